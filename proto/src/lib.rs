@@ -1,0 +1,38 @@
+//! The wire: the types generated from the `.proto` files beside this crate, and small methods on them.
+//!
+//! Packages [`a2a`] and [`agenthub`] are wire-compatible with existing agents of the hub; fields and calls of our own have
+//! numbers and names that those do not use. [`json`] turns any message into its canonical JSON.
+
+mod card;
+pub mod event;
+pub mod json;
+mod message;
+pub mod slug;
+mod task;
+pub mod trace;
+
+/// The encoded `FileDescriptorSet` of every `.proto` file, for reflection.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// Cards, messages, tasks and artifacts.
+#[allow(missing_docs, unreachable_pub, clippy::all)]
+pub mod a2a {
+    tonic::include_proto!("a2a");
+}
+
+/// Events, frames and the hub's service.
+#[allow(missing_docs, unreachable_pub, deprecated, clippy::all)]
+pub mod agenthub {
+    tonic::include_proto!("agenthub");
+}
+
+/// The orchestrator's service.
+#[allow(missing_docs, unreachable_pub, clippy::all)]
+pub mod cortex {
+    tonic::include_proto!("cortex");
+}
+
+/// `google.protobuf.Struct`, `Value` and `Timestamp`.
+pub mod wkt {
+    pub use prost_types::{Duration, ListValue, Struct, Timestamp, Value, value::Kind};
+}

@@ -1,0 +1,107 @@
+//! Methods on messages, parts and artifacts.
+
+use prost_types::{Struct, value::Kind};
+use uuid::Uuid;
+
+use crate::{
+    a2a::{Artifact, DataPart, Message, Part, Role, part},
+    json,
+};
+
+impl Message {
+    /// A message of one text part with an id of its own.
+    pub fn new(role: Role, text: impl Into<String>) -> Self {
+        Self {
+            message_id: format!("msg_{}", Uuid::now_v7().simple()),
+            role: role.into(),
+            content: vec![Part::text(text)],
+            ..Default::default()
+        }
+    }
+
+    /// The text parts, one under the other.
+    pub fn text(&self) -> String {
+        text_of(&self.content)
+    }
+
+    /// The structured parts.
+    pub fn data(&self) -> impl Iterator<Item = serde_json::Value> + '_ {
+        self.content.iter().filter_map(Part::as_data)
+    }
+
+    /// The metadata field `task_type`; empty if there is none.
+    pub fn task_type(&self) -> &str {
+        self.metadata_str("task_type")
+    }
+
+    /// A text field of the metadata; empty if there is none.
+    pub fn metadata_str(&self, key: &str) -> &str {
+        self.metadata.as_ref().map_or("", |m| str_field(m, key))
+    }
+
+    /// Sets a field of the metadata.
+    #[must_use]
+    pub fn with_metadata(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
+        self.metadata
+            .get_or_insert_default()
+            .fields
+            .insert(key.to_owned(), json::to_value(&value.into()));
+        self
+    }
+}
+
+impl Artifact {
+    /// The text parts, one under the other.
+    pub fn text(&self) -> String {
+        text_of(&self.parts)
+    }
+}
+
+impl Part {
+    /// A text part.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            part: Some(part::Part::Text(text.into())),
+            metadata: None,
+        }
+    }
+
+    /// A structured part.
+    pub fn data(data: &serde_json::Value) -> Self {
+        Self {
+            part: Some(part::Part::Data(DataPart {
+                data: Some(json::to_struct(data)),
+            })),
+            metadata: None,
+        }
+    }
+
+    /// The text of a text part.
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.part {
+            Some(part::Part::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The content of a structured part.
+    pub fn as_data(&self) -> Option<serde_json::Value> {
+        match &self.part {
+            Some(part::Part::Data(DataPart { data: Some(data) })) => Some(json::from_struct(data)),
+            _ => None,
+        }
+    }
+}
+
+/// A text field of a `Struct`; empty if there is none.
+pub(crate) fn str_field<'a>(s: &'a Struct, key: &str) -> &'a str {
+    match s.fields.get(key).and_then(|v| v.kind.as_ref()) {
+        Some(Kind::StringValue(text)) => text,
+        _ => "",
+    }
+}
+
+fn text_of(parts: &[Part]) -> String {
+    let texts: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
+    texts.join("\n")
+}

@@ -1,0 +1,121 @@
+//! Methods on tasks and their states.
+
+use crate::{
+    a2a::{Task, TaskState, TaskStatus},
+    message::str_field,
+};
+
+impl TaskState {
+    /// Whether nothing can follow (A2A: terminal state).
+    pub fn is_terminal(self) -> bool {
+        matches!(
+            self,
+            Self::Completed | Self::Failed | Self::Cancelled | Self::Rejected
+        )
+    }
+
+    /// Whether the task waits for its requester (A2A: interrupted state).
+    pub fn is_interrupted(self) -> bool {
+        matches!(self, Self::InputRequired | Self::AuthRequired)
+    }
+
+    /// The state as people read it: `input-required`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Unspecified => "unspecified",
+            Self::Submitted => "submitted",
+            Self::Working => "working",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::InputRequired => "input-required",
+            Self::Rejected => "rejected",
+            Self::AuthRequired => "auth-required",
+        }
+    }
+
+    /// The state that [`label`](Self::label) gives this name.
+    pub fn from_label(label: &str) -> Option<Self> {
+        (1..=8)
+            .filter_map(|n| Self::try_from(n).ok())
+            .find(|state| state.label() == label)
+    }
+}
+
+impl TaskStatus {
+    /// The text that came with the status.
+    pub fn text(&self) -> String {
+        self.update.as_ref().map(|m| m.text()).unwrap_or_default()
+    }
+}
+
+impl Task {
+    /// The current state; unspecified before the first status.
+    pub fn state(&self) -> TaskState {
+        self.status
+            .as_ref()
+            .map_or(TaskState::Unspecified, |s| s.state())
+    }
+
+    /// Who asked for it; empty if the hub does not know.
+    pub fn requester(&self) -> &str {
+        self.metadata_str("requester")
+    }
+
+    /// Who works on it; empty if nobody does.
+    pub fn assignee(&self) -> &str {
+        self.metadata_str("assignee")
+    }
+
+    /// The task type of the message that made it.
+    pub fn task_type(&self) -> &str {
+        self.metadata_str("task_type")
+    }
+
+    /// A text field of the metadata; empty if there is none.
+    pub fn metadata_str(&self, key: &str) -> &str {
+        self.metadata.as_ref().map_or("", |m| str_field(m, key))
+    }
+
+    /// What came out of it as text: the artifacts if there are any, else what the last status said, else the last message
+    /// of the agent.
+    pub fn outcome_text(&self) -> String {
+        let artifacts: Vec<String> = self
+            .artifacts
+            .iter()
+            .map(crate::a2a::Artifact::text)
+            .filter(|t| !t.is_empty())
+            .collect();
+        if !artifacts.is_empty() {
+            return artifacts.join("\n");
+        }
+        let status = self
+            .status
+            .as_ref()
+            .map(TaskStatus::text)
+            .unwrap_or_default();
+        if !status.is_empty() {
+            return status;
+        }
+        self.history
+            .iter()
+            .rev()
+            .find(|m| m.role() == crate::a2a::Role::Agent)
+            .map(|m| m.text())
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_come_back() {
+        for n in 1..=8 {
+            let state = TaskState::try_from(n).expect("eight states");
+            assert_eq!(TaskState::from_label(state.label()), Some(state));
+        }
+        assert_eq!(TaskState::from_label("done"), None);
+    }
+}
