@@ -1,1 +1,4 @@
 //! sdk
+
+pub mod model;
+pub mod relevance;

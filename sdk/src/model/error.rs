@@ -1,0 +1,47 @@
+//! Why a model did not answer.
+
+use std::time::Duration;
+
+/// Why a model did not answer, by what the caller can do about it. Messages carry no keys.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The provider cannot be reached or is broken for the moment.
+    #[error("the model is unavailable: {0}")]
+    Unavailable(String),
+    /// Too many requests, or the quota is used up.
+    #[error("the model takes no more requests for the moment: {message}")]
+    RateLimited {
+        /// What the provider said.
+        message: String,
+        /// When the provider wants to be asked again, if it said so.
+        retry_after: Option<Duration>,
+    },
+    /// No answer within the deadline.
+    #[error("the model did not answer within {0:?}")]
+    Timeout(Duration),
+    /// The key or token is missing, wrong or not allowed to use this model.
+    #[error("not authorised to use the model: {0}")]
+    Unauthorized(String),
+    /// The request or the settings are wrong: no such model, too long, a schema that the provider does not take.
+    #[error("the model cannot take the request: {0}")]
+    InvalidRequest(String),
+    /// The model, or a filter before it, declined to answer.
+    #[error("the model declined to answer: {0}")]
+    Refused(String),
+    /// What came back is no answer.
+    #[error("the model's answer cannot be read: {0}")]
+    Malformed(String),
+}
+
+impl Error {
+    /// Whether the same request may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Unavailable(_) | Self::RateLimited { .. } | Self::Timeout(_) => true,
+            Self::Unauthorized(_)
+            | Self::InvalidRequest(_)
+            | Self::Refused(_)
+            | Self::Malformed(_) => false,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Hosted and local providers, through the crate `genai`.

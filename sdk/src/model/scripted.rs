@@ -1,0 +1,154 @@
+//! A model that answers what a test told it to.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{Completion, DeltaSink, Error, LanguageModel, Request, Usage, estimate_tokens};
+
+type Answer = Result<Completion, Error>;
+type Closure = dyn Fn(&Request) -> Answer + Send + Sync;
+
+enum Script {
+    Queue(Mutex<VecDeque<Answer>>),
+    Closure(Box<Closure>),
+}
+
+/// A model for tests. It answers from a queue or a closure, remembers what it was asked, and streams its text in pieces.
+///
+/// Clones share the script and the memory, so that a test keeps one and gives the other away.
+#[derive(Clone)]
+pub struct Scripted {
+    script: Arc<Script>,
+    requests: Arc<Mutex<Vec<Request>>>,
+    delay: Duration,
+}
+
+impl Scripted {
+    /// Answers with these texts, one per call, then fails as [`Error::Unavailable`].
+    pub fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
+        Self::answers(texts.into_iter().map(|text| {
+            Ok(Completion {
+                text: text.into(),
+                ..Completion::default()
+            })
+        }))
+    }
+
+    /// Gives these answers and failures, one per call, then fails as [`Error::Unavailable`].
+    pub fn answers(answers: impl IntoIterator<Item = Result<Completion, Error>>) -> Self {
+        Self::new(Script::Queue(Mutex::new(answers.into_iter().collect())))
+    }
+
+    /// Answers every call with the text that `answer` makes of the request.
+    pub fn from_fn(
+        answer: impl Fn(&Request) -> Result<String, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self::from_completion_fn(move |request| {
+            answer(request).map(|text| Completion {
+                text,
+                ..Completion::default()
+            })
+        })
+    }
+
+    /// Answers every call with what `answer` makes of the request.
+    pub fn from_completion_fn(
+        answer: impl Fn(&Request) -> Result<Completion, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(Script::Closure(Box::new(answer)))
+    }
+
+    fn new(script: Script) -> Self {
+        Self {
+            script: Arc::new(script),
+            requests: Arc::default(),
+            delay: Duration::ZERO,
+        }
+    }
+
+    /// Takes this long, on tokio's clock, before every answer.
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// The requests so far, in the order in which they came.
+    pub fn requests(&self) -> Vec<Request> {
+        lock(&self.requests).clone()
+    }
+
+    fn answer(&self, request: &Request) -> Answer {
+        match &*self.script {
+            Script::Closure(answer) => answer(request),
+            Script::Queue(queue) => lock(queue)
+                .pop_front()
+                .unwrap_or_else(|| Err(Error::Unavailable("the script is at its end".into()))),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Scripted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scripted")
+            .field("requests", &lock(&self.requests).len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl LanguageModel for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+        request.check()?;
+        lock(&self.requests).push(request.clone());
+        if !self.delay.is_zero() {
+            tokio::time::sleep(self.delay).await;
+        }
+        let mut completion = self.answer(&request)?;
+        stream_words(&completion.text, &deltas).await;
+        completion
+            .usage
+            .get_or_insert_with(|| estimated_usage(&request, &completion.text));
+        Ok(completion)
+    }
+}
+
+/// Pushes `text` in pieces of a few characters, and lets the reader run in between.
+pub(super) async fn stream_words(text: &str, deltas: &DeltaSink) {
+    const PIECE: usize = 8;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest
+            .char_indices()
+            .nth(PIECE)
+            .map_or(rest.len(), |(index, _)| index);
+        let (piece, after) = rest.split_at(end);
+        deltas.push(piece);
+        rest = after;
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What `request` and its answer would cost by the rule of thumb.
+pub(super) fn estimated_usage(request: &Request, answer: &str) -> Usage {
+    let input: usize = request
+        .messages
+        .iter()
+        .map(|message| estimate_tokens(&message.rendered()))
+        .sum();
+    Usage {
+        input_tokens: input as u64,
+        output_tokens: estimate_tokens(answer) as u64,
+    }
+}
