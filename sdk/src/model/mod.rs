@@ -14,6 +14,7 @@ pub mod offline;
 pub mod quote;
 mod request;
 pub mod scripted;
+mod stand_in;
 mod tokens;
 
 use async_trait::async_trait;

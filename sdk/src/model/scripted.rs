@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Completion, DeltaSink, Error, LanguageModel, Request, Usage, estimate_tokens};
+use super::{Completion, DeltaSink, Error, LanguageModel, Request, stand_in};
 
 type Answer = Result<Completion, Error>;
 type Closure = dyn Fn(&Request) -> Answer + Send + Sync;
@@ -116,39 +116,10 @@ impl LanguageModel for Scripted {
             tokio::time::sleep(self.delay).await;
         }
         let mut completion = self.answer(&request)?;
-        stream_words(&completion.text, &deltas).await;
+        stand_in::stream(&completion.text, &deltas).await;
         completion
             .usage
-            .get_or_insert_with(|| estimated_usage(&request, &completion.text));
+            .get_or_insert_with(|| stand_in::usage(&request, &completion.text));
         Ok(completion)
-    }
-}
-
-/// Pushes `text` in pieces of a few characters, and lets the reader run in between.
-pub(super) async fn stream_words(text: &str, deltas: &DeltaSink) {
-    const PIECE: usize = 8;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest
-            .char_indices()
-            .nth(PIECE)
-            .map_or(rest.len(), |(index, _)| index);
-        let (piece, after) = rest.split_at(end);
-        deltas.push(piece);
-        rest = after;
-        tokio::task::yield_now().await;
-    }
-}
-
-/// What `request` and its answer would cost by the rule of thumb.
-pub(super) fn estimated_usage(request: &Request, answer: &str) -> Usage {
-    let input: usize = request
-        .messages
-        .iter()
-        .map(|message| estimate_tokens(&message.rendered()))
-        .sum();
-    Usage {
-        input_tokens: input as u64,
-        output_tokens: estimate_tokens(answer) as u64,
     }
 }

@@ -1,0 +1,36 @@
+//! What the models that are none have in common.
+
+use super::{DeltaSink, Part, Request, Usage, estimate_tokens};
+
+/// Pushes `text` in pieces of a few characters, and lets the reader run in between.
+pub(super) async fn stream(text: &str, deltas: &DeltaSink) {
+    const PIECE: usize = 8;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest
+            .char_indices()
+            .nth(PIECE)
+            .map_or(rest.len(), |(index, _)| index);
+        let (piece, after) = rest.split_at(end);
+        deltas.push(piece);
+        rest = after;
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What `request` and its answer would cost by the rule of thumb.
+pub(super) fn usage(request: &Request, answer: &str) -> Usage {
+    let tool_tokens = |part: &Part| match part {
+        Part::ToolCall(call) => estimate_tokens(&call.arguments.to_string()),
+        Part::ToolResult { value, .. } => estimate_tokens(&value.to_string()),
+        Part::Text(_) | Part::Data { .. } => 0,
+    };
+    let tokens = |message: &super::Message| {
+        estimate_tokens(&message.rendered()) + message.parts.iter().map(tool_tokens).sum::<usize>()
+    };
+    let input: usize = request.messages.iter().map(tokens).sum();
+    Usage {
+        input_tokens: input as u64,
+        output_tokens: estimate_tokens(answer) as u64,
+    }
+}
