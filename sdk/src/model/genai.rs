@@ -1,1 +1,0 @@
-//! Hosted and local providers, through the crate `genai`.

@@ -1,0 +1,255 @@
+//! Hosted and local providers, through the crate `genai`.
+//!
+//! [`Settings`] say which model; [`Genai::new`] checks them and reads what they leave open from the providers' usual
+//! environment variables. Transient failures are asked again with growing pauses, as long as nothing was handed out.
+
+mod backoff;
+mod convert;
+mod credentials;
+mod failure;
+mod settings;
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use genai::adapter::AdapterKind;
+use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent, StopReason, StreamEnd};
+use genai::resolver::{AuthData, Endpoint};
+use genai::{Client, ModelIden, ServiceTarget};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{Completion, DeltaSink, Error, LanguageModel, Output, Request};
+use credentials::Credentials;
+pub use settings::{ConfigError, Secret, Settings};
+
+/// The longest answer that is read, in bytes.
+const MAX_ANSWER: usize = 4 << 20;
+
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A model of a provider. Calls share one pool of connections.
+pub struct Genai {
+    name: String,
+    client: Client,
+    model: ModelIden,
+    endpoint: settings::Address,
+    credentials: Credentials,
+    style: convert::JsonStyle,
+    timeout: Duration,
+    max_retries: u32,
+    backoff: Duration,
+}
+
+impl fmt::Debug for Genai {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Genai")
+            .field("name", &self.name)
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes ring the TLS implementation of this process, unless one was chosen already.
+///
+/// [`Genai::new`] does so itself. Whatever else builds a `reqwest::Client` in a program with this feature calls it first.
+pub fn install_tls() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Losing the race against another thread means that a provider is installed, which is all that is wanted.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+}
+
+impl Genai {
+    /// A model by its settings. Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// Each variant says in one line what is missing and where to put it.
+    pub fn new(settings: Settings) -> Result<Self, ConfigError> {
+        let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let resolved = settings::resolve(&settings, &env)?;
+        install_tls();
+        let mut http = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(Some(Duration::from_secs(20)))
+            // A redirect could carry the key to another host.
+            .redirect(reqwest::redirect::Policy::none());
+        if resolved.address.is_loopback() {
+            http = http.no_proxy();
+        }
+        let http = http
+            .build()
+            .map_err(|error| ConfigError::Tls(error.to_string()))?;
+        Ok(Self {
+            name: settings.model,
+            client: Client::builder()
+                .with_reqwest(http)
+                .build()
+                .map_err(|e| ConfigError::Tls(e.to_string()))?,
+            style: convert::JsonStyle::of(resolved.kind, &resolved.model),
+            model: ModelIden::new(resolved.kind, resolved.model),
+            endpoint: resolved.address,
+            credentials: Credentials::new(resolved.credential),
+            timeout: settings.timeout,
+            max_retries: settings.max_retries,
+            backoff: settings.backoff,
+        })
+    }
+
+    async fn target(&self) -> Result<ServiceTarget, Error> {
+        let key = self.credentials.key().await?;
+        let base = match &self.endpoint {
+            settings::Address::Fixed(url) => url.clone(),
+            settings::Address::Vertex(vertex) => match &vertex.project {
+                Some(project) => vertex.url(project),
+                None => vertex.url(&self.credentials.project().await?),
+            },
+        };
+        Ok(ServiceTarget {
+            endpoint: Endpoint::from_owned(base),
+            auth: AuthData::from_single(key),
+            model: self.model.clone(),
+        })
+    }
+
+    async fn ask(
+        &self,
+        chat: ChatRequest,
+        options: &ChatOptions,
+        answer: &mut Answer<'_>,
+    ) -> Result<Completion, failure::Failure> {
+        let target = self.target().await?;
+        let secret = target.auth.single_key_value().unwrap_or_default();
+        let explain = |error: genai::Error| failure::explain(&error, &secret);
+        let response = self
+            .client
+            .exec_chat_stream(target, chat, Some(options))
+            .await
+            .map_err(explain)?;
+        let mut stream = response.stream;
+        while let Some(event) = stream.next().await {
+            match event.map_err(explain)? {
+                ChatStreamEvent::Chunk(chunk) => answer.push(&chunk.content)?,
+                ChatStreamEvent::End(end) => {
+                    return Ok(answer.finish(end, self.model.adapter_kind)?);
+                }
+                // Tool calls come whole with the end; reasoning is not part of the answer.
+                ChatStreamEvent::Start
+                | ChatStreamEvent::ReasoningChunk(_)
+                | ChatStreamEvent::ThoughtSignatureChunk(_)
+                | ChatStreamEvent::ToolCallChunk(_)
+                | ChatStreamEvent::Heartbeat => {}
+            }
+        }
+        Err(answer.broken_off().into())
+    }
+
+    async fn ask_until(
+        &self,
+        deadline: Instant,
+        request: &Request,
+        deltas: &DeltaSink,
+    ) -> Result<Completion, Error> {
+        let (chat, options) = convert::request(request, self.style)?;
+        let mut attempt = 0;
+        loop {
+            let mut answer = Answer {
+                text: String::new(),
+                deltas,
+                wants_json: request.output != Output::Text,
+            };
+            let asked = timeout_at(deadline, self.ask(chat.clone(), &options, &mut answer)).await;
+            let failure = match asked {
+                Ok(Ok(completion)) => return Ok(completion),
+                Ok(Err(failure)) => failure,
+                Err(_) => return Err(Error::Timeout(self.timeout)),
+            };
+            let pause = backoff::pause(attempt, self.backoff, failure.retry_after, fastrand::f64());
+            let too_late = Instant::now() + pause >= deadline;
+            if !failure.is_transient()
+                || !answer.text.is_empty()
+                || attempt >= self.max_retries
+                || too_late
+            {
+                return Err(failure.error);
+            }
+            attempt += 1;
+            tracing::warn!(model = self.name, attempt, error = %failure.error, "the model is asked again");
+            sleep(pause).await;
+        }
+    }
+}
+
+#[async_trait]
+impl LanguageModel for Genai {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+        request.check()?;
+        self.ask_until(Instant::now() + self.timeout, &request, &deltas)
+            .await
+    }
+}
+
+/// An answer while it grows.
+struct Answer<'a> {
+    text: String,
+    deltas: &'a DeltaSink,
+    wants_json: bool,
+}
+
+impl Answer<'_> {
+    fn push(&mut self, piece: &str) -> Result<(), Error> {
+        if self.text.len() + piece.len() > MAX_ANSWER {
+            return Err(Error::Malformed(format!(
+                "it is longer than {MAX_ANSWER} bytes"
+            )));
+        }
+        self.text.push_str(piece);
+        self.deltas.push(piece);
+        Ok(())
+    }
+
+    fn broken_off(&self) -> Error {
+        if self.text.is_empty() {
+            Error::Malformed("the response holds no answer".into())
+        } else {
+            Error::Unavailable("the answer broke off".into())
+        }
+    }
+
+    fn finish(&mut self, end: StreamEnd, kind: AdapterKind) -> Result<Completion, Error> {
+        let usage = end.captured_usage.as_ref().and_then(convert::usage);
+        let stop = end.captured_stop_reason.clone();
+        let tool_calls = convert::tool_calls(end);
+        // OpenAI marks the end of its stream; elsewhere an end without a reason is a connection that was lost.
+        if stop.is_none() && kind != AdapterKind::OpenAI {
+            return Err(self.broken_off());
+        }
+        match stop {
+            Some(StopReason::ContentFilter(reason)) => {
+                return Err(Error::Refused(format!("its filter stopped it ({reason})")));
+            }
+            Some(StopReason::MaxTokens(_)) if self.wants_json => {
+                return Err(Error::Malformed(
+                    "it was cut off at the limit of its length".into(),
+                ));
+            }
+            _ => {}
+        }
+        if self.text.is_empty() && tool_calls.is_empty() {
+            return Err(Error::Malformed("it is empty".into()));
+        }
+        Ok(Completion {
+            text: std::mem::take(&mut self.text),
+            tool_calls,
+            usage,
+        })
+    }
+}

@@ -1,0 +1,307 @@
+//! Which model, where, and with which key.
+
+use std::fmt;
+use std::time::Duration;
+
+use genai::adapter::AdapterKind;
+
+/// A key or token. It shows itself to nobody by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps `value`.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// What to ask and how long to wait.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The provider and the model: `vertex/gemini-2.5-flash`, `openai/gpt-5`, `anthropic/…`, `bedrock/…`, `gemini/…`,
+    /// `ollama/…`.
+    pub model: String,
+    /// The base URL, where it is not the provider's own: with the version in its path (`http://localhost:8000/v1`), but for
+    /// Vertex and Ollama, whose is the host alone.
+    pub endpoint: Option<String>,
+    /// The key; for Vertex, an access token. If not given, the provider's usual variable is read, and for Vertex the
+    /// application default credentials are used.
+    pub api_key: Option<Secret>,
+    /// The Google Cloud project (`GCP_PROJECT`, `GOOGLE_CLOUD_PROJECT`), else the one of the credentials.
+    pub project: Option<String>,
+    /// The Google Cloud location (`GCP_LOCATION`), else `global`; for Bedrock the region (`AWS_REGION`), else `us-east-1`.
+    pub location: Option<String>,
+    /// How long a call may take in all, retries included.
+    pub timeout: Duration,
+    /// How often a call is repeated after a transient failure.
+    pub max_retries: u32,
+    /// The pause before the first repetition; later ones are longer.
+    pub backoff: Duration,
+}
+
+impl Settings {
+    /// The settings of a model without any of the options: two minutes, three retries.
+    pub fn new(model: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            endpoint: None,
+            api_key: None,
+            project: None,
+            location: None,
+            timeout: Duration::from_secs(120),
+            max_retries: 3,
+            backoff: Duration::from_millis(500),
+        }
+    }
+}
+
+/// Why settings name no model that can be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The model has no `provider/` before it.
+    #[error("model `{0}` names no provider: write provider/model, for example openai/gpt-5")]
+    NoProvider(String),
+    /// The provider is not known.
+    #[error(
+        "no model provider `{0}`: there are vertex, openai, anthropic, bedrock, gemini and ollama"
+    )]
+    UnknownProvider(String),
+    /// The provider wants a key.
+    #[error("{provider} needs a key: set {variable}")]
+    MissingKey {
+        /// The provider.
+        provider: String,
+        /// The environment variable to set.
+        variable: &'static str,
+    },
+    /// A token without a project.
+    #[error("vertex with an access token needs a project: set GCP_PROJECT")]
+    MissingProject,
+    /// The endpoint is no URL.
+    #[error("the model endpoint `{0}` is no http or https URL")]
+    BadEndpoint(String),
+    /// The location could change the host that is asked.
+    #[error("`{0}` is no name of a project, location or region")]
+    BadName(String),
+    /// The HTTP client cannot be built.
+    #[error("cannot set up TLS for the model: {0}")]
+    Tls(String),
+}
+
+/// How a call proves who makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Credential {
+    Key(Secret),
+    GoogleDefault,
+}
+
+/// Where calls go. URLs end with a slash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Address {
+    Fixed(String),
+    Vertex(Vertex),
+}
+
+/// The address of a location of Vertex, whose path has the project in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Vertex {
+    host: String,
+    location: String,
+    /// If not given, the project of the credentials.
+    pub(super) project: Option<String>,
+}
+
+impl Vertex {
+    /// The URL for a project.
+    pub(super) fn url(&self, project: &str) -> String {
+        format!(
+            "{}v1/projects/{project}/locations/{}/",
+            self.host, self.location
+        )
+    }
+}
+
+impl Address {
+    /// Whether calls stay on this machine.
+    pub(super) fn is_loopback(&self) -> bool {
+        let (Self::Fixed(url) | Self::Vertex(Vertex { host: url, .. })) = self;
+        let host = reqwest::Url::parse(url)
+            .ok()
+            .and_then(|url| url.host_str().map(str::to_owned));
+        host.is_some_and(|host| {
+            let bare = host.trim_matches(['[', ']']);
+            bare == "localhost"
+                || bare
+                    .parse::<std::net::IpAddr>()
+                    .is_ok_and(|ip| ip.is_loopback())
+        })
+    }
+}
+
+/// Settings in which nothing is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Resolved {
+    pub(super) kind: AdapterKind,
+    pub(super) model: String,
+    pub(super) address: Address,
+    pub(super) credential: Credential,
+}
+
+struct Provider {
+    name: &'static str,
+    kind: AdapterKind,
+    key_variables: &'static [&'static str],
+    url: &'static str,
+}
+
+const PROVIDERS: [Provider; 6] = [
+    Provider {
+        name: "vertex",
+        kind: AdapterKind::Vertex,
+        key_variables: &["VERTEX_ACCESS_TOKEN"],
+        url: "",
+    },
+    Provider {
+        name: "openai",
+        kind: AdapterKind::OpenAI,
+        key_variables: &["OPENAI_API_KEY"],
+        url: "https://api.openai.com/v1/",
+    },
+    Provider {
+        name: "anthropic",
+        kind: AdapterKind::Anthropic,
+        key_variables: &["ANTHROPIC_API_KEY"],
+        url: "https://api.anthropic.com/v1/",
+    },
+    Provider {
+        name: "bedrock",
+        kind: AdapterKind::BedrockApi,
+        key_variables: &["AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_API_KEY"],
+        url: "",
+    },
+    Provider {
+        name: "gemini",
+        kind: AdapterKind::Gemini,
+        key_variables: &["GEMINI_API_KEY"],
+        url: "https://generativelanguage.googleapis.com/v1beta/",
+    },
+    Provider {
+        name: "ollama",
+        kind: AdapterKind::Ollama,
+        key_variables: &[],
+        url: "http://localhost:11434/",
+    },
+];
+
+/// Fills what `settings` leave open from `env`, and checks the rest.
+pub(super) fn resolve(
+    settings: &Settings,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Resolved, ConfigError> {
+    let no_provider = || ConfigError::NoProvider(settings.model.clone());
+    let (name, model) = settings.model.split_once('/').ok_or_else(no_provider)?;
+    let provider = PROVIDERS.iter().find(|provider| provider.name == name);
+    let provider = provider.ok_or_else(|| ConfigError::UnknownProvider(name.to_owned()))?;
+    if model.is_empty() {
+        return Err(no_provider());
+    }
+    let first_of = |names: &[&str]| names.iter().find_map(|name| env(name));
+    let key = settings
+        .api_key
+        .clone()
+        .or_else(|| first_of(provider.key_variables).map(Secret::new));
+    let endpoint = settings.endpoint.as_deref().map(base_url).transpose()?;
+
+    let address = match provider.kind {
+        AdapterKind::Vertex => {
+            let location = settings.location.clone().or_else(|| env("GCP_LOCATION"));
+            let location = name_of(location.unwrap_or_else(|| "global".into()))?;
+            let project = settings
+                .project
+                .clone()
+                .or_else(|| first_of(&["GCP_PROJECT", "GOOGLE_CLOUD_PROJECT"]));
+            let project = project.map(name_of).transpose()?;
+            if key.is_some() && project.is_none() {
+                return Err(ConfigError::MissingProject);
+            }
+            let google = match location.as_str() {
+                "global" => "https://aiplatform.googleapis.com/".to_owned(),
+                location => format!("https://{location}-aiplatform.googleapis.com/"),
+            };
+            Address::Vertex(Vertex {
+                host: endpoint.clone().unwrap_or(google),
+                location,
+                project,
+            })
+        }
+        AdapterKind::BedrockApi => {
+            let region = settings
+                .location
+                .clone()
+                .or_else(|| first_of(&["AWS_REGION", "AWS_DEFAULT_REGION"]));
+            let region = name_of(region.unwrap_or_else(|| "us-east-1".into()))?;
+            let aws = format!("https://bedrock-runtime.{region}.amazonaws.com/");
+            Address::Fixed(endpoint.clone().unwrap_or(aws))
+        }
+        _ => Address::Fixed(endpoint.clone().unwrap_or_else(|| provider.url.into())),
+    };
+    let credential = match (key, provider.kind) {
+        (Some(key), _) => Credential::Key(key),
+        (None, AdapterKind::Vertex) => Credential::GoogleDefault,
+        (None, AdapterKind::Ollama) => Credential::Key(Secret::new("")),
+        // A server of one's own that speaks a provider's language mostly wants no key.
+        (None, _) if endpoint.is_some() => Credential::Key(Secret::new("none")),
+        (None, _) => {
+            let variable = provider.key_variables.first().copied().unwrap_or_default();
+            return Err(ConfigError::MissingKey {
+                provider: name.to_owned(),
+                variable,
+            });
+        }
+    };
+    Ok(Resolved {
+        kind: provider.kind,
+        model: model.to_owned(),
+        address,
+        credential,
+    })
+}
+
+fn base_url(url: &str) -> Result<String, ConfigError> {
+    let bad = || ConfigError::BadEndpoint(url.to_owned());
+    let parsed = reqwest::Url::parse(url).map_err(|_| bad())?;
+    let fits = matches!(parsed.scheme(), "http" | "https")
+        && parsed.has_host()
+        && parsed.query().is_none();
+    if fits {
+        Ok(format!("{}/", parsed.as_str().trim_end_matches('/')))
+    } else {
+        Err(bad())
+    }
+}
+
+/// Names become part of hosts and paths.
+fn name_of(name: String) -> Result<String, ConfigError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    if !name.is_empty() && name.chars().all(fits) {
+        Ok(name)
+    } else {
+        Err(ConfigError::BadName(name))
+    }
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -1,0 +1,157 @@
+use super::*;
+
+fn with_env(settings: &Settings, env: &[(&str, &str)]) -> Result<Resolved, ConfigError> {
+    resolve(settings, &|name| {
+        env.iter()
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| (*value).to_owned())
+    })
+}
+
+fn url(resolved: &Resolved) -> String {
+    match &resolved.address {
+        Address::Fixed(url) => url.clone(),
+        Address::Vertex(vertex) => vertex.url(vertex.project.as_deref().unwrap_or("found")),
+    }
+}
+
+#[test]
+fn providers_are_found_by_name_with_their_address_and_key() {
+    for (model, env, expected_url, key) in [
+        (
+            "openai/gpt-5",
+            &[("OPENAI_API_KEY", "k")][..],
+            "https://api.openai.com/v1/",
+            Some("k"),
+        ),
+        (
+            "anthropic/claude-x",
+            &[("ANTHROPIC_API_KEY", "k")],
+            "https://api.anthropic.com/v1/",
+            Some("k"),
+        ),
+        (
+            "gemini/g",
+            &[("GEMINI_API_KEY", "k")],
+            "https://generativelanguage.googleapis.com/v1beta/",
+            Some("k"),
+        ),
+        (
+            "ollama/llama3.2:1b",
+            &[],
+            "http://localhost:11434/",
+            Some(""),
+        ),
+        (
+            "bedrock/amazon.nova-pro-v1:0",
+            &[("BEDROCK_API_KEY", "k"), ("AWS_REGION", "eu-west-1")],
+            "https://bedrock-runtime.eu-west-1.amazonaws.com/",
+            Some("k"),
+        ),
+        (
+            "vertex/gemini-2.5-flash",
+            &[("GCP_PROJECT", "p"), ("GCP_LOCATION", "europe-west4")],
+            "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/",
+            None,
+        ),
+        (
+            "vertex/gemini-2.5-flash",
+            &[],
+            "https://aiplatform.googleapis.com/v1/projects/found/locations/global/",
+            None,
+        ),
+    ] {
+        let resolved = with_env(&Settings::new(model), env).expect(model);
+        assert_eq!(url(&resolved), expected_url);
+        let expected = key.map_or(Credential::GoogleDefault, |key| {
+            Credential::Key(Secret::new(key))
+        });
+        assert_eq!(resolved.credential, expected, "{model}");
+    }
+}
+
+#[test]
+fn settings_win_over_the_environment() {
+    let settings = Settings {
+        api_key: Some(Secret::new("mine")),
+        endpoint: Some("http://127.0.0.1:8000/v1".into()),
+        ..Settings::new("openai/org/model")
+    };
+    let resolved = with_env(&settings, &[("OPENAI_API_KEY", "theirs")]).expect("complete settings");
+    assert_eq!(resolved.model, "org/model");
+    assert_eq!(url(&resolved), "http://127.0.0.1:8000/v1/");
+    assert_eq!(resolved.credential, Credential::Key(Secret::new("mine")));
+    assert!(resolved.address.is_loopback());
+}
+
+#[test]
+fn a_server_of_ones_own_needs_no_key() {
+    let settings = Settings {
+        endpoint: Some("http://gpu.local/v1".into()),
+        ..Settings::new("openai/m")
+    };
+    let resolved = with_env(&settings, &[]).expect("no key is needed");
+    assert!(!resolved.address.is_loopback());
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let token = Settings {
+        api_key: Some(Secret::new("t")),
+        ..Settings::new("vertex/g")
+    };
+    let endpoint = Settings {
+        endpoint: Some("localhost:80".into()),
+        ..Settings::new("ollama/m")
+    };
+    let location = Settings {
+        location: Some("evil.example/".into()),
+        ..Settings::new("vertex/g")
+    };
+    for (settings, expected) in [
+        (
+            Settings::new("gpt-5"),
+            "model `gpt-5` names no provider: write provider/model, for example openai/gpt-5",
+        ),
+        (
+            Settings::new("openai/"),
+            "model `openai/` names no provider: write provider/model, for example openai/gpt-5",
+        ),
+        (
+            Settings::new("acme/m"),
+            "no model provider `acme`: there are vertex, openai, anthropic, bedrock, gemini and ollama",
+        ),
+        (
+            Settings::new("openai/gpt-5"),
+            "openai needs a key: set OPENAI_API_KEY",
+        ),
+        (
+            Settings::new("bedrock/m"),
+            "bedrock needs a key: set AWS_BEARER_TOKEN_BEDROCK",
+        ),
+        (
+            token,
+            "vertex with an access token needs a project: set GCP_PROJECT",
+        ),
+        (
+            endpoint,
+            "the model endpoint `localhost:80` is no http or https URL",
+        ),
+        (
+            location,
+            "`evil.example/` is no name of a project, location or region",
+        ),
+    ] {
+        let error = with_env(&settings, &[]).expect_err(expected);
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn a_secret_does_not_show_itself() {
+    let settings = Settings {
+        api_key: Some(Secret::new("sk-hidden")),
+        ..Settings::new("openai/m")
+    };
+    assert!(!format!("{settings:?}").contains("hidden"));
+}

@@ -1,0 +1,136 @@
+//! What every adapter of the port promises.
+
+use std::future::Future;
+
+use agenthub_sdk::model::{
+    Completion, DeltaSink, Error, LanguageModel, Message, Offline, Request, Scripted, deltas,
+};
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+
+fn question() -> Request {
+    Request::new(vec![
+        Message::system("Be brief."),
+        Message::user("Say something of some length."),
+    ])
+}
+
+/// Checks `model`, which has to answer any question with a text.
+pub(crate) async fn check(model: &dyn LanguageModel) {
+    assert!(!model.name().is_empty());
+    pieces_together_are_the_text(model).await;
+    nobody_has_to_read_the_pieces(model).await;
+    a_request_without_a_message_is_a_clear_error(model).await;
+    a_dropped_call_leaves_the_next_one_alone(model).await;
+    calls_run_at_the_same_time(model).await;
+}
+
+async fn answered(call: impl Future<Output = Result<Completion, Error>>) -> Completion {
+    let completion = call.await.expect("the model answers");
+    assert!(!completion.text.is_empty());
+    assert!(
+        completion
+            .usage
+            .is_some_and(|usage| usage.input_tokens > 0 && usage.output_tokens > 0)
+    );
+    completion
+}
+
+async fn pieces_together_are_the_text(model: &dyn LanguageModel) {
+    let (sink, mut reader) = deltas();
+    let read = async {
+        let mut pieces = Vec::new();
+        while let Some(piece) = reader.next().await {
+            pieces.push(piece);
+        }
+        pieces
+    };
+    let (completion, pieces) = tokio::join!(answered(model.complete(question(), sink)), read);
+    assert_eq!(pieces.concat(), completion.text);
+    assert!(pieces.len() > 1, "the answer came in one piece");
+}
+
+async fn nobody_has_to_read_the_pieces(model: &dyn LanguageModel) {
+    let (sink, gone) = deltas();
+    drop(gone);
+    answered(model.complete(question(), sink)).await;
+    let (sink, _idle) = deltas();
+    answered(model.complete(question(), sink)).await;
+    answered(model.complete(question(), DeltaSink::ignored())).await;
+}
+
+async fn a_request_without_a_message_is_a_clear_error(model: &dyn LanguageModel) {
+    for messages in [
+        vec![],
+        vec![Message::system("Be brief.")],
+        vec![Message::new(agenthub_sdk::model::Role::User, vec![])],
+    ] {
+        let error = model
+            .complete(Request::new(messages), DeltaSink::ignored())
+            .await
+            .expect_err("nothing to answer");
+        assert!(
+            matches!(&error, Error::InvalidRequest(why) if why.contains("no message")),
+            "{error}"
+        );
+        assert!(!error.is_retryable());
+    }
+}
+
+async fn a_dropped_call_leaves_the_next_one_alone(model: &dyn LanguageModel) {
+    let mut call = model.complete(question(), DeltaSink::ignored());
+    assert!(
+        (&mut call).now_or_never().is_none(),
+        "the model answered before it was asked twice"
+    );
+    drop(call);
+    answered(model.complete(question(), DeltaSink::ignored())).await;
+}
+
+async fn calls_run_at_the_same_time(model: &dyn LanguageModel) {
+    let calls = (0..8).map(|_| answered(model.complete(question(), DeltaSink::ignored())));
+    join_all(calls).await;
+}
+
+#[tokio::test]
+async fn the_scripted_model_keeps_the_contract() {
+    check(&Scripted::from_fn(|_| {
+        Ok("a text that is long enough for several pieces".into())
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn the_offline_model_keeps_the_contract() {
+    check(&Offline).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scripted_model_answers_in_order_after_its_delay_and_remembers_the_requests() {
+    let delay = std::time::Duration::from_millis(500);
+    let failure = Error::Unavailable("on purpose".into());
+    let answers = [
+        Ok(Completion {
+            text: "first".into(),
+            ..Completion::default()
+        }),
+        Err(failure.clone()),
+    ];
+    let model = Scripted::answers(answers).delay(delay);
+    let given_away = model.clone();
+
+    let before = tokio::time::Instant::now();
+    let first = given_away
+        .complete(question(), DeltaSink::ignored())
+        .await
+        .expect("the first answer");
+    assert_eq!(first.text, "first");
+    assert_eq!(before.elapsed(), delay);
+    assert_eq!(
+        given_away.complete(question(), DeltaSink::ignored()).await,
+        Err(failure)
+    );
+    let at_its_end = given_away.complete(question(), DeltaSink::ignored()).await;
+    assert!(matches!(at_its_end, Err(Error::Unavailable(_))));
+    assert_eq!(model.requests(), vec![question(); 3]);
+}

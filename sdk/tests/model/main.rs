@@ -1,0 +1,11 @@
+//! The model port and its adapters from outside: one contract for all, and the providers' wire formats.
+
+mod contract;
+#[cfg(feature = "genai")]
+mod openai;
+#[cfg(feature = "genai")]
+mod others;
+#[cfg(feature = "genai")]
+mod provider;
+#[cfg(feature = "genai")]
+mod vertex;
