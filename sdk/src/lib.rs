@@ -1,4 +1,57 @@
-//! sdk
+//! What an agent's author uses.
+//!
+//! An [`Agent`] is a card and a handler for each kind of work. It registers with the hub over one connection, which comes back by
+//! itself, and gets its messages from a mailbox that outlives it. This is a whole one:
+//!
+//! ```no_run
+//! use agenthub_sdk::{Agent, Card, Error, Failure, Skill, TaskContext};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Error> {
+//!     let shout = Skill::new("shout", "Shout", "Says a text in capital letters")
+//!         .tags(["text", "capitals"])
+//!         .examples(["shout hello", "say this louder"]);
+//!     let card = Card::new("agent_shout", "Makes texts louder").skill(shout);
+//!     Agent::worker(card)
+//!         .on("shout", async |task: TaskContext| Ok::<_, Failure>(task.text().to_uppercase()))
+//!         .run("http://127.0.0.1:50051")
+//!         .await
+//! }
+//! ```
+//!
+//! A handler gets a [`TaskContext`] and gives a [`Reply`] or a [`Failure`]. The task is WORKING while it runs, and COMPLETED or
+//! FAILED when it returns; only then is its message acknowledged, so that another process gets it if this one crashes.
+//!
+//! A [`Client`] is a peer without a card: it publishes, [delegates](Client::delegate) work to agents, and looks around in the
+//! [`Directory`]. Every agent has one ([`TaskContext::client`]).
+//!
+//! What travels between process and hub is in `connection`; which handler gets a message is decided in `agent/dispatch.rs`; what
+//! came back for a delegated task is folded in `pending/fold.rs`.
 
+mod agent;
+mod card;
+mod client;
+mod connection;
+mod delegation;
+mod directory;
+mod error;
 pub mod model;
+mod outcome;
+mod pending;
 pub mod relevance;
+mod reply;
+mod task_context;
+
+pub use agent::{Agent, AgentBuilder, RunningAgent};
+pub use agenthub_proto as proto;
+pub use agenthub_proto::trace::TraceContext;
+pub use card::{Card, Skill};
+pub use client::{Client, ClientBuilder, EventStream};
+pub use connection::{Connection, Published};
+pub use delegation::{Delegation, MAX_HOPS};
+pub use directory::{Directory, DirectoryEntry};
+pub use error::Error;
+pub use outcome::{Outcome, assemble};
+pub use pending::{Pending, Update, Updates};
+pub use reply::{BoxError, Failure, Reply};
+pub use task_context::{ArtifactUpdate, TaskContext, TaskUpdate};

@@ -1,0 +1,53 @@
+//! What a handler's result becomes on the wire.
+
+use agenthub_proto::{
+    a2a::{Message, TaskState},
+    agenthub::{Publish, publish::Payload},
+};
+use serde_json::Map;
+
+use crate::{ArtifactUpdate, Failure, Reply, TaskContext, connection::publish, reply::FailureKind};
+
+/// The publishes that end a task: its message and artifacts, if any, and the state, which is last.
+pub(super) fn of_task(context: &TaskContext, result: Result<Reply, Failure>) -> Vec<Publish> {
+    match result {
+        Ok(reply) => of_reply(context, reply),
+        Err(failure) => vec![of_failure(context, &failure)],
+    }
+}
+
+fn of_reply(context: &TaskContext, reply: Reply) -> Vec<Publish> {
+    let mut publishes = Vec::new();
+    let message = reply.message.map(|m| context.addressed(m));
+    if let Some(message) = &message {
+        publishes.push(publish(
+            Payload::Message(message.clone()),
+            context.reply_envelope(),
+        ));
+    }
+    for artifact in reply.artifacts {
+        let update = context.artifact(ArtifactUpdate::new(artifact).last_chunk());
+        publishes.push(publish(Payload::ArtifactUpdate(update), context.envelope()));
+    }
+    let state = match reply.input_required {
+        true => TaskState::InputRequired,
+        false => TaskState::Completed,
+    };
+    publishes.push(status(context, state, message));
+    publishes
+}
+
+/// The state that a failed task ends in.
+pub(super) fn of_failure(context: &TaskContext, failure: &Failure) -> Publish {
+    let state = match failure.kind {
+        FailureKind::Failed => TaskState::Failed,
+        FailureKind::Rejected => TaskState::Rejected,
+        FailureKind::Cancelled => TaskState::Cancelled,
+    };
+    status(context, state, Some(context.message_of(&failure.text)))
+}
+
+fn status(context: &TaskContext, state: TaskState, message: Option<Message>) -> Publish {
+    let status = context.status(state, message, Map::new());
+    publish(Payload::StatusUpdate(status), context.envelope())
+}

@@ -1,0 +1,155 @@
+//! An agent at work.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use tokio::{sync::mpsc, task::JoinSet};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{AgentBuilder, Hands, Slots, dispatch::Menu, dispatcher::Dispatcher};
+use crate::{
+    Client, Connection, Error,
+    connection::{Lease, Work},
+};
+
+/// An agent that is registered and works. Dropping it stops it without waiting for anything; its messages are delivered again
+/// to others, later.
+#[derive(Debug)]
+pub struct RunningAgent {
+    client: Client,
+    dispatcher: JoinSet<Vec<Lease>>,
+    stop: CancellationToken,
+    _stop_on_drop: DropGuard,
+}
+
+impl RunningAgent {
+    /// The agent's own connection.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Takes no more work, waits for the handlers at work, 10 s unless the builder says otherwise, gives back what was not handled,
+    /// says goodbye, and waits until all is over.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        let unhandled = match self.dispatcher.join_next().await {
+            Some(Ok(unhandled)) => unhandled,
+            Some(Err(_)) | None => Vec::new(),
+        };
+        let reason = "the agent stops";
+        let refuse = unhandled
+            .into_iter()
+            .map(|lease| (lease, reason.to_owned()))
+            .collect();
+        // An error says that the connection is closed already.
+        let _ = self.client.link().goodbye(refuse, reason).await;
+        self.client.wait_closed().await;
+    }
+
+    /// Waits until the hub ends the connection for good; says why.
+    pub async fn closed(&self) -> String {
+        let mut connection = self.client.connection();
+        let closed = connection
+            .wait_for(|c| matches!(c, Connection::Closed { .. }))
+            .await;
+        match closed.as_deref() {
+            Ok(Connection::Closed { reason }) => reason.clone(),
+            Ok(_) | Err(_) => "the client was closed".to_owned(),
+        }
+    }
+}
+
+pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<RunningAgent, Error> {
+    if builder.card.name.is_empty() {
+        return Err(Error::Invalid("the agent's card has no name".to_owned()));
+    }
+    if builder.handlers.is_empty() && builder.any.is_none() {
+        return Err(Error::Invalid("the agent has no handler".to_owned()));
+    }
+    let names: Vec<String> = builder.handlers.iter().map(|(n, _)| n.clone()).collect();
+    let topics: BTreeSet<String> = names.iter().chain(&builder.topics).cloned().collect();
+    let menu = Menu::new(&builder.card, names, builder.any.is_some());
+
+    let mut client = Client::builder(hub_url).watch_agents(builder.watch_agents);
+    client.peer.agent_id.clear();
+    client.peer.topics = topics.into_iter().collect();
+    client.peer.health_check_url = builder.health_check_url;
+    client.peer.card = Some(builder.card);
+    if let Some(instance_id) = builder.instance_id {
+        client.peer.instance_id = instance_id;
+    }
+    if let Some(timeout) = builder.connect_timeout {
+        client = client.connect_timeout(timeout);
+    }
+
+    let hands = Arc::new(Hands::default());
+    let most_in_hand = builder.concurrency as usize + builder.concurrency.max(16) as usize;
+    let (deliveries, inbox) = mpsc::channel(most_in_hand);
+    let work = Work {
+        deliveries,
+        hands: Arc::clone(&hands),
+        credit: builder.concurrency,
+    };
+    let client = client.connect_with(Some(work)).await?;
+    let dispatcher = Dispatcher {
+        menu,
+        handlers: builder.handlers.into_iter().map(|(_, h)| h).collect(),
+        any: builder.any,
+        slots: Slots::new(client.link().clone(), builder.concurrency),
+        client: client.clone(),
+        hands,
+        drain_timeout: builder.drain_timeout,
+        waiting: HashMap::new(),
+        working: JoinSet::new(),
+    };
+    let stop = CancellationToken::new();
+    let mut running = JoinSet::new();
+    running.spawn(dispatcher.run(inbox, stop.clone()));
+    Ok(RunningAgent {
+        client,
+        dispatcher: running,
+        _stop_on_drop: stop.clone().drop_guard(),
+        stop,
+    })
+}
+
+pub(super) async fn run(builder: AgentBuilder, hub_url: String) -> Result<(), Error> {
+    let agent = start(builder, hub_url).await?;
+    tracing::info!(agent = agent.client.agent_id(), "at work");
+    let closed = tokio::select! {
+        () = asked_to_stop() => None,
+        reason = agent.closed() => Some(reason),
+    };
+    agent.stop().await;
+    match closed {
+        None => Ok(()),
+        Some(reason) => Err(Error::Closed(reason)),
+    }
+}
+
+/// Waits for SIGTERM or SIGINT.
+async fn asked_to_stop() {
+    let interrupted = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let terminated = async {
+            match signal(SignalKind::terminate()) {
+                Ok(mut signal) => _ = signal.recv().await,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = interrupted => {}
+            () = terminated => {}
+        }
+    }
+    #[cfg(not(unix))]
+    interrupted.await;
+}

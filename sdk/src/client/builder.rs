@@ -1,0 +1,119 @@
+//! From an address to a client.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::timeout;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
+
+use super::{Calls, Client, Inner};
+use crate::{
+    Directory, Error,
+    connection::{Inbound, Peer, Work, dial, endpoint, start},
+    error::chain,
+    pending::{self, Table},
+};
+
+/// How a [`Client`] is to be.
+#[derive(Clone, Debug)]
+pub struct ClientBuilder {
+    pub(crate) peer: Peer,
+    pub(crate) watch_agents: bool,
+}
+
+impl ClientBuilder {
+    pub(super) fn new(url: String) -> Self {
+        let instance_id = Uuid::now_v7().to_string();
+        Self {
+            peer: Peer {
+                url,
+                agent_id: format!("client-{instance_id}"),
+                card: None,
+                instance_id,
+                topics: Vec::new(),
+                health_check_url: String::new(),
+                connect_timeout: Duration::from_secs(5),
+            },
+            watch_agents: false,
+        }
+    }
+
+    /// The id to be known by: printable, at most 128 bytes. Made up if not given.
+    #[must_use]
+    pub fn agent_id(mut self, agent_id: impl Into<String>) -> Self {
+        self.peer.agent_id = agent_id.into();
+        self
+    }
+
+    /// Keeps [`Client::directory`] up to date.
+    #[must_use]
+    pub fn watch_agents(mut self, watch: bool) -> Self {
+        self.watch_agents = watch;
+        self
+    }
+
+    /// How long one try to connect may take; 5 s if not given.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.peer.connect_timeout = timeout;
+        self
+    }
+
+    /// Connects, once; a later break is mended without end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidUrl`], [`Error::NoHub`], [`Error::NotAHub`] or [`Error::Refused`].
+    pub async fn connect(self) -> Result<Client, Error> {
+        self.connect_with(None).await
+    }
+
+    /// Connects with an inbox.
+    pub(crate) async fn connect_with(self, work: Option<Work>) -> Result<Client, Error> {
+        let Self { peer, watch_agents } = self;
+        let endpoint = endpoint(&peer.url, peer.connect_timeout)?;
+        let no_hub = |reason: String| Error::NoHub {
+            url: peer.url.clone(),
+            reason,
+        };
+        let channel = timeout(peer.connect_timeout, endpoint.connect())
+            .await
+            .map_err(|_| no_hub(format!("no answer within {:?}", peer.connect_timeout)))?
+            .map_err(|error| no_hub(chain(&error)))?;
+
+        let replies = Arc::new(Table::default());
+        let directory = Directory::new();
+        let inbound = Inbound {
+            work,
+            replies: Arc::clone(&replies),
+            directory: watch_agents.then(|| directory.clone()),
+        };
+        let hello = peer.hello(&inbound);
+        let dialed = dial(&channel, &peer.url, hello, peer.connect_timeout).await?;
+
+        let calls = Calls::new(channel.clone());
+        let closed = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        let instance_id = peer.instance_id.clone();
+        let link = start(peer, channel, dialed, inbound, closed.clone(), &tasks);
+        let watch = pending::watch::run(
+            Arc::clone(&replies),
+            calls.clone(),
+            link.connection(),
+            closed.clone(),
+        );
+        tasks.spawn(watch);
+        Ok(Client {
+            inner: Arc::new(Inner {
+                link,
+                calls,
+                replies,
+                directory,
+                instance_id,
+                tasks,
+                _close_on_drop: closed.clone().drop_guard(),
+                closed,
+            }),
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! The hub's calls that are no part of the stream.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use agenthub_proto::{
+    a2a::Task,
+    agenthub::{
+        AgentEntry, AgentEvent, CancelTaskRequest, GetAgentRequest, GetTaskRequest,
+        ListAgentsRequest, ListAgentsResponse, ListTasksRequest, ListTasksResponse,
+        SubscribeToAgentEventsRequest, SubscribeToTasksRequest, UnregisterAgentRequest,
+        agent_hub_client::AgentHubClient,
+    },
+};
+use tokio::time::timeout;
+use tokio_stream::Stream;
+use tonic::{Response, Status, Streaming, transport::Channel};
+
+use super::Client;
+use crate::Error;
+
+/// The unary calls, each with its deadline. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Calls {
+    channel: Channel,
+}
+
+impl Calls {
+    pub(crate) fn new(channel: Channel) -> Self {
+        Self { channel }
+    }
+
+    fn hub(&self) -> AgentHubClient<Channel> {
+        AgentHubClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
+    }
+
+    pub(crate) async fn task(&self, task_id: &str, history: i32) -> Result<Task, Error> {
+        let request = GetTaskRequest {
+            task_id: task_id.to_owned(),
+            history_length: history,
+        };
+        within(self.hub().get_task(request)).await
+    }
+
+    pub(crate) async fn cancel_task(&self, task_id: &str, reason: &str) -> Result<Task, Error> {
+        let request = CancelTaskRequest {
+            task_id: task_id.to_owned(),
+            reason: reason.to_owned(),
+        };
+        within(self.hub().cancel_task(request)).await
+    }
+}
+
+async fn within<T>(call: impl Future<Output = Result<Response<T>, Status>>) -> Result<T, Error> {
+    let limit = Client::CALL_DEADLINE;
+    match timeout(limit, call).await {
+        Ok(Ok(response)) => Ok(response.into_inner()),
+        Ok(Err(status)) => Err(Error::from_status(&status)),
+        Err(_) => Err(Error::Timeout(limit)),
+    }
+}
+
+/// Each of these calls has [`Client::CALL_DEADLINE`] and does not wait for a reconnect; dropping its future gives it up. Errors are
+/// those that the hub states, [`Error::Unavailable`] without a connection, and [`Error::Timeout`].
+impl Client {
+    /// How long a call may take: 10 s.
+    pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
+
+    /// The agents that the request's filters match, a page of them.
+    pub async fn agents(&self, request: ListAgentsRequest) -> Result<ListAgentsResponse, Error> {
+        within(self.inner.calls.hub().list_agents(request)).await
+    }
+
+    /// One agent, by its id or `id@version`.
+    pub async fn agent(&self, agent_id: impl Into<String>) -> Result<AgentEntry, Error> {
+        let request = GetAgentRequest {
+            agent_id: agent_id.into(),
+        };
+        within(self.inner.calls.hub().get_agent(request)).await
+    }
+
+    /// Removes an agent from the hub, with what waits for it.
+    pub async fn unregister(
+        &self,
+        agent_id: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Result<(), Error> {
+        let request = UnregisterAgentRequest {
+            agent_id: agent_id.into(),
+            reason: reason.into(),
+        };
+        let response = within(self.inner.calls.hub().unregister_agent(request)).await?;
+        match response.success {
+            true => Ok(()),
+            false => Err(Error::Invalid(response.error)),
+        }
+    }
+
+    /// One task with its latest `history` messages; 0 is all, negative none.
+    pub async fn task(&self, task_id: &str, history: i32) -> Result<Task, Error> {
+        self.inner.calls.task(task_id, history).await
+    }
+
+    /// The tasks that the request's filters match, a page of them, latest change first.
+    pub async fn tasks(&self, request: ListTasksRequest) -> Result<ListTasksResponse, Error> {
+        within(self.inner.calls.hub().list_tasks(request)).await
+    }
+
+    /// Cancels a task; the agent at work is told. [`Error::Conflict`] if it has ended.
+    pub async fn cancel_task(&self, task_id: &str, reason: &str) -> Result<Task, Error> {
+        self.inner.calls.cancel_task(task_id, reason).await
+    }
+
+    /// Watches tasks. The deadline is for the beginning of the stream.
+    pub async fn task_events(
+        &self,
+        request: SubscribeToTasksRequest,
+    ) -> Result<EventStream, Error> {
+        let stream = within(self.inner.calls.hub().subscribe_to_tasks(request)).await?;
+        Ok(EventStream(stream))
+    }
+
+    /// Watches agents, and whatever else comes for the request's agent. The deadline is for the beginning of the stream.
+    pub async fn agent_events(
+        &self,
+        request: SubscribeToAgentEventsRequest,
+    ) -> Result<EventStream, Error> {
+        let stream = within(self.inner.calls.hub().subscribe_to_agent_events(request)).await?;
+        Ok(EventStream(stream))
+    }
+}
+
+/// Events as they come. It does not reconnect: after an error it is over.
+#[derive(Debug)]
+pub struct EventStream(Streaming<AgentEvent>);
+
+impl EventStream {
+    /// The next event; `None` when the hub ends the stream. Cancel-safe.
+    ///
+    /// # Errors
+    ///
+    /// Why the stream broke.
+    pub async fn next(&mut self) -> Option<Result<AgentEvent, Error>> {
+        self.0
+            .message()
+            .await
+            .map_err(|status| Error::from_status(&status))
+            .transpose()
+    }
+}
+
+impl Stream for EventStream {
+    type Item = Result<AgentEvent, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Pin::new(&mut self.0)
+            .poll_next(cx)
+            .map_err(|status| Error::from_status(&status))
+    }
+}

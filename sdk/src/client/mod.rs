@@ -1,0 +1,221 @@
+//! A peer of the hub: it publishes, delegates and looks around.
+
+mod builder;
+mod calls;
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use agenthub_proto::{
+    a2a::Message,
+    agenthub::{
+        AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent, publish::Payload,
+    },
+};
+use tokio::sync::watch;
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+pub use builder::ClientBuilder;
+pub(crate) use calls::Calls;
+pub use calls::EventStream;
+
+use crate::{
+    Connection, Delegation, Directory, Error, MAX_HOPS, Outcome, Pending, Published,
+    connection::{Link, Scope, publish},
+    pending::{Entry, Table},
+};
+
+/// A connection to the hub under an id of one's own. Cheap to clone; the clones share the connection.
+///
+/// It comes back by itself after a break or a restart of the hub, with growing waits up to 5 s, for as long as it takes.
+/// [`close`](Self::close) says goodbye; dropping the last clone breaks the connection off without waiting for anything.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    link: Link,
+    calls: Calls,
+    replies: Arc<Table>,
+    directory: Directory,
+    instance_id: String,
+    tasks: TaskTracker,
+    closed: CancellationToken,
+    _close_on_drop: DropGuard,
+}
+
+impl Client {
+    /// How long a publish may wait for its answer, a reconnect included.
+    pub const PUBLISH_DEADLINE: Duration = Duration::from_secs(30);
+
+    /// A client of the hub at this address, such as `http://127.0.0.1:50051`.
+    pub fn builder(hub_url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(hub_url.into())
+    }
+
+    /// The id that the hub knows this peer by.
+    pub fn agent_id(&self) -> &str {
+        self.inner.link.agent_id()
+    }
+
+    /// The id of this process, which stays the same over reconnects.
+    pub fn instance_id(&self) -> &str {
+        &self.inner.instance_id
+    }
+
+    /// How the connection stands, and how that changes.
+    pub fn connection(&self) -> watch::Receiver<Connection> {
+        self.inner.link.connection()
+    }
+
+    /// The agents there are. Empty unless the client was built with `watch_agents`.
+    pub fn directory(&self) -> Directory {
+        self.inner.directory.clone()
+    }
+
+    /// Publishes a message. The sender is filled in; who gets it is up to `routing`. Once this returns, the hub has it for
+    /// good. Waits through a reconnect.
+    ///
+    /// # Errors
+    ///
+    /// What the hub has against it; [`Error::Timeout`] after [`PUBLISH_DEADLINE`](Self::PUBLISH_DEADLINE), when it may still arrive;
+    /// [`Error::Closed`]. Dropping the future does not take the publish back.
+    pub async fn publish(
+        &self,
+        message: Message,
+        routing: AgentEventMetadata,
+    ) -> Result<Published, Error> {
+        self.publish_payload(Payload::Message(message), routing, Scope::Any)
+            .await
+    }
+
+    /// Reports the state of a task.
+    ///
+    /// # Errors
+    ///
+    /// As [`publish`](Self::publish).
+    pub async fn publish_status(
+        &self,
+        update: TaskStatusUpdateEvent,
+        routing: AgentEventMetadata,
+    ) -> Result<Published, Error> {
+        self.publish_payload(Payload::StatusUpdate(update), routing, Scope::Any)
+            .await
+    }
+
+    /// Adds an artifact, or a chunk of one, to a task.
+    ///
+    /// # Errors
+    ///
+    /// As [`publish`](Self::publish).
+    pub async fn publish_artifact(
+        &self,
+        update: TaskArtifactUpdateEvent,
+        routing: AgentEventMetadata,
+    ) -> Result<Published, Error> {
+        self.publish_payload(Payload::ArtifactUpdate(update), routing, Scope::Any)
+            .await
+    }
+
+    pub(crate) async fn publish_payload(
+        &self,
+        payload: Payload,
+        mut routing: AgentEventMetadata,
+        scope: Scope,
+    ) -> Result<Published, Error> {
+        if routing.from_agent_id.is_empty() {
+            self.agent_id().clone_into(&mut routing.from_agent_id);
+        }
+        let publish = publish(payload, routing);
+        self.inner
+            .link
+            .publish_one(publish, scope, Self::PUBLISH_DEADLINE)
+            .await
+    }
+
+    /// Asks an agent, and waits for what becomes of it, five minutes at most.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`delegate`](Self::delegate) and of [`Pending::outcome`]. That the agent fails is an [`Outcome`].
+    pub async fn ask(
+        &self,
+        agent: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Result<Outcome, Error> {
+        let delegation = Delegation::to(agent).text(text);
+        self.delegate(delegation).await?.outcome().await
+    }
+
+    /// Hands work to an agent. Returns when the hub has taken it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyHops`] past [`MAX_HOPS`]; [`Error::Conflict`] if the task is awaited already; else as [`publish`](Self::publish).
+    pub async fn delegate(&self, delegation: Delegation) -> Result<Pending, Error> {
+        if delegation.hops > MAX_HOPS {
+            return Err(Error::TooManyHops {
+                task_id: delegation.parent_task_id,
+                max: MAX_HOPS,
+            });
+        }
+        let delegation = delegation.with_ids();
+        let (message, routing) = delegation.to_wire(self.agent_id(), SystemTime::now());
+        let task_id = message.task_id.clone();
+        let table = Arc::clone(&self.inner.replies);
+        let ends = table.add(&task_id, &delegation.agent, delegation.timeout)?;
+        let pending = Pending {
+            task_id: task_id.clone(),
+            client: self.clone(),
+            updates: Some(ends.updates),
+            outcome: ends.outcome,
+            _entry: Entry {
+                table: Arc::clone(&table),
+                task_id: task_id.clone(),
+            },
+            parent: None,
+        };
+        self.publish(message, routing).await?;
+        table.accept(&task_id);
+        Ok(pending)
+    }
+
+    /// Says goodbye, after what was published has been answered, and waits until all is over; takes some 2 s at most. Clones of
+    /// the client are closed too, and whoever waits for an outcome gets [`Error::Closed`].
+    pub async fn close(&self) {
+        // An error says that it is closed already.
+        let _ = self.link().goodbye(Vec::new(), "closed").await;
+        self.wait_closed().await;
+    }
+
+    /// Waits for the end of a connection that was told goodbye.
+    pub(crate) async fn wait_closed(&self) {
+        let mut connection = self.connection();
+        // An error says that nobody runs the connection any more.
+        let _ = connection
+            .wait_for(|c| matches!(c, Connection::Closed { .. }))
+            .await;
+        self.inner.closed.cancel();
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.inner.link
+    }
+
+    /// Work that ends with the connection.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let closed = self.inner.closed.clone();
+        self.inner.tasks.spawn(async move {
+            closed.run_until_cancelled(work).await;
+        });
+    }
+}

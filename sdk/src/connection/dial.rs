@@ -1,0 +1,162 @@
+//! Finding the hub and introducing oneself.
+
+use std::time::Duration;
+
+use agenthub_proto::agenthub::{AgentFrame, HubFrame, Welcome, agent_hub_client::AgentHubClient};
+use tokio::{sync::mpsc, time::timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{
+    Code, Status, Streaming,
+    transport::{Channel, Endpoint},
+};
+
+use crate::{Error, error::chain};
+
+/// The frames that wait for the network; further ones are merged until there is room.
+const FRAMES: usize = 8;
+
+/// A ping this often tells whether the hub is still there, also while nothing is to be said.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// Wide enough that many small frames which wait to be read are no reason for HTTP/2 to close the connection.
+const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
+const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
+
+/// A stream that the hub has welcomed.
+pub(crate) struct Dialed {
+    pub(crate) welcome: Welcome,
+    /// What else was in the first frame.
+    pub(super) rest: HubFrame,
+    pub(super) frames: Streaming<HubFrame>,
+    pub(super) sender: mpsc::Sender<AgentFrame>,
+}
+
+/// The address of a hub, with the settings of the connection. A bare `host:port` is taken for `http://host:port`.
+pub(crate) fn endpoint(url: &str, connect_timeout: Duration) -> Result<Endpoint, Error> {
+    let invalid = |reason: &str| Error::InvalidUrl {
+        url: url.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let trimmed = url.trim();
+    let full = match trimmed.split_once("://") {
+        None => format!("http://{trimmed}"),
+        Some(("http", _)) => trimmed.to_owned(),
+        Some(("https", _)) => return Err(invalid("TLS is not spoken here, use http://")),
+        Some(_) => return Err(invalid("it must begin with http://")),
+    };
+    let endpoint = Endpoint::from_shared(full).map_err(|e| invalid(&chain(&e)))?;
+    if endpoint.uri().host().is_none_or(str::is_empty) {
+        return Err(invalid("it names no host"));
+    }
+    Ok(endpoint
+        .connect_timeout(connect_timeout)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE)
+        .keep_alive_while_idle(true)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW))
+}
+
+/// Opens a stream with `hello`, which must hold one, and waits for the welcome.
+pub(crate) async fn dial(
+    channel: &Channel,
+    url: &str,
+    hello: AgentFrame,
+    within: Duration,
+) -> Result<Dialed, Error> {
+    let welcomed = async {
+        let (sender, outgoing) = mpsc::channel(FRAMES);
+        // There is room: it is the first frame.
+        let _ = sender.try_send(hello);
+        let mut client = AgentHubClient::new(channel.clone()).max_decoding_message_size(usize::MAX);
+        let response = client.connect(ReceiverStream::new(outgoing)).await?;
+        let mut frames = response.into_inner();
+        let mut rest = frames
+            .message()
+            .await?
+            .ok_or_else(|| Status::unavailable("the hub ended the stream"))?;
+        if let Some(goodbye) = rest.goodbye {
+            return Err(match goodbye.reconnect {
+                true => Status::unavailable(goodbye.reason),
+                false => Status::failed_precondition(goodbye.reason),
+            });
+        }
+        let welcome = rest
+            .welcome
+            .take()
+            .ok_or_else(|| Status::unimplemented("its first frame is no welcome"))?;
+        Ok(Dialed {
+            welcome,
+            rest,
+            frames,
+            sender,
+        })
+    };
+    match timeout(within, welcomed).await {
+        Ok(Ok(dialed)) => Ok(dialed),
+        Ok(Err(status)) => Err(refusal(url, &status)),
+        Err(_) => Err(Error::NoHub {
+            url: url.to_owned(),
+            reason: format!("no answer within {within:?}"),
+        }),
+    }
+}
+
+/// What a failed introduction means.
+fn refusal(url: &str, status: &Status) -> Error {
+    let url = url.to_owned();
+    let reason = match std::error::Error::source(status) {
+        Some(source) => chain(source),
+        None => status.message().to_owned(),
+    };
+    match status.code() {
+        Code::InvalidArgument
+        | Code::FailedPrecondition
+        | Code::AlreadyExists
+        | Code::PermissionDenied
+        | Code::Unauthenticated
+        | Code::OutOfRange => Error::Refused(status.message().to_owned()),
+        Code::Unimplemented => Error::NotAHub { url, reason },
+        _ => Error::NoHub { url, reason },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str, problem: Option<&str>) {
+        match (endpoint(url, Duration::from_secs(1)), problem) {
+            (Ok(_), None) => {}
+            (Err(error), Some(part)) => assert!(error.to_string().contains(part), "{error}"),
+            (result, _) => panic!("{url}: {:?}", result.err()),
+        }
+    }
+
+    #[test]
+    fn addresses() {
+        check("http://127.0.0.1:50051", None);
+        check("localhost:50051", None);
+        check("[::1]:50051", None);
+        check("https://example.com", Some("TLS"));
+        check("ftp://example.com", Some("http://"));
+        check("http://", Some("no address of a hub"));
+        check("", Some("no address of a hub"));
+        check("not an address", Some("no address of a hub"));
+    }
+
+    #[test]
+    fn refusals() {
+        let of = |status: Status| refusal("http://h", &status);
+        assert!(matches!(
+            of(Status::failed_precondition("v2")),
+            Error::Refused(_)
+        ));
+        assert!(matches!(
+            of(Status::unimplemented("")),
+            Error::NotAHub { .. }
+        ));
+        assert!(of(Status::unavailable("tcp connect error")).is_retryable());
+    }
+}

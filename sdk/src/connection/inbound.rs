@@ -1,0 +1,235 @@
+//! Where what comes from the hub goes.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use agenthub_proto::agenthub::{
+    AgentEvent, Concern, Credit, Delivery, EventKind, Filter, Lifetime, Subscription,
+    agent_event::Payload,
+};
+use tokio::sync::mpsc;
+
+use super::{
+    Lease,
+    leases::{Arrival, Leases},
+};
+use crate::{
+    Directory,
+    agent::{Hand, Hands},
+    pending::Table,
+};
+
+/// The replies and directory changes that may be under way.
+const CREDIT: u32 = 1024;
+
+/// Work for a handler.
+#[derive(Debug)]
+pub(crate) struct Delivered {
+    pub(crate) event: AgentEvent,
+    /// `None` if the event is not in the log: then there is nothing to acknowledge.
+    pub(crate) lease: Option<Lease>,
+    /// 1 on the first delivery.
+    pub(crate) attempt: u32,
+    pub(crate) epoch: u64,
+    pub(crate) hand: Hand,
+}
+
+/// The inbox of an agent.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) deliveries: mpsc::Sender<Delivered>,
+    pub(crate) hands: Arc<Hands>,
+    /// The deliveries that may come.
+    pub(crate) credit: u32,
+}
+
+/// What a subscription is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Inbox,
+    Replies,
+    Directory,
+}
+
+/// The receivers of one peer. Nothing here blocks: pushing back is done with credit.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    pub(crate) work: Option<Work>,
+    pub(crate) replies: Arc<Table>,
+    pub(crate) directory: Option<Directory>,
+}
+
+/// What the hub is to be told next, by the way.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    pub(super) acks: Vec<Lease>,
+    credit: BTreeMap<u32, u32>,
+}
+
+impl Notes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.acks.is_empty() && self.credit.is_empty()
+    }
+
+    pub(super) fn take_credit(&mut self) -> Vec<Credit> {
+        std::mem::take(&mut self.credit)
+            .into_iter()
+            .map(|(subscription, messages)| Credit {
+                subscription,
+                messages,
+            })
+            .collect()
+    }
+}
+
+impl Inbound {
+    fn purposes(&self) -> impl Iterator<Item = Purpose> {
+        let inbox = self.work.as_ref().map(|_| Purpose::Inbox);
+        let directory = self.directory.as_ref().map(|_| Purpose::Directory);
+        inbox.into_iter().chain([Purpose::Replies]).chain(directory)
+    }
+
+    fn index_of(&self, purpose: Purpose) -> u32 {
+        let place = self.purposes().position(|p| p == purpose);
+        u32::try_from(place.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// The subscriptions of a stream that begins.
+    pub(super) fn subscriptions(&self, instance_id: &str) -> Vec<Subscription> {
+        let filter = |kinds: &[EventKind], concern: Concern| Filter {
+            kinds: kinds.iter().map(|k| (*k).into()).collect(),
+            concern: concern.into(),
+            ..Default::default()
+        };
+        let subscription = |purpose| match purpose {
+            Purpose::Inbox => Subscription {
+                name: "inbox".to_owned(),
+                lifetime: Lifetime::Durable.into(),
+                filter: Some(filter(&[EventKind::Message], Concern::Work)),
+                credit: self.work.as_ref().map_or(0, |w| w.credit),
+            },
+            Purpose::Replies => {
+                let kinds = [
+                    EventKind::Message,
+                    EventKind::StatusUpdate,
+                    EventKind::ArtifactUpdate,
+                ];
+                Subscription {
+                    name: format!("replies/{instance_id}"),
+                    lifetime: Lifetime::Instance.into(),
+                    filter: Some(filter(&kinds, Concern::Replies)),
+                    credit: CREDIT,
+                }
+            }
+            Purpose::Directory => Subscription {
+                name: format!("directory/{instance_id}"),
+                lifetime: Lifetime::Instance.into(),
+                filter: Some(filter(&[EventKind::AgentCard], Concern::Unspecified)),
+                credit: CREDIT,
+            },
+        };
+        self.purposes().map(subscription).collect()
+    }
+
+    /// Takes the events of one frame, each with the note that the hub made on it.
+    pub(super) fn events(
+        &mut self,
+        events: Vec<AgentEvent>,
+        mut deliveries: Vec<Delivery>,
+        epoch: u64,
+        leases: &mut Leases,
+        notes: &mut Notes,
+    ) {
+        for event in events {
+            let note = deliveries
+                .iter()
+                .position(|d| d.position == event.position)
+                .map(|n| deliveries.remove(n));
+            let subscription = note.as_ref().map_or(0, |n| n.subscription);
+            let attempt = note.as_ref().map_or(1, |n| n.attempt.max(1));
+            self.event(event, subscription, attempt, epoch, leases, notes);
+        }
+    }
+
+    fn event(
+        &mut self,
+        event: AgentEvent,
+        subscription: u32,
+        attempt: u32,
+        epoch: u64,
+        leases: &mut Leases,
+        notes: &mut Notes,
+    ) {
+        let lease = (!event.position.is_empty()).then(|| Lease {
+            subscription,
+            position: event.position.clone(),
+            epoch,
+        });
+        let is_work = self.work.is_some() && subscription == self.index_of(Purpose::Inbox);
+        let arrival = lease.as_ref().map_or(Arrival::New, |l| leases.arrive(l));
+        match (arrival, is_work) {
+            (Arrival::New, true) => {
+                if !self.deliver(event, lease.clone(), attempt, epoch) {
+                    lease.iter().for_each(|l| leases.release(l));
+                }
+                return;
+            }
+            (Arrival::New, false) => self.take(&event),
+            // The handler at work will acknowledge it.
+            (Arrival::Held, _) => {
+                *notes.credit.entry(subscription).or_default() += 1;
+                return;
+            }
+            (Arrival::Settled, _) => {}
+        }
+        if let Some(lease) = lease {
+            leases.settle(lease.clone());
+            notes.acks.push(lease);
+        }
+        *notes.credit.entry(subscription).or_default() += 1;
+    }
+
+    fn take(&self, event: &AgentEvent) {
+        match (&event.payload, &self.directory) {
+            (Some(Payload::AgentCard(change)), Some(directory)) => directory.apply(change),
+            _ => self.replies.apply(event),
+        }
+    }
+
+    /// Returns whether somebody will take care of it.
+    fn deliver(
+        &mut self,
+        event: AgentEvent,
+        lease: Option<Lease>,
+        attempt: u32,
+        epoch: u64,
+    ) -> bool {
+        let Some(work) = &mut self.work else {
+            return false;
+        };
+        work.credit = work.credit.saturating_sub(1);
+        let delivered = Delivered {
+            hand: Hands::take(&work.hands, event.task_id()),
+            event,
+            lease,
+            attempt,
+            epoch,
+        };
+        match work.deliveries.try_send(delivered) {
+            Ok(()) => true,
+            Err(error) => {
+                // It will come again when its lease has run out.
+                tracing::warn!(%error, "a delivery without credit was left out");
+                false
+            }
+        }
+    }
+
+    /// So many more deliveries of the inbox may come.
+    pub(super) fn more_work(&mut self, messages: u32, notes: &mut Notes) {
+        let inbox = self.index_of(Purpose::Inbox);
+        if let Some(work) = &mut self.work {
+            work.credit += messages;
+            *notes.credit.entry(inbox).or_default() += messages;
+        }
+    }
+}

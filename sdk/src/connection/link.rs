@@ -1,0 +1,163 @@
+//! How the rest of the crate talks to the connection.
+
+use std::{sync::Arc, time::Duration};
+
+use agenthub_proto::agenthub::Publish;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::timeout,
+};
+
+use super::{Connection, Lease, Published};
+use crate::Error;
+
+/// Orders for the connection. Bounded: who orders too much waits.
+pub(super) enum Command {
+    Publish(Batch),
+    Ack(Lease),
+    /// So many more deliveries of the inbox may come.
+    Credit(u32),
+    /// Flush, give these back, and go.
+    Goodbye {
+        refuse: Vec<(Lease, String)>,
+        reason: String,
+    },
+}
+
+/// Publishes that go together, with the delivery that they settle.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) publishes: Vec<Publish>,
+    pub(crate) ack: Option<Lease>,
+    /// The life of the hub that they are of use in; `None` is any.
+    pub(crate) epoch: Option<u64>,
+    pub(crate) done: Option<oneshot::Sender<Result<Vec<Result<Published, Error>>, Error>>>,
+}
+
+impl Batch {
+    pub(super) fn answer(self, answer: Result<Vec<Result<Published, Error>>, Error>) {
+        match (self.done, answer) {
+            // Who no longer waits is not told.
+            (Some(done), answer) => _ = done.send(answer),
+            (None, Ok(results)) => {
+                for error in results.into_iter().filter_map(Result::err) {
+                    tracing::warn!(%error, "the hub did not take what was published");
+                }
+            }
+            (None, Err(error)) => tracing::debug!(%error, "not published"),
+        }
+    }
+}
+
+/// What publishes belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// They are of use in any life of the hub.
+    Any,
+    /// They belong to a task that the hub knows in this life.
+    Epoch(u64),
+}
+
+/// The ordering end of the connection; cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) connection: watch::Receiver<Connection>,
+    pub(super) agent_id: Arc<str>,
+}
+
+impl Link {
+    /// The id that the hub knows this peer by.
+    pub(crate) fn agent_id(&self) -> &str {
+        &self.agent_id
+    }
+
+    pub(crate) fn connection(&self) -> watch::Receiver<Connection> {
+        self.connection.clone()
+    }
+
+    /// Publishes, and waits for what the hub says to each.
+    pub(crate) async fn publish(
+        &self,
+        publishes: Vec<Publish>,
+        ack: Option<Lease>,
+        scope: Scope,
+    ) -> Result<Vec<Result<Published, Error>>, Error> {
+        let (done, answer) = oneshot::channel();
+        self.order(Command::Publish(Batch {
+            publishes,
+            ack,
+            epoch: scope.epoch(),
+            done: Some(done),
+        }))
+        .await?;
+        answer.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    /// Publishes without waiting for the answer; a refusal is logged. Waits only for room.
+    pub(crate) async fn post(&self, publish: Publish, scope: Scope) -> Result<(), Error> {
+        let batch = Batch {
+            publishes: vec![publish],
+            ack: None,
+            epoch: scope.epoch(),
+            done: None,
+        };
+        self.order(Command::Publish(batch)).await
+    }
+
+    /// Publishes one thing, within this time.
+    pub(crate) async fn publish_one(
+        &self,
+        publish: Publish,
+        scope: Scope,
+        within: Duration,
+    ) -> Result<Published, Error> {
+        let mut results = timeout(within, self.publish(vec![publish], None, scope))
+            .await
+            .map_err(|_| Error::Timeout(within))??;
+        results.pop().unwrap_or_else(|| Err(self.closed()))
+    }
+
+    /// Never to be delivered again.
+    pub(crate) async fn ack(&self, lease: Lease) -> Result<(), Error> {
+        self.order(Command::Ack(lease)).await
+    }
+
+    /// So many more deliveries of the inbox may come.
+    pub(crate) async fn credit(&self, messages: u32) -> Result<(), Error> {
+        if messages == 0 {
+            return Ok(());
+        }
+        self.order(Command::Credit(messages)).await
+    }
+
+    /// Flushes, gives these deliveries back for others, and closes the connection.
+    pub(crate) async fn goodbye(
+        &self,
+        refuse: Vec<(Lease, String)>,
+        reason: &str,
+    ) -> Result<(), Error> {
+        let reason = reason.to_owned();
+        self.order(Command::Goodbye { refuse, reason }).await
+    }
+
+    async fn order(&self, command: Command) -> Result<(), Error> {
+        self.commands.send(command).await.map_err(|_| self.closed())
+    }
+
+    fn closed(&self) -> Error {
+        Error::Closed(match &*self.connection.borrow() {
+            Connection::Closed { reason } => reason.clone(),
+            _ => "the client was closed".to_owned(),
+        })
+    }
+}
+
+impl Scope {
+    fn epoch(self) -> Option<u64> {
+        match self {
+            Self::Any => None,
+            Self::Epoch(epoch) => Some(epoch),
+        }
+    }
+}

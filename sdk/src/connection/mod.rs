@@ -1,0 +1,46 @@
+//! The one stream between this process and the hub, and its coming back.
+
+mod backoff;
+mod dial;
+mod inbound;
+mod leases;
+mod link;
+mod outbox;
+mod peer;
+mod session;
+
+pub(crate) use dial::{Dialed, dial, endpoint};
+pub(crate) use inbound::{Delivered, Inbound};
+pub(crate) use leases::Lease;
+pub(crate) use link::{Link, Scope};
+pub(crate) use outbox::publish;
+pub(crate) use peer::{Peer, Work, start};
+
+/// How the connection to the hub stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// The hub knows this peer.
+    Connected {
+        /// Differs after a restart in which the hub lost what it knew.
+        incarnation: String,
+    },
+    /// The connection broke, and is tried again until it is back.
+    Reconnecting {
+        /// What happened.
+        reason: String,
+    },
+    /// It will not come back.
+    Closed {
+        /// Who closed it, and why.
+        reason: String,
+    },
+}
+
+/// What the hub has made of something that was published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The event's id.
+    pub event_id: String,
+    /// Its place in the log; empty if it is not in the log.
+    pub position: String,
+}

@@ -1,0 +1,294 @@
+//! What is to be published: in order, within the hub's credit, and again after a break.
+
+use std::collections::VecDeque;
+
+use agenthub_proto::agenthub::{AgentEventMetadata, AgentFrame, Publish, PublishResult, publish};
+use tonic::Code;
+use uuid::Uuid;
+
+use super::{Published, leases, link::Batch};
+use crate::Error;
+
+/// The publishes of one frame, unless one batch has more.
+const PER_FRAME: usize = 64;
+
+/// The publishes that are not answered yet. A batch is answered when each of its publishes is.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    next_sequence: u64,
+    window: usize,
+    /// Publishes sent and not answered.
+    unanswered: usize,
+    sent: VecDeque<Entry>,
+    waiting: VecDeque<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    batch: Batch,
+    /// The sequence of the first publish.
+    first: u64,
+    results: Vec<Option<Result<Published, Error>>>,
+}
+
+/// A publish with an idempotency key, so that sending it twice does it once.
+pub(crate) fn publish(payload: publish::Payload, mut routing: AgentEventMetadata) -> Publish {
+    if routing.idempotency_key.is_empty() {
+        routing.idempotency_key = match &payload {
+            publish::Payload::Message(m) if !m.message_id.is_empty() => m.message_id.clone(),
+            _ => Uuid::now_v7().to_string(),
+        };
+    }
+    Publish {
+        sequence: 0,
+        payload: Some(payload),
+        routing: Some(routing),
+    }
+}
+
+impl Outbox {
+    /// The batches that may wait to be sent; more are not taken from who publishes.
+    pub(super) const CAPACITY: usize = 1024;
+
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() >= Self::CAPACITY
+    }
+
+    /// Whether everything was sent and answered.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Adds a batch.
+    pub(super) fn push(&mut self, mut batch: Batch) {
+        let first = self.next_sequence + 1;
+        for publish in &mut batch.publishes {
+            self.next_sequence += 1;
+            publish.sequence = self.next_sequence;
+        }
+        let results = vec![None; batch.publishes.len()];
+        self.waiting.push_back(Entry {
+            batch,
+            first,
+            results,
+        });
+    }
+
+    /// A stream has begun: what the last one left unanswered goes first.
+    pub(super) fn restart(&mut self, window: u32) {
+        self.window = window.max(1) as usize;
+        self.unanswered = 0;
+        while let Some(entry) = self.sent.pop_back() {
+            self.waiting.push_front(entry);
+        }
+    }
+
+    /// The hub has lost its memory: what belongs to tasks of its last life is of no use.
+    pub(super) fn forget(&mut self, epoch: u64) {
+        let entries = std::mem::take(&mut self.waiting);
+        let (kept, lost): (VecDeque<Entry>, VecDeque<Entry>) = entries
+            .into_iter()
+            .partition(|entry| entry.batch.epoch.is_none_or(|e| e == epoch));
+        self.waiting = kept;
+        for entry in lost {
+            let error = Error::Cancelled("the hub restarted and no longer knows the task".into());
+            entry.batch.answer(Err(error));
+        }
+    }
+
+    /// Whether there is something that may be sent.
+    pub(super) fn is_ready(&self) -> bool {
+        self.waiting.front().is_some_and(|e| self.fits(e))
+    }
+
+    /// The next publishes. Batches that acknowledge something travel in a frame of their own, as the acknowledgement
+    /// counts only if every publish of the frame is accepted.
+    pub(super) fn next_frame(&mut self) -> AgentFrame {
+        let mut frame = AgentFrame::default();
+        while let Some(entry) = self.waiting.front() {
+            let alone = entry.batch.ack.is_some();
+            let full = frame.publish.len() + entry.batch.publishes.len() > PER_FRAME;
+            if !self.fits(entry) || (!frame.publish.is_empty() && (alone || full)) {
+                break;
+            }
+            let Some(entry) = self.waiting.pop_front() else {
+                break;
+            };
+            let unanswered = entry.results.iter().filter(|r| r.is_none()).count();
+            self.unanswered += unanswered;
+            frame.publish.extend(entry.batch.publishes.iter().cloned());
+            frame.ack.extend(leases::acks(entry.batch.ack.iter()));
+            self.sent.push_back(entry);
+            if alone {
+                break;
+            }
+        }
+        frame
+    }
+
+    /// Takes a result in. Returns the batch if it was the last one that it waited for.
+    pub(super) fn result(&mut self, result: PublishResult) {
+        let found = self.sent.iter_mut().enumerate().find_map(|(n, entry)| {
+            let index = usize::try_from(result.sequence.checked_sub(entry.first)?).ok()?;
+            Some((n, entry.results.get_mut(index)?))
+        });
+        let Some((n, slot)) = found else {
+            return;
+        };
+        if slot.is_some() {
+            return;
+        }
+        *slot = Some(match Code::from_i32(result.code) {
+            Code::Ok => Ok(Published {
+                event_id: result.event_id,
+                position: result.position,
+            }),
+            code => Err(Error::from_code(code, &result.error)),
+        });
+        self.unanswered = self.unanswered.saturating_sub(1);
+        if self.sent[n].results.iter().all(Option::is_some)
+            && let Some(entry) = self.sent.remove(n)
+        {
+            let results = entry.results.into_iter().flatten().collect();
+            entry.batch.answer(Ok(results));
+        }
+    }
+
+    /// Nothing will be sent any more.
+    pub(super) fn close(&mut self, error: &Error) {
+        for entry in self.sent.drain(..).chain(self.waiting.drain(..)) {
+            entry.batch.answer(Err(error.clone()));
+        }
+    }
+
+    fn fits(&self, entry: &Entry) -> bool {
+        self.unanswered == 0 || self.unanswered + entry.batch.publishes.len() <= self.window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::Lease;
+    use agenthub_proto::a2a::{Message, Role};
+    use proptest::prelude::*;
+    use tokio::sync::oneshot;
+
+    type Answer = oneshot::Receiver<Result<Vec<Result<Published, Error>>, Error>>;
+
+    fn batch(publishes: usize, acked: bool, epoch: Option<u64>) -> (Batch, Answer) {
+        let (done, answer) = oneshot::channel();
+        let message = || publish::Payload::Message(Message::new(Role::User, "hi"));
+        let batch = Batch {
+            publishes: (0..publishes)
+                .map(|_| publish(message(), AgentEventMetadata::default()))
+                .collect(),
+            ack: acked.then(|| Lease {
+                subscription: 1,
+                position: "p".into(),
+                epoch: 0,
+            }),
+            epoch,
+            done: Some(done),
+        };
+        (batch, answer)
+    }
+
+    fn sequences(frame: &AgentFrame) -> Vec<u64> {
+        frame.publish.iter().map(|p| p.sequence).collect()
+    }
+
+    fn accepted(sequence: u64) -> PublishResult {
+        PublishResult {
+            sequence,
+            event_id: format!("e{sequence}"),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn what_was_not_answered_is_sent_again_in_order_byte_for_byte() {
+        let mut outbox = Outbox::default();
+        outbox.restart(10);
+        let mut answers = Vec::new();
+        for n in 1..=3 {
+            let (batch, answer) = batch(n, false, None);
+            outbox.push(batch);
+            answers.push(answer);
+        }
+        let first = outbox.next_frame();
+        assert_eq!(sequences(&first), [1, 2, 3, 4, 5, 6]);
+        outbox.result(accepted(1));
+        assert!(
+            answers[0]
+                .try_recv()
+                .is_ok_and(|r| r.is_ok_and(|r| r[0].is_ok()))
+        );
+
+        outbox.restart(10);
+        let again = outbox.next_frame();
+        assert_eq!(again.publish, first.publish[1..]);
+        assert!(
+            !again.publish[0]
+                .routing
+                .as_ref()
+                .is_none_or(|r| r.idempotency_key.is_empty())
+        );
+    }
+
+    #[test]
+    fn an_acknowledgement_goes_with_its_own_publishes_only() {
+        let mut outbox = Outbox::default();
+        outbox.restart(10);
+        for (publishes, acked) in [(1, false), (2, true), (1, false)] {
+            outbox.push(batch(publishes, acked, None).0);
+        }
+        assert_eq!(sequences(&outbox.next_frame()), [1]);
+        let frame = outbox.next_frame();
+        assert_eq!(sequences(&frame), [2, 3]);
+        assert_eq!(frame.ack.len(), 1);
+        assert_eq!(sequences(&outbox.next_frame()), [4]);
+        assert!(!outbox.is_ready());
+    }
+
+    #[test]
+    fn a_hub_without_memory_gets_nothing_of_its_last_lifes_tasks() {
+        let mut outbox = Outbox::default();
+        outbox.restart(10);
+        let (old, mut old_answer) = batch(1, true, Some(1));
+        let (new, mut new_answer) = batch(1, false, None);
+        outbox.push(old);
+        outbox.push(new);
+        outbox.next_frame();
+        outbox.restart(10);
+        outbox.forget(2);
+        assert!(old_answer.try_recv().is_ok_and(|r| r.is_err()));
+        assert!(new_answer.try_recv().is_err());
+        assert_eq!(sequences(&outbox.next_frame()), [2]);
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_unanswered_than_the_hub_allows(
+            window in 1u32..20,
+            steps in prop::collection::vec(0u8..4, 1..200),
+        ) {
+            let mut outbox = Outbox::default();
+            outbox.restart(window);
+            let mut unanswered: Vec<u64> = Vec::new();
+            for step in steps {
+                match step {
+                    0 => outbox.push(batch(1, false, None).0),
+                    1 => unanswered.extend(sequences(&outbox.next_frame())),
+                    2 if !unanswered.is_empty() => outbox.result(accepted(unanswered.remove(0))),
+                    2 => {}
+                    _ => {
+                        outbox.restart(window);
+                        unanswered.clear();
+                    }
+                }
+                prop_assert!(unanswered.len() <= window as usize);
+            }
+        }
+    }
+}

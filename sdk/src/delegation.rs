@@ -1,0 +1,258 @@
+//! Work handed to another agent.
+
+use std::time::{Duration, SystemTime};
+
+use agenthub_proto::{
+    a2a::{Message, Part, Role},
+    agenthub::{AgentEventMetadata, Priority},
+    event::timestamp,
+    trace::TraceContext,
+};
+use uuid::Uuid;
+
+/// How many delegations one may lead to, one after the other.
+pub const MAX_HOPS: u32 = 16;
+
+/// *Who* shall do *what*, with *what*, by when. Built with [`Delegation::to`]; ids that are not given are made up when it
+/// is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delegation {
+    /// The agent's id, or `id@version`; empty lets the hub choose one that has the capability.
+    pub agent: String,
+    /// What for: a task type or skill of the agent.
+    pub capability: String,
+    /// The request in words.
+    pub text: String,
+    /// The request as data; a value that is no object travels as `{"value": …}`.
+    pub payload: Option<serde_json::Value>,
+    /// The conversation; empty starts one, named after the task.
+    pub context_id: String,
+    /// The task that this makes, or goes on with.
+    pub task_id: Option<String>,
+    /// The message's id. The hub takes the same id and content again for the same request.
+    pub message_id: Option<String>,
+    /// The time for all of it. The hub fails the task when it is over.
+    pub timeout: Duration,
+    /// The task on whose behalf this is asked.
+    pub parent_task_id: String,
+    /// Delegations before this one; at most [`MAX_HOPS`].
+    pub hops: u32,
+    /// The trace that this belongs to; a trace of its own if not given.
+    pub trace: Option<TraceContext>,
+    /// Which context goes first when several wait.
+    pub priority: Priority,
+    /// Further metadata of the message.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Delegation {
+    /// Five minutes.
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+    /// A delegation to this agent, without content yet.
+    pub fn to(agent: impl Into<String>) -> Self {
+        Self {
+            agent: agent.into(),
+            capability: String::new(),
+            text: String::new(),
+            payload: None,
+            context_id: String::new(),
+            task_id: None,
+            message_id: None,
+            timeout: Self::DEFAULT_TIMEOUT,
+            parent_task_id: String::new(),
+            hops: 0,
+            trace: None,
+            priority: Priority::Unspecified,
+            metadata: serde_json::Map::new(),
+        }
+    }
+
+    /// A delegation to whichever agent offers this task type or skill.
+    pub fn to_any(capability: impl Into<String>) -> Self {
+        Self::to("").capability(capability)
+    }
+
+    /// What for: a task type or skill.
+    #[must_use]
+    pub fn capability(mut self, capability: impl Into<String>) -> Self {
+        self.capability = capability.into();
+        self
+    }
+
+    /// The request in words.
+    #[must_use]
+    pub fn text(mut self, text: impl Into<String>) -> Self {
+        self.text = text.into();
+        self
+    }
+
+    /// The request as data.
+    #[must_use]
+    pub fn payload(mut self, payload: impl Into<serde_json::Value>) -> Self {
+        self.payload = Some(payload.into());
+        self
+    }
+
+    /// The conversation.
+    #[must_use]
+    pub fn context_id(mut self, context_id: impl Into<String>) -> Self {
+        self.context_id = context_id.into();
+        self
+    }
+
+    /// The task that this makes, or goes on with.
+    #[must_use]
+    pub fn task_id(mut self, task_id: impl Into<String>) -> Self {
+        self.task_id = Some(task_id.into());
+        self
+    }
+
+    /// The message's id.
+    #[must_use]
+    pub fn message_id(mut self, message_id: impl Into<String>) -> Self {
+        self.message_id = Some(message_id.into());
+        self
+    }
+
+    /// The time for all of it.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The task on whose behalf this is asked.
+    #[must_use]
+    pub fn parent_task_id(mut self, parent_task_id: impl Into<String>) -> Self {
+        self.parent_task_id = parent_task_id.into();
+        self
+    }
+
+    /// Delegations before this one.
+    #[must_use]
+    pub fn hops(mut self, hops: u32) -> Self {
+        self.hops = hops;
+        self
+    }
+
+    /// The trace that this belongs to.
+    #[must_use]
+    pub fn trace(mut self, trace: TraceContext) -> Self {
+        self.trace = Some(trace);
+        self
+    }
+
+    /// Which context goes first when several wait.
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// A further field of the message's metadata.
+    #[must_use]
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// Makes up the ids that were not given.
+    pub(crate) fn with_ids(mut self) -> Self {
+        let id = || Uuid::now_v7().to_string();
+        let task_id = self.task_id.take().filter(|t| !t.is_empty());
+        let task_id = task_id.unwrap_or_else(id);
+        if self.context_id.is_empty() {
+            self.context_id.clone_from(&task_id);
+        }
+        self.task_id = Some(task_id);
+        self.message_id = self
+            .message_id
+            .take()
+            .or_else(|| Some(format!("msg_{}", id())));
+        self
+    }
+
+    /// The delegation as a message and its envelope. Give the ids first.
+    pub(crate) fn to_wire(
+        &self,
+        requester: &str,
+        now: SystemTime,
+    ) -> (Message, AgentEventMetadata) {
+        let mut content = Vec::new();
+        if !self.text.is_empty() {
+            content.push(Part::text(&self.text));
+        }
+        content.extend(self.payload.as_ref().map(Part::data));
+        let mut message = Message {
+            message_id: self.message_id.clone().unwrap_or_default(),
+            context_id: self.context_id.clone(),
+            task_id: self.task_id.clone().unwrap_or_default(),
+            role: Role::User.into(),
+            content,
+            ..Default::default()
+        };
+        for (key, value) in &self.metadata {
+            message = message.with_metadata(key, value.clone());
+        }
+        if !self.capability.is_empty() {
+            message = message.with_metadata("task_type", self.capability.as_str());
+        }
+        message = message.with_metadata("requester", requester);
+
+        let routing = AgentEventMetadata {
+            from_agent_id: requester.to_owned(),
+            to_agent_id: self.agent.clone(),
+            priority: self.priority.into(),
+            traceparent: self.trace.unwrap_or_else(TraceContext::start).to_string(),
+            deadline: now.checked_add(self.timeout).map(timestamp),
+            idempotency_key: message.message_id.clone(),
+            parent_task_id: self.parent_task_id.clone(),
+            hops: self.hops,
+            ..Default::default()
+        };
+        (message, routing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// spec: HUB-3
+    #[test]
+    fn the_message_carries_words_data_and_conventional_metadata() {
+        let delegation = Delegation::to("agent_echo")
+            .capability("echo_request")
+            .text("say hi")
+            .payload(json!({"input": "hi"}))
+            .context_id("c1")
+            .timeout(Duration::from_secs(10))
+            .metadata("tone", "kind")
+            .with_ids();
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(100);
+        let (message, routing) = delegation.to_wire("user_agent", now);
+
+        assert_eq!(message.text(), "say hi");
+        assert_eq!(message.data().next(), Some(json!({"input": "hi"})));
+        assert_eq!(message.role(), Role::User);
+        assert_eq!(message.context_id, "c1");
+        assert_eq!(Some(&message.task_id), delegation.task_id.as_ref());
+        assert_eq!(message.task_type(), "echo_request");
+        assert_eq!(message.metadata_str("requester"), "user_agent");
+        assert_eq!(message.metadata_str("tone"), "kind");
+        assert_eq!(routing.to_agent_id, "agent_echo");
+        assert_eq!(routing.from_agent_id, "user_agent");
+        assert_eq!(routing.deadline.map(|d| d.seconds), Some(110));
+        assert!(routing.traceparent.parse::<TraceContext>().is_ok());
+        assert_eq!(routing.idempotency_key, message.message_id);
+    }
+
+    #[test]
+    fn without_a_context_the_task_is_its_own() {
+        let delegation = Delegation::to("a").with_ids();
+        assert_eq!(Some(&delegation.context_id), delegation.task_id.as_ref());
+        assert_ne!(delegation.task_id, Delegation::to("a").with_ids().task_id);
+    }
+}

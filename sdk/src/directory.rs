@@ -1,0 +1,209 @@
+//! The agents there are, as a live view.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, RwLock},
+};
+
+use agenthub_proto::{
+    a2a::AgentCard,
+    agenthub::AgentCardEvent,
+    event::card_change::{OFFLINE, UNREGISTERED},
+};
+use tokio::sync::watch;
+
+/// The agents that the hub knows, as of the events so far. Cheap to clone; every clone is the same view. It stays as it is
+/// while the connection is away, and is brought up to date by the snapshot that follows a reconnect.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    view: Arc<RwLock<View>>,
+    changes: watch::Sender<u64>,
+}
+
+/// An agent as the directory knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectoryEntry {
+    /// The card registered last.
+    pub card: Arc<AgentCard>,
+    /// Whether it can be reached.
+    pub online: bool,
+}
+
+impl Directory {
+    pub(crate) fn new() -> Self {
+        Self {
+            view: Arc::default(),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    /// The cards of the agents that can be reached, by name.
+    pub fn present(&self) -> Vec<Arc<AgentCard>> {
+        let view = self.view.read().expect("no panic while it is locked");
+        let online = view.agents.values().filter(|a| a.entry.online);
+        online.map(|a| Arc::clone(&a.entry.card)).collect()
+    }
+
+    /// Every known agent, by name.
+    pub fn all(&self) -> Vec<DirectoryEntry> {
+        let view = self.view.read().expect("no panic while it is locked");
+        view.agents.values().map(|a| a.entry.clone()).collect()
+    }
+
+    /// One agent, if it is known.
+    pub fn get(&self, agent_id: &str) -> Option<DirectoryEntry> {
+        let view = self.view.read().expect("no panic while it is locked");
+        view.agents.get(agent_id).map(|a| a.entry.clone())
+    }
+
+    /// A number that rises with every change of the view.
+    pub fn changed(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Takes an event in.
+    pub(crate) fn apply(&self, event: &AgentCardEvent) {
+        self.change(|view| view.apply(event));
+    }
+
+    /// A snapshot follows: what it does not name will be gone with [`end_snapshot`](Self::end_snapshot).
+    pub(crate) fn begin_snapshot(&self) {
+        let mut view = self.view.write().expect("no panic while it is locked");
+        view.generation += 1;
+        view.in_snapshot = true;
+    }
+
+    /// The snapshot is complete. Does nothing if it was before.
+    pub(crate) fn end_snapshot(&self) {
+        self.change(View::end_snapshot);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut View) -> bool) {
+        let changed = change(&mut self.view.write().expect("no panic while it is locked"));
+        if changed {
+            self.changes.send_modify(|n| *n += 1);
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct View {
+    agents: BTreeMap<String, Known>,
+    /// The snapshots so far.
+    generation: u64,
+    in_snapshot: bool,
+}
+
+#[derive(Debug)]
+struct Known {
+    entry: DirectoryEntry,
+    /// The last snapshot that it was in, or that it came after.
+    generation: u64,
+}
+
+impl View {
+    /// Returns whether anything changed.
+    fn apply(&mut self, event: &AgentCardEvent) -> bool {
+        let ended = !event.is_snapshot() && self.end_snapshot();
+        if event.event_type == UNREGISTERED {
+            return self.agents.remove(&event.agent_id).is_some() || ended;
+        }
+        let online = event.is_online() && event.event_type != OFFLINE;
+        let generation = self.generation;
+        match self.agents.get_mut(&event.agent_id) {
+            Some(known) => {
+                known.generation = generation;
+                let before = known.entry.clone();
+                if let Some(card) = &event.agent_card
+                    && *card != *known.entry.card
+                {
+                    known.entry.card = Arc::new(card.clone());
+                }
+                known.entry.online = online;
+                known.entry != before || ended
+            }
+            None => {
+                let card = event.agent_card.clone().unwrap_or_else(|| AgentCard {
+                    name: event.agent_id.clone(),
+                    ..Default::default()
+                });
+                let entry = DirectoryEntry {
+                    card: Arc::new(card),
+                    online,
+                };
+                let known = Known { entry, generation };
+                self.agents.insert(event.agent_id.clone(), known);
+                true
+            }
+        }
+    }
+
+    fn end_snapshot(&mut self) -> bool {
+        if !std::mem::take(&mut self.in_snapshot) {
+            return false;
+        }
+        let before = self.agents.len();
+        self.agents.retain(|_, a| a.generation == self.generation);
+        self.agents.len() != before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agenthub_proto::json;
+    use serde_json::json;
+
+    fn event(agent: &str, kind: &str, online: bool, snapshot: bool) -> AgentCardEvent {
+        AgentCardEvent {
+            agent_id: agent.into(),
+            agent_card: Some(AgentCard {
+                name: agent.into(),
+                ..Default::default()
+            }),
+            event_type: kind.into(),
+            metadata: Some(json::to_struct(
+                &json!({"online": online, "snapshot": snapshot}),
+            )),
+        }
+    }
+
+    fn names(directory: &Directory) -> Vec<String> {
+        directory.present().iter().map(|c| c.name.clone()).collect()
+    }
+
+    /// spec: HUB-4
+    #[test]
+    fn follows_the_agents_coming_and_going() {
+        let directory = Directory::new();
+        directory.begin_snapshot();
+        directory.apply(&event("b", "registered", true, true));
+        directory.apply(&event("away", "registered", false, true));
+        directory.apply(&event("a", "registered", true, false));
+        assert_eq!(names(&directory), ["a", "b"]);
+
+        directory.apply(&event("b", "offline", false, false));
+        assert_eq!(names(&directory), ["a"]);
+        assert!(directory.get("b").is_some_and(|e| !e.online));
+        directory.apply(&event("b", "unregistered", false, false));
+        assert!(directory.get("b").is_none());
+    }
+
+    #[test]
+    fn a_second_snapshot_replaces_the_view_without_flicker() {
+        let directory = Directory::new();
+        directory.begin_snapshot();
+        directory.apply(&event("a", "registered", true, true));
+        directory.apply(&event("b", "registered", true, true));
+        directory.end_snapshot();
+        let changed = directory.changed();
+
+        directory.begin_snapshot();
+        directory.apply(&event("a", "registered", true, true));
+        assert_eq!(names(&directory), ["a", "b"], "still as it was");
+        assert!(!changed.has_changed().unwrap_or(true));
+        directory.end_snapshot();
+        assert_eq!(names(&directory), ["a"]);
+        assert!(changed.has_changed().unwrap_or(false));
+    }
+}

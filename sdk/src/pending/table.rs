@@ -1,0 +1,234 @@
+//! The delegated tasks of one client.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard},
+    time::Duration,
+};
+
+use agenthub_proto::{a2a::Task, agenthub::AgentEvent};
+use tokio::{
+    sync::{Notify, mpsc, oneshot},
+    time::Instant,
+};
+
+use super::{Pending, Update, fold::Fold};
+use crate::{Error, Outcome};
+
+/// How long after its deadline a task may stay without an outcome before the hub is asked.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Takes what comes back and gives it to who waits. Never blocks.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    tasks: Mutex<HashMap<String, Slot>>,
+    /// Told when a task is added.
+    pub(super) added: Notify,
+}
+
+/// What a waiting [`Pending`] gets.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    pub(crate) updates: mpsc::Receiver<Update>,
+    pub(crate) outcome: oneshot::Receiver<Result<Outcome, Error>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    fold: Fold,
+    updates: mpsc::Sender<Update>,
+    missed: u64,
+    outcome: oneshot::Sender<Result<Outcome, Error>>,
+    /// The hub has taken the message that makes the task, so it must know it.
+    is_accepted: bool,
+    check_at: Instant,
+}
+
+impl Table {
+    /// Awaits the outcome of a task that will be asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Conflict`] if it is awaited already.
+    pub(crate) fn add(&self, task_id: &str, asked: &str, timeout: Duration) -> Result<Ends, Error> {
+        let (updates, updates_end) = mpsc::channel(Pending::MAX_UPDATES);
+        let (outcome, outcome_end) = oneshot::channel();
+        let mut tasks = self.lock();
+        if tasks.contains_key(task_id) {
+            return Err(Error::Conflict(format!(
+                "task {task_id} is awaited already"
+            )));
+        }
+        let slot = Slot {
+            fold: Fold::new(task_id, asked),
+            updates,
+            missed: 0,
+            outcome,
+            is_accepted: false,
+            check_at: Instant::now() + timeout.min(FAR) + GRACE,
+        };
+        tasks.insert(task_id.to_owned(), slot);
+        drop(tasks);
+        self.added.notify_one();
+        Ok(Ends {
+            updates: updates_end,
+            outcome: outcome_end,
+        })
+    }
+
+    /// The hub has taken the task.
+    pub(crate) fn accept(&self, task_id: &str) {
+        if let Some(slot) = self.lock().get_mut(task_id) {
+            slot.is_accepted = true;
+        }
+    }
+
+    /// Gives an event to who waits for its task; others are of no interest.
+    pub(crate) fn apply(&self, event: &AgentEvent) {
+        let mut tasks = self.lock();
+        let Some(slot) = tasks.get_mut(event.task_id()) else {
+            return;
+        };
+        let (update, outcome) = slot.fold.apply(event);
+        if let Some(update) = update {
+            slot.show(update);
+        }
+        if let Some(outcome) = outcome {
+            let slot = tasks.remove(event.task_id());
+            drop(tasks);
+            resolve(slot, Ok(outcome));
+        }
+    }
+
+    /// The task as the hub has it. Returns whether that is its outcome.
+    pub(super) fn settle(&self, task: &Task) -> bool {
+        let ended = task.state().is_terminal() || task.state().is_interrupted();
+        if ended {
+            resolve(self.lock().remove(&task.id), Ok(Outcome::of(task)));
+        }
+        ended
+    }
+
+    /// There will be no outcome.
+    pub(crate) fn fail(&self, task_id: &str, error: Error) {
+        resolve(self.lock().remove(task_id), Err(error));
+    }
+
+    /// There will be no outcomes.
+    pub(crate) fn fail_all(&self, error: &Error) {
+        let slots = std::mem::take(&mut *self.lock());
+        for slot in slots.into_values() {
+            resolve(Some(slot), Err(error.clone()));
+        }
+    }
+
+    /// Nobody waits any more.
+    pub(super) fn remove(&self, task_id: &str) {
+        self.lock().remove(task_id);
+    }
+
+    /// The tasks that the hub should know.
+    pub(super) fn accepted(&self) -> Vec<String> {
+        let tasks = self.lock();
+        let accepted = tasks.iter().filter(|(_, slot)| slot.is_accepted);
+        accepted.map(|(task_id, _)| task_id.clone()).collect()
+    }
+
+    /// The tasks that should have ended by this time.
+    pub(super) fn overdue(&self, now: Instant) -> Vec<String> {
+        let tasks = self.lock();
+        let overdue = tasks.iter().filter(|(_, slot)| slot.check_at <= now);
+        overdue.map(|(task_id, _)| task_id.clone()).collect()
+    }
+
+    /// When the next task should have ended.
+    pub(super) fn next_check(&self) -> Option<Instant> {
+        self.lock().values().map(|slot| slot.check_at).min()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+        self.tasks.lock().expect("no panic while it is locked")
+    }
+}
+
+/// Long enough, and no overflow of the clock.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+fn resolve(slot: Option<Slot>, result: Result<Outcome, Error>) {
+    if let Some(slot) = slot {
+        // Who no longer waits is not told.
+        let _ = slot.outcome.send(result);
+    }
+}
+
+impl Slot {
+    fn show(&mut self, update: Update) {
+        if self.missed > 0 {
+            match self.updates.try_send(Update::Missed(self.missed)) {
+                Ok(()) => self.missed = 0,
+                Err(_) => {
+                    self.missed += 1;
+                    return;
+                }
+            }
+        }
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.updates.try_send(update) {
+            self.missed += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agenthub_proto::{
+        a2a::{TaskState, TaskStatus},
+        agenthub::{TaskStatusUpdateEvent, agent_event::Payload},
+    };
+
+    fn status(state: TaskState) -> AgentEvent {
+        AgentEvent {
+            payload: Some(Payload::StatusUpdate(TaskStatusUpdateEvent {
+                task_id: "t".into(),
+                status: Some(TaskStatus {
+                    state: state.into(),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            })),
+            ..Default::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_learns_how_much_it_missed_and_gets_the_outcome() {
+        let table = Table::default();
+        let mut ends = table
+            .add("t", "", Duration::from_secs(1))
+            .expect("a new task");
+        for _ in 0..Pending::MAX_UPDATES + 5 {
+            table.apply(&status(TaskState::Working));
+        }
+        let mut read = 0;
+        while ends.updates.try_recv().is_ok() {
+            read += 1;
+        }
+        assert_eq!(read, Pending::MAX_UPDATES);
+
+        table.apply(&status(TaskState::Completed));
+        assert_eq!(ends.updates.recv().await, Some(Update::Missed(5)));
+        assert!(matches!(ends.updates.recv().await, Some(Update::Status(_))));
+        assert_eq!(ends.updates.recv().await, None);
+        assert!(ends.outcome.await.is_ok_and(|o| o.is_ok()));
+    }
+
+    #[tokio::test]
+    async fn a_task_is_awaited_once() {
+        let table = Table::default();
+        let _ends = table.add("t", "", Duration::ZERO).expect("a new task");
+        assert!(matches!(
+            table.add("t", "", Duration::ZERO),
+            Err(Error::Conflict(_))
+        ));
+    }
+}

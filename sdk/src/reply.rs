@@ -1,0 +1,179 @@
+//! What a handler gives back.
+
+use std::fmt;
+
+use agenthub_proto::a2a::{Artifact, Message, Part, Role};
+
+use crate::error;
+
+/// Any error that can be sent between threads.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The result of a handler: a message to the requester, artifacts, both, or nothing. Text, a [`Message`], an [`Artifact`], a
+/// JSON value (as a data part) and `()` turn into one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    pub(crate) message: Option<Message>,
+    pub(crate) artifacts: Vec<Artifact>,
+    pub(crate) input_required: bool,
+}
+
+impl Reply {
+    /// Nothing to say: the task is completed, a message without a task is not answered.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// A message of one text part.
+    pub fn text(text: impl Into<String>) -> Self {
+        Message::new(Role::Agent, text).into()
+    }
+
+    /// The task goes on when the requester has answered this question in the same task.
+    pub fn input_required(question: impl Into<String>) -> Self {
+        Self {
+            input_required: true,
+            ..Self::text(question)
+        }
+    }
+
+    /// The same with one more artifact.
+    #[must_use]
+    pub fn artifact(mut self, artifact: Artifact) -> Self {
+        self.artifacts.push(artifact);
+        self
+    }
+}
+
+impl From<()> for Reply {
+    fn from((): ()) -> Self {
+        Self::none()
+    }
+}
+
+impl From<&str> for Reply {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Reply {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<Message> for Reply {
+    fn from(message: Message) -> Self {
+        Self {
+            message: Some(message),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<Artifact> for Reply {
+    fn from(artifact: Artifact) -> Self {
+        Self::none().artifact(artifact)
+    }
+}
+
+impl From<serde_json::Value> for Reply {
+    fn from(value: serde_json::Value) -> Self {
+        let mut message = Message::new(Role::Agent, "");
+        message.content = vec![Part::data(&value)];
+        message.into()
+    }
+}
+
+/// Why a handler has no result. Any error that boxes, and text, turn into [`Failure::failed`], so that `?` works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub(crate) kind: FailureKind,
+    pub(crate) text: String,
+}
+
+/// The state that a task without a result ends in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailureKind {
+    Failed,
+    Rejected,
+    Cancelled,
+}
+
+impl Failure {
+    /// The longest text, in characters. What is longer is cut.
+    pub const MAX_TEXT: usize = 2_000;
+
+    /// The agent could not do it.
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self::new(FailureKind::Failed, text.into())
+    }
+
+    /// The agent does not do such things.
+    pub fn rejected(text: impl Into<String>) -> Self {
+        Self::new(FailureKind::Rejected, text.into())
+    }
+
+    /// It is not wanted any more.
+    pub fn cancelled(text: impl Into<String>) -> Self {
+        Self::new(FailureKind::Cancelled, text.into())
+    }
+
+    fn new(kind: FailureKind, text: String) -> Self {
+        let text = match text.char_indices().nth(Self::MAX_TEXT) {
+            None => text,
+            Some(_) => {
+                let mut cut: String = text.chars().take(Self::MAX_TEXT - 1).collect();
+                cut.push('…');
+                cut
+            }
+        };
+        Self { kind, text }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<E: Into<BoxError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::failed(error::chain(error.into().as_ref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fails(how: u8) -> Result<(), Failure> {
+        match how {
+            0 => Err("plain words")?,
+            1 => {
+                "x".parse::<u8>()?;
+            }
+            _ => return Err(Failure::rejected("not my job")),
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_question_mark_works_on_errors_and_words() {
+        assert_eq!(fails(0), Err(Failure::failed("plain words")));
+        assert_eq!(
+            fails(1),
+            Err(Failure::failed("invalid digit found in string"))
+        );
+        assert_eq!(fails(2).map_err(|f| f.kind), Err(FailureKind::Rejected));
+    }
+
+    #[test]
+    fn long_texts_are_cut_with_a_mark() {
+        let failure = Failure::failed("ä".repeat(5_000));
+        assert_eq!(failure.text.chars().count(), Failure::MAX_TEXT);
+        assert!(failure.text.ends_with('…'));
+    }
+}

@@ -1,0 +1,412 @@
+//! What a handler knows of its task, and what it can do meanwhile.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use agenthub_proto::{
+    a2a::{Artifact, Message, Role, TaskState, TaskStatus},
+    agenthub::{
+        AgentEventMetadata, Durability, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
+        publish::Payload,
+    },
+    event::{system_time, timestamp},
+    json,
+    trace::TraceContext,
+};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{
+    Client, Delegation, Error, MAX_HOPS, Outcome, Pending,
+    agent::{Halt, Lent, Slots},
+    connection::{Scope, publish},
+};
+
+/// The message that a handler was called with, and its task. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct TaskContext {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) message: Message,
+    pub(crate) routing: AgentEventMetadata,
+    pub(crate) attempt: u32,
+    pub(crate) trace: TraceContext,
+    pub(crate) client: Client,
+    pub(crate) halt: Arc<Halt>,
+    pub(crate) slots: Arc<Slots>,
+    pub(crate) epoch: u64,
+}
+
+impl TaskContext {
+    /// The message.
+    pub fn message(&self) -> &Message {
+        &self.inner.message
+    }
+
+    /// The message's text parts, one under the other.
+    pub fn text(&self) -> String {
+        self.inner.message.text()
+    }
+
+    /// The message's first data part.
+    pub fn data(&self) -> Option<Value> {
+        self.inner.message.data().next()
+    }
+
+    /// The task type; empty if the message has none.
+    pub fn task_type(&self) -> &str {
+        self.inner.message.task_type()
+    }
+
+    /// The task; empty if the message belongs to none.
+    pub fn task_id(&self) -> &str {
+        &self.inner.message.task_id
+    }
+
+    /// The conversation; empty if the message belongs to none.
+    pub fn context_id(&self) -> &str {
+        &self.inner.message.context_id
+    }
+
+    /// Who sent the message; empty if unknown.
+    pub fn sender(&self) -> &str {
+        &self.inner.routing.from_agent_id
+    }
+
+    /// Who, what for, how far along: the message's envelope.
+    pub fn routing(&self) -> &AgentEventMetadata {
+        &self.inner.routing
+    }
+
+    /// 1 on the first delivery; more if an earlier one was not brought to an end.
+    pub fn attempt(&self) -> u32 {
+        self.inner.attempt
+    }
+
+    /// When the hub will fail the task.
+    pub fn deadline(&self) -> Option<SystemTime> {
+        system_time(self.inner.routing.deadline.as_ref()?)
+    }
+
+    /// The place in the trace that this handling is.
+    pub fn trace(&self) -> TraceContext {
+        self.inner.trace
+    }
+
+    /// The agent's connection. What is published with it is not bound to this task.
+    pub fn client(&self) -> &Client {
+        &self.inner.client
+    }
+
+    /// Cancelled when the task was cancelled or its deadline has passed. The handler is dropped 5 s later, and nothing that it
+    /// still publishes leaves the agent.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.inner.halt.token
+    }
+
+    /// Waits for [`cancellation`](Self::cancellation).
+    pub async fn cancelled(&self) {
+        self.cancellation().cancelled().await;
+    }
+
+    /// Shows progress: WORKING with this text. Returns when it is under way; what becomes of it is not waited for. Without a task it
+    /// does nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`], [`Error::Closed`].
+    pub async fn publish_update(&self, update: impl Into<TaskUpdate>) -> Result<(), Error> {
+        self.may_publish()?;
+        if self.task_id().is_empty() {
+            return Ok(());
+        }
+        let update = update.into();
+        let message = (!update.text.is_empty()).then(|| self.message_of(&update.text));
+        let status = self.status(TaskState::Working, message, update.metadata);
+        let mut routing = self.envelope();
+        routing.durability = update.durability.into();
+        let publish = publish(Payload::StatusUpdate(status), routing);
+        self.client().link().post(publish, self.scope()).await
+    }
+
+    /// Adds an artifact, or a chunk of one, to the task. Returns when the hub has it, or, if it may be lost, when it is under
+    /// way. Without a task it does nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Client::publish`], and [`Error::Cancelled`].
+    pub async fn publish_artifact(&self, update: impl Into<ArtifactUpdate>) -> Result<(), Error> {
+        self.may_publish()?;
+        if self.task_id().is_empty() {
+            return Ok(());
+        }
+        let update = update.into();
+        let mut routing = self.envelope();
+        routing.durability = update.durability.into();
+        let payload = Payload::ArtifactUpdate(self.artifact(update.clone()));
+        if update.durability == Durability::Memory {
+            let publish = publish(payload, routing);
+            return self.client().link().post(publish, self.scope()).await;
+        }
+        let published = self
+            .client()
+            .publish_payload(payload, routing, self.scope());
+        published.await.map(drop)
+    }
+
+    /// Sends a message to who asked, in the same context and task. Returns when the hub has it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Client::publish`], and [`Error::Cancelled`].
+    pub async fn publish_message(&self, message: Message) -> Result<(), Error> {
+        self.may_publish()?;
+        let payload = Payload::Message(self.addressed(message));
+        let published = self
+            .client()
+            .publish_payload(payload, self.reply_envelope(), self.scope());
+        published.await.map(drop)
+    }
+
+    /// Asks an agent on behalf of this task, and waits for what becomes of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`delegate`](Self::delegate) and [`Pending::outcome`].
+    pub async fn ask(
+        &self,
+        agent: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Result<Outcome, Error> {
+        let delegation = Delegation::to(agent).text(text);
+        self.delegate(delegation).await?.outcome().await
+    }
+
+    /// Hands work to an agent on behalf of this task: in its context unless another is given, within its deadline, and as part of
+    /// its trace. When this task is cancelled, [`Pending::outcome`] cancels the other and returns [`Error::Cancelled`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Client::delegate`], and [`Error::Cancelled`].
+    pub async fn delegate(&self, delegation: Delegation) -> Result<Pending, Error> {
+        self.may_publish()?;
+        let delegation = self.on_behalf(delegation, SystemTime::now())?;
+        let mut pending = self.client().delegate(delegation).await?;
+        pending.parent = Some(self.clone());
+        Ok(pending)
+    }
+
+    /// Fills in what a delegation inherits from this task.
+    fn on_behalf(&self, mut delegation: Delegation, now: SystemTime) -> Result<Delegation, Error> {
+        let own = &self.inner.routing;
+        delegation.hops = delegation.hops.max(own.hops.saturating_add(1));
+        if delegation.hops > MAX_HOPS {
+            return Err(Error::TooManyHops {
+                task_id: self.task_id().to_owned(),
+                max: MAX_HOPS,
+            });
+        }
+        if delegation.context_id.is_empty() {
+            self.context_id().clone_into(&mut delegation.context_id);
+        }
+        if delegation.parent_task_id.is_empty() {
+            self.task_id().clone_into(&mut delegation.parent_task_id);
+        }
+        if let Some(deadline) = self.deadline() {
+            let left = deadline.duration_since(now).unwrap_or(Duration::ZERO);
+            delegation.timeout = delegation.timeout.min(left);
+        }
+        delegation.trace = Some(delegation.trace.unwrap_or_else(|| self.trace().child()));
+        Ok(delegation)
+    }
+
+    /// Lets the agent take another message while this handler waits.
+    pub(crate) async fn lend_slot(&self) -> Option<Lent> {
+        self.inner.slots.lend().await
+    }
+
+    /// Refuses once the task is no longer this handler's.
+    pub(crate) fn may_publish(&self) -> Result<(), Error> {
+        match self.inner.halt.why() {
+            Some(why) => Err(Error::Cancelled(why.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        Scope::Epoch(self.inner.epoch)
+    }
+
+    /// A status of the task. Every one says what kind of agent reports.
+    pub(crate) fn status(
+        &self,
+        state: TaskState,
+        update: Option<Message>,
+        mut metadata: Map<String, Value>,
+    ) -> TaskStatusUpdateEvent {
+        metadata
+            .entry("agentType")
+            .or_insert_with(|| "worker".into());
+        TaskStatusUpdateEvent {
+            task_id: self.task_id().to_owned(),
+            context_id: self.context_id().to_owned(),
+            status: Some(TaskStatus {
+                state: state.into(),
+                update,
+                timestamp: Some(timestamp(SystemTime::now())),
+            }),
+            r#final: state.is_terminal(),
+            metadata: Some(json::to_struct(&Value::Object(metadata))),
+        }
+    }
+
+    pub(crate) fn artifact(&self, update: ArtifactUpdate) -> TaskArtifactUpdateEvent {
+        let mut artifact = update.artifact;
+        if artifact.artifact_id.is_empty() {
+            artifact.artifact_id = Uuid::now_v7().to_string();
+        }
+        TaskArtifactUpdateEvent {
+            task_id: self.task_id().to_owned(),
+            context_id: self.context_id().to_owned(),
+            artifact: Some(artifact),
+            append: update.append,
+            last_chunk: update.last_chunk,
+            metadata: None,
+        }
+    }
+
+    /// A message of this agent in this context and task.
+    pub(crate) fn message_of(&self, text: &str) -> Message {
+        self.addressed(Message::new(Role::Agent, text))
+    }
+
+    /// The message with what it needs as an answer to this one.
+    pub(crate) fn addressed(&self, mut message: Message) -> Message {
+        if message.message_id.is_empty() {
+            message.message_id = format!("msg_{}", Uuid::now_v7().simple());
+        }
+        if message.role() == Role::Unspecified {
+            message.role = Role::Agent.into();
+        }
+        self.context_id().clone_into(&mut message.context_id);
+        self.task_id().clone_into(&mut message.task_id);
+        message
+    }
+
+    /// The envelope of what the task's requester is to know.
+    pub(crate) fn envelope(&self) -> AgentEventMetadata {
+        AgentEventMetadata {
+            from_agent_id: self.client().agent_id().to_owned(),
+            traceparent: self.trace().to_string(),
+            tracestate: self.inner.routing.tracestate.clone(),
+            priority: self.inner.routing.priority,
+            ..Default::default()
+        }
+    }
+
+    /// The envelope of what goes to who sent the message.
+    pub(crate) fn reply_envelope(&self) -> AgentEventMetadata {
+        AgentEventMetadata {
+            to_agent_id: self.sender().to_owned(),
+            ..self.envelope()
+        }
+    }
+}
+
+/// Progress to show. Text turns into one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskUpdate {
+    text: String,
+    metadata: Map<String, Value>,
+    durability: Durability,
+}
+
+impl TaskUpdate {
+    /// Progress in words; the words may be empty.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A field of the status update's metadata.
+    #[must_use]
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// It may be lost: only who is connected sees it, and the task does not keep it.
+    #[must_use]
+    pub fn in_memory(mut self) -> Self {
+        self.durability = Durability::Memory;
+        self
+    }
+}
+
+impl From<&str> for TaskUpdate {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<String> for TaskUpdate {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+/// An artifact, or a chunk of one, to add to a task. An [`Artifact`] turns into one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArtifactUpdate {
+    artifact: Artifact,
+    append: bool,
+    last_chunk: bool,
+    durability: Durability,
+}
+
+impl ArtifactUpdate {
+    /// A whole artifact, or the first chunk of one; an id is made up if it has none.
+    pub fn new(artifact: Artifact) -> Self {
+        Self {
+            artifact,
+            append: false,
+            last_chunk: false,
+            durability: Durability::Unspecified,
+        }
+    }
+
+    /// It continues what came under the same id.
+    #[must_use]
+    pub fn append(mut self) -> Self {
+        self.append = true;
+        self
+    }
+
+    /// Nothing follows under this id.
+    #[must_use]
+    pub fn last_chunk(mut self) -> Self {
+        self.last_chunk = true;
+        self
+    }
+
+    /// It may be lost: only who is connected sees it, and the task does not keep it.
+    #[must_use]
+    pub fn in_memory(mut self) -> Self {
+        self.durability = Durability::Memory;
+        self
+    }
+}
+
+impl From<Artifact> for ArtifactUpdate {
+    fn from(artifact: Artifact) -> Self {
+        Self::new(artifact)
+    }
+}
