@@ -1,1 +1,37 @@
-//! broker
+//! The hub: registry, event log, task store and mailboxes.
+//!
+//! A message comes in through [`grpc`], is checked ([`access`], [`limits`]), finds its recipients (`routing`), changes its
+//! task (`task` decides, `tasks` keeps), goes into the log (`log`) and from there into the mailboxes (`mailboxes`, `mailbox`), from
+//! which sessions (`hub::sessions`) take it. What the hub knows is the fold of its log (`state`); who is connected is not
+//! (`presence`).
+
+mod routing;
+mod task;
+
+pub mod access;
+mod caller;
+mod dedupe;
+mod error;
+mod filter;
+mod grpc;
+mod http;
+mod hub;
+mod id;
+pub mod limits;
+mod log;
+mod mailbox;
+mod mailboxes;
+mod metrics;
+mod presence;
+mod registry;
+mod server;
+mod settings;
+mod state;
+mod tasks;
+
+pub use caller::{Caller, DEFAULT_NAMESPACE};
+pub use error::Error;
+pub use http::router as http_router;
+pub use hub::Hub;
+pub use server::{Server, StartError};
+pub use settings::Settings;

@@ -1,0 +1,108 @@
+//! May this caller do this at all? Every call of the hub is listed here; one that is not fails a test.
+
+use crate::{Error, caller::Caller};
+
+/// The calls of the hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// `Connect`
+    Connect,
+    /// `PublishMessage`
+    PublishMessage,
+    /// `PublishTaskUpdate`
+    PublishTaskUpdate,
+    /// `PublishTaskArtifact`
+    PublishTaskArtifact,
+    /// `SubscribeToMessages`
+    SubscribeToMessages,
+    /// `SubscribeToTasks`
+    SubscribeToTasks,
+    /// `SubscribeToAgentEvents`
+    SubscribeToAgentEvents,
+    /// `GetTask`
+    GetTask,
+    /// `CancelTask`
+    CancelTask,
+    /// `ListTasks`
+    ListTasks,
+    /// `GetAgentCard`
+    GetAgentCard,
+    /// `RegisterAgent`
+    RegisterAgent,
+    /// `UnregisterAgent`
+    UnregisterAgent,
+    /// `ListAgents`
+    ListAgents,
+    /// `GetAgent`
+    GetAgent,
+}
+
+impl Call {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::Connect,
+        Self::PublishMessage,
+        Self::PublishTaskUpdate,
+        Self::PublishTaskArtifact,
+        Self::SubscribeToMessages,
+        Self::SubscribeToTasks,
+        Self::SubscribeToAgentEvents,
+        Self::GetTask,
+        Self::CancelTask,
+        Self::ListTasks,
+        Self::GetAgentCard,
+        Self::RegisterAgent,
+        Self::UnregisterAgent,
+        Self::ListAgents,
+        Self::GetAgent,
+    ];
+}
+
+/// Whether `caller` may make `call` in `namespace` (empty: its own).
+///
+/// Who can reach the hub may make every call: servers listen on loopback unless told otherwise.
+///
+/// # Errors
+///
+/// [`Error::PermissionDenied`] for a namespace that is not the caller's.
+pub fn decide(call: Call, caller: &Caller, namespace: &str) -> Result<(), Error> {
+    if !namespace.is_empty() && namespace != caller.namespace {
+        return Err(Error::PermissionDenied(format!(
+            "{call:?} in namespace \"{namespace}\": the caller belongs to \"{}\"",
+            caller.namespace
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_is_listed() {
+        let pool = prost_reflect::DescriptorPool::decode(agenthub_proto::FILE_DESCRIPTOR_SET)
+            .expect("descriptors");
+        let service = pool
+            .get_service_by_name("agenthub.AgentHub")
+            .expect("the hub's service");
+        let mut served: Vec<String> = service.methods().map(|m| m.name().to_owned()).collect();
+        let mut listed: Vec<String> = Call::ALL.iter().map(|c| format!("{c:?}")).collect();
+        served.sort();
+        listed.sort();
+        assert_eq!(served, listed);
+    }
+
+    #[test]
+    fn a_foreign_namespace_is_refused() {
+        let caller = Caller::anonymous();
+        for call in Call::ALL {
+            assert!(decide(call, &caller, "").is_ok());
+            assert!(decide(call, &caller, &caller.namespace).is_ok());
+            assert!(matches!(
+                decide(call, &caller, "other"),
+                Err(Error::PermissionDenied(_))
+            ));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Publishes that were seen before.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::id::{AgentId, OrderKey};
+
+/// A publish as its sender names it: with the message id, or the idempotency key if there is one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) sender: AgentId,
+    pub(crate) order: OrderKey,
+    pub(crate) id: String,
+}
+
+/// What is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Of the body: the same id with another body is another publish.
+    pub(crate) digest: Uuid,
+    pub(crate) event_id: String,
+    pub(crate) position: String,
+}
+
+/// The publishes of a window of time, at most so many.
+#[derive(Debug)]
+pub(crate) struct Dedupe {
+    window: Duration,
+    seen: HashMap<Key, Seen>,
+    by_age: VecDeque<(Instant, Key)>,
+}
+
+/// More than this in one window, and the oldest are forgotten early.
+const CAPACITY: usize = 200_000;
+
+impl Dedupe {
+    pub(crate) fn new(window: Duration) -> Self {
+        Self {
+            window,
+            seen: HashMap::new(),
+            by_age: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<&Seen> {
+        self.seen.get(key)
+    }
+
+    pub(crate) fn remember(&mut self, key: Key, seen: Seen, now: Instant) {
+        while self.by_age.front().is_some_and(|(at, _)| {
+            now.duration_since(*at) > self.window || self.by_age.len() >= CAPACITY
+        }) {
+            if let Some((_, old)) = self.by_age.pop_front() {
+                self.seen.remove(&old);
+            }
+        }
+        if self.seen.insert(key.clone(), seen).is_none() {
+            self.by_age.push_back((now, key));
+        }
+    }
+}
+
+/// A digest of an encoded body.
+pub(crate) fn digest(body: &[u8]) -> Uuid {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_publish_is_known_for_the_window() {
+        let mut dedupe = Dedupe::new(Duration::from_secs(600));
+        let key = |id: &str| Key {
+            sender: "a".into(),
+            order: "c".into(),
+            id: id.into(),
+        };
+        let seen = Seen {
+            digest: digest(b"x"),
+            event_id: "e".into(),
+            position: "p".into(),
+        };
+        dedupe.remember(key("1"), seen.clone(), Instant::now());
+        tokio::time::advance(Duration::from_secs(599)).await;
+        dedupe.remember(key("2"), seen.clone(), Instant::now());
+        assert_eq!(dedupe.get(&key("1")), Some(&seen));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        dedupe.remember(key("3"), seen, Instant::now());
+        assert_eq!(dedupe.get(&key("1")), None);
+        assert!(dedupe.get(&key("2")).is_some());
+    }
+}

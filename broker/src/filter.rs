@@ -1,0 +1,256 @@
+//! What a subscriber wants to see of what reaches its agent.
+
+use agenthub_proto::{
+    a2a::TaskState,
+    agenthub::{self, AgentEvent, Concern, EventKind, agent_event::Payload},
+};
+
+use crate::{Error, id::TaskId};
+
+/// All that is given must hold; what is empty holds always.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Filter {
+    pub(crate) kinds: Vec<EventKind>,
+    pub(crate) concern: Concern,
+    /// Task types, routing event types, or directory changes.
+    pub(crate) types: Vec<String>,
+    pub(crate) contexts: Vec<String>,
+    pub(crate) states: Vec<TaskState>,
+    pub(crate) tasks: Vec<TaskId>,
+}
+
+/// What an event of a task is about, besides itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About<'a> {
+    pub(crate) event: &'a AgentEvent,
+    /// The type of its task, or of itself where it has no task.
+    pub(crate) task_type: &'a str,
+}
+
+impl Filter {
+    /// Events of these kinds.
+    pub(crate) fn kinds(kinds: &[EventKind]) -> Self {
+        Self {
+            kinds: kinds.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// The filter of a `Connect` subscription.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a value that no enum has.
+    pub(crate) fn from_wire(filter: &agenthub::Filter) -> Result<Self, Error> {
+        let kinds = known(&filter.kinds, "filter.kinds", |n| {
+            EventKind::try_from(n).ok()
+        })?;
+        let states = known(&filter.states, "filter.states", |n| {
+            TaskState::try_from(n).ok()
+        })?;
+        let concern = known(&[filter.concern], "filter.concern", |n| {
+            Concern::try_from(n).ok()
+        })?;
+        Ok(Self {
+            kinds,
+            concern: concern[0],
+            types: filter.types.clone(),
+            contexts: filter.contexts.clone(),
+            states,
+            tasks: Vec::new(),
+        })
+    }
+
+    /// Whether events of this kind can pass at all.
+    pub(crate) fn takes(&self, kind: EventKind) -> bool {
+        if self.kinds.is_empty() {
+            return kind != EventKind::AgentCard;
+        }
+        self.kinds.contains(&kind)
+    }
+
+    /// Whether the subscriber wants this event, which reaches its agent on this side of the task.
+    pub(crate) fn accepts(&self, about: About<'_>, concern: Concern) -> bool {
+        let About { event, task_type } = about;
+        let kind = event.kind();
+        self.takes(kind)
+            && (self.concern == Concern::Unspecified
+                || kind == EventKind::AgentCard
+                || self.concern == concern)
+            && (self.types.is_empty() || self.types.iter().any(|t| is_of_type(event, task_type, t)))
+            && (self.contexts.is_empty() || self.contexts.iter().any(|c| c == event.context_id()))
+            && (self.tasks.is_empty() || self.tasks.iter().any(|t| t.as_str() == event.task_id()))
+            && (self.states.is_empty()
+                || event.task_state().is_some_and(|s| self.states.contains(&s)))
+    }
+}
+
+/// Reads enum numbers as they came over the wire.
+pub(crate) fn known<T>(
+    numbers: &[i32],
+    what: &str,
+    read: impl Fn(i32) -> Option<T>,
+) -> Result<Vec<T>, Error> {
+    numbers
+        .iter()
+        .map(|n| {
+            read(*n).ok_or_else(|| Error::InvalidArgument(format!("{what}: {n} is no known value")))
+        })
+        .collect()
+}
+
+fn is_of_type(event: &AgentEvent, task_type: &str, wanted: &str) -> bool {
+    if wanted == task_type
+        || event
+            .routing
+            .as_ref()
+            .is_some_and(|r| r.event_type == wanted)
+    {
+        return true;
+    }
+    let kind = match event.payload {
+        None => "",
+        Some(Payload::Message(_)) => "message",
+        Some(Payload::Task(_)) => "task",
+        Some(Payload::StatusUpdate(_)) => "status_update",
+        Some(Payload::ArtifactUpdate(_)) => "artifact",
+        Some(Payload::AgentCard(ref card)) if card.event_type == wanted => return true,
+        Some(Payload::AgentCard(_)) => "agent_card",
+    };
+    kind == wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agenthub_proto::{
+        a2a::{Message, Role, TaskStatus},
+        agenthub::{AgentEventMetadata, TaskStatusUpdateEvent},
+    };
+
+    fn message() -> AgentEvent {
+        AgentEvent {
+            payload: Some(Payload::Message(Message {
+                context_id: "c1".into(),
+                task_id: "t1".into(),
+                ..Message::new(Role::User, "hi")
+            })),
+            routing: Some(AgentEventMetadata {
+                event_type: "a2a.message".into(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+    }
+
+    fn status(state: TaskState) -> AgentEvent {
+        AgentEvent {
+            payload: Some(Payload::StatusUpdate(TaskStatusUpdateEvent {
+                task_id: "t1".into(),
+                status: Some(TaskStatus {
+                    state: state.into(),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            })),
+            ..Default::default()
+        }
+    }
+
+    fn passes(filter: &Filter, event: &AgentEvent) -> bool {
+        filter.accepts(
+            About {
+                event,
+                task_type: "echo",
+            },
+            Concern::Work,
+        )
+    }
+
+    /// spec: HUB-3
+    #[test]
+    fn every_field_narrows() {
+        let event = message();
+        let all = Filter::default();
+        assert!(passes(&all, &event));
+        for (good, bad) in [
+            (
+                Filter::kinds(&[EventKind::Message]),
+                Filter::kinds(&[EventKind::Task]),
+            ),
+            (
+                Filter {
+                    types: vec!["echo".into()],
+                    ..all.clone()
+                },
+                Filter {
+                    types: vec!["other".into()],
+                    ..all.clone()
+                },
+            ),
+            (
+                Filter {
+                    types: vec!["a2a.message".into()],
+                    ..all.clone()
+                },
+                Filter {
+                    types: vec!["a2a.task".into()],
+                    ..all.clone()
+                },
+            ),
+            (
+                Filter {
+                    contexts: vec!["c1".into()],
+                    ..all.clone()
+                },
+                Filter {
+                    contexts: vec!["c2".into()],
+                    ..all.clone()
+                },
+            ),
+            (
+                Filter {
+                    tasks: vec!["t1".into()],
+                    ..all.clone()
+                },
+                Filter {
+                    tasks: vec!["t2".into()],
+                    ..all.clone()
+                },
+            ),
+            (
+                Filter {
+                    concern: Concern::Work,
+                    ..all.clone()
+                },
+                Filter {
+                    concern: Concern::Replies,
+                    ..all.clone()
+                },
+            ),
+        ] {
+            assert!(passes(&good, &event), "{good:?}");
+            assert!(!passes(&bad, &event), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn states_choose_among_what_tells_of_a_state() {
+        let done = Filter {
+            states: vec![TaskState::Completed],
+            ..Filter::default()
+        };
+        assert!(passes(&done, &status(TaskState::Completed)));
+        assert!(!passes(&done, &status(TaskState::Working)));
+        assert!(!passes(&done, &message()));
+    }
+
+    #[test]
+    fn unknown_numbers_are_refused() {
+        let filter = agenthub::Filter {
+            kinds: vec![99],
+            ..Default::default()
+        };
+        assert!(Filter::from_wire(&filter).is_err());
+    }
+}

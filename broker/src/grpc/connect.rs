@@ -1,0 +1,377 @@
+//! `Connect`: one task reads the agent's frames and never waits for anything else; another writes the hub's.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agenthub_proto::{
+    agenthub::{
+        AgentFrame, Delivery as Note, Goodbye, Heartbeat, HubFrame, Publish, PublishResult,
+        Welcome, publish::Payload,
+    },
+    wkt,
+};
+use prost::Message as _;
+use tokio::{sync::mpsc, time::timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Status, Streaming};
+
+use super::status::{code, status};
+use crate::{
+    Error,
+    caller::Caller,
+    hub::{Body, End, Hub, Outgoing, Session},
+};
+
+pub(super) type FrameStream = ReceiverStream<Result<HubFrame, Status>>;
+
+/// Frames that wait for the transport.
+const QUEUE: usize = 8;
+/// Deliveries taken from the mailboxes at a time.
+const BATCH: usize = 64;
+/// A frame is sent once its events are larger than this, in bytes.
+const FRAME_BYTES: usize = 256 * 1024;
+/// The credit that one subscription can hold.
+const MAX_CREDIT: u32 = 65_536;
+
+/// What the reader leaves for the writer.
+#[derive(Debug, Default)]
+struct Outbox {
+    results: Vec<PublishResult>,
+    /// The deliveries that may still be sent, by subscription.
+    credits: Vec<u32>,
+    heartbeat: bool,
+    /// The reader has ended, and why the stream must.
+    ended: Option<Option<Status>>,
+}
+
+/// Says hello, then serves the stream.
+pub(super) async fn start(
+    hub: &Hub,
+    caller: Caller,
+    mut frames: Streaming<AgentFrame>,
+) -> Result<FrameStream, Status> {
+    let lease = hub.settings().presence_lease;
+    let first = timeout(lease, frames.message())
+        .await
+        .map_err(|_| {
+            Status::deadline_exceeded("the first frame did not come in time; it must hold `hello`")
+        })??
+        .ok_or_else(|| {
+            Status::invalid_argument(
+                "the stream ended before its first frame; it must hold `hello`",
+            )
+        })?;
+    let hello = first
+        .hello
+        .ok_or_else(|| Status::invalid_argument("the first frame must hold `hello`"))?;
+    let credits = hello
+        .subscription
+        .iter()
+        .map(|s| s.credit.min(MAX_CREDIT))
+        .collect();
+    let session = hub.connect(&caller, hello).map_err(status)?;
+    let settings = hub.settings();
+    let welcome = Welcome {
+        agent_id: session.agent().to_string(),
+        hub_incarnation: hub.incarnation().to_owned(),
+        publish_credit: settings.publish_credit,
+        heartbeat_interval: duration(settings.heartbeat_interval),
+        ack_deadline: duration(settings.ack_deadline),
+    };
+    let (tx, rx) = mpsc::channel(QUEUE);
+    tx.try_send(Ok(HubFrame {
+        welcome: Some(welcome),
+        ..HubFrame::default()
+    }))
+    .map_err(|_| Status::internal("a new channel has room"))?;
+
+    let session = Arc::new(Mutex::new(session));
+    let outbox = Arc::new(Mutex::new(Outbox {
+        credits,
+        ..Outbox::default()
+    }));
+    let writer_is_gone = CancellationToken::new();
+    let peer = Peer {
+        hub: hub.clone(),
+        session,
+        outbox,
+    };
+    hub.spawn(peer.clone().read(frames, writer_is_gone.clone()));
+    hub.spawn(async move {
+        let _guard = writer_is_gone.drop_guard();
+        peer.write(tx).await;
+    });
+    Ok(ReceiverStream::new(rx))
+}
+
+#[derive(Clone)]
+struct Peer {
+    hub: Hub,
+    session: Arc<Mutex<Session>>,
+    outbox: Arc<Mutex<Outbox>>,
+}
+
+impl Peer {
+    fn session(&self) -> std::sync::MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn outbox(&self) -> std::sync::MutexGuard<'_, Outbox> {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads frames until the peer goes, falls silent or breaks the protocol.
+    async fn read(self, mut frames: Streaming<AgentFrame>, writer_is_gone: CancellationToken) {
+        let silence = self.hub.settings().presence_lease;
+        let wake = self.session().wake();
+        let ended = loop {
+            let frame = tokio::select! {
+                () = writer_is_gone.cancelled() => break None,
+                frame = timeout(silence, frames.message()) => frame,
+            };
+            let frame = match frame {
+                Err(_elapsed) => {
+                    break Some(Status::deadline_exceeded(format!(
+                        "nothing came for {silence:?}; send a heartbeat in every interval of the welcome"
+                    )));
+                }
+                Ok(Err(error)) => break Some(error),
+                Ok(Ok(None)) => break None,
+                Ok(Ok(Some(frame))) => frame,
+            };
+            let is_goodbye = frame.goodbye.is_some();
+            if let Err(error) = self.handle(frame) {
+                break Some(status(error));
+            }
+            wake.notify_one();
+            if is_goodbye {
+                self.session().say_goodbye();
+                break None;
+            }
+        };
+        self.outbox().ended = Some(ended);
+        wake.notify_one();
+    }
+
+    fn handle(&self, frame: AgentFrame) -> Result<(), Error> {
+        if frame.hello.is_some() {
+            return Err(Error::InvalidArgument(
+                "`hello` belongs into the first frame only".to_owned(),
+            ));
+        }
+        let session = self.session();
+        let mut results = Vec::with_capacity(frame.publish.len());
+        for publish in frame.publish {
+            results.push(answer(&session, publish));
+        }
+        let all_accepted = results.iter().all(|r| r.code == 0);
+        for ack in frame.ack.iter().filter(|_| all_accepted) {
+            tolerate(session.acknowledge(ack.subscription, &ack.position))?;
+        }
+        for refusal in &frame.refuse {
+            let delay = refusal.delay.as_ref().map(wait).unwrap_or_default();
+            tolerate(session.refuse(
+                refusal.subscription,
+                &refusal.position,
+                delay,
+                &refusal.reason,
+            ))?;
+        }
+        for extension in &frame.extend {
+            tolerate(session.extend(extension.subscription, &extension.position))?;
+        }
+        drop(session);
+
+        let mut outbox = self.outbox();
+        for credit in &frame.credit {
+            let index = usize::try_from(credit.subscription).unwrap_or(usize::MAX);
+            let Some(held) = outbox.credits.get_mut(index) else {
+                return Err(Error::InvalidArgument(format!(
+                    "there is no subscription {} on this stream",
+                    credit.subscription
+                )));
+            };
+            *held = held.saturating_add(credit.messages).min(MAX_CREDIT);
+        }
+        outbox.heartbeat |= frame.heartbeat.is_some();
+        outbox.results.extend(results);
+        let allowed = usize::try_from(self.hub.settings().publish_credit).unwrap_or(usize::MAX);
+        if outbox.results.len() > allowed {
+            return Err(Error::ResourceExhausted(format!(
+                "more than {allowed} publishes are unanswered: read their results before sending more"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Writes frames until the session ends or the peer takes nothing more.
+    async fn write(self, tx: mpsc::Sender<Result<HubFrame, Status>>) {
+        let stall = self.hub.settings().connect_stall;
+        let wake = self.session().wake();
+        loop {
+            let (results, heartbeat, credits, ended) = {
+                let mut outbox = self.outbox();
+                let heartbeat = std::mem::take(&mut outbox.heartbeat);
+                (
+                    std::mem::take(&mut outbox.results),
+                    heartbeat,
+                    outbox.credits.clone(),
+                    outbox.ended.take(),
+                )
+            };
+            let outgoing = match ended {
+                None => self.session().take(&credits, BATCH),
+                Some(_) => Outgoing::default(),
+            };
+            self.spend(&outgoing);
+            let has_more = outgoing.deliveries.len() == BATCH;
+            let end = outgoing.end.clone();
+            for frame in frames(results, heartbeat, outgoing) {
+                match timeout(stall, tx.send(Ok(frame))).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_gone)) => return,
+                    Err(_elapsed) => {
+                        self.hub.counters().cut_off.inc();
+                        let agent = self.session().agent().clone();
+                        tracing::warn!(%agent, "stream cut off: nothing was read for {stall:?}");
+                        return;
+                    }
+                }
+            }
+            if let Some(end) = end {
+                let last = Ok(HubFrame {
+                    goodbye: Some(goodbye(&end)),
+                    ..HubFrame::default()
+                });
+                let _ = timeout(stall, tx.send(last)).await;
+                return;
+            }
+            if let Some(reason) = ended {
+                if let Some(status) = reason.filter(|s| s.code() != Code::Cancelled) {
+                    let _ = timeout(stall, tx.send(Err(status))).await;
+                }
+                return;
+            }
+            if !has_more {
+                tokio::select! {
+                    () = wake.notified() => {}
+                    () = tx.closed() => return,
+                }
+            }
+        }
+    }
+
+    /// Every delivery uses up one credit of its subscription.
+    fn spend(&self, outgoing: &Outgoing) {
+        let mut outbox = self.outbox();
+        for (index, _) in &outgoing.deliveries {
+            if let Some(credit) = outbox.credits.get_mut(*index) {
+                *credit = credit.saturating_sub(1);
+            }
+        }
+    }
+}
+
+fn answer(session: &Session, publish: Publish) -> PublishResult {
+    let body = match publish.payload {
+        Some(Payload::Message(message)) => Ok(Body::Message(message)),
+        Some(Payload::StatusUpdate(update)) => Ok(Body::Status(update)),
+        Some(Payload::ArtifactUpdate(update)) => Ok(Body::Artifact(update)),
+        None => Err(Error::InvalidArgument(
+            "publish.payload is required".to_owned(),
+        )),
+    };
+    let accepted = body.and_then(|body| {
+        let mut routing = publish
+            .routing
+            .ok_or_else(|| Error::InvalidArgument("publish.routing is required".to_owned()))?;
+        let agent = session.agent().as_str();
+        if routing.from_agent_id.is_empty() {
+            agent.clone_into(&mut routing.from_agent_id);
+        }
+        if routing.from_agent_id != agent {
+            return Err(Error::PermissionDenied(format!(
+                "this stream belongs to \"{agent}\": it cannot publish in the name of \"{}\"",
+                routing.from_agent_id
+            )));
+        }
+        session.publish(body, routing)
+    });
+    let sequence = publish.sequence;
+    match accepted {
+        Ok(receipt) => PublishResult {
+            sequence,
+            event_id: receipt.event_id,
+            position: receipt.position,
+            ..PublishResult::default()
+        },
+        Err(error) => PublishResult {
+            sequence,
+            code: code(&error).into(),
+            error: error.to_string(),
+            ..PublishResult::default()
+        },
+    }
+}
+
+/// A position of a log that is gone, as a peer may still hold after the hub's restart, means nothing any more.
+fn tolerate(result: Result<(), Error>) -> Result<(), Error> {
+    match result {
+        Err(Error::OutOfRange(_)) => Ok(()),
+        result => result,
+    }
+}
+
+fn frames(results: Vec<PublishResult>, heartbeat: bool, outgoing: Outgoing) -> Vec<HubFrame> {
+    let mut frames = Vec::new();
+    let mut frame = HubFrame {
+        result: results,
+        heartbeat: heartbeat.then_some(Heartbeat {}),
+        cancel: outgoing.cancels,
+        ..HubFrame::default()
+    };
+    let mut bytes = 0;
+    for (index, delivery) in outgoing.deliveries {
+        let event = &delivery.mail.event;
+        if index > 0 || delivery.attempt > 1 {
+            frame.delivery.push(Note {
+                position: event.position.clone(),
+                subscription: u32::try_from(index).unwrap_or(u32::MAX),
+                attempt: delivery.attempt,
+            });
+        }
+        bytes += event.encoded_len();
+        frame
+            .event
+            .push(agenthub_proto::agenthub::AgentEvent::clone(event));
+        if bytes > FRAME_BYTES {
+            bytes = 0;
+            frames.push(std::mem::take(&mut frame));
+        }
+    }
+    if frame != HubFrame::default() {
+        frames.push(frame);
+    }
+    frames
+}
+
+fn goodbye(end: &End) -> Goodbye {
+    let (reason, reconnect) = match end {
+        End::Drain => ("the hub is shutting down".to_owned(), true),
+        End::Superseded(reason) => (reason.clone(), false),
+        End::Overflow => ("the subscriber did not take its events".to_owned(), true),
+    };
+    Goodbye { reason, reconnect }
+}
+
+fn duration(duration: std::time::Duration) -> Option<wkt::Duration> {
+    wkt::Duration::try_from(duration).ok()
+}
+
+/// A delay as a peer gives it: nothing below zero, and an hour at most.
+fn wait(delay: &wkt::Duration) -> std::time::Duration {
+    const LONGEST: std::time::Duration = std::time::Duration::from_secs(3600);
+    std::time::Duration::try_from(*delay)
+        .unwrap_or_default()
+        .min(LONGEST)
+}

@@ -1,0 +1,285 @@
+//! `agenthub.AgentHub`: each call is checked for what must be there and handed to the hub.
+
+use agenthub_proto::{
+    a2a::{AgentCard, Task},
+    agenthub::{
+        AgentEntry, AgentEventMetadata, AgentFrame, CancelTaskRequest, EventKind, GetAgentRequest,
+        GetTaskRequest, ListAgentsRequest, ListAgentsResponse, ListTasksRequest, ListTasksResponse,
+        PublishMessageRequest, PublishResponse, PublishTaskArtifactRequest,
+        PublishTaskUpdateRequest, RegisterAgentRequest, RegisterAgentResponse,
+        SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
+        UnregisterAgentRequest, UnregisterAgentResponse, agent_hub_server::AgentHub,
+    },
+};
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{
+    connect::{self, FrameStream},
+    status::{published, status},
+    stream::{self, EventStream},
+};
+use crate::{
+    Error,
+    access::Call,
+    caller::Caller,
+    filter::{Filter, known},
+    hub::{Body, Hub, Receipt, Repetition, StreamRequest},
+    log::Registration,
+};
+
+/// The service of one hub.
+#[derive(Clone, Debug)]
+pub(crate) struct HubService {
+    hub: Hub,
+}
+
+impl HubService {
+    pub(crate) fn new(hub: Hub) -> Self {
+        Self { hub }
+    }
+
+    fn publish(
+        &self,
+        body: Result<Body, Error>,
+        routing: Option<AgentEventMetadata>,
+    ) -> Result<Receipt, Error> {
+        let body = body?;
+        if let Body::Message(message) = &body {
+            crate::limits::required("message.message_id", &message.message_id)?;
+        }
+        let routing =
+            routing.ok_or_else(|| Error::Incomplete("routing metadata is required".to_owned()))?;
+        self.hub
+            .publish(&caller(), body, routing, Repetition::Accept)
+    }
+
+    fn subscribe(&self, request: StreamRequest) -> Result<Response<EventStream>, Status> {
+        let session = self.hub.open_stream(&caller(), request).map_err(status)?;
+        Ok(Response::new(stream::start(&self.hub, session)))
+    }
+}
+
+/// Who calls. Without identities that is nobody in particular.
+fn caller() -> Caller {
+    Caller::anonymous()
+}
+
+fn missing(what: &str) -> Error {
+    Error::InvalidArgument(format!("{what} is required"))
+}
+
+#[tonic::async_trait]
+impl AgentHub for HubService {
+    type ConnectStream = FrameStream;
+    type SubscribeToMessagesStream = EventStream;
+    type SubscribeToTasksStream = EventStream;
+    type SubscribeToAgentEventsStream = EventStream;
+
+    async fn connect(
+        &self,
+        request: Request<Streaming<AgentFrame>>,
+    ) -> Result<Response<FrameStream>, Status> {
+        let frames = connect::start(&self.hub, caller(), request.into_inner()).await?;
+        Ok(Response::new(frames))
+    }
+
+    async fn publish_message(
+        &self,
+        request: Request<PublishMessageRequest>,
+    ) -> Result<Response<PublishResponse>, Status> {
+        let PublishMessageRequest { message, routing } = request.into_inner();
+        let body = message.map(Body::Message).ok_or_else(|| missing("message"));
+        published(self.publish(body, routing)).map(Response::new)
+    }
+
+    async fn publish_task_update(
+        &self,
+        request: Request<PublishTaskUpdateRequest>,
+    ) -> Result<Response<PublishResponse>, Status> {
+        let PublishTaskUpdateRequest { update, routing } = request.into_inner();
+        let body = update.map(Body::Status).ok_or_else(|| missing("update"));
+        published(self.publish(body, routing)).map(Response::new)
+    }
+
+    async fn publish_task_artifact(
+        &self,
+        request: Request<PublishTaskArtifactRequest>,
+    ) -> Result<Response<PublishResponse>, Status> {
+        let PublishTaskArtifactRequest { artifact, routing } = request.into_inner();
+        let body = artifact
+            .map(Body::Artifact)
+            .ok_or_else(|| missing("artifact"));
+        published(self.publish(body, routing)).map(Response::new)
+    }
+
+    async fn subscribe_to_messages(
+        &self,
+        request: Request<SubscribeToMessagesRequest>,
+    ) -> Result<Response<EventStream>, Status> {
+        let request = request.into_inner();
+        self.subscribe(StreamRequest {
+            call: Call::SubscribeToMessages,
+            agent: request.agent_id.into(),
+            filter: Filter {
+                types: request.message_types,
+                contexts: request.contexts,
+                ..Filter::kinds(&[EventKind::Message])
+            },
+            after: request.after,
+            observes: false,
+        })
+    }
+
+    async fn subscribe_to_tasks(
+        &self,
+        request: Request<SubscribeToTasksRequest>,
+    ) -> Result<Response<EventStream>, Status> {
+        let request = request.into_inner();
+        let states = known(&request.states, "states", |n| n.try_into().ok()).map_err(status)?;
+        self.subscribe(StreamRequest {
+            call: Call::SubscribeToTasks,
+            agent: request.agent_id.into(),
+            filter: Filter {
+                types: request.task_types,
+                states,
+                tasks: request.task_ids.into_iter().map(Into::into).collect(),
+                ..Filter::kinds(&[
+                    EventKind::Task,
+                    EventKind::StatusUpdate,
+                    EventKind::ArtifactUpdate,
+                ])
+            },
+            after: request.after,
+            observes: request.observe,
+        })
+    }
+
+    async fn subscribe_to_agent_events(
+        &self,
+        request: Request<SubscribeToAgentEventsRequest>,
+    ) -> Result<Response<EventStream>, Status> {
+        let request = request.into_inner();
+        self.subscribe(StreamRequest {
+            call: Call::SubscribeToAgentEvents,
+            agent: request.agent_id.into(),
+            filter: Filter {
+                types: request.event_types,
+                ..Filter::kinds(&[
+                    EventKind::Message,
+                    EventKind::Task,
+                    EventKind::StatusUpdate,
+                    EventKind::ArtifactUpdate,
+                    EventKind::AgentCard,
+                ])
+            },
+            after: request.after,
+            observes: false,
+        })
+    }
+
+    async fn get_task(&self, request: Request<GetTaskRequest>) -> Result<Response<Task>, Status> {
+        let request = request.into_inner();
+        let task = self
+            .hub
+            .task(&caller(), &request.task_id, request.history_length);
+        task.map(Response::new).map_err(status)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: Request<CancelTaskRequest>,
+    ) -> Result<Response<Task>, Status> {
+        let request = request.into_inner();
+        let task = self
+            .hub
+            .cancel_task(&caller(), &request.task_id, &request.reason);
+        task.map(Response::new).map_err(status)
+    }
+
+    async fn list_tasks(
+        &self,
+        request: Request<ListTasksRequest>,
+    ) -> Result<Response<ListTasksResponse>, Status> {
+        let page = self.hub.list_tasks(&caller(), &request.into_inner());
+        page.map(Response::new).map_err(status)
+    }
+
+    async fn get_agent_card(&self, _request: Request<()>) -> Result<Response<AgentCard>, Status> {
+        self.hub.card(&caller()).map(Response::new).map_err(status)
+    }
+
+    async fn register_agent(
+        &self,
+        request: Request<RegisterAgentRequest>,
+    ) -> Result<Response<RegisterAgentResponse>, Status> {
+        let RegisterAgentRequest {
+            agent_card,
+            subscriptions,
+            health_check_url,
+        } = request.into_inner();
+        let registered = match agent_card {
+            None => Err(Error::Incomplete("agent card is required".to_owned())),
+            Some(card) if card.name.is_empty() => {
+                Err(Error::Incomplete("agent card name is required".to_owned()))
+            }
+            Some(card) => self.hub.register(
+                &caller(),
+                Registration {
+                    card,
+                    topics: subscriptions,
+                    health_check_url,
+                },
+            ),
+        };
+        Ok(Response::new(match registered {
+            Ok(agent) => RegisterAgentResponse {
+                success: true,
+                error: String::new(),
+                agent_id: agent.to_string(),
+            },
+            Err(error) => RegisterAgentResponse {
+                success: false,
+                error: error.to_string(),
+                agent_id: String::new(),
+            },
+        }))
+    }
+
+    async fn unregister_agent(
+        &self,
+        request: Request<UnregisterAgentRequest>,
+    ) -> Result<Response<UnregisterAgentResponse>, Status> {
+        let UnregisterAgentRequest { agent_id, reason } = request.into_inner();
+        self.hub
+            .unregister(&caller(), &agent_id, &reason)
+            .map_err(status)?;
+        Ok(Response::new(UnregisterAgentResponse {
+            success: true,
+            error: String::new(),
+        }))
+    }
+
+    async fn list_agents(
+        &self,
+        request: Request<ListAgentsRequest>,
+    ) -> Result<Response<ListAgentsResponse>, Status> {
+        let (agents, next_page_token) = self
+            .hub
+            .list_agents(&caller(), &request.into_inner())
+            .map_err(status)?;
+        Ok(Response::new(ListAgentsResponse {
+            agents,
+            next_page_token,
+        }))
+    }
+
+    async fn get_agent(
+        &self,
+        request: Request<GetAgentRequest>,
+    ) -> Result<Response<AgentEntry>, Status> {
+        self.hub
+            .agent(&caller(), &request.into_inner().agent_id)
+            .map(Response::new)
+            .map_err(status)
+    }
+}

@@ -1,0 +1,56 @@
+//! What the hub's refusals are in gRPC.
+
+use agenthub_proto::agenthub::PublishResponse;
+use tonic::{Code, Status};
+
+use crate::{
+    Error,
+    hub::{End, Receipt},
+};
+
+/// The status code of a refusal.
+pub(super) fn code(error: &Error) -> Code {
+    match error {
+        Error::InvalidArgument(_) | Error::Incomplete(_) => Code::InvalidArgument,
+        Error::NotFound(_) => Code::NotFound,
+        Error::FailedPrecondition(_) => Code::FailedPrecondition,
+        Error::AlreadyExists(_) => Code::AlreadyExists,
+        Error::PermissionDenied(_) => Code::PermissionDenied,
+        Error::ResourceExhausted(_) => Code::ResourceExhausted,
+        Error::OutOfRange(_) => Code::OutOfRange,
+        Error::Unavailable(_) => Code::Unavailable,
+    }
+}
+
+/// A refusal as a status.
+pub(super) fn status(error: Error) -> Status {
+    Status::new(code(&error), error.to_string())
+}
+
+/// A publish as older clients learn of it: what is incomplete is said in the response.
+pub(super) fn published(result: Result<Receipt, Error>) -> Result<PublishResponse, Status> {
+    match result {
+        Ok(receipt) => Ok(PublishResponse {
+            success: true,
+            error: String::new(),
+            event_id: receipt.event_id,
+        }),
+        Err(Error::Incomplete(error)) => Ok(PublishResponse {
+            success: false,
+            error,
+            event_id: String::new(),
+        }),
+        Err(error) => Err(status(error)),
+    }
+}
+
+/// How a server stream ends.
+pub(super) fn ended(end: &End) -> Status {
+    match end {
+        End::Drain => Status::unavailable("the hub is shutting down; connect again"),
+        End::Superseded(reason) => Status::aborted(reason.clone()),
+        End::Overflow => Status::resource_exhausted(
+            "the subscriber did not read its events; subscribe again with `after` set to the last position it saw",
+        ),
+    }
+}

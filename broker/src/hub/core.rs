@@ -1,0 +1,236 @@
+//! The hub's one piece of state behind its lock: the log, the fold of it, and who is connected.
+
+use std::{collections::HashMap, sync::Arc, time::SystemTime};
+
+use agenthub_proto::{
+    a2a::{Message, Role, TaskState, TaskStatus},
+    agenthub::{
+        AgentEvent, AgentEventMetadata, Cancel, TaskStatusUpdateEvent, agent_event::Payload,
+    },
+    event::timestamp,
+    trace::TraceContext,
+};
+use tokio::time::Instant;
+
+use super::sessions::Sessions;
+use crate::{
+    caller::{Caller, DEFAULT_NAMESPACE},
+    id::{AgentId, TaskId},
+    log::{Entry, FORMAT, MemoryLog, Published, Record},
+    mailbox::Undelivered,
+    presence::Presence,
+    routing::Route,
+    settings::Settings,
+    state::{State, order_key},
+};
+
+/// When something happens, by both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    pub(crate) instant: Instant,
+    pub(crate) time: SystemTime,
+}
+
+impl Now {
+    pub(crate) fn read() -> Self {
+        Self {
+            instant: Instant::now(),
+            time: SystemTime::now(),
+        }
+    }
+
+    /// Nanoseconds since 1970.
+    pub(crate) fn unix_nanos(self) -> u128 {
+        self.time
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_nanos()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) settings: Settings,
+    pub(crate) log: MemoryLog,
+    pub(crate) state: State,
+    pub(crate) presence: Presence,
+    pub(crate) sessions: Sessions,
+    /// Probed agents and what the last probe found; `None` before the first.
+    pub(crate) probes: HashMap<AgentId, Option<bool>>,
+    pub(crate) counters: Arc<crate::metrics::Counters>,
+}
+
+impl Core {
+    pub(crate) fn new(settings: Settings, counters: Arc<crate::metrics::Counters>) -> Self {
+        let log = MemoryLog::new(settings.log_events, settings.log_bytes);
+        Self {
+            state: State::new(&settings, log.id()),
+            presence: Presence::new(settings.presence_lease),
+            sessions: Sessions::default(),
+            probes: HashMap::new(),
+            log,
+            settings,
+            counters,
+        }
+    }
+
+    /// Puts into the log what happened, and takes it in. What full mailboxes lose by that fails its task.
+    pub(crate) fn record(
+        &mut self,
+        caller: &Caller,
+        order: crate::id::OrderKey,
+        entry: Entry,
+        now: Now,
+    ) -> String {
+        let record = Record {
+            format: FORMAT,
+            position: self.log.next_position(),
+            time: now.time,
+            namespace: caller.namespace.clone(),
+            principal: caller.principal.clone(),
+            order,
+            entry,
+        };
+        let token = self.log.id().token(record.position);
+        self.log.append(record.clone());
+        let undelivered = self.state.apply(&record, now.instant);
+        self.give_up(undelivered, now);
+        token
+    }
+
+    /// Puts an event into the log and delivers it.
+    pub(crate) fn record_event(
+        &mut self,
+        caller: &Caller,
+        mut published: Published,
+        now: Now,
+    ) -> String {
+        let token = self.log.id().token(self.log.next_position());
+        let mut event = Arc::unwrap_or_clone(published.event);
+        event.position = token;
+        let order = order_key(event.context_id(), event.task_id(), event.sender());
+        published.event = Arc::new(event);
+        self.counters.events.inc();
+        self.record(caller, order, Entry::Published(published), now)
+    }
+
+    /// Ends a task in the hub's own name and says why, to both its parties. Does nothing once it has ended.
+    pub(crate) fn end_task(&mut self, task: &TaskId, state: TaskState, reason: &str, now: Now) {
+        self.complete(task, state, Message::new(Role::Agent, reason), now);
+        self.stop_work(task, reason);
+    }
+
+    /// Ends a task with what was said last. Does nothing once it has ended.
+    pub(crate) fn complete(&mut self, task: &TaskId, state: TaskState, said: Message, now: Now) {
+        let Some(entry) = self
+            .state
+            .tasks
+            .get(task.as_str())
+            .filter(|t| !t.is_terminal())
+        else {
+            return;
+        };
+        let parties = entry.parties();
+        let context_id = entry.context().to_owned();
+        let update = TaskStatusUpdateEvent {
+            task_id: task.to_string(),
+            context_id: context_id.clone(),
+            status: Some(TaskStatus {
+                state: state.into(),
+                update: Some(Message {
+                    context_id,
+                    task_id: task.to_string(),
+                    ..said
+                }),
+                timestamp: Some(timestamp(now.time)),
+            }),
+            r#final: true,
+            metadata: None,
+        };
+        let routing = AgentEventMetadata {
+            from_agent_id: String::new(),
+            event_type: format!("task_{}", state.label()),
+            ..Default::default()
+        };
+        let mut to = vec![parties.requester.clone()];
+        to.extend(parties.assignee.clone().filter(|a| *a != parties.requester));
+        to.retain(|a| !a.is_empty());
+        let published = Published {
+            event: Arc::new(event(Payload::StatusUpdate(update), Some(routing), now)),
+            route: Route::To(to.into_iter().map(Into::into).collect()),
+            assignee: None,
+            passes_by: false,
+            key: None,
+        };
+        self.record_event(&hub(), published, now);
+    }
+
+    /// Tells the assignee's instances outside the order of their mailboxes that a task has ended.
+    pub(crate) fn stop_work(&mut self, task: &TaskId, reason: &str) {
+        let Some(assignee) = self
+            .state
+            .tasks
+            .get(task.as_str())
+            .and_then(|t| t.assignee().cloned())
+        else {
+            return;
+        };
+        let cancel = Cancel {
+            task_id: task.to_string(),
+            reason: reason.to_owned(),
+        };
+        self.sessions.cancel(&assignee, &cancel);
+    }
+
+    /// Fails the tasks of mail that nobody got.
+    pub(crate) fn give_up(&mut self, undelivered: Vec<Undelivered>, now: Now) {
+        for Undelivered { mail, reason } in undelivered {
+            self.counters.undelivered.inc();
+            tracing::warn!(event_id = mail.event.event_id, task_id = mail.event.task_id(), %reason, "event was not delivered");
+            let is_work = mail.concern == agenthub_proto::agenthub::Concern::Work;
+            if let Some(Payload::Message(message)) = mail.event.payload.as_ref().filter(|_| is_work)
+            {
+                self.end_task(
+                    &message.task_id.as_str().into(),
+                    TaskState::Failed,
+                    &reason,
+                    now,
+                );
+            }
+        }
+    }
+}
+
+/// The hub as the author of an event.
+pub(crate) fn hub() -> Caller {
+    Caller {
+        principal: "hub".to_owned(),
+        namespace: DEFAULT_NAMESPACE.to_owned(),
+    }
+}
+
+/// An event with id, time and trace; its position comes with the log.
+pub(crate) fn event(payload: Payload, routing: Option<AgentEventMetadata>, now: Now) -> AgentEvent {
+    let trace = TraceContext::parse_or_start(routing.as_ref().map_or("", |r| &r.traceparent));
+    let nanos = now.unix_nanos();
+    let event_id = match &payload {
+        Payload::Message(m) => format!("evt_{}_{}", m.message_id, nanos / 1_000_000_000),
+        Payload::Task(t) => format!("task_{}_{nanos}", t.id),
+        Payload::StatusUpdate(u) => format!("status_{}_{nanos}", u.task_id),
+        Payload::ArtifactUpdate(u) => format!("artifact_{}_{nanos}", u.task_id),
+        Payload::AgentCard(c) => format!("agent_{}_{}_{nanos}", c.event_type, c.agent_id),
+    };
+    AgentEvent {
+        event_id,
+        timestamp: Some(timestamp(now.time)),
+        payload: Some(payload),
+        trace_id: trace.trace_id(),
+        span_id: trace.span_id(),
+        tracestate: routing
+            .as_ref()
+            .map(|r| r.tracestate.clone())
+            .unwrap_or_default(),
+        routing,
+        position: String::new(),
+    }
+}

@@ -1,0 +1,344 @@
+//! The directory of agents: registering, leaving, looking up, and telling those who watch it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use agenthub_proto::{
+    a2a::{AgentCard, TaskState},
+    agenthub::{
+        AgentCardEvent, AgentEntry, AgentEventMetadata, AgentInstance, AgentState,
+        ListAgentsRequest, agent_event::Payload,
+    },
+    event::{card_change, timestamp},
+    json,
+};
+
+use super::core::{Core, Now, event};
+use crate::{
+    Error,
+    caller::Caller,
+    id::{Address, AgentId, InstanceId, MailboxId},
+    log::{Entry, Published, Registration},
+    mailbox::Mail,
+    registry::{Agent, Change},
+    routing::Route,
+};
+
+/// When a registration that changes nothing is worth telling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Announce {
+    Always,
+    /// A reconnect is no news.
+    IfItDiffers,
+}
+
+impl Core {
+    /// Makes an agent known, or replaces its card.
+    pub(crate) fn register(
+        &mut self,
+        caller: &Caller,
+        registration: Registration,
+        announce: Announce,
+        now: Now,
+    ) -> Result<AgentId, Error> {
+        let change = self.state.registry.check(&registration)?;
+        let agent = AgentId::from(registration.card.name.as_str());
+        if change == Change::New && self.state.registry.len() >= self.settings.agents {
+            return Err(Error::ResourceExhausted(format!(
+                "the directory is full: {} agents",
+                self.settings.agents
+            )));
+        }
+        if change == Change::Nothing && announce == Announce::IfItDiffers {
+            return Ok(agent);
+        }
+        let event_type = match change {
+            Change::New => card_change::REGISTERED,
+            Change::Differs | Change::Nothing => card_change::UPDATED,
+        };
+        if registration.health_check_url.is_empty() {
+            self.probes.remove(&agent);
+            self.presence.probed(&agent, false);
+        } else {
+            self.probes.insert(agent.clone(), None);
+        }
+        self.record(
+            caller,
+            agent.as_str().into(),
+            Entry::Registered(registration),
+            now,
+        );
+        tracing::info!(%agent, change = event_type, "agent registered");
+        self.tell(&agent, event_type, now);
+        Ok(agent)
+    }
+
+    /// Removes an agent. Its open tasks fail, its streams end, and its mailboxes go with it.
+    pub(crate) fn unregister(
+        &mut self,
+        caller: &Caller,
+        agent: &AgentId,
+        reason: &str,
+        now: Now,
+    ) -> Result<(), Error> {
+        let Some(known) = self.state.registry.get(agent) else {
+            return Err(Error::NotFound(format!("there is no agent \"{agent}\"")));
+        };
+        let card = known.registration.card.clone();
+        let why = if reason.is_empty() {
+            format!("agent \"{agent}\" was unregistered")
+        } else {
+            format!("agent \"{agent}\" was unregistered: {reason}")
+        };
+        for task in self.state.tasks.open_of(agent) {
+            self.end_task(&task, TaskState::Failed, &why, now);
+        }
+        self.sessions.end_all_of(agent, &why);
+        self.probes.remove(agent);
+        self.presence.probed(agent, false);
+        let gone: Vec<InstanceId> = self
+            .presence
+            .instances(agent)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for instance in gone {
+            self.presence.leave(agent, &instance);
+        }
+        self.record(
+            caller,
+            agent.as_str().into(),
+            Entry::Unregistered {
+                agent: agent.clone(),
+            },
+            now,
+        );
+        tracing::info!(%agent, reason, "agent unregistered");
+        let payload = card_event(agent, card, card_change::UNREGISTERED, false, false);
+        self.broadcast_card(payload, now);
+        Ok(())
+    }
+
+    /// Tells those who watch the directory what happened to an agent that is in it.
+    pub(crate) fn tell(&mut self, agent: &AgentId, event_type: &str, now: Now) {
+        let Some(known) = self.state.registry.get(agent) else {
+            return;
+        };
+        let is_online = self.presence.is_online(agent);
+        let payload = card_event(
+            agent,
+            known.registration.card.clone(),
+            event_type,
+            is_online,
+            false,
+        );
+        self.broadcast_card(payload, now);
+    }
+
+    /// An agent that watches the directory gets all of it first.
+    pub(crate) fn put_snapshot(&mut self, mailbox: MailboxId, now: Now) {
+        let cards: Vec<AgentCardEvent> = self
+            .state
+            .registry
+            .iter()
+            .map(|(id, agent)| {
+                let is_online = self.presence.is_online(id);
+                card_event(
+                    id,
+                    agent.registration.card.clone(),
+                    card_change::REGISTERED,
+                    is_online,
+                    true,
+                )
+            })
+            .collect();
+        for card in cards {
+            let event = card_as_event(card, now);
+            let mail = Mail {
+                order: "".into(),
+                event: Arc::new(event),
+                position: None,
+                concern: Default::default(),
+                version: None,
+                is_directed: true,
+            };
+            self.state.mailboxes.put(mailbox, mail, now.instant);
+        }
+    }
+
+    /// The agents that match, in order of their ids, and the token of the next page if there is one.
+    pub(crate) fn list_agents(
+        &self,
+        request: &ListAgentsRequest,
+    ) -> Result<(Vec<AgentEntry>, String), Error> {
+        let limit = match request.page_size {
+            0 => 100,
+            n => usize::try_from(n)
+                .map_err(|_| {
+                    Error::InvalidArgument(format!("page_size is {n}; 1 to 1000, or 0 for 100"))
+                })?
+                .min(1000),
+        };
+        let state = AgentState::try_from(request.state).map_err(|_| {
+            Error::InvalidArgument(format!("state: {} is no known value", request.state))
+        })?;
+        let mut page: Vec<AgentEntry> = self
+            .state
+            .registry
+            .after(&request.page_token)
+            .filter(|(_, agent)| matches(agent, request))
+            .filter(|(id, _)| state == AgentState::Unspecified || self.agent_state(id) == state)
+            .take(limit + 1)
+            .map(|(id, agent)| self.entry(id, agent))
+            .collect();
+        let mut next = String::new();
+        if page.len() > limit {
+            page.truncate(limit);
+            next = page.last().map(|e| e.agent_id.clone()).unwrap_or_default();
+        }
+        Ok((page, next))
+    }
+
+    /// One agent, or one version of it.
+    pub(crate) fn agent(&self, id: &str) -> Result<AgentEntry, Error> {
+        let address = Address::parse(id, |id| self.state.registry.get(&id.into()).is_some());
+        let unknown = || Error::NotFound(format!("there is no agent \"{id}\""));
+        let agent = self
+            .state
+            .registry
+            .get(&address.agent)
+            .ok_or_else(unknown)?;
+        let card = agent.card(address.version.as_ref()).ok_or_else(unknown)?;
+        Ok(AgentEntry {
+            agent_card: Some(card.clone()),
+            ..self.entry(&address.agent, agent)
+        })
+    }
+
+    fn entry(&self, id: &AgentId, agent: &Agent) -> AgentEntry {
+        AgentEntry {
+            agent_id: id.to_string(),
+            slug: agent.slug.clone(),
+            agent_card: Some(agent.registration.card.clone()),
+            state: self.agent_state(id).into(),
+            subscriptions: agent.registration.topics.clone(),
+            health_check_url: agent.registration.health_check_url.clone(),
+            versions: agent.versions.iter().map(|(v, _)| v.to_string()).collect(),
+            instances: self
+                .presence
+                .instances(id)
+                .map(|(instance_id, instance)| AgentInstance {
+                    instance_id: instance_id.to_string(),
+                    version: instance
+                        .version
+                        .as_ref()
+                        .map(ToString::to_string)
+                        .unwrap_or_default(),
+                    connected_at: Some(timestamp(instance.connected_at)),
+                })
+                .collect(),
+            registered_at: Some(timestamp(agent.registered_at)),
+            open_tasks: u32::try_from(self.state.tasks.in_flight(id)).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn agent_state(&self, id: &AgentId) -> AgentState {
+        if self.presence.is_online(id) {
+            AgentState::Online
+        } else {
+            AgentState::Offline
+        }
+    }
+
+    fn broadcast_card(&mut self, card: AgentCardEvent, now: Now) {
+        let published = Published {
+            event: Arc::new(card_as_event(card, now)),
+            route: Route::Everyone,
+            assignee: None,
+            passes_by: false,
+            key: None,
+        };
+        self.state.deliver(&published, None, now.instant);
+    }
+}
+
+/// The changes of presence that an action brings: who was online before it and is not after, or the reverse.
+pub(crate) struct PresenceBefore(HashMap<AgentId, bool>);
+
+impl PresenceBefore {
+    /// Remembers where agents stand.
+    pub(crate) fn of(core: &Core, agents: impl IntoIterator<Item = AgentId>) -> Self {
+        Self(
+            agents
+                .into_iter()
+                .map(|a| (a.clone(), core.presence.is_online(&a)))
+                .collect(),
+        )
+    }
+
+    /// Tells what has changed since.
+    pub(crate) fn tell_changes(self, core: &mut Core, now: Now) {
+        for (agent, was_online) in self.0 {
+            let is_online = core.presence.is_online(&agent);
+            if is_online != was_online {
+                let change = if is_online {
+                    card_change::ONLINE
+                } else {
+                    card_change::OFFLINE
+                };
+                tracing::info!(%agent, "agent is {change}");
+                core.tell(&agent, change, now);
+            }
+        }
+    }
+}
+
+fn card_event(
+    agent: &AgentId,
+    card: AgentCard,
+    event_type: &str,
+    is_online: bool,
+    is_snapshot: bool,
+) -> AgentCardEvent {
+    let mut metadata = serde_json::json!({ "online": is_online });
+    if is_snapshot {
+        metadata["snapshot"] = true.into();
+    }
+    AgentCardEvent {
+        agent_id: agent.to_string(),
+        agent_card: Some(card),
+        event_type: event_type.to_owned(),
+        metadata: Some(json::to_struct(&metadata)),
+    }
+}
+
+fn card_as_event(card: AgentCardEvent, now: Now) -> agenthub_proto::agenthub::AgentEvent {
+    let routing = AgentEventMetadata {
+        event_type: format!("agent.{}", card.event_type),
+        ..Default::default()
+    };
+    event(Payload::AgentCard(card), Some(routing), now)
+}
+
+fn matches(agent: &Agent, request: &ListAgentsRequest) -> bool {
+    let card = &agent.registration.card;
+    let text = card.search_text();
+    let has_capability = |wanted: &str| match (&card.capabilities, wanted) {
+        (None, _) => false,
+        (Some(has), "streaming") => has.streaming,
+        (Some(has), "push_notifications") => has.push_notifications,
+        (Some(has), uri) => has.extensions.iter().any(|e| e.uri == uri),
+    };
+    let any_skill =
+        |test: &dyn Fn(&agenthub_proto::a2a::AgentSkill) -> bool| card.skills.iter().any(test);
+    request
+        .text
+        .to_lowercase()
+        .split_whitespace()
+        .all(|word| text.contains(word))
+        && (request.skill.is_empty() || card.has_skill(&request.skill))
+        && (request.tag.is_empty() || any_skill(&|s| s.tags.contains(&request.tag)))
+        && (request.mode.is_empty()
+            || any_skill(&|s| {
+                s.input_modes.contains(&request.mode) || s.output_modes.contains(&request.mode)
+            }))
+        && (request.capability.is_empty() || has_capability(&request.capability))
+}

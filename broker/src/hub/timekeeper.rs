@@ -1,0 +1,103 @@
+//! What happens because time passes: leases, deadlines, presence and probes.
+
+use std::{sync::Arc, time::Duration};
+
+use agenthub_proto::a2a::TaskState;
+use futures_util::{StreamExt, stream};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Hub,
+    core::{Core, Now},
+    directory::PresenceBefore,
+};
+use crate::id::AgentId;
+
+/// How late something may be noticed.
+const TICK: Duration = Duration::from_millis(50);
+/// How long one probe may take.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Probes under way at one time.
+const PROBES_AT_ONCE: usize = 16;
+
+impl Core {
+    /// Does what is due.
+    pub(crate) fn tick(&mut self, now: Now) {
+        let undelivered = self.state.mailboxes.tick(now.instant);
+        self.give_up(undelivered, now);
+        for task in self.state.tasks.overdue(now.time) {
+            self.end_task(&task, TaskState::Failed, "its deadline has passed", now);
+        }
+        for (agent, instance) in self.presence.overdue(now.instant) {
+            self.forget_instance(&agent, &instance, now);
+        }
+    }
+}
+
+/// Keeps time for a hub until it is cancelled.
+pub(crate) async fn keep_time(hub: Hub, cancelled: CancellationToken) {
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    while cancelled.run_until_cancelled(tick.tick()).await.is_some() {
+        hub.core().tick(Now::read());
+    }
+}
+
+/// Probes the agents that have a `health_check_url` and no stream, until it is cancelled.
+pub(crate) async fn probe(hub: Hub, cancelled: CancellationToken) {
+    let client = match reqwest::Client::builder().timeout(PROBE_TIMEOUT).build() {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::error!(%error, "agents cannot be probed");
+            return;
+        }
+    };
+    let pause = hub.settings().probe_interval.min(Duration::from_secs(1));
+    let mut tick = tokio::time::interval(pause);
+    let mut due = tokio::time::Instant::now();
+    while cancelled.run_until_cancelled(tick.tick()).await.is_some() {
+        let all = tokio::time::Instant::now() >= due;
+        if all {
+            due += hub.settings().probe_interval;
+        }
+        let targets = hub.core().to_probe(all);
+        let client = &client;
+        let hub = &hub;
+        stream::iter(targets)
+            .for_each_concurrent(PROBES_AT_ONCE, |(agent, url)| async move {
+                let answer = client.get(&*url).send().await;
+                let is_healthy = answer.is_ok_and(|a| a.status().is_success());
+                hub.core().probed(&agent, is_healthy, Now::read());
+            })
+            .await;
+    }
+}
+
+impl Core {
+    /// The agents to probe: all, or those that were not probed yet.
+    fn to_probe(&self, all: bool) -> Vec<(AgentId, Arc<str>)> {
+        self.probes
+            .iter()
+            .filter(|(agent, last)| (all || last.is_none()) && !self.presence.has_instance(agent))
+            .filter_map(|(agent, _)| {
+                let url = &self
+                    .state
+                    .registry
+                    .get(agent)?
+                    .registration
+                    .health_check_url;
+                Some((agent.clone(), url.as_str().into()))
+            })
+            .collect()
+    }
+
+    fn probed(&mut self, agent: &AgentId, is_healthy: bool, now: Now) {
+        let Some(last) = self.probes.get_mut(agent) else {
+            return;
+        };
+        *last = Some(is_healthy);
+        let before = PresenceBefore::of(self, [agent.clone()]);
+        self.presence.probed(agent, is_healthy);
+        before.tell_changes(self, now);
+    }
+}

@@ -1,0 +1,137 @@
+//! Names of things, cheap to clone. What is not one of these types is not a name.
+
+use std::{borrow::Borrow, fmt, sync::Arc};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub(crate) struct $name(Arc<str>);
+
+        impl $name {
+            /// The name as text.
+            pub(crate) fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// Whether there is no name at all.
+            pub(crate) fn is_empty(&self) -> bool {
+                self.0.is_empty()
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+id!(
+    /// An agent: the name in its card. Empty for a sender that did not say who it is.
+    AgentId
+);
+id!(
+    /// A version of an agent, from its card.
+    Version
+);
+id!(
+    /// A running process of an agent, or one open stream of an older client.
+    InstanceId
+);
+id!(
+    /// A task.
+    TaskId
+);
+id!(
+    /// The unit of order: the context, else the task, else the sender.
+    OrderKey
+);
+
+/// A mailbox of this hub's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct MailboxId(pub(crate) u64);
+
+/// An open stream of this hub's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct SessionId(pub(crate) u64);
+
+/// An agent, or one version of it: `id` or `id@version`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) agent: AgentId,
+    pub(crate) version: Option<Version>,
+}
+
+impl From<AgentId> for Address {
+    fn from(agent: AgentId) -> Self {
+        Self {
+            agent,
+            version: None,
+        }
+    }
+}
+
+impl Address {
+    /// Reads `id` or `id@version`. An id that itself holds an `@` is itself as long as it is known.
+    pub(crate) fn parse(text: &str, is_known: impl Fn(&str) -> bool) -> Self {
+        match text.rsplit_once('@') {
+            Some((agent, version))
+                if !agent.is_empty() && !version.is_empty() && !is_known(text) =>
+            {
+                Self {
+                    agent: agent.into(),
+                    version: Some(version.into()),
+                }
+            }
+            _ => AgentId::from(text).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// spec: HUB-8
+    #[test]
+    fn an_address_may_name_a_version() {
+        let parse = |text| Address::parse(text, |id| id == "me@home");
+        assert_eq!(parse("echo").version, None);
+        assert_eq!(
+            parse("echo@1.2"),
+            Address {
+                agent: "echo".into(),
+                version: Some("1.2".into())
+            }
+        );
+        assert_eq!(parse("me@home"), AgentId::from("me@home").into());
+        assert_eq!(parse("me@home@2").version, Some("2".into()));
+        assert_eq!(parse("@"), AgentId::from("@").into());
+    }
+}

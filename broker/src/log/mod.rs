@@ -1,0 +1,121 @@
+//! The event log: what happened, in order. Everything else that the hub knows is a fold of it.
+
+mod memory;
+
+use std::{fmt, sync::Arc, time::SystemTime};
+
+use agenthub_proto::{a2a::AgentCard, agenthub::AgentEvent};
+
+use crate::{
+    Error,
+    dedupe::Key,
+    filter::Filter,
+    id::{AgentId, OrderKey},
+    routing::Route,
+};
+
+pub(crate) use memory::MemoryLog;
+use uuid::Uuid;
+
+/// A place in the log. Later places are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Position(pub(crate) u64);
+
+/// Names one log, so that a position in another one is not mistaken for one in this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogId(u32);
+
+impl LogId {
+    pub(crate) fn random() -> Self {
+        Self(Uuid::new_v4().as_fields().0)
+    }
+
+    /// A position as clients see it.
+    pub(crate) fn token(self, position: Position) -> String {
+        format!("{self}-{}", position.0)
+    }
+
+    /// The position that a client names.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if it is no position at all, [`Error::OutOfRange`] if it is one of another log.
+    pub(crate) fn position(self, token: &str) -> Result<Position, Error> {
+        let parsed = token
+            .split_once('-')
+            .and_then(|(log, n)| Some((u32::from_str_radix(log, 16).ok()?, n.parse().ok()?)));
+        match parsed {
+            None => Err(Error::InvalidArgument(format!(
+                "\"{token}\" is no position; use one that came with an event"
+            ))),
+            Some((log, _)) if log != self.0 => Err(Error::OutOfRange(format!(
+                "position \"{token}\" belongs to a log that this hub no longer has; subscribe without it"
+            ))),
+            Some((_, n)) => Ok(Position(n)),
+        }
+    }
+}
+
+impl fmt::Display for LogId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+/// The format of the records that this hub writes.
+pub(crate) const FORMAT: u16 = 1;
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) format: u16,
+    pub(crate) position: Position,
+    pub(crate) time: SystemTime,
+    pub(crate) namespace: String,
+    pub(crate) principal: String,
+    pub(crate) order: OrderKey,
+    pub(crate) entry: Entry,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    Published(Published),
+    Registered(Registration),
+    Unregistered {
+        agent: AgentId,
+    },
+    /// A durable subscription was declared, or its filter has changed.
+    Subscribed {
+        agent: AgentId,
+        name: String,
+        filter: Filter,
+    },
+    /// Deliveries of a durable subscription were handled.
+    Acknowledged {
+        agent: AgentId,
+        name: String,
+        positions: Vec<Position>,
+    },
+}
+
+/// An event and who got it.
+#[derive(Clone, Debug)]
+pub(crate) struct Published {
+    pub(crate) event: Arc<AgentEvent>,
+    pub(crate) route: Route,
+    /// Who works on the task from here on, if that was decided with this event.
+    pub(crate) assignee: Option<AgentId>,
+    /// It is not the task's: a third agent's message.
+    pub(crate) passes_by: bool,
+    /// As what it is known when it comes again, with a digest of its body.
+    pub(crate) key: Option<(Key, Uuid)>,
+}
+
+/// An agent's card and what it registered for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Registration {
+    pub(crate) card: AgentCard,
+    pub(crate) topics: Vec<String>,
+    pub(crate) health_check_url: String,
+}

@@ -1,0 +1,71 @@
+//! What the hub counts, as Prometheus reads it.
+
+use prometheus_client::{
+    encoding::text::encode,
+    metrics::{counter::Counter, gauge::Gauge},
+    registry::Registry,
+};
+
+/// Counted since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) events: Counter,
+    pub(crate) deliveries: Counter,
+    pub(crate) refused: Counter,
+    pub(crate) undelivered: Counter,
+    pub(crate) cut_off: Counter,
+}
+
+/// As they are at this moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gauges {
+    pub(crate) agents: usize,
+    pub(crate) tasks: usize,
+    pub(crate) mailboxes: usize,
+    pub(crate) streams: usize,
+}
+
+/// The OpenMetrics text of both.
+pub(crate) fn render(counters: &Counters, gauges: Gauges) -> String {
+    let mut registry = Registry::with_prefix("agenthub");
+    let counted = [
+        ("events", "Events published", &counters.events),
+        (
+            "deliveries",
+            "Events handed to streams",
+            &counters.deliveries,
+        ),
+        (
+            "publishes_refused",
+            "Publishes that were refused",
+            &counters.refused,
+        ),
+        (
+            "undelivered",
+            "Deliveries that were given up",
+            &counters.undelivered,
+        ),
+        (
+            "streams_cut_off",
+            "Streams that were ended for not being read",
+            &counters.cut_off,
+        ),
+    ];
+    for (name, help, counter) in counted {
+        registry.register(name, help, counter.clone());
+    }
+    let measured = [
+        ("agents", "Agents in the directory", gauges.agents),
+        ("tasks", "Tasks known", gauges.tasks),
+        ("mailboxes", "Subscriptions", gauges.mailboxes),
+        ("streams", "Open streams", gauges.streams),
+    ];
+    for (name, help, value) in measured {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        registry.register(name, help, gauge);
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).expect("writing into a string does not fail");
+    text
+}

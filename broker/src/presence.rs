@@ -1,0 +1,170 @@
+//! Who is there: the instances with an open stream, or whose presence lease has not run out, and the agents whose probe is
+//! healthy. Not in the log: after a restart everyone connects again.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    time::{Duration, SystemTime},
+};
+
+use tokio::time::Instant;
+
+use crate::id::{AgentId, InstanceId, Version};
+
+/// One running process of an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct Instance {
+    pub(crate) version: Option<Version>,
+    pub(crate) connected_at: SystemTime,
+    streams: usize,
+    /// When it counts as gone, once its last stream broke.
+    lease_end: Option<Instant>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Presence {
+    lease: Duration,
+    agents: HashMap<AgentId, BTreeMap<InstanceId, Instance>>,
+    healthy: HashSet<AgentId>,
+    /// Instances without a stream.
+    leases: BTreeMap<(Instant, AgentId, InstanceId), ()>,
+}
+
+impl Presence {
+    pub(crate) fn new(lease: Duration) -> Self {
+        Self {
+            lease,
+            agents: HashMap::new(),
+            healthy: HashSet::new(),
+            leases: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn is_online(&self, agent: &AgentId) -> bool {
+        self.agents.contains_key(agent) || self.healthy.contains(agent)
+    }
+
+    /// Whether the agent has a stream or the lease of one; a healthy probe does not count.
+    pub(crate) fn has_instance(&self, agent: &AgentId) -> bool {
+        self.agents.contains_key(agent)
+    }
+
+    pub(crate) fn instances(
+        &self,
+        agent: &AgentId,
+    ) -> impl Iterator<Item = (&InstanceId, &Instance)> {
+        self.agents.get(agent).into_iter().flatten()
+    }
+
+    /// A stream of an instance opens.
+    pub(crate) fn arrive(
+        &mut self,
+        agent: &AgentId,
+        instance: &InstanceId,
+        version: Option<Version>,
+        time: SystemTime,
+    ) {
+        let entry = self
+            .agents
+            .entry(agent.clone())
+            .or_default()
+            .entry(instance.clone())
+            .or_insert(Instance {
+                version: None,
+                connected_at: time,
+                streams: 0,
+                lease_end: None,
+            });
+        entry.streams += 1;
+        entry.version = version;
+        if let Some(end) = entry.lease_end.take() {
+            self.leases.remove(&(end, agent.clone(), instance.clone()));
+        }
+    }
+
+    /// A stream of an instance broke: without another one it has its lease to come back.
+    pub(crate) fn lose_stream(&mut self, agent: &AgentId, instance: &InstanceId, now: Instant) {
+        let Some(entry) = self.agents.get_mut(agent).and_then(|i| i.get_mut(instance)) else {
+            return;
+        };
+        entry.streams = entry.streams.saturating_sub(1);
+        if entry.streams == 0 {
+            let end = now + self.lease;
+            entry.lease_end = Some(end);
+            self.leases
+                .insert((end, agent.clone(), instance.clone()), ());
+        }
+    }
+
+    /// An instance is gone for good.
+    pub(crate) fn leave(&mut self, agent: &AgentId, instance: &InstanceId) {
+        let Some(instances) = self.agents.get_mut(agent) else {
+            return;
+        };
+        if let Some(end) = instances.remove(instance).and_then(|i| i.lease_end) {
+            self.leases.remove(&(end, agent.clone(), instance.clone()));
+        }
+        if instances.is_empty() {
+            self.agents.remove(agent);
+        }
+    }
+
+    /// What a probe found.
+    pub(crate) fn probed(&mut self, agent: &AgentId, is_healthy: bool) {
+        if is_healthy {
+            self.healthy.insert(agent.clone());
+        } else {
+            self.healthy.remove(agent);
+        }
+    }
+
+    /// The instances whose lease has run out.
+    pub(crate) fn overdue(&self, now: Instant) -> Vec<(AgentId, InstanceId)> {
+        self.leases
+            .keys()
+            .take_while(|(end, _, _)| *end <= now)
+            .map(|(_, agent, instance)| (agent.clone(), instance.clone()))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Duration = Duration::from_secs(10);
+
+    /// spec: HUB-8
+    #[tokio::test(start_paused = true)]
+    async fn an_instance_has_its_lease_to_come_back() {
+        let (agent, instance) = (AgentId::from("a"), InstanceId::from("i"));
+        let mut presence = Presence::new(LEASE);
+        let arrive = |p: &mut Presence| p.arrive(&agent, &instance, None, SystemTime::UNIX_EPOCH);
+        arrive(&mut presence);
+        arrive(&mut presence);
+        presence.lose_stream(&agent, &instance, Instant::now());
+        assert!(
+            presence.overdue(Instant::now() + LEASE).is_empty(),
+            "the other stream is open"
+        );
+        presence.lose_stream(&agent, &instance, Instant::now());
+        assert!(presence.is_online(&agent));
+        assert_eq!(presence.overdue(Instant::now() + LEASE).len(), 1);
+        arrive(&mut presence);
+        assert!(
+            presence.overdue(Instant::now() + LEASE).is_empty(),
+            "it came back"
+        );
+        presence.leave(&agent, &instance);
+        assert!(!presence.is_online(&agent));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_healthy_probe_is_presence() {
+        let agent = AgentId::from("a");
+        let mut presence = Presence::new(LEASE);
+        presence.probed(&agent, true);
+        assert!(presence.is_online(&agent) && !presence.has_instance(&agent));
+        presence.probed(&agent, false);
+        assert!(!presence.is_online(&agent));
+    }
+}

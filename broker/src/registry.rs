@@ -1,0 +1,379 @@
+//! The directory of agents: cards, versions and what they registered for. A fold of the log; who is present is not in it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::SystemTime,
+};
+
+use agenthub_proto::{
+    a2a::AgentCard,
+    slug::{is_route_word, slug},
+};
+
+use crate::{
+    Error,
+    id::{AgentId, Version},
+    limits,
+    log::Registration,
+    routing::Wants,
+};
+
+/// The most versions of one agent that are known at a time.
+const VERSIONS: usize = 16;
+
+/// One agent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Agent {
+    pub(crate) registration: Registration,
+    pub(crate) slug: String,
+    /// Oldest registration first.
+    pub(crate) versions: Vec<(Version, AgentCard)>,
+    pub(crate) registered_at: SystemTime,
+}
+
+impl Agent {
+    /// The version registered last.
+    pub(crate) fn version(&self) -> Version {
+        self.registration.card.version.as_str().into()
+    }
+
+    /// The card of a version.
+    pub(crate) fn card(&self, version: Option<&Version>) -> Option<&AgentCard> {
+        match version {
+            None => Some(&self.registration.card),
+            Some(version) => self
+                .versions
+                .iter()
+                .find(|(v, _)| v == version)
+                .map(|(_, c)| c),
+        }
+    }
+}
+
+/// What a registration would change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The agent is not known yet.
+    New,
+    /// Its card, topics or address differ.
+    Differs,
+    Nothing,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Registry {
+    agents: BTreeMap<AgentId, Agent>,
+    slugs: HashMap<String, AgentId>,
+    /// By what they registered for and by the ids of their skills.
+    by_topic: HashMap<String, BTreeSet<AgentId>>,
+}
+
+impl Registry {
+    pub(crate) fn get(&self, agent: &AgentId) -> Option<&Agent> {
+        self.agents.get(agent)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.agents.len()
+    }
+
+    /// All agents, in order of their ids.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&AgentId, &Agent)> {
+        self.agents.iter()
+    }
+
+    /// The agents whose ids come after this one, in order.
+    pub(crate) fn after(&self, agent: &str) -> impl Iterator<Item = (&AgentId, &Agent)> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        self.agents.range::<str, _>((Excluded(agent), Unbounded))
+    }
+
+    /// Whether the registration can be accepted, and what it would change.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a bad card, [`Error::AlreadyExists`] for a slug that another agent has or that routes
+    /// begin with.
+    pub(crate) fn check(&self, registration: &Registration) -> Result<Change, Error> {
+        let card = &registration.card;
+        limits::card(card)?;
+        for topic in &registration.topics {
+            limits::id("subscriptions", topic)?;
+        }
+        limits::id("health_check_url", &registration.health_check_url)?;
+        let slug = slug(&card.name);
+        if is_route_word(&slug) {
+            return Err(Error::AlreadyExists(format!(
+                "the name \"{}\" is taken: routes begin with \"{slug}\"; choose another",
+                card.name
+            )));
+        }
+        if let Some(holder) = self.slugs.get(&slug).filter(|id| id.as_str() != card.name) {
+            return Err(Error::AlreadyExists(format!(
+                "the name \"{}\" is too like that of the agent \"{holder}\": both are \"{slug}\" in tool names and URLs; choose another",
+                card.name
+            )));
+        }
+        let Some(known) = self.agents.get(card.name.as_str()) else {
+            return Ok(Change::New);
+        };
+        let same_card = known.card(Some(&card.version.as_str().into())) == Some(card);
+        let Registration {
+            topics,
+            health_check_url,
+            ..
+        } = &known.registration;
+        if same_card
+            && *topics == registration.topics
+            && *health_check_url == registration.health_check_url
+        {
+            return Ok(Change::Nothing);
+        }
+        Ok(Change::Differs)
+    }
+
+    /// Registers an agent, or replaces what was known of it.
+    pub(crate) fn register(&mut self, registration: &Registration, time: SystemTime) {
+        let card = &registration.card;
+        let id = AgentId::from(card.name.as_str());
+        self.unindex(&id);
+        let version = Version::from(card.version.as_str());
+        let (mut versions, registered_at) = match self.agents.remove(&id) {
+            Some(known) => (known.versions, known.registered_at),
+            None => (Vec::new(), time),
+        };
+        versions.retain(|(v, _)| *v != version);
+        if versions.len() == VERSIONS {
+            versions.remove(0);
+        }
+        versions.push((version, card.clone()));
+        let agent = Agent {
+            registration: registration.clone(),
+            slug: slug(&card.name),
+            versions,
+            registered_at,
+        };
+        self.slugs.insert(agent.slug.clone(), id.clone());
+        for topic in topics(&agent) {
+            self.by_topic
+                .entry(topic.to_owned())
+                .or_default()
+                .insert(id.clone());
+        }
+        self.agents.insert(id, agent);
+    }
+
+    /// Forgets an agent.
+    pub(crate) fn unregister(&mut self, id: &AgentId) {
+        self.unindex(id);
+        if let Some(agent) = self.agents.remove(id) {
+            self.slugs.remove(&agent.slug);
+        }
+    }
+
+    /// The agents that can do what is wanted.
+    pub(crate) fn able(&self, wants: &Wants<'_>) -> Vec<AgentId> {
+        let fits = |id: &AgentId| {
+            self.agents
+                .get(id)
+                .is_some_and(|agent| has_skill(&agent.registration.card, wants))
+        };
+        if wants.topics.is_empty() {
+            return self.agents.keys().filter(|id| fits(id)).cloned().collect();
+        }
+        let registered: BTreeSet<&AgentId> = wants
+            .topics
+            .iter()
+            .filter_map(|topic| self.by_topic.get(*topic))
+            .flatten()
+            .collect();
+        registered
+            .into_iter()
+            .filter(|id| fits(id))
+            .cloned()
+            .collect()
+    }
+
+    fn unindex(&mut self, id: &AgentId) {
+        let Some(agent) = self.agents.get(id) else {
+            return;
+        };
+        for topic in topics(agent) {
+            if let Some(agents) = self.by_topic.get_mut(topic) {
+                agents.remove(id);
+                if agents.is_empty() {
+                    self.by_topic.remove(topic);
+                }
+            }
+        }
+    }
+}
+
+fn topics(agent: &Agent) -> impl Iterator<Item = &str> {
+    let skills = agent.registration.card.skills.iter().map(|s| s.id.as_str());
+    agent
+        .registration
+        .topics
+        .iter()
+        .map(String::as_str)
+        .chain(skills)
+}
+
+/// Whether one skill has all tags and modes that are wanted.
+fn has_skill(card: &AgentCard, wants: &Wants<'_>) -> bool {
+    let nothing =
+        wants.tags.is_empty() && wants.input_modes.is_empty() && wants.output_modes.is_empty();
+    let all = |wanted: &[String], has: &[String]| wanted.iter().all(|w| has.contains(w));
+    nothing
+        || card.skills.iter().any(|skill| {
+            all(wants.tags, &skill.tags)
+                && all(wants.input_modes, &skill.input_modes)
+                && all(wants.output_modes, &skill.output_modes)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agenthub_proto::a2a::AgentSkill;
+
+    fn registration(name: &str, version: &str) -> Registration {
+        Registration {
+            card: AgentCard {
+                name: name.into(),
+                version: version.into(),
+                skills: vec![AgentSkill {
+                    id: "echo".into(),
+                    tags: vec!["test".into(), "debug".into()],
+                    input_modes: vec!["text/plain".into()],
+                    ..Default::default()
+                }],
+                ..Default::default()
+            },
+            topics: vec!["echo_request".into()],
+            health_check_url: String::new(),
+        }
+    }
+
+    fn registry(registrations: &[Registration]) -> Registry {
+        let mut registry = Registry::default();
+        for registration in registrations {
+            registry.check(registration).expect("it is good");
+            registry.register(registration, SystemTime::UNIX_EPOCH);
+        }
+        registry
+    }
+
+    fn able(registry: &Registry, wants: &Wants<'_>) -> Vec<String> {
+        registry
+            .able(wants)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    /// spec: HUB-1
+    #[test]
+    fn registering_again_replaces_what_was_known() {
+        let mut registry = registry(&[registration("a", "1")]);
+        assert_eq!(registry.check(&registration("a", "1")), Ok(Change::Nothing));
+        let other = Registration {
+            topics: vec!["other".into()],
+            ..registration("a", "1")
+        };
+        assert_eq!(registry.check(&other), Ok(Change::Differs));
+        registry.register(&other, SystemTime::UNIX_EPOCH);
+        let topic = |t| Wants {
+            topics: vec![t],
+            ..Wants::default()
+        };
+        assert_eq!(able(&registry, &topic("echo_request")), [""; 0]);
+        assert_eq!(able(&registry, &topic("other")), ["a"]);
+    }
+
+    /// spec: HUB-8
+    #[test]
+    fn versions_stand_beside_each_other() {
+        let registry = registry(&[registration("a", "1"), registration("a", "2")]);
+        let agent = registry.get(&"a".into()).expect("registered");
+        assert_eq!(agent.version(), "2".into());
+        assert!(agent.card(Some(&"1".into())).is_some());
+        assert!(agent.card(Some(&"3".into())).is_none());
+        assert_eq!(registry.check(&registration("a", "1")), Ok(Change::Nothing));
+    }
+
+    #[test]
+    fn two_agents_never_share_a_slug() {
+        let registry = registry(&[registration("Hello World", "1")]);
+        assert!(matches!(
+            registry.check(&registration("hello-world", "1")),
+            Err(Error::AlreadyExists(_))
+        ));
+        assert!(matches!(
+            registry.check(&registration("Agents", "1")),
+            Err(Error::AlreadyExists(_))
+        ));
+    }
+
+    /// spec: HUB-8
+    #[test]
+    fn capability_is_topic_or_skill_with_tags_and_modes() {
+        let mut registry = registry(&[registration("a", "1")]);
+        let tags = |tags: &[&str]| tags.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (both, foreign) = (tags(&["debug", "test"]), tags(&["debug", "prod"]));
+        let (text, html) = (tags(&["text/plain"]), tags(&["text/html"]));
+        assert_eq!(
+            able(
+                &registry,
+                &Wants {
+                    topics: vec!["echo"],
+                    ..Wants::default()
+                }
+            ),
+            ["a"]
+        );
+        assert_eq!(
+            able(
+                &registry,
+                &Wants {
+                    tags: &both,
+                    ..Wants::default()
+                }
+            ),
+            ["a"]
+        );
+        assert_eq!(
+            able(
+                &registry,
+                &Wants {
+                    tags: &foreign,
+                    ..Wants::default()
+                }
+            ),
+            [""; 0]
+        );
+        assert_eq!(
+            able(
+                &registry,
+                &Wants {
+                    input_modes: &text,
+                    ..Wants::default()
+                }
+            ),
+            ["a"]
+        );
+        assert_eq!(
+            able(
+                &registry,
+                &Wants {
+                    input_modes: &html,
+                    topics: vec!["echo"],
+                    ..Wants::default()
+                }
+            ),
+            [""; 0]
+        );
+        registry.unregister(&"a".into());
+        assert_eq!(registry, Registry::default());
+    }
+}

@@ -1,0 +1,148 @@
+//! The hub on a socket: gRPC with health and reflection, and how it goes away.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use agenthub_proto::agenthub::agent_hub_server::AgentHubServer;
+use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
+use tokio_stream::{StreamExt, wrappers::TcpListenerStream};
+use tokio_util::sync::CancellationToken;
+use tonic::{service::Routes, transport};
+use tonic_health::{ServingStatus, server::HealthReporter};
+
+use crate::{Hub, Settings, grpc::HubService, limits::MESSAGE_BYTES};
+
+/// The largest request: a frame of several publishes.
+const REQUEST_BYTES: usize = 8 * MESSAGE_BYTES;
+/// How often an idle connection is pinged, and how long the answer may take.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// The hub cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Nothing can listen there.
+    #[error("cannot listen on {address}: {}", reason(source))]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The descriptors of the services do not fit together.
+    #[error("cannot serve reflection")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program listens there (another hub?); stop it, or choose another address, with port 0 for any free one"
+                .to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// A hub that serves gRPC. [`shutdown`](Self::shutdown) it to leave politely; dropping it stops serving at once.
+#[derive(Debug)]
+pub struct Server {
+    hub: Hub,
+    address: SocketAddr,
+    health: HealthReporter,
+    stop: CancellationToken,
+    serving: JoinHandle<Result<(), transport::Error>>,
+}
+
+impl Server {
+    /// Starts a hub and serves it on `address`, port 0 being any free one, together with services of others.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError::Listen`] if the address is taken or not this machine's.
+    pub async fn start(
+        settings: Settings,
+        address: SocketAddr,
+        others: Routes,
+    ) -> Result<Self, StartError> {
+        let listen = |source| StartError::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        let bound = listener.local_addr().map_err(listen)?;
+        let hub = Hub::start(settings);
+
+        let (health, health_service) = tonic_health::server::health_reporter();
+        health.set_serving::<AgentHubServer<HubService>>().await;
+        let descriptors = agenthub_proto::FILE_DESCRIPTOR_SET;
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(descriptors)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        };
+        let routes = others
+            .add_service(
+                AgentHubServer::new(HubService::new(hub.clone()))
+                    .max_decoding_message_size(REQUEST_BYTES)
+                    .max_encoding_message_size(usize::MAX),
+            )
+            .add_service(health_service)
+            .add_service(reflection().build_v1()?)
+            .add_service(reflection().build_v1alpha()?);
+
+        let stop = CancellationToken::new();
+        let incoming = TcpListenerStream::new(listener).map(|stream| {
+            let stream = stream?;
+            stream.set_nodelay(true)?;
+            Ok::<_, io::Error>(stream)
+        });
+        let serving = transport::Server::builder()
+            .http2_keepalive_interval(Some(KEEPALIVE))
+            .http2_keepalive_timeout(Some(KEEPALIVE))
+            .add_routes(routes)
+            .serve_with_incoming_shutdown(incoming, stop.clone().cancelled_owned());
+        Ok(Self {
+            hub,
+            address: bound,
+            health,
+            stop,
+            serving: tokio::spawn(serving),
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The hub that is served.
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// Waits until serving ends by itself, which it only does when the listener fails.
+    ///
+    /// # Errors
+    ///
+    /// What the transport says.
+    pub async fn failed(&mut self) -> Result<(), transport::Error> {
+        (&mut self.serving).await.unwrap_or(Ok(()))
+    }
+
+    /// Says NOT_SERVING, ends every stream with a reason on which clients connect again, and waits for that, but no longer than
+    /// [`Settings::drain`].
+    pub async fn shutdown(self) {
+        self.health
+            .set_service_status("", ServingStatus::NotServing)
+            .await;
+        self.health
+            .set_not_serving::<AgentHubServer<HubService>>()
+            .await;
+        self.hub.drain();
+        self.stop.cancel();
+        let mut serving = self.serving;
+        if timeout(self.hub.settings().drain, &mut serving)
+            .await
+            .is_err()
+        {
+            serving.abort();
+        }
+        self.hub.stop().await;
+    }
+}

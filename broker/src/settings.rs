@@ -1,0 +1,73 @@
+//! The hub's numbers.
+
+use std::time::Duration;
+
+/// How long and how much. The defaults are those of the documentation; tests shorten the times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long an instance counts as present after its stream broke, and a `Connect` stream may be silent.
+    pub presence_lease: Duration,
+    /// How often a peer of `Connect` is asked to send something.
+    pub heartbeat_interval: Duration,
+    /// How long a delivery stays with an instance that neither acknowledges nor extends it.
+    pub ack_deadline: Duration,
+    /// How often a delivery is tried before its task fails.
+    pub max_attempts: u32,
+    /// How long late artifacts and messages of the assignee are taken after a terminal state.
+    pub late_artifacts: Duration,
+    /// How long publishes are known for deduplication.
+    pub dedupe_window: Duration,
+    /// How long mail waits for an agent that was never seen.
+    pub unknown_recipient: Duration,
+    /// How long a `Connect` peer with credit may take nothing before it is cut off.
+    pub connect_stall: Duration,
+    /// The same for the server streams of older clients.
+    pub stream_stall: Duration,
+    /// How long a drain may take.
+    pub drain: Duration,
+    /// How often an agent without a stream is probed at its `health_check_url`.
+    pub probe_interval: Duration,
+    /// Publishes that a `Connect` peer may have unanswered.
+    pub publish_credit: u32,
+    /// Events and bytes that one mailbox holds.
+    pub mailbox_events: usize,
+    /// See [`mailbox_events`](Self::mailbox_events).
+    pub mailbox_bytes: usize,
+    /// Events and bytes that the log in memory keeps for rereading.
+    pub log_events: usize,
+    /// See [`log_events`](Self::log_events).
+    pub log_bytes: usize,
+    /// Tasks that have ended and are still known.
+    pub ended_tasks: usize,
+    /// Bytes of one task: its history and artifacts.
+    pub task_bytes: usize,
+    /// Agents in the directory.
+    pub agents: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        const MIB: usize = 1024 * 1024;
+        Self {
+            presence_lease: Duration::from_secs(10),
+            heartbeat_interval: Duration::from_secs(3),
+            ack_deadline: Duration::from_secs(30),
+            max_attempts: 5,
+            late_artifacts: Duration::from_secs(5),
+            dedupe_window: Duration::from_secs(600),
+            unknown_recipient: Duration::from_secs(600),
+            connect_stall: Duration::from_secs(10),
+            stream_stall: Duration::from_secs(60),
+            drain: Duration::from_secs(8),
+            probe_interval: Duration::from_secs(10),
+            publish_credit: 1024,
+            mailbox_events: 100_000,
+            mailbox_bytes: 256 * MIB,
+            log_events: 100_000,
+            log_bytes: 256 * MIB,
+            ended_tasks: 20_000,
+            task_bytes: 16 * MIB,
+            agents: 100_000,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What the hub knows: the fold of its log.
+
+use agenthub_proto::agenthub::{AgentEvent, AgentEventMetadata, agent_event::Payload};
+use tokio::time::Instant;
+
+use crate::{
+    dedupe::{Dedupe, Seen},
+    id::AgentId,
+    log::{Entry, LogId, Published, Record},
+    mailbox::{Bounds, Undelivered},
+    mailboxes::{Lifetime, Mailboxes, Post, own_type},
+    registry::Registry,
+    settings::Settings,
+    tasks::Tasks,
+};
+
+/// Registry, tasks, mailboxes and what was published lately.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) registry: Registry,
+    pub(crate) tasks: Tasks,
+    pub(crate) mailboxes: Mailboxes,
+    pub(crate) dedupe: Dedupe,
+    log: LogId,
+}
+
+impl State {
+    /// What a hub knows before anything has happened.
+    pub(crate) fn new(settings: &Settings, log: LogId) -> Self {
+        let bounds = Bounds {
+            events: settings.mailbox_events,
+            bytes: settings.mailbox_bytes,
+            ack_deadline: settings.ack_deadline,
+            max_attempts: settings.max_attempts,
+        };
+        Self {
+            registry: Registry::default(),
+            tasks: Tasks::new(settings.ended_tasks),
+            mailboxes: Mailboxes::new(bounds, settings.unknown_recipient),
+            dedupe: Dedupe::new(settings.dedupe_window),
+            log,
+        }
+    }
+
+    /// Takes in what happened. Returns the mail that full mailboxes lost by that.
+    pub(crate) fn apply(&mut self, record: &Record, now: Instant) -> Vec<Undelivered> {
+        match &record.entry {
+            Entry::Registered(registration) => {
+                self.registry.register(registration, record.time);
+                self.mailboxes
+                    .is_known(&registration.card.name.as_str().into());
+            }
+            Entry::Unregistered { agent } => {
+                self.registry.unregister(agent);
+                for id in self.mailboxes.durable_except(agent, &[]) {
+                    self.mailboxes.close(id);
+                }
+                self.mailboxes.drop_unclaimed(agent);
+            }
+            Entry::Subscribed {
+                agent,
+                name,
+                filter,
+            } => {
+                self.mailboxes
+                    .open(agent, name, Lifetime::Durable, filter.clone(), false, now);
+            }
+            Entry::Acknowledged {
+                agent,
+                name,
+                positions,
+            } => {
+                if let Some(id) = self.mailboxes.find(agent, name) {
+                    for position in positions {
+                        self.mailboxes.acknowledge(id, *position);
+                    }
+                }
+            }
+            Entry::Published(published) => {
+                self.apply_to_task(published, record);
+                if let Some((key, digest)) = &published.key {
+                    let seen = Seen {
+                        digest: *digest,
+                        event_id: published.event.event_id.clone(),
+                        position: self.log.token(record.position),
+                    };
+                    self.dedupe.remember(key.clone(), seen, now);
+                }
+                return self.deliver(published, Some(record), now);
+            }
+        }
+        Vec::new()
+    }
+
+    /// Delivers an event that is in the log, or one that is in none.
+    pub(crate) fn deliver(
+        &mut self,
+        published: &Published,
+        record: Option<&Record>,
+        now: Instant,
+    ) -> Vec<Undelivered> {
+        let event = &published.event;
+        let sender = AgentId::from(event.sender());
+        let order = order_key(event.context_id(), event.task_id(), event.sender());
+        // Borrows the stores one by one: the mailboxes change below.
+        let task = self.tasks.get(event.task_id());
+        let post = Post {
+            event,
+            position: record.map(|r| r.position),
+            order: record.map_or(&order, |r| &r.order),
+            route: &published.route,
+            sender: &sender,
+            requester: task.map(crate::tasks::Entry::requester),
+            task_type: task.map_or_else(|| own_type(event), crate::tasks::Entry::task_type),
+        };
+        let registry = &self.registry;
+        self.mailboxes
+            .deliver(&post, |agent| registry.get(agent).is_some(), now)
+    }
+
+    /// The type of an event's task, or of the event itself where it has none.
+    pub(crate) fn task_type<'a>(&'a self, event: &'a AgentEvent) -> &'a str {
+        let task = self.tasks.get(event.task_id());
+        task.map_or_else(|| own_type(event), crate::tasks::Entry::task_type)
+    }
+
+    fn apply_to_task(&mut self, published: &Published, record: &Record) {
+        let none = AgentEventMetadata::default();
+        let routing = published.event.routing.as_ref().unwrap_or(&none);
+        let assignee = published.assignee.as_ref();
+        match &published.event.payload {
+            Some(Payload::Message(m)) if !m.task_id.is_empty() && !published.passes_by => {
+                self.tasks.apply_message(m, routing, assignee, record.time);
+            }
+            Some(Payload::StatusUpdate(u)) => self.tasks.apply_status(u, assignee, record.time),
+            Some(Payload::ArtifactUpdate(u)) => self.tasks.apply_artifact(u, assignee),
+            _ => {}
+        }
+    }
+}
+
+/// The unit of order: the context, else the task, else the sender.
+pub(crate) fn order_key(context: &str, task: &str, sender: &str) -> crate::id::OrderKey {
+    [context, task, sender]
+        .into_iter()
+        .find(|s| !s.is_empty())
+        .unwrap_or_default()
+        .into()
+}

@@ -1,0 +1,577 @@
+//! The task store: every task as its events made it. A fold of the log.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    time::{Duration, SystemTime},
+};
+
+use agenthub_proto::{
+    a2a::{Artifact, Message, Task, TaskState, TaskStatus},
+    agenthub::{AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
+    event::{system_time, timestamp},
+    json,
+};
+use prost::Message as _;
+
+use crate::{
+    id::{AgentId, TaskId},
+    routing::Parties,
+    task::Standing,
+};
+
+/// One task.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    task: Task,
+    parties: (AgentId, Option<AgentId>),
+    task_type: String,
+    deadline: Option<SystemTime>,
+    ended_at: Option<SystemTime>,
+    bytes: usize,
+    /// Rises with every change of any task.
+    changed: u64,
+}
+
+/// What a listing asks for. All that is given must hold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query {
+    pub(crate) agent: Option<AgentId>,
+    pub(crate) context: Option<String>,
+    pub(crate) states: Vec<TaskState>,
+    /// Only what changed before this: the token of the page before.
+    pub(crate) before: Option<u64>,
+    pub(crate) limit: usize,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    entries: HashMap<TaskId, Entry>,
+    by_change: BTreeMap<u64, TaskId>,
+    deadlines: BTreeSet<(SystemTime, TaskId)>,
+    open: HashMap<AgentId, usize>,
+    /// Oldest end first.
+    ended: VecDeque<TaskId>,
+    max_ended: usize,
+    changes: u64,
+}
+
+impl Entry {
+    /// The task without its history.
+    pub(crate) fn task(&self) -> &Task {
+        &self.task
+    }
+
+    pub(crate) fn parties(&self) -> Parties {
+        Parties {
+            requester: self.parties.0.clone(),
+            assignee: self.parties.1.clone(),
+        }
+    }
+
+    pub(crate) fn requester(&self) -> &AgentId {
+        &self.parties.0
+    }
+
+    pub(crate) fn assignee(&self) -> Option<&AgentId> {
+        self.parties.1.as_ref()
+    }
+
+    pub(crate) fn task_type(&self) -> &str {
+        &self.task_type
+    }
+
+    pub(crate) fn context(&self) -> &str {
+        &self.task.context_id
+    }
+
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.task.state().is_terminal()
+    }
+
+    /// Its size, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The standing that [`crate::task`] decides on.
+    pub(crate) fn standing(&self, now: SystemTime, late_artifacts: Duration) -> Standing {
+        Standing {
+            state: self.task.state(),
+            parties: self.parties(),
+            is_fresh: self
+                .ended_at
+                .is_some_and(|at| now.duration_since(at).unwrap_or_default() <= late_artifacts),
+        }
+    }
+
+    /// The task with the latest `history` messages: 0 is all, negative none.
+    pub(crate) fn with_history(&self, history: i32) -> Task {
+        let mut task = self.task.clone();
+        match usize::try_from(history) {
+            Ok(0) => {}
+            Ok(n) => {
+                let surplus = task.history.len().saturating_sub(n);
+                task.history.drain(..surplus);
+            }
+            Err(_) => task.history.clear(),
+        }
+        task
+    }
+}
+
+impl Tasks {
+    /// An empty store that keeps so many ended tasks.
+    pub(crate) fn new(max_ended: usize) -> Self {
+        Self {
+            entries: HashMap::new(),
+            by_change: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            open: HashMap::new(),
+            ended: VecDeque::new(),
+            max_ended,
+            changes: 0,
+        }
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&Entry> {
+        self.entries.get(id)
+    }
+
+    /// Tasks that an agent works on and has not ended.
+    pub(crate) fn in_flight(&self, agent: &AgentId) -> usize {
+        self.open.get(agent).copied().unwrap_or(0)
+    }
+
+    /// How many tasks are known.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The open tasks of an assignee.
+    pub(crate) fn open_of(&self, agent: &AgentId) -> Vec<TaskId> {
+        if self.in_flight(agent) == 0 {
+            return Vec::new();
+        }
+        let mut ids: Vec<TaskId> = self
+            .entries
+            .iter()
+            .filter(|(_, e)| !e.is_terminal() && e.assignee() == Some(agent))
+            .map(|(id, _)| id.clone())
+            .collect();
+        ids.sort();
+        ids
+    }
+
+    /// The open tasks whose deadline has passed.
+    pub(crate) fn overdue(&self, now: SystemTime) -> Vec<TaskId> {
+        self.deadlines
+            .iter()
+            .take_while(|(at, _)| *at <= now)
+            .map(|(_, id)| id.clone())
+            .collect()
+    }
+
+    /// The tasks that match, latest change first, and the token of the next page if there is one.
+    pub(crate) fn list(&self, query: &Query) -> (Vec<&Entry>, Option<u64>) {
+        let matches = |e: &&Entry| {
+            query
+                .agent
+                .as_ref()
+                .is_none_or(|a| e.requester() == a || e.assignee() == Some(a))
+                && query
+                    .context
+                    .as_ref()
+                    .is_none_or(|c| e.task.context_id == *c)
+                && (query.states.is_empty() || query.states.contains(&e.task.state()))
+        };
+        let before = query.before.unwrap_or(u64::MAX);
+        let mut page: Vec<&Entry> = self
+            .by_change
+            .range(..before)
+            .rev()
+            .filter_map(|(_, id)| self.entries.get(id))
+            .filter(matches)
+            .take(query.limit + 1)
+            .collect();
+        if page.len() <= query.limit {
+            return (page, None);
+        }
+        page.truncate(query.limit);
+        let next = page.last().map(|e| e.changed);
+        (page, next)
+    }
+
+    /// A message creates its task or joins its history.
+    pub(crate) fn apply_message(
+        &mut self,
+        message: &Message,
+        routing: &AgentEventMetadata,
+        assignee: Option<&AgentId>,
+        time: SystemTime,
+    ) {
+        let id = TaskId::from(message.task_id.as_str());
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.bytes += message.encoded_len();
+            entry.task.history.push(message.clone());
+            self.assign(&id, assignee);
+            self.touch(&id);
+            return;
+        }
+        let deadline = routing.deadline.as_ref().and_then(system_time);
+        let task = Task {
+            id: message.task_id.clone(),
+            context_id: message.context_id.clone(),
+            status: Some(TaskStatus {
+                state: TaskState::Submitted.into(),
+                update: None,
+                timestamp: Some(timestamp(time)),
+            }),
+            history: vec![message.clone()],
+            ..Default::default()
+        };
+        let mut entry = Entry {
+            bytes: task.encoded_len(),
+            task,
+            parties: (routing.from_agent_id.as_str().into(), None),
+            task_type: message.task_type().to_owned(),
+            deadline,
+            ended_at: None,
+            changed: 0,
+        };
+        entry.set_metadata("requester", &routing.from_agent_id);
+        entry.set_metadata("task_type", message.task_type());
+        entry.set_metadata("parent_task_id", &routing.parent_task_id);
+        if let Some(deadline) = deadline {
+            self.deadlines.insert((deadline, id.clone()));
+        }
+        self.entries.insert(id.clone(), entry);
+        self.assign(&id, assignee);
+        self.touch(&id);
+    }
+
+    /// A status that was accepted.
+    pub(crate) fn apply_status(
+        &mut self,
+        update: &TaskStatusUpdateEvent,
+        assignee: Option<&AgentId>,
+        time: SystemTime,
+    ) {
+        let id = TaskId::from(update.task_id.as_str());
+        self.assign(&id, assignee);
+        let Some(entry) = self.entries.get_mut(&id) else {
+            return;
+        };
+        let Some(status) = &update.status else { return };
+        let was_terminal = entry.is_terminal();
+        entry.task.status = Some(TaskStatus {
+            timestamp: status.timestamp.or(Some(timestamp(time))),
+            ..status.clone()
+        });
+        if entry.is_terminal() && !was_terminal {
+            entry.ended_at = Some(time);
+            if let Some(deadline) = entry.deadline {
+                self.deadlines.remove(&(deadline, id.clone()));
+            }
+            if let Some(assignee) = entry.parties.1.clone() {
+                self.count(&assignee, -1);
+            }
+            self.ended.push_back(id.clone());
+        }
+        self.touch(&id);
+        while self.ended.len() > self.max_ended {
+            let Some(old) = self.ended.pop_front() else {
+                break;
+            };
+            if let Some(entry) = self.entries.remove(&old) {
+                self.by_change.remove(&entry.changed);
+            }
+        }
+    }
+
+    /// An artifact that was accepted: another one, or more of one.
+    pub(crate) fn apply_artifact(
+        &mut self,
+        update: &TaskArtifactUpdateEvent,
+        assignee: Option<&AgentId>,
+    ) {
+        let id = TaskId::from(update.task_id.as_str());
+        self.assign(&id, assignee);
+        let (Some(entry), Some(artifact)) = (self.entries.get_mut(&id), &update.artifact) else {
+            return;
+        };
+        entry.bytes += artifact.encoded_len();
+        merge(&mut entry.task.artifacts, artifact, update.append);
+        self.touch(&id);
+    }
+
+    fn assign(&mut self, id: &TaskId, assignee: Option<&AgentId>) {
+        let (Some(entry), Some(assignee)) = (self.entries.get_mut(id), assignee) else {
+            return;
+        };
+        if entry.parties.1.is_some() || entry.is_terminal() {
+            return;
+        }
+        entry.parties.1 = Some(assignee.clone());
+        entry.set_metadata("assignee", assignee.as_str());
+        self.count(assignee, 1);
+    }
+
+    fn count(&mut self, agent: &AgentId, by: isize) {
+        let open = self.open.entry(agent.clone()).or_default();
+        *open = open.saturating_add_signed(by);
+        if *open == 0 {
+            self.open.remove(agent);
+        }
+    }
+
+    fn touch(&mut self, id: &TaskId) {
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        self.by_change.remove(&entry.changed);
+        self.changes += 1;
+        entry.changed = self.changes;
+        self.by_change.insert(self.changes, id.clone());
+    }
+}
+
+impl Entry {
+    fn set_metadata(&mut self, key: &str, value: &str) {
+        if value.is_empty() {
+            return;
+        }
+        let metadata = self.task.metadata.get_or_insert_default();
+        metadata
+            .fields
+            .insert(key.to_owned(), json::to_value(&value.into()));
+    }
+}
+
+/// Adds an artifact; one with a known id goes on, or is replaced.
+fn merge(artifacts: &mut Vec<Artifact>, artifact: &Artifact, append: bool) {
+    let known = artifacts
+        .iter_mut()
+        .find(|a| a.artifact_id == artifact.artifact_id);
+    match known {
+        Some(known) if append => known.parts.extend(artifact.parts.iter().cloned()),
+        Some(known) => *known = artifact.clone(),
+        None => artifacts.push(artifact.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agenthub_proto::a2a::{Part, Role};
+
+    const START: SystemTime = SystemTime::UNIX_EPOCH;
+
+    fn routing(from: &str) -> AgentEventMetadata {
+        AgentEventMetadata {
+            from_agent_id: from.into(),
+            ..Default::default()
+        }
+    }
+
+    fn message(task: &str, context: &str) -> Message {
+        Message {
+            task_id: task.into(),
+            context_id: context.into(),
+            ..Message::new(Role::User, "do it")
+        }
+    }
+
+    fn status(task: &str, state: TaskState) -> TaskStatusUpdateEvent {
+        TaskStatusUpdateEvent {
+            task_id: task.into(),
+            status: Some(TaskStatus {
+                state: state.into(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+    }
+
+    fn store() -> Tasks {
+        let mut tasks = Tasks::new(100);
+        for (n, context) in ["x", "y", "x", "x"].into_iter().enumerate() {
+            tasks.apply_message(
+                &message(&format!("t{n}"), context),
+                &routing("asker"),
+                Some(&"worker".into()),
+                START,
+            );
+        }
+        tasks
+    }
+
+    fn ids(page: &[&Entry]) -> Vec<String> {
+        page.iter().map(|e| e.task.id.clone()).collect()
+    }
+
+    /// spec: HUB-3
+    #[test]
+    fn a_message_creates_its_task_and_the_next_extends_it() {
+        let mut tasks = store();
+        tasks.apply_message(&message("t0", "x"), &routing("asker"), None, START);
+        let entry = tasks.get("t0").expect("created");
+        assert_eq!(entry.task().history.len(), 2);
+        assert_eq!(entry.task().state(), TaskState::Submitted);
+        assert_eq!(
+            (entry.task().requester(), entry.task().assignee()),
+            ("asker", "worker")
+        );
+        assert_eq!(entry.with_history(1).history.len(), 1);
+        assert_eq!(entry.with_history(9).history.len(), 2);
+        assert_eq!(entry.with_history(-1).history.len(), 0);
+    }
+
+    #[test]
+    fn listing_is_newest_first_and_pages_fit_together() {
+        let mut tasks = store();
+        tasks.apply_status(&status("t1", TaskState::Working), None, START);
+        let page = |tasks: &Tasks, query: Query| {
+            let (page, next) = tasks.list(&query);
+            (ids(&page), next)
+        };
+        let first = Query {
+            limit: 3,
+            ..Query::default()
+        };
+        let (one, next) = page(&tasks, first.clone());
+        assert_eq!(one, ["t1", "t3", "t2"]);
+        assert_eq!(
+            page(
+                &tasks,
+                Query {
+                    before: next,
+                    ..first.clone()
+                }
+            ),
+            (vec!["t0".into()], None)
+        );
+
+        let all = Query {
+            limit: 9,
+            ..Query::default()
+        };
+        let with = |query| page(&tasks, query).0;
+        assert_eq!(
+            with(Query {
+                context: Some("x".into()),
+                ..all.clone()
+            }),
+            ["t3", "t2", "t0"]
+        );
+        assert_eq!(
+            with(Query {
+                states: vec![TaskState::Working],
+                ..all.clone()
+            }),
+            ["t1"]
+        );
+        assert_eq!(
+            with(Query {
+                agent: Some("worker".into()),
+                ..all.clone()
+            })
+            .len(),
+            4
+        );
+        assert_eq!(
+            with(Query {
+                agent: Some("asker".into()),
+                ..all.clone()
+            })
+            .len(),
+            4
+        );
+        assert_eq!(
+            with(Query {
+                agent: Some("other".into()),
+                ..all
+            })
+            .len(),
+            0
+        );
+    }
+
+    #[test]
+    fn open_tasks_are_counted_until_they_end() {
+        let mut tasks = store();
+        let worker = AgentId::from("worker");
+        assert_eq!(tasks.in_flight(&worker), 4);
+        tasks.apply_status(&status("t1", TaskState::Completed), None, START);
+        tasks.apply_status(&status("t1", TaskState::Completed), None, START);
+        assert_eq!(tasks.in_flight(&worker), 3);
+        assert_eq!(tasks.open_of(&worker).len(), 3);
+    }
+
+    #[test]
+    fn deadlines_are_watched_until_the_end() {
+        let mut tasks = Tasks::new(9);
+        let soon = START + Duration::from_secs(5);
+        let routing = AgentEventMetadata {
+            deadline: Some(timestamp(soon)),
+            ..routing("asker")
+        };
+        tasks.apply_message(&message("t", "x"), &routing, None, START);
+        assert!(tasks.overdue(START).is_empty());
+        assert_eq!(tasks.overdue(soon), ["t".into()]);
+        tasks.apply_status(&status("t", TaskState::Failed), None, soon);
+        assert!(tasks.overdue(soon).is_empty());
+    }
+
+    #[test]
+    fn chunks_of_an_artifact_become_one() {
+        let mut tasks = store();
+        let chunk = |text: &str, append| TaskArtifactUpdateEvent {
+            task_id: "t0".into(),
+            artifact: Some(Artifact {
+                artifact_id: "a".into(),
+                parts: vec![Part::text(text)],
+                ..Default::default()
+            }),
+            append,
+            ..Default::default()
+        };
+        tasks.apply_artifact(&chunk("one", true), None);
+        tasks.apply_artifact(&chunk("two", true), None);
+        assert_eq!(
+            tasks.get("t0").expect("it is there").task().artifacts[0].text(),
+            "one\ntwo"
+        );
+        tasks.apply_artifact(&chunk("three", false), None);
+        assert_eq!(
+            tasks.get("t0").expect("it is there").task().artifacts[0].text(),
+            "three"
+        );
+    }
+
+    #[test]
+    fn only_so_many_ended_tasks_are_kept() {
+        let mut tasks = Tasks::new(2);
+        for n in 0..4 {
+            tasks.apply_message(
+                &message(&format!("t{n}"), ""),
+                &routing("asker"),
+                None,
+                START,
+            );
+            tasks.apply_status(&status(&format!("t{n}"), TaskState::Completed), None, START);
+        }
+        assert_eq!(tasks.len(), 2);
+        assert!(tasks.get("t0").is_none() && tasks.get("t3").is_some());
+        assert_eq!(
+            tasks
+                .list(&Query {
+                    limit: 9,
+                    ..Query::default()
+                })
+                .0
+                .len(),
+            2
+        );
+    }
+}
