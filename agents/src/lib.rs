@@ -1,1 +1,3 @@
-//! agents
+//! Small agents, one screen each, on the SDK alone.
+
+pub mod echo;

@@ -1,0 +1,187 @@
+//! Hands one task to one agent and waits for what becomes of it.
+
+use std::time::Duration;
+
+use agenthub_sdk::{Delegation, Directory, Error, Update};
+use tokio::time::{sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    decision::TaskRequest,
+    frame::{Frame, Handoff, Stage},
+    origin::{CORTEX, Origin},
+    outcome::{End, TaskOutcome},
+    view::View,
+};
+
+/// A task on its way to an agent.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    pub(crate) request: TaskRequest,
+    /// The user's words.
+    pub(crate) words: String,
+    pub(crate) context_id: String,
+    /// The time for all of it.
+    pub(crate) limit: Duration,
+    /// How long an agent may be gone before the task is given up.
+    pub(crate) away_grace: Duration,
+    pub(crate) origin: Origin,
+    pub(crate) view: View,
+    pub(crate) cancel: CancellationToken,
+}
+
+impl Errand {
+    /// Runs it. Always ends, with what became of the task: at the latest a moment after its limit. A task that is given up is
+    /// cancelled.
+    pub(crate) async fn run(self) -> TaskOutcome {
+        let outcome = self.delegate().await;
+        let text = match &outcome.end {
+            End::Completed => "is done".to_owned(),
+            End::WentAway => "went away".to_owned(),
+            end => end.label().to_owned(),
+        };
+        self.show(Stage::Returned, text, "").await;
+        outcome
+    }
+
+    async fn delegate(&self) -> TaskOutcome {
+        let deadline = tokio::time::Instant::now() + self.limit;
+        self.show(Stage::Requested, String::new(), "").await;
+        let sent = tokio::select! {
+            sent = timeout(self.limit, self.origin.delegate(self.delegation())) => sent,
+            () = self.cancel.cancelled() => return self.ended(cancelled()),
+        };
+        let mut pending = match sent {
+            Ok(Ok(pending)) => pending,
+            Ok(Err(error)) => return self.ended(self.end_of(&error)),
+            Err(_) => return self.ended(self.timed_out()),
+        };
+        let task_id = pending.task_id().to_owned();
+        self.show(Stage::Occurred, String::new(), &task_id).await;
+
+        let mut updates = pending.updates();
+        let directory = self.origin.client().directory();
+        let away = away(&directory, &self.request.target, self.away_grace);
+        tokio::pin!(away);
+        let given_up = loop {
+            tokio::select! {
+                update = updates.next() => match update {
+                    Some(update) => self.show_progress(&update, &task_id).await,
+                    None => break None,
+                },
+                () = &mut away => break Some(End::WentAway),
+                () = self.cancel.cancelled() => break Some(cancelled()),
+                () = sleep_until(deadline) => break Some(self.timed_out()),
+            }
+        };
+        let Some(end) = given_up else {
+            // The updates end with the outcome, so it is there.
+            return match pending.outcome().await {
+                Ok(outcome) => TaskOutcome::of(
+                    &self.request.target,
+                    &self.request.task_type,
+                    &self.request.correlation_id,
+                    &outcome,
+                ),
+                Err(error) => self.ended(self.end_of(&error)),
+            };
+        };
+        if let Err(error) = pending
+            .cancel("Cortex does not wait for it any longer")
+            .await
+        {
+            tracing::warn!(task_id, %error, "a task that is given up could not be cancelled");
+        }
+        self.ended(end)
+    }
+
+    fn delegation(&self) -> Delegation {
+        let mut delegation = Delegation::to(&*self.request.target)
+            .capability(&*self.request.task_type)
+            .text(&*self.words)
+            .context_id(&*self.context_id)
+            .timeout(self.limit)
+            .metadata("correlation_id", &*self.request.correlation_id);
+        if let Some(payload) = &self.request.payload {
+            delegation = delegation.payload(payload.clone());
+        }
+        delegation
+    }
+
+    fn ended(&self, end: End) -> TaskOutcome {
+        let TaskRequest {
+            target,
+            task_type,
+            correlation_id,
+            ..
+        } = &self.request;
+        TaskOutcome::without_result(target, task_type, correlation_id, end)
+    }
+
+    fn timed_out(&self) -> End {
+        End::TimedOut(self.limit.as_secs().max(1))
+    }
+
+    fn end_of(&self, error: &Error) -> End {
+        match error {
+            Error::DeadlineExceeded { .. } => self.timed_out(),
+            Error::TooManyHops { .. } | Error::Invalid(_) | Error::Denied(_) => {
+                End::Failed(error.to_string())
+            }
+            Error::Cancelled(reason) => End::Cancelled(reason.clone()),
+            error => End::Lost(error.to_string()),
+        }
+    }
+
+    async fn show_progress(&self, update: &Update, task_id: &str) {
+        let Update::Status(update) = update else {
+            return;
+        };
+        let Some(status) = &update.status else {
+            return;
+        };
+        let text = status.text();
+        if !status.state().is_terminal() && !text.is_empty() {
+            self.show(Stage::Progress, text, task_id).await;
+        }
+    }
+
+    async fn show(&self, stage: Stage, text: String, task_id: &str) {
+        let agent = self.request.target.clone();
+        let (from, to) = match stage {
+            Stage::Requested | Stage::Occurred => (CORTEX.to_owned(), agent),
+            Stage::Progress | Stage::Returned => (agent, CORTEX.to_owned()),
+        };
+        let handoff = Handoff {
+            stage,
+            from,
+            to,
+            task_id: task_id.to_owned(),
+            text,
+        };
+        self.view.show(Frame::Handoff(handoff)).await;
+    }
+}
+
+fn cancelled() -> End {
+    End::Cancelled("the request was cancelled".to_owned())
+}
+
+/// Ends when the agent has been gone for as long as the grace.
+async fn away(directory: &Directory, agent: &str, grace: Duration) {
+    let mut changed = directory.changed();
+    let is_here = || directory.get(agent).is_some_and(|entry| entry.online);
+    loop {
+        changed.mark_unchanged();
+        if is_here() {
+            if changed.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            continue;
+        }
+        sleep(grace).await;
+        if !is_here() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! `cortex.Cortex` over gRPC.
+
+use std::{pin::Pin, sync::Arc};
+
+use agenthub_proto::{
+    cortex::{ChatRequest, Frame as Wire, cortex_server::Cortex},
+    trace::TraceContext,
+};
+use agenthub_sdk::Client;
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status};
+use uuid::Uuid;
+
+use crate::{
+    conversation::Key,
+    exchange::Ask,
+    frame::Frame,
+    origin::Origin,
+    shared::Shared,
+    view::{self, Face},
+};
+
+/// Frames that wait for a slow caller. A turn that has more to show waits.
+const MAX_WAITING: usize = 64;
+
+/// The longest text, as for a message on the hub.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+
+/// The longest context id, in bytes.
+const MAX_CONTEXT_BYTES: usize = 256;
+
+/// The service. Who calls it is not known, so whoever knows a context's id takes part in that conversation.
+#[derive(Clone, Debug)]
+pub struct Chat {
+    shared: Arc<Shared>,
+    client: Client,
+}
+
+impl Chat {
+    pub(crate) fn new(shared: Arc<Shared>, client: Client) -> Self {
+        Self { shared, client }
+    }
+}
+
+#[tonic::async_trait]
+impl Cortex for Chat {
+    type ChatStream = Pin<Box<dyn Stream<Item = Result<Wire, Status>> + Send>>;
+
+    async fn chat(
+        &self,
+        request: Request<ChatRequest>,
+    ) -> Result<Response<Self::ChatStream>, Status> {
+        let traceparent = request.metadata().get("traceparent");
+        let traceparent = traceparent
+            .and_then(|t| t.to_str().ok())
+            .unwrap_or_default();
+        let trace = TraceContext::parse_or_start(traceparent).child();
+        let ChatRequest { text, context_id } = request.into_inner();
+        check(&text, &context_id)?;
+        let context_id = match context_id.is_empty() {
+            true => Uuid::now_v7().to_string(),
+            false => context_id,
+        };
+        let (view, projector) = view::open();
+        let (ended, done) = oneshot::channel();
+        let turn = Uuid::now_v7().to_string();
+        let cancel = CancellationToken::new();
+        let ask = Ask {
+            words: text,
+            attached: Vec::new(),
+            message_id: turn.clone(),
+            origin: Origin::Call {
+                client: self.client.clone(),
+                trace,
+            },
+            view,
+            cancel: cancel.clone(),
+            done: ended,
+        };
+        let key = Key {
+            user: String::new(),
+            context_id: context_id.clone(),
+        };
+        let busy = self
+            .shared
+            .submit(key, ask)
+            .map_err(|refused| Status::resource_exhausted(refused.to_string()))?;
+
+        let (frames, receiver) = mpsc::channel(MAX_WAITING);
+        self.shared.keep(async move {
+            let _cancelled_with_the_call = cancel.drop_guard();
+            let mut face = CallFace(frames.clone());
+            let shown = async {
+                projector.run(&mut face, turn, context_id).await;
+                done.await
+            };
+            tokio::select! {
+                // The frames have told how it ended.
+                _ = shown => {}
+                () = frames.closed() => tracing::debug!("the caller of a chat is gone"),
+            }
+            drop(busy);
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+}
+
+// A `Status` is what the service speaks.
+#[allow(clippy::result_large_err)]
+fn check(text: &str, context_id: &str) -> Result<(), Status> {
+    if text.trim().is_empty() {
+        return Err(Status::invalid_argument("text is empty: say what you want"));
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(Status::invalid_argument(format!(
+            "text has {} bytes; at most {MAX_TEXT_BYTES} are taken",
+            text.len()
+        )));
+    }
+    if context_id.len() > MAX_CONTEXT_BYTES {
+        return Err(Status::invalid_argument(format!(
+            "context_id has {} bytes; at most {MAX_CONTEXT_BYTES} are taken",
+            context_id.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Frames on the stream of the call.
+struct CallFace(mpsc::Sender<Result<Wire, Status>>);
+
+#[async_trait]
+impl Face for CallFace {
+    async fn show(&mut self, _: &Frame, wire: Wire) -> bool {
+        self.0.send(Ok(wire)).await.is_ok()
+    }
+}

@@ -1,0 +1,193 @@
+//! What was said in a conversation, bounded by tokens. What has to go leaves a mark.
+
+use std::collections::VecDeque;
+
+use agenthub_sdk::model::{Message, Role, estimate_tokens};
+
+/// The conversation so far, oldest first.
+#[derive(Clone, Debug)]
+pub struct History {
+    budget: usize,
+    entries: VecDeque<Entry>,
+    tokens: usize,
+    left_out: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    turn: u64,
+    role: Role,
+    text: String,
+    tokens: usize,
+}
+
+impl History {
+    /// An empty conversation that keeps at most this many tokens, at least 64.
+    pub fn new(budget: usize) -> Self {
+        Self {
+            budget: budget.max(64),
+            entries: VecDeque::new(),
+            tokens: 0,
+            left_out: 0,
+        }
+    }
+
+    /// What the user said in this turn. A text of more than half the budget is shortened.
+    pub fn heard(&mut self, turn: u64, text: &str) {
+        self.push(turn, Role::User, text);
+    }
+
+    /// What was answered in this turn. A text of more than half the budget is shortened.
+    pub fn said(&mut self, turn: u64, text: &str) {
+        self.push(turn, Role::Assistant, text);
+    }
+
+    fn push(&mut self, turn: u64, role: Role, text: &str) {
+        let text = shorten(text, self.budget / 2);
+        let tokens = estimate_tokens(&text);
+        self.entries.push_back(Entry {
+            turn,
+            role,
+            text,
+            tokens,
+        });
+        self.tokens += tokens;
+        while self.tokens > self.budget
+            && let Some(oldest) = self.entries.pop_front()
+        {
+            self.tokens -= oldest.tokens;
+            self.left_out += 1;
+        }
+    }
+
+    /// Counts messages as left out that were never here.
+    pub fn leave_out(&mut self, messages: usize) {
+        self.left_out += messages;
+    }
+
+    /// The most tokens that one text may have here.
+    pub fn longest(&self) -> usize {
+        self.budget / 2
+    }
+
+    /// The conversation as a model reads it, without what belongs to this turn; it begins with a mark if something was left out.
+    pub fn before(&self, turn: u64) -> Vec<Message> {
+        let mark = match self.left_out {
+            0 => None,
+            1 => Some("[1 earlier message left out]".to_owned()),
+            n => Some(format!("[{n} earlier messages left out]")),
+        };
+        let said = self.entries.iter().filter(|e| e.turn != turn);
+        let said = said.map(|e| match e.role {
+            Role::Assistant => Message::assistant(&*e.text),
+            _ => Message::user(&*e.text),
+        });
+        mark.map(Message::user).into_iter().chain(said).collect()
+    }
+
+    /// What was answered in this turn so far.
+    pub fn answers_of(&self, turn: u64) -> impl Iterator<Item = &str> {
+        self.entries
+            .iter()
+            .filter(move |e| e.turn == turn && e.role == Role::Assistant)
+            .map(|e| &*e.text)
+    }
+}
+
+/// The text, or its beginning and end around a mark that tells how much is missing, so that it has about this many tokens at
+/// most.
+pub fn shorten(text: &str, max_tokens: usize) -> String {
+    let tokens = estimate_tokens(text);
+    if tokens <= max_tokens {
+        return text.to_owned();
+    }
+    let chars = text.chars().count();
+    // A character never takes more than one token, and the mark takes about ten.
+    let mut keep = (chars * max_tokens / tokens).saturating_sub(40);
+    loop {
+        let (head, tail) = (keep - keep / 3, keep / 3);
+        let start = byte_of(text, head);
+        let end = byte_of(text, chars - tail);
+        let shortened = format!(
+            "{}[… {} characters left out …]{}",
+            &text[..start],
+            chars - keep,
+            &text[end..]
+        );
+        if keep == 0 || estimate_tokens(&shortened) <= max_tokens {
+            return shortened;
+        }
+        keep = keep * 9 / 10;
+    }
+}
+
+fn byte_of(text: &str, char_index: usize) -> usize {
+    text.char_indices()
+        .nth(char_index)
+        .map_or(text.len(), |(byte, _)| byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn texts(history: &History, turn: u64) -> Vec<String> {
+        let messages = history.before(turn);
+        messages.iter().filter_map(Message::text).collect()
+    }
+
+    #[test]
+    fn the_turn_itself_is_told_apart() {
+        let mut history = History::new(1000);
+        history.heard(1, "a");
+        history.heard(2, "b");
+        history.said(2, "B");
+        history.said(1, "A");
+        assert_eq!(texts(&history, 1), ["b", "B"]);
+        assert_eq!(texts(&history, 3), ["a", "b", "B", "A"]);
+        assert_eq!(history.answers_of(1).collect::<Vec<_>>(), ["A"]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let mut history = History::new(64);
+        for turn in 0..20 {
+            history.heard(turn, &format!("{turn:040}"));
+        }
+        let texts = texts(&history, 99);
+        assert_eq!(texts.len(), 7, "a mark and six texts of ten tokens");
+        assert_eq!(texts[0], "[14 earlier messages left out]");
+        assert_eq!(texts[1], format!("{:040}", 14));
+    }
+
+    #[test]
+    fn a_huge_text_keeps_its_beginning_and_its_end() {
+        let mut history = History::new(200);
+        history.heard(1, &format!("start {} end", "x".repeat(100_000)));
+        let texts = texts(&history, 2);
+        assert!(texts[0].starts_with("start x"), "{texts:?}");
+        assert!(texts[0].ends_with("x end"), "{texts:?}");
+        assert!(texts[0].contains("characters left out"), "{texts:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_budget_holds(sizes in prop::collection::vec(0usize..2000, 0..40), budget in 64usize..1000) {
+            let mut history = History::new(budget);
+            for (turn, size) in sizes.iter().enumerate() {
+                history.heard(turn as u64, &"x".repeat(*size));
+            }
+            let kept = texts(&history, u64::MAX);
+            let mark = usize::from(history.left_out > 0);
+            prop_assert_eq!(kept.len() - mark + history.left_out, sizes.len());
+            let tokens: usize = kept[mark..].iter().map(|t| estimate_tokens(t)).sum();
+            prop_assert!(tokens <= budget, "{} of {}", tokens, budget);
+        }
+
+        #[test]
+        fn shortening_any_text_fits(text in ".{0,300}", max in 16usize..60) {
+            prop_assert!(estimate_tokens(&shorten(&text, max)) <= max.max(16));
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What became of a delegated task, as the model and the user are told.
+
+use agenthub_proto::a2a::TaskState;
+use agenthub_sdk::Outcome;
+use serde_json::{Value, json};
+
+use crate::history::shorten;
+
+/// The most tokens that one result takes of a prompt.
+const MAX_TEXT_TOKENS: usize = 4_000;
+
+/// The most characters of a result's data, as JSON.
+const MAX_DATA: usize = 16_000;
+
+/// What became of a delegated task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskOutcome {
+    /// Who was asked.
+    pub agent: String,
+    /// What for.
+    pub task_type: String,
+    /// The name that the model gave the task.
+    pub correlation_id: String,
+    /// How it ended.
+    pub end: End,
+    /// What the agent said, shortened if it is long.
+    pub text: String,
+    /// The structured parts of the result; those that are too large are left out.
+    pub data: Vec<Value>,
+}
+
+/// How a delegated task ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The agent did it.
+    Completed,
+    /// The agent could not do it: its reason.
+    Failed(String),
+    /// The agent does not do such things: its reason.
+    Rejected(String),
+    /// It was cancelled: the reason.
+    Cancelled(String),
+    /// The agent asks something back.
+    InputRequired(String),
+    /// The agent did not end in this many seconds.
+    TimedOut(u64),
+    /// The agent is not there any more.
+    WentAway,
+    /// The hub lost the task, or could not take it: the reason.
+    Lost(String),
+}
+
+impl End {
+    /// One word for it.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed(_) => "failed",
+            Self::Rejected(_) => "rejected",
+            Self::Cancelled(_) => "cancelled",
+            Self::InputRequired(_) => "input-required",
+            Self::TimedOut(_) => "timed-out",
+            Self::WentAway => "away",
+            Self::Lost(_) => "lost",
+        }
+    }
+
+    /// Why there is no result, in plain words that name the agent; `None` if there is one.
+    pub fn problem(&self, agent: &str) -> Option<String> {
+        Some(match self {
+            Self::Completed => return None,
+            Self::Failed(reason) => format!("{agent} failed: {reason}"),
+            Self::Rejected(reason) => format!("{agent} does not take this task: {reason}"),
+            Self::Cancelled(reason) => format!("the task of {agent} was cancelled: {reason}"),
+            Self::InputRequired(question) => format!("{agent} asks back: {question}"),
+            Self::TimedOut(seconds) => format!("{agent} did not answer within {seconds} s"),
+            Self::WentAway => format!("agent {agent} went away before it was done"),
+            Self::Lost(reason) => format!("the task of {agent} was lost: {reason}"),
+        })
+    }
+}
+
+impl TaskOutcome {
+    /// What the hub told of the task.
+    pub fn of(agent: &str, task_type: &str, correlation_id: &str, outcome: &Outcome) -> Self {
+        let error = outcome.error.clone();
+        let end = match outcome.state {
+            TaskState::Completed => End::Completed,
+            TaskState::Rejected => End::Rejected(error),
+            TaskState::Cancelled => End::Cancelled(error),
+            TaskState::InputRequired | TaskState::AuthRequired => End::InputRequired(error),
+            _ => End::Failed(error),
+        };
+        let message = outcome.message.iter().flat_map(|m| &m.content);
+        let parts = outcome.artifacts.iter().flat_map(|a| &a.parts);
+        Self {
+            text: shorten(&outcome.text, MAX_TEXT_TOKENS),
+            data: bounded(parts.chain(message).filter_map(|p| p.as_data())),
+            ..Self::without_result(agent, task_type, correlation_id, end)
+        }
+    }
+
+    /// A task that gave nothing.
+    pub fn without_result(agent: &str, task_type: &str, correlation_id: &str, end: End) -> Self {
+        Self {
+            agent: agent.to_owned(),
+            task_type: task_type.to_owned(),
+            correlation_id: correlation_id.to_owned(),
+            end,
+            text: String::new(),
+            data: Vec::new(),
+        }
+    }
+
+    /// The result as an item of the prompt's `results` block.
+    pub fn to_json(&self) -> Value {
+        let mut value = json!({
+            "agent": self.agent,
+            "task_type": self.task_type,
+            "correlation_id": self.correlation_id,
+            "state": self.end.label(),
+            "text": self.text,
+        });
+        if let Some(problem) = self.end.problem(&self.agent) {
+            value["error"] = shorten(&problem, MAX_TEXT_TOKENS).into();
+        }
+        if !self.data.is_empty() {
+            value["data"] = self.data.clone().into();
+        }
+        value
+    }
+
+    /// The result in words, for when no model puts it into better ones.
+    pub fn plain(&self) -> String {
+        match self.end.problem(&self.agent) {
+            None => format!("{}: {}", self.agent, self.text),
+            Some(problem) => problem,
+        }
+    }
+}
+
+fn bounded(data: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut room = MAX_DATA;
+    data.filter(|value| {
+        let size = value.to_string().len();
+        let fits = size <= room;
+        if fits {
+            room -= size;
+        }
+        fits
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agenthub_proto::a2a::{Artifact, Part};
+
+    fn outcome(state: TaskState, text: &str, error: &str) -> Outcome {
+        Outcome {
+            task_id: "t".to_owned(),
+            agent: "a".to_owned(),
+            state,
+            text: text.to_owned(),
+            artifacts: Vec::new(),
+            message: None,
+            error: error.to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_end_is_told_in_plain_words() {
+        let of = |state| TaskOutcome::of("a", "t", "1", &outcome(state, "", "why")).plain();
+        let without = |end| TaskOutcome::without_result("a", "t", "1", end).plain();
+        assert_eq!(
+            TaskOutcome::of("a", "t", "1", &outcome(TaskState::Completed, "done", "")).plain(),
+            "a: done"
+        );
+        assert_eq!(of(TaskState::Failed), "a failed: why");
+        assert_eq!(of(TaskState::Rejected), "a does not take this task: why");
+        assert_eq!(of(TaskState::Cancelled), "the task of a was cancelled: why");
+        assert_eq!(of(TaskState::InputRequired), "a asks back: why");
+        assert_eq!(without(End::TimedOut(120)), "a did not answer within 120 s");
+        assert_eq!(
+            without(End::WentAway),
+            "agent a went away before it was done"
+        );
+        assert_eq!(
+            without(End::Lost("restart".into())),
+            "the task of a was lost: restart"
+        );
+    }
+
+    #[test]
+    fn results_are_bounded() {
+        let mut huge = outcome(TaskState::Completed, &"x".repeat(1 << 20), "");
+        huge.artifacts = vec![Artifact {
+            parts: vec![
+                Part::data(&json!({"big": "y".repeat(1 << 20)})),
+                Part::data(&json!({"small": 1})),
+            ],
+            ..Default::default()
+        }];
+        let json = TaskOutcome::of("a", "t", "1", &huge).to_json();
+        assert!(json.to_string().len() < 40_000);
+        assert_eq!(json["data"], json!([{"small": 1}]));
+        assert!(
+            json["text"]
+                .as_str()
+                .is_some_and(|t| t.contains("characters left out"))
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! What was said in a conversation before this process knew it, from the tasks that the hub keeps.
+
+use std::time::Duration;
+
+use agenthub_proto::{
+    a2a::{Message, Role, Task, TaskState},
+    agenthub::ListTasksRequest,
+};
+use agenthub_sdk::Client;
+use tokio::time::timeout;
+
+use crate::{conversation::Key, history::History, origin::CORTEX};
+
+/// The requests that are looked up; earlier ones are left out.
+const MAX_TURNS: i32 = 50;
+
+/// A conversation does not wait longer than this for its past.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+/// The turn of everything that was said before.
+const BEFORE: u64 = 0;
+
+/// Puts into the history what the user and Cortex said before. Best effort: without it the conversation begins anew.
+pub(crate) async fn recall(client: &Client, key: &Key, history: &mut History) {
+    let request = ListTasksRequest {
+        agent_id: CORTEX.to_owned(),
+        context_id: key.context_id.clone(),
+        states: vec![TaskState::Completed.into(), TaskState::Failed.into()],
+        page_size: MAX_TURNS,
+        ..Default::default()
+    };
+    match timeout(DEADLINE, client.tasks(request)).await {
+        Ok(Ok(page)) => {
+            if !page.next_page_token.is_empty() {
+                // How many there are is not known; the mark says at least that there are some.
+                history.leave_out(1);
+            }
+            for (words, answer) in said(&page.tasks, &key.user) {
+                history.heard(BEFORE, &words);
+                history.said(BEFORE, &answer);
+            }
+        }
+        Ok(Err(error)) => tracing::warn!(%error, "a conversation's past could not be read"),
+        Err(_) => tracing::warn!("a conversation's past could not be read in time"),
+    }
+}
+
+/// What this user said to Cortex, and the answers, oldest first. The tasks are latest first.
+fn said<'a>(tasks: &'a [Task], user: &'a str) -> impl Iterator<Item = (String, String)> + 'a {
+    tasks
+        .iter()
+        .rev()
+        .filter(move |task| task.requester() == user && task.assignee() == CORTEX)
+        .filter_map(|task| {
+            let words = task.history.iter().find(|m| m.role() != Role::Agent)?;
+            let answer = match task.status.as_ref().and_then(|s| s.update.as_ref()) {
+                Some(update) => update.text(),
+                None => last_answer(&task.history)?.text(),
+            };
+            Some((words.text(), answer))
+        })
+}
+
+fn last_answer(history: &[Message]) -> Option<&Message> {
+    history.iter().rev().find(|m| m.role() == Role::Agent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agenthub_proto::{a2a::TaskStatus, json};
+    use serde_json::json;
+
+    fn task(requester: &str, assignee: &str, words: &str, answer: &str) -> Task {
+        Task {
+            history: vec![Message::new(Role::User, words)],
+            status: Some(TaskStatus {
+                state: TaskState::Completed.into(),
+                update: Some(Message::new(Role::Agent, answer)),
+                timestamp: None,
+            }),
+            metadata: Some(json::to_struct(
+                &json!({"requester": requester, "assignee": assignee}),
+            )),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn only_what_this_user_and_cortex_said_is_recalled() {
+        let tasks = [
+            task("ann", "cortex", "second", "2"),
+            task("bob", "cortex", "secret", "!"),
+            task("cortex", "agent_echo", "first", "Echo: first"),
+            task("ann", "cortex", "first", "1"),
+        ];
+        let said: Vec<_> = said(&tasks, "ann").collect();
+        let pair = |words: &str, answer: &str| (words.to_owned(), answer.to_owned());
+        assert_eq!(said, [pair("first", "1"), pair("second", "2")]);
+    }
+}

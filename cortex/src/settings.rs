@@ -1,0 +1,42 @@
+//! How Cortex is to be.
+
+use std::{sync::Arc, time::Duration};
+
+use agenthub_sdk::model::LanguageModel;
+
+/// How Cortex is to be.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The hub's address, such as `http://127.0.0.1:50051`.
+    pub hub: String,
+    /// Who decides.
+    pub model: Arc<dyn LanguageModel>,
+    /// The time for one call of the model: 3 min.
+    pub model_timeout: Duration,
+    /// The time for a task that is handed to an agent: 2 min.
+    pub delegation_timeout: Duration,
+    /// How long an agent may be gone before its tasks are given up: 2 s.
+    pub away_grace: Duration,
+    /// The decisions of one request: 8. In the last one no task is handed over.
+    pub max_rounds: u32,
+    /// What is remembered of a conversation: 8,000 tokens.
+    pub history_tokens: usize,
+    /// The conversations that are remembered at one time: 1,000. The one that was idle longest goes first.
+    pub max_conversations: usize,
+}
+
+impl Settings {
+    /// The defaults.
+    pub fn new(hub: impl Into<String>, model: Arc<dyn LanguageModel>) -> Self {
+        Self {
+            hub: hub.into(),
+            model,
+            model_timeout: Duration::from_secs(180),
+            delegation_timeout: Duration::from_secs(120),
+            away_grace: Duration::from_secs(2),
+            max_rounds: 8,
+            history_tokens: 8_000,
+            max_conversations: 1_000,
+        }
+    }
+}
