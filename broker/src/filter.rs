@@ -79,7 +79,7 @@ impl Filter {
                 || self.concern == concern)
             && (self.types.is_empty() || self.types.iter().any(|t| is_of_type(event, task_type, t)))
             && (self.contexts.is_empty() || self.contexts.iter().any(|c| c == event.context_id()))
-            && (self.tasks.is_empty() || self.tasks.iter().any(|t| t.as_str() == event.task_id()))
+            && (self.tasks.is_empty() || self.tasks.iter().any(|t| **t == *event.task_id()))
             && (self.states.is_empty()
                 || event.task_state().is_some_and(|s| self.states.contains(&s)))
     }

@@ -1,6 +1,6 @@
 //! Names of things, cheap to clone. What is not one of these types is not a name.
 
-use std::{borrow::Borrow, fmt, sync::Arc};
+use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -8,15 +8,11 @@ macro_rules! id {
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub(crate) struct $name(Arc<str>);
 
-        impl $name {
-            /// The name as text.
-            pub(crate) fn as_str(&self) -> &str {
-                &self.0
-            }
+        impl Deref for $name {
+            type Target = str;
 
-            /// Whether there is no name at all.
-            pub(crate) fn is_empty(&self) -> bool {
-                self.0.is_empty()
+            fn deref(&self) -> &str {
+                &self.0
             }
         }
 
@@ -72,6 +68,14 @@ id!(
     /// The unit of order: the context, else the task, else the sender.
     OrderKey
 );
+
+impl OrderKey {
+    /// The context, else the task, else the sender.
+    pub(crate) fn of(context: &str, task: &str, sender: &str) -> Self {
+        let first = [context, task, sender].into_iter().find(|s| !s.is_empty());
+        first.unwrap_or_default().into()
+    }
+}
 
 /// A mailbox of this hub's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

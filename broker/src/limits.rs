@@ -15,6 +15,9 @@ pub const MESSAGE_BYTES: usize = 1024 * 1024;
 pub const CARD_BYTES: usize = 64 * 1024;
 /// The largest metadata of one thing, in bytes as encoded.
 pub const METADATA_BYTES: usize = 16 * 1024;
+/// The most that one page of a listing holds, in bytes, unless its first item alone is larger: a gRPC client takes 4 MiB by
+/// default.
+pub const PAGE_BYTES: usize = 3 * 1024 * 1024;
 /// The longest id, in bytes.
 pub const ID_BYTES: usize = 256;
 /// The longest agent id, in bytes.

@@ -32,11 +32,6 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// The version registered last.
-    pub(crate) fn version(&self) -> Version {
-        self.registration.card.version.as_str().into()
-    }
-
     /// The card of a version.
     pub(crate) fn card(&self, version: Option<&Version>) -> Option<&AgentCard> {
         match version {
@@ -108,7 +103,7 @@ impl Registry {
                 card.name
             )));
         }
-        if let Some(holder) = self.slugs.get(&slug).filter(|id| id.as_str() != card.name) {
+        if let Some(holder) = self.slugs.get(&slug).filter(|id| ***id != *card.name) {
             return Err(Error::AlreadyExists(format!(
                 "the name \"{}\" is too like that of the agent \"{holder}\": both are \"{slug}\" in tool names and URLs; choose another",
                 card.name
@@ -296,7 +291,7 @@ mod tests {
     fn versions_stand_beside_each_other() {
         let registry = registry(&[registration("a", "1"), registration("a", "2")]);
         let agent = registry.get(&"a".into()).expect("registered");
-        assert_eq!(agent.version(), "2".into());
+        assert_eq!(agent.registration.card.version, "2");
         assert!(agent.card(Some(&"1".into())).is_some());
         assert!(agent.card(Some(&"3".into())).is_none());
         assert_eq!(registry.check(&registration("a", "1")), Ok(Change::Nothing));

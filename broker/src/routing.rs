@@ -247,7 +247,7 @@ mod tests {
             let able = agents.iter().map(|(a, online, n)| candidate(a, *online, *n)).collect();
             if let Route::To(to) = route(&facts, |_| able) {
                 prop_assert!(!to.is_empty());
-                prop_assert!(to.iter().all(|t| t.agent.as_str() != "a"));
+                prop_assert!(to.iter().all(|t| *t.agent != *"a"));
                 prop_assert!(!wants_one || to.len() == 1);
             }
         }

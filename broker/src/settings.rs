@@ -39,7 +39,7 @@ pub struct Settings {
     pub log_bytes: usize,
     /// Tasks that have ended and are still known.
     pub ended_tasks: usize,
-    /// Bytes of one task: its history and artifacts.
+    /// Bytes of one task: its history and artifacts. Small enough for every gRPC client's default limit of 4 MiB.
     pub task_bytes: usize,
     /// Agents in the directory.
     pub agents: usize,
@@ -66,7 +66,7 @@ impl Default for Settings {
             log_events: 100_000,
             log_bytes: 256 * MIB,
             ended_tasks: 20_000,
-            task_bytes: 16 * MIB,
+            task_bytes: 3 * MIB,
             agents: 100_000,
         }
     }

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use crate::{
     dedupe::{Dedupe, Seen},
-    id::AgentId,
+    id::{AgentId, OrderKey},
     log::{Entry, LogId, Published, Record},
     mailbox::{Bounds, Undelivered},
     mailboxes::{Lifetime, Mailboxes, Post, own_type},
@@ -101,7 +101,7 @@ impl State {
     ) -> Vec<Undelivered> {
         let event = &published.event;
         let sender = AgentId::from(event.sender());
-        let order = order_key(event.context_id(), event.task_id(), event.sender());
+        let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
         // Borrows the stores one by one: the mailboxes change below.
         let task = self.tasks.get(event.task_id());
         let post = Post {
@@ -137,13 +137,4 @@ impl State {
             _ => {}
         }
     }
-}
-
-/// The unit of order: the context, else the task, else the sender.
-pub(crate) fn order_key(context: &str, task: &str, sender: &str) -> crate::id::OrderKey {
-    [context, task, sender]
-        .into_iter()
-        .find(|s| !s.is_empty())
-        .unwrap_or_default()
-        .into()
 }

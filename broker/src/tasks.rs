@@ -15,6 +15,7 @@ use prost::Message as _;
 
 use crate::{
     id::{AgentId, TaskId},
+    limits::PAGE_BYTES,
     routing::Parties,
     task::Standing,
 };
@@ -186,20 +187,22 @@ impl Tasks {
                 && (query.states.is_empty() || query.states.contains(&e.task.state()))
         };
         let before = query.before.unwrap_or(u64::MAX);
-        let mut page: Vec<&Entry> = self
+        let found = self
             .by_change
             .range(..before)
             .rev()
             .filter_map(|(_, id)| self.entries.get(id))
-            .filter(matches)
-            .take(query.limit + 1)
-            .collect();
-        if page.len() <= query.limit {
-            return (page, None);
+            .filter(matches);
+        let mut page: Vec<&Entry> = Vec::new();
+        let mut bytes = 0;
+        for entry in found {
+            bytes += entry.bytes;
+            if page.len() == query.limit || (bytes > PAGE_BYTES && !page.is_empty()) {
+                return (page.clone(), page.last().map(|e| e.changed));
+            }
+            page.push(entry);
         }
-        page.truncate(query.limit);
-        let next = page.last().map(|e| e.changed);
-        (page, next)
+        (page, None)
     }
 
     /// A message creates its task or joins its history.
@@ -313,7 +316,7 @@ impl Tasks {
             return;
         }
         entry.parties.1 = Some(assignee.clone());
-        entry.set_metadata("assignee", assignee.as_str());
+        entry.set_metadata("assignee", assignee);
         self.count(assignee, 1);
     }
 

@@ -285,7 +285,7 @@ fn answer(session: &Session, publish: Publish) -> PublishResult {
         let mut routing = publish
             .routing
             .ok_or_else(|| Error::InvalidArgument("publish.routing is required".to_owned()))?;
-        let agent = session.agent().as_str();
+        let agent: &str = session.agent();
         if routing.from_agent_id.is_empty() {
             agent.clone_into(&mut routing.from_agent_id);
         }

@@ -217,6 +217,10 @@ impl AgentHub for HubService {
             subscriptions,
             health_check_url,
         } = request.into_inner();
+        let agent_id = agent_card
+            .as_ref()
+            .map(|c| c.name.clone())
+            .unwrap_or_default();
         let registered = match agent_card {
             None => Err(Error::Incomplete("agent card is required".to_owned())),
             Some(card) if card.name.is_empty() => {
@@ -232,10 +236,10 @@ impl AgentHub for HubService {
             ),
         };
         Ok(Response::new(match registered {
-            Ok(agent) => RegisterAgentResponse {
+            Ok(()) => RegisterAgentResponse {
                 success: true,
                 error: String::new(),
-                agent_id: agent.to_string(),
+                agent_id,
             },
             Err(error) => RegisterAgentResponse {
                 success: false,

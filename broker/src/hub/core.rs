@@ -16,12 +16,12 @@ use super::sessions::Sessions;
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     id::{AgentId, TaskId},
-    log::{Entry, FORMAT, MemoryLog, Published, Record},
+    log::{Entry, MemoryLog, Published, Record},
     mailbox::Undelivered,
     presence::Presence,
     routing::Route,
     settings::Settings,
-    state::{State, order_key},
+    state::State,
 };
 
 /// When something happens, by both clocks.
@@ -75,22 +75,16 @@ impl Core {
     }
 
     /// Puts into the log what happened, and takes it in. What full mailboxes lose by that fails its task.
-    pub(crate) fn record(
-        &mut self,
-        caller: &Caller,
-        order: crate::id::OrderKey,
-        entry: Entry,
-        now: Now,
-    ) -> String {
+    pub(crate) fn record(&mut self, caller: &Caller, entry: Entry, now: Now) -> String {
         let record = Record {
-            format: FORMAT,
             position: self.log.next_position(),
             time: now.time,
             namespace: caller.namespace.clone(),
             principal: caller.principal.clone(),
-            order,
+            order: entry.order(),
             entry,
         };
+        tracing::trace!(position = record.position.0, principal = record.principal, namespace = record.namespace, order = %record.order, "recorded");
         let token = self.log.id().token(record.position);
         self.log.append(record.clone());
         let undelivered = self.state.apply(&record, now.instant);
@@ -108,10 +102,9 @@ impl Core {
         let token = self.log.id().token(self.log.next_position());
         let mut event = Arc::unwrap_or_clone(published.event);
         event.position = token;
-        let order = order_key(event.context_id(), event.task_id(), event.sender());
         published.event = Arc::new(event);
         self.counters.events.inc();
-        self.record(caller, order, Entry::Published(published), now)
+        self.record(caller, Entry::Published(published), now)
     }
 
     /// Ends a task in the hub's own name and says why, to both its parties. Does nothing once it has ended.
@@ -122,12 +115,7 @@ impl Core {
 
     /// Ends a task with what was said last. Does nothing once it has ended.
     pub(crate) fn complete(&mut self, task: &TaskId, state: TaskState, said: Message, now: Now) {
-        let Some(entry) = self
-            .state
-            .tasks
-            .get(task.as_str())
-            .filter(|t| !t.is_terminal())
-        else {
+        let Some(entry) = self.state.tasks.get(task).filter(|t| !t.is_terminal()) else {
             return;
         };
         let parties = entry.parties();
@@ -170,7 +158,7 @@ impl Core {
         let Some(assignee) = self
             .state
             .tasks
-            .get(task.as_str())
+            .get(task)
             .and_then(|t| t.assignee().cloned())
         else {
             return;

@@ -13,10 +13,13 @@ use agenthub_proto::{
 };
 
 use super::core::{Core, Now, event};
+use prost::Message;
+
 use crate::{
     Error,
     caller::Caller,
     id::{Address, AgentId, InstanceId, MailboxId},
+    limits,
     log::{Entry, Published, Registration},
     mailbox::Mail,
     registry::{Agent, Change},
@@ -32,44 +35,45 @@ pub(crate) enum Announce {
 }
 
 impl Core {
-    /// Makes an agent known, or replaces its card.
-    pub(crate) fn register(
-        &mut self,
-        caller: &Caller,
-        registration: Registration,
-        announce: Announce,
-        now: Now,
-    ) -> Result<AgentId, Error> {
-        let change = self.state.registry.check(&registration)?;
-        let agent = AgentId::from(registration.card.name.as_str());
+    /// Whether an agent can be registered like this, and what it would change.
+    pub(crate) fn check_registration(&self, registration: &Registration) -> Result<Change, Error> {
+        let change = self.state.registry.check(registration)?;
         if change == Change::New && self.state.registry.len() >= self.settings.agents {
             return Err(Error::ResourceExhausted(format!(
                 "the directory is full: {} agents",
                 self.settings.agents
             )));
         }
+        Ok(change)
+    }
+
+    /// Makes an agent known, or replaces its card. Returns whether those who watch were told.
+    pub(crate) fn register(
+        &mut self,
+        caller: &Caller,
+        registration: Registration,
+        announce: Announce,
+        now: Now,
+    ) -> Result<bool, Error> {
+        let change = self.check_registration(&registration)?;
         if change == Change::Nothing && announce == Announce::IfItDiffers {
-            return Ok(agent);
+            return Ok(false);
         }
         let event_type = match change {
             Change::New => card_change::REGISTERED,
             Change::Differs | Change::Nothing => card_change::UPDATED,
         };
+        let agent = AgentId::from(registration.card.name.as_str());
         if registration.health_check_url.is_empty() {
             self.probes.remove(&agent);
             self.presence.probed(&agent, false);
         } else {
             self.probes.insert(agent.clone(), None);
         }
-        self.record(
-            caller,
-            agent.as_str().into(),
-            Entry::Registered(registration),
-            now,
-        );
+        self.record(caller, Entry::Registered(registration), now);
         tracing::info!(%agent, change = event_type, "agent registered");
         self.tell(&agent, event_type, now);
-        Ok(agent)
+        Ok(true)
     }
 
     /// Removes an agent. Its open tasks fail, its streams end, and its mailboxes go with it.
@@ -105,7 +109,6 @@ impl Core {
         }
         self.record(
             caller,
-            agent.as_str().into(),
             Entry::Unregistered {
                 agent: agent.clone(),
             },
@@ -180,21 +183,24 @@ impl Core {
         let state = AgentState::try_from(request.state).map_err(|_| {
             Error::InvalidArgument(format!("state: {} is no known value", request.state))
         })?;
-        let mut page: Vec<AgentEntry> = self
+        let found = self
             .state
             .registry
             .after(&request.page_token)
             .filter(|(_, agent)| matches(agent, request))
-            .filter(|(id, _)| state == AgentState::Unspecified || self.agent_state(id) == state)
-            .take(limit + 1)
-            .map(|(id, agent)| self.entry(id, agent))
-            .collect();
-        let mut next = String::new();
-        if page.len() > limit {
-            page.truncate(limit);
-            next = page.last().map(|e| e.agent_id.clone()).unwrap_or_default();
+            .filter(|(id, _)| state == AgentState::Unspecified || self.agent_state(id) == state);
+        let mut page: Vec<AgentEntry> = Vec::new();
+        let mut bytes = 0;
+        for (id, agent) in found {
+            let entry = self.entry(id, agent);
+            bytes += entry.encoded_len();
+            if page.len() == limit || (bytes > limits::PAGE_BYTES && !page.is_empty()) {
+                let next = page.last().map(|e| e.agent_id.clone());
+                return Ok((page, next.unwrap_or_default()));
+            }
+            page.push(entry);
         }
-        Ok((page, next))
+        Ok((page, String::new()))
     }
 
     /// One agent, or one version of it.

@@ -163,10 +163,11 @@ impl Hub {
         &self,
         caller: &Caller,
         registration: Registration,
-    ) -> Result<AgentId, Error> {
+    ) -> Result<(), Error> {
         decide(Call::RegisterAgent, caller, "")?;
         self.core()
             .register(caller, registration, Announce::Always, Now::read())
+            .map(|_told| ())
     }
 
     pub(crate) fn unregister(

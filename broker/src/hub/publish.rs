@@ -18,11 +18,10 @@ use crate::{
     access::{Call, decide},
     caller::Caller,
     dedupe::{self, Key, Seen},
-    id::{Address, AgentId, TaskId},
+    id::{Address, AgentId, OrderKey, TaskId},
     limits,
     log::Published,
     routing::{Candidate, Facts, Route, Wants, route},
-    state::order_key,
     task::{self, Extension, Step},
 };
 
@@ -156,7 +155,7 @@ impl Core {
     ) -> Result<Receipt, Error> {
         let sender = AgentId::from(routing.from_agent_id.as_str());
         let task_id = TaskId::from(message.task_id.as_str());
-        let known = self.state.tasks.get(task_id.as_str());
+        let known = self.state.tasks.get(&task_id);
         let mut extension = Extension::Join;
         if let Some(known) = known {
             if !message.context_id.is_empty() && message.context_id != known.context() {
@@ -339,7 +338,7 @@ impl Core {
         if !self.state.mailboxes.wanted(EventKind::Task, route, sender) {
             return;
         }
-        let Some(task) = self.state.tasks.get(task_id.as_str()) else {
+        let Some(task) = self.state.tasks.get(task_id) else {
             return;
         };
         let payload = Payload::Task(task.task().clone());
@@ -379,7 +378,7 @@ impl Core {
     }
 
     fn known_task(&self, id: &TaskId) -> Result<&crate::tasks::Entry, Error> {
-        self.state.tasks.get(id.as_str()).ok_or_else(|| {
+        self.state.tasks.get(id).ok_or_else(|| {
             Error::NotFound(format!(
                 "task not found: \"{id}\" (a message with its task_id makes a task)"
             ))
@@ -398,11 +397,7 @@ impl Core {
         let facts = Facts {
             sender: sender.clone(),
             recipient: self.recipient(routing),
-            task: self
-                .state
-                .tasks
-                .get(task.as_str())
-                .map(crate::tasks::Entry::parties),
+            task: self.state.tasks.get(task).map(crate::tasks::Entry::parties),
             wants_one: false,
             wants: Wants::default(),
         };
@@ -441,7 +436,7 @@ fn key(body: &Body, routing: &AgentEventMetadata) -> Option<(Key, uuid::Uuid)> {
     let (context, task) = body.ids();
     let key = Key {
         sender: routing.from_agent_id.as_str().into(),
-        order: order_key(context, task, &routing.from_agent_id),
+        order: OrderKey::of(context, task, &routing.from_agent_id),
         id: id.to_owned(),
     };
     let encoded = match body {

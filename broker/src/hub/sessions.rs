@@ -150,8 +150,8 @@ impl Core {
             observes,
         } = request;
         decide(call, caller, "")?;
-        limits::required("agent_id", agent.as_str())?;
-        limits::agent_id("agent_id", agent.as_str())?;
+        limits::required("agent_id", &agent)?;
+        limits::agent_id("agent_id", &agent)?;
         let earlier = self.reread(&agent, &filter, &after, observes)?;
 
         let instance = InstanceId::from(format!("stream-{}", self.sessions.next + 1));
@@ -159,14 +159,10 @@ impl Core {
         self.presence.arrive(&agent, &instance, None, now.time);
         before.tell_changes(self, now);
         let lifetime = Lifetime::Instance(instance.clone());
-        let mailbox = self.state.mailboxes.open(
-            &agent,
-            instance.as_str(),
-            lifetime,
-            filter,
-            observes,
-            now.instant,
-        );
+        let mailbox =
+            self.state
+                .mailboxes
+                .open(&agent, &instance, lifetime, filter, observes, now.instant);
         if self.state.mailboxes.takes(mailbox, EventKind::AgentCard) {
             self.put_snapshot(mailbox, now);
         }
@@ -212,19 +208,27 @@ impl Core {
             .agent_card
             .as_ref()
             .map(|c| Version::from(c.version.as_str()));
-        if let Some(card) = hello.agent_card {
-            let registration = Registration {
-                card,
-                topics: hello.topics,
-                health_check_url: hello.health_check_url,
-            };
-            self.register(caller, registration, Announce::IfItDiffers, now)?;
+        let registration = hello.agent_card.map(|card| Registration {
+            card,
+            topics: hello.topics,
+            health_check_url: hello.health_check_url,
+        });
+        if let Some(registration) = &registration {
+            self.check_registration(registration)?;
         }
         self.supersede(&agent, &instance);
         let before = PresenceBefore::of(self, [agent.clone()]);
         self.presence
             .arrive(&agent, &instance, version.clone(), now.time);
-        before.tell_changes(self, now);
+        let told = match registration {
+            Some(registration) => {
+                self.register(caller, registration, Announce::IfItDiffers, now)?
+            }
+            None => false,
+        };
+        if !told {
+            before.tell_changes(self, now);
+        }
 
         let kept: HashSet<MailboxId> = self
             .state
@@ -318,10 +322,8 @@ impl Core {
             .durable(mailbox)
             .map(|(agent, name, _)| (agent.clone(), name.to_owned()));
         if let Some((agent, name)) = durable.filter(|_| !handled.is_empty()) {
-            let order = agent.as_str().into();
             self.record(
                 caller,
-                order,
                 Entry::Acknowledged {
                     agent,
                     name,
@@ -388,7 +390,7 @@ impl Core {
         self.presence.lose_stream(&agent, &instance, now.instant);
         if said_goodbye {
             self.forget_instance(&agent, &instance, now);
-        } else if instance.as_str().starts_with("stream-") {
+        } else if instance.starts_with("stream-") {
             // Its client cannot come back to it, only open another one; its presence lasts, its mail does not.
             self.close_mailboxes_of(&agent, &instance, now);
         }
@@ -463,7 +465,7 @@ impl Core {
                     name: name.to_owned(),
                     filter: filter.clone(),
                 };
-                self.record(caller, agent.as_str().into(), entry, now);
+                self.record(caller, entry, now);
             }
         }
         let lifetime = match lifetime {
@@ -511,7 +513,7 @@ impl Core {
             };
             let event = &published.event;
             let is_for_it = match &published.route {
-                Route::Everyone => event.sender() != agent.as_str(),
+                Route::Everyone => *event.sender() != **agent,
                 Route::To(to) => observes || to.iter().any(|a| a.agent == *agent),
             };
             let task_type = self.state.task_type(event);

@@ -93,7 +93,6 @@ mod tests {
         let mut log = MemoryLog::new(max_records, usize::MAX);
         for _ in 0..records {
             log.append(Record {
-                format: super::super::FORMAT,
                 position: log.next_position(),
                 time: SystemTime::UNIX_EPOCH,
                 namespace: String::new(),

@@ -62,13 +62,9 @@ impl fmt::Display for LogId {
     }
 }
 
-/// The format of the records that this hub writes.
-pub(crate) const FORMAT: u16 = 1;
-
 /// One thing that happened.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
-    pub(crate) format: u16,
     pub(crate) position: Position,
     pub(crate) time: SystemTime,
     pub(crate) namespace: String,
@@ -97,6 +93,23 @@ pub(crate) enum Entry {
         name: String,
         positions: Vec<Position>,
     },
+}
+
+impl Entry {
+    /// The unit of order that it belongs to.
+    pub(crate) fn order(&self) -> OrderKey {
+        match self {
+            Self::Published(published) => OrderKey::of(
+                published.event.context_id(),
+                published.event.task_id(),
+                published.event.sender(),
+            ),
+            Self::Registered(registration) => OrderKey::of("", "", &registration.card.name),
+            Self::Unregistered { agent }
+            | Self::Subscribed { agent, .. }
+            | Self::Acknowledged { agent, .. } => OrderKey::of("", "", agent),
+        }
+    }
 }
 
 /// An event and who got it.
