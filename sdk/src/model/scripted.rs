@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ enum Script {
 pub struct Scripted {
     script: Arc<Script>,
     requests: Arc<Mutex<Vec<Request>>>,
+    calls: Arc<Calls>,
     delay: Duration,
 }
 
@@ -66,6 +68,7 @@ impl Scripted {
         Self {
             script: Arc::new(script),
             requests: Arc::default(),
+            calls: Arc::default(),
             delay: Duration::ZERO,
         }
     }
@@ -81,6 +84,11 @@ impl Scripted {
         lock(&self.requests).clone()
     }
 
+    /// The most calls that were being answered at the same time.
+    pub fn most_at_once(&self) -> usize {
+        self.calls.most.load(Ordering::SeqCst)
+    }
+
     fn answer(&self, request: &Request) -> Answer {
         match &*self.script {
             Script::Closure(answer) => answer(request),
@@ -88,6 +96,29 @@ impl Scripted {
                 .pop_front()
                 .unwrap_or_else(|| Err(Error::Unavailable("the script is at its end".into()))),
         }
+    }
+}
+
+#[derive(Default)]
+struct Calls {
+    current: AtomicUsize,
+    most: AtomicUsize,
+}
+
+/// A call that is being answered. It counts until it is dropped, since calls can be dropped halfway.
+struct Call<'a>(&'a Calls);
+
+impl<'a> Call<'a> {
+    fn begin(calls: &'a Calls) -> Self {
+        let current = calls.current.fetch_add(1, Ordering::SeqCst) + 1;
+        calls.most.fetch_max(current, Ordering::SeqCst);
+        Self(calls)
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.0.current.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -111,6 +142,7 @@ impl LanguageModel for Scripted {
 
     async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
         request.check()?;
+        let _call = Call::begin(&self.calls);
         lock(&self.requests).push(request.clone());
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;

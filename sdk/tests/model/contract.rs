@@ -134,3 +134,18 @@ async fn a_scripted_model_answers_in_order_after_its_delay_and_remembers_the_req
     assert!(matches!(at_its_end, Err(Error::Unavailable(_))));
     assert_eq!(model.requests(), vec![question(); 3]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_scripted_model_counts_the_calls_that_it_answers_at_once() {
+    let model = Scripted::from_fn(|_| Ok("yes".into())).delay(std::time::Duration::from_secs(1));
+    let ask = || model.complete(question(), DeltaSink::ignored());
+    assert!(
+        ask().now_or_never().is_none(),
+        "a dropped call counts no more"
+    );
+    for answer in join_all([ask(), ask(), ask()]).await {
+        answer.expect("an answer");
+    }
+    ask().await.expect("an answer");
+    assert_eq!(model.most_at_once(), 3);
+}

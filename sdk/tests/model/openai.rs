@@ -260,26 +260,29 @@ async fn retries_end() {
 
 #[tokio::test]
 async fn a_wait_beyond_the_deadline_is_left_to_the_caller() {
-    let provider = Provider::always(|| {
-        status(
-            429,
-            &[("retry-after", "3600")],
-            json!({"error": {"message": "quota"}}),
-        )
-    })
-    .await;
-    let error = ask(settings(&provider), question())
-        .await
-        .expect_err("the quota is used up");
-    let retry_after = Some(Duration::from_secs(3_600));
-    assert_eq!(
-        error,
-        Error::RateLimited {
-            message: "quota (HTTP 429)".into(),
-            retry_after
-        }
-    );
-    assert_eq!(provider.asked().len(), 1);
+    for wait in ["3600", "1e19"] {
+        let busy = move || {
+            status(
+                429,
+                &[("retry-after", wait)],
+                json!({"error": {"message": "quota"}}),
+            )
+        };
+        let provider = Provider::always(busy).await;
+        let error = ask(settings(&provider), question())
+            .await
+            .expect_err("the quota is used up");
+        let seconds = wait.parse().expect("a number");
+        let retry_after = Some(Duration::from_secs_f64(seconds));
+        assert_eq!(
+            error,
+            Error::RateLimited {
+                message: "quota (HTTP 429)".into(),
+                retry_after
+            }
+        );
+        assert_eq!(provider.asked().len(), 1);
+    }
 }
 
 #[tokio::test]

@@ -70,3 +70,64 @@ fn unavailable(error: &gcp_auth::Error) -> Error {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use gcp_auth::Token;
+
+    use super::*;
+
+    struct Fake {
+        project: Option<&'static str>,
+    }
+
+    #[async_trait]
+    impl TokenProvider for Fake {
+        async fn token(&self, scopes: &[&str]) -> Result<Arc<Token>, gcp_auth::Error> {
+            assert_eq!(scopes, SCOPES);
+            let token = serde_json::json!({"access_token": "ya29.fake", "expires_in": 3600, "token_type": "Bearer"});
+            Ok(Arc::new(
+                serde_json::from_value(token).expect("a token as Google sends it"),
+            ))
+        }
+
+        async fn project_id(&self) -> Result<Arc<str>, gcp_auth::Error> {
+            self.project
+                .map(Arc::from)
+                .ok_or(gcp_auth::Error::Str("no project"))
+        }
+    }
+
+    fn google(project: Option<&'static str>) -> Credentials {
+        Credentials::Google(OnceCell::new_with(Some(Arc::new(Fake { project }))))
+    }
+
+    #[tokio::test]
+    async fn default_credentials_give_a_token_and_their_project() {
+        let credentials = google(Some("mine"));
+        assert_eq!(credentials.key().await.as_deref(), Ok("ya29.fake"));
+        assert_eq!(credentials.project().await.as_deref(), Ok("mine"));
+    }
+
+    #[tokio::test]
+    async fn a_missing_project_is_said_with_the_way_out() {
+        let error = google(None)
+            .project()
+            .await
+            .expect_err("there is no project");
+        assert!(error.to_string().contains("set GCP_PROJECT"), "{error}");
+    }
+
+    #[test]
+    fn credentials_that_do_not_work_are_told_from_a_service_that_does_not_answer() {
+        let error = unavailable(&gcp_auth::Error::Str("no file"));
+        assert!(
+            !error.is_retryable()
+                && error
+                    .to_string()
+                    .contains("gcloud auth application-default login"),
+            "{error}"
+        );
+    }
+}

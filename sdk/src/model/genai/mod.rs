@@ -30,6 +30,9 @@ const MAX_ANSWER: usize = 4 << 20;
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The longest time that a call may be given.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// A model of a provider. Calls share one pool of connections.
 pub struct Genai {
     name: String,
@@ -94,7 +97,7 @@ impl Genai {
             model: ModelIden::new(resolved.kind, resolved.model),
             endpoint: resolved.address,
             credentials: Credentials::new(resolved.credential),
-            timeout: settings.timeout,
+            timeout: settings.timeout.min(LONGEST_TIMEOUT),
             max_retries: settings.max_retries,
             backoff: settings.backoff,
         })
@@ -169,7 +172,9 @@ impl Genai {
                 Err(_) => return Err(Error::Timeout(self.timeout)),
             };
             let pause = backoff::pause(attempt, self.backoff, failure.retry_after, fastrand::f64());
-            let too_late = Instant::now() + pause >= deadline;
+            let too_late = Instant::now()
+                .checked_add(pause)
+                .is_none_or(|then| then >= deadline);
             if !failure.is_transient()
                 || !answer.text.is_empty()
                 || attempt >= self.max_retries

@@ -43,7 +43,7 @@ pub struct Settings {
     pub project: Option<String>,
     /// The Google Cloud location (`GCP_LOCATION`), else `global`; for Bedrock the region (`AWS_REGION`), else `us-east-1`.
     pub location: Option<String>,
-    /// How long a call may take in all, retries included.
+    /// How long a call may take in all, retries included; at most a day.
     pub timeout: Duration,
     /// How often a call is repeated after a transient failure.
     pub max_retries: u32,
