@@ -70,7 +70,7 @@ impl Directory {
     pub(crate) fn begin_snapshot(&self) {
         let mut view = self.view.write().expect("no panic while it is locked");
         view.generation += 1;
-        view.in_snapshot = true;
+        view.snapshot = Snapshot::Awaited;
     }
 
     /// The snapshot is complete. Does nothing if it was before.
@@ -91,7 +91,18 @@ struct View {
     agents: BTreeMap<String, Known>,
     /// The snapshots so far.
     generation: u64,
-    in_snapshot: bool,
+    snapshot: Snapshot,
+}
+
+/// How far the last snapshot has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Snapshot {
+    /// What comes before it happened before the connection broke.
+    Awaited,
+    /// The next event that is none of it ends it.
+    Begun,
+    #[default]
+    Complete,
 }
 
 #[derive(Debug)]
@@ -104,7 +115,14 @@ struct Known {
 impl View {
     /// Returns whether anything changed.
     fn apply(&mut self, event: &AgentCardEvent) -> bool {
-        let ended = !event.is_snapshot() && self.end_snapshot();
+        let ended = match (event.is_snapshot(), self.snapshot) {
+            (true, _) => {
+                self.snapshot = Snapshot::Begun;
+                false
+            }
+            (false, Snapshot::Begun) => self.end_snapshot(),
+            (false, Snapshot::Awaited | Snapshot::Complete) => false,
+        };
         if event.event_type == UNREGISTERED {
             return self.agents.remove(&event.agent_id).is_some() || ended;
         }
@@ -139,7 +157,7 @@ impl View {
     }
 
     fn end_snapshot(&mut self) -> bool {
-        if !std::mem::take(&mut self.in_snapshot) {
+        if std::mem::take(&mut self.snapshot) == Snapshot::Complete {
             return false;
         }
         let before = self.agents.len();
@@ -199,6 +217,7 @@ mod tests {
         let changed = directory.changed();
 
         directory.begin_snapshot();
+        directory.apply(&event("a", "online", true, false));
         directory.apply(&event("a", "registered", true, true));
         assert_eq!(names(&directory), ["a", "b"], "still as it was");
         assert!(!changed.has_changed().unwrap_or(true));

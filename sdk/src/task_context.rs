@@ -154,9 +154,9 @@ impl TaskContext {
             let publish = publish(payload, routing);
             return self.client().link().post(publish, self.scope()).await;
         }
-        let published = self
-            .client()
-            .publish_payload(payload, routing, self.scope());
+        let published =
+            self.client()
+                .publish_payload(payload, routing, self.scope(), Client::PUBLISH_DEADLINE);
         published.await.map(drop)
     }
 
@@ -168,9 +168,12 @@ impl TaskContext {
     pub async fn publish_message(&self, message: Message) -> Result<(), Error> {
         self.may_publish()?;
         let payload = Payload::Message(self.addressed(message));
-        let published = self
-            .client()
-            .publish_payload(payload, self.reply_envelope(), self.scope());
+        let published = self.client().publish_payload(
+            payload,
+            self.reply_envelope(),
+            self.scope(),
+            Client::PUBLISH_DEADLINE,
+        );
         published.await.map(drop)
     }
 

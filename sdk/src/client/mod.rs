@@ -92,8 +92,13 @@ impl Client {
         message: Message,
         routing: AgentEventMetadata,
     ) -> Result<Published, Error> {
-        self.publish_payload(Payload::Message(message), routing, Scope::Any)
-            .await
+        self.publish_payload(
+            Payload::Message(message),
+            routing,
+            Scope::Any,
+            Self::PUBLISH_DEADLINE,
+        )
+        .await
     }
 
     /// Reports the state of a task.
@@ -106,8 +111,13 @@ impl Client {
         update: TaskStatusUpdateEvent,
         routing: AgentEventMetadata,
     ) -> Result<Published, Error> {
-        self.publish_payload(Payload::StatusUpdate(update), routing, Scope::Any)
-            .await
+        self.publish_payload(
+            Payload::StatusUpdate(update),
+            routing,
+            Scope::Any,
+            Self::PUBLISH_DEADLINE,
+        )
+        .await
     }
 
     /// Adds an artifact, or a chunk of one, to a task.
@@ -120,8 +130,13 @@ impl Client {
         update: TaskArtifactUpdateEvent,
         routing: AgentEventMetadata,
     ) -> Result<Published, Error> {
-        self.publish_payload(Payload::ArtifactUpdate(update), routing, Scope::Any)
-            .await
+        self.publish_payload(
+            Payload::ArtifactUpdate(update),
+            routing,
+            Scope::Any,
+            Self::PUBLISH_DEADLINE,
+        )
+        .await
     }
 
     pub(crate) async fn publish_payload(
@@ -129,15 +144,13 @@ impl Client {
         payload: Payload,
         mut routing: AgentEventMetadata,
         scope: Scope,
+        within: Duration,
     ) -> Result<Published, Error> {
         if routing.from_agent_id.is_empty() {
             self.agent_id().clone_into(&mut routing.from_agent_id);
         }
         let publish = publish(payload, routing);
-        self.inner
-            .link
-            .publish_one(publish, scope, Self::PUBLISH_DEADLINE)
-            .await
+        self.inner.link.publish_one(publish, scope, within).await
     }
 
     /// Asks an agent, and waits for what becomes of it, five minutes at most.
@@ -182,8 +195,11 @@ impl Client {
             },
             parent: None,
         };
-        self.publish(message, routing).await?;
-        table.accept(&task_id);
+        let connection = self.connection();
+        let within = delegation.timeout.min(Self::PUBLISH_DEADLINE);
+        self.publish_payload(Payload::Message(message), routing, Scope::Any, within)
+            .await?;
+        table.accept(&task_id, connection.has_changed().unwrap_or(true));
         Ok(pending)
     }
 

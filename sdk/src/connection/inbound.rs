@@ -6,7 +6,7 @@ use agenthub_proto::agenthub::{
     AgentEvent, Concern, Credit, Delivery, EventKind, Filter, Lifetime, Subscription,
     agent_event::Payload,
 };
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 
 use super::{
     Lease,
@@ -142,7 +142,7 @@ impl Inbound {
         for event in events {
             let note = deliveries
                 .iter()
-                .position(|d| d.position == event.position)
+                .position(|d| d.position == event.position && self.fits(d.subscription, &event))
                 .map(|n| deliveries.remove(n));
             let subscription = note.as_ref().map_or(0, |n| n.subscription);
             let attempt = note.as_ref().map_or(1, |n| n.attempt.max(1));
@@ -188,6 +188,17 @@ impl Inbound {
         *notes.credit.entry(subscription).or_default() += 1;
     }
 
+    /// Whether the event can come from that subscription. Events without a position are told apart by this.
+    fn fits(&self, subscription: u32, event: &AgentEvent) -> bool {
+        let is_card = event.kind() == EventKind::AgentCard;
+        match self.purposes().nth(subscription as usize) {
+            Some(Purpose::Inbox) => event.kind() == EventKind::Message,
+            Some(Purpose::Replies) => !is_card,
+            Some(Purpose::Directory) => is_card,
+            None => false,
+        }
+    }
+
     fn take(&self, event: &AgentEvent) {
         match (&event.payload, &self.directory) {
             (Some(Payload::AgentCard(change)), Some(directory)) => directory.apply(change),
@@ -217,8 +228,10 @@ impl Inbound {
         match work.deliveries.try_send(delivered) {
             Ok(()) => true,
             Err(error) => {
-                // It will come again when its lease has run out.
-                tracing::warn!(%error, "a delivery without credit was left out");
+                // It will come again: when the goodbye ends its lease, or when that runs out.
+                if let TrySendError::Full(_) = error {
+                    tracing::warn!("a delivery without credit was left out");
+                }
                 false
             }
         }

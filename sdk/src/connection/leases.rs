@@ -67,6 +67,10 @@ impl Leases {
         *self = Self::default();
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// What keeps everything held with this process.
     pub(super) fn extensions(&self) -> Vec<Extension> {
         grouped(self.held.iter())
@@ -78,9 +82,9 @@ impl Leases {
             .collect()
     }
 
-    /// The acknowledgements that the last stream may have lost.
-    pub(super) fn acks(&self) -> Vec<Ack> {
-        acks(self.order.iter())
+    /// What was settled lately: the last stream may have lost the acknowledgements.
+    pub(super) fn settled(&self) -> Vec<Lease> {
+        self.order.iter().cloned().collect()
     }
 }
 
@@ -126,7 +130,7 @@ mod tests {
         assert_eq!(leases.arrive(&lease(1)), Arrival::Held);
         leases.settle(lease(1));
         assert_eq!(leases.arrive(&lease(1)), Arrival::Settled);
-        assert_eq!(leases.acks()[0].position, ["1"]);
+        assert_eq!(leases.settled(), [lease(1)]);
         assert!(leases.extensions().is_empty());
     }
 

@@ -31,11 +31,14 @@ pub(crate) struct Batch {
     pub(crate) ack: Option<Lease>,
     /// The life of the hub that they are of use in; `None` is any.
     pub(crate) epoch: Option<u64>,
-    pub(crate) done: Option<oneshot::Sender<Result<Vec<Result<Published, Error>>, Error>>>,
+    pub(crate) done: Option<oneshot::Sender<Answer>>,
 }
 
+/// What the hub says to each publish of a batch, or why it was not asked.
+pub(crate) type Answer = Result<Vec<Result<Published, Error>>, Error>;
+
 impl Batch {
-    pub(super) fn answer(self, answer: Result<Vec<Result<Published, Error>>, Error>) {
+    pub(super) fn answer(self, answer: Answer) {
         match (self.done, answer) {
             // Who no longer waits is not told.
             (Some(done), answer) => _ = done.send(answer),
@@ -82,7 +85,7 @@ impl Link {
         publishes: Vec<Publish>,
         ack: Option<Lease>,
         scope: Scope,
-    ) -> Result<Vec<Result<Published, Error>>, Error> {
+    ) -> Answer {
         let (done, answer) = oneshot::channel();
         self.order(Command::Publish(Batch {
             publishes,

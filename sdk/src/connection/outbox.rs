@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use agenthub_proto::agenthub::{AgentEventMetadata, AgentFrame, Publish, PublishResult, publish};
+use prost::Message as _;
 use tonic::Code;
 use uuid::Uuid;
 
@@ -11,6 +12,12 @@ use crate::Error;
 
 /// The publishes of one frame, unless one batch has more.
 const PER_FRAME: usize = 64;
+
+/// The bytes of one frame, unless one batch has more.
+const FRAME_BYTES: usize = 1024 * 1024;
+
+/// The most bytes of one batch; the hub takes no larger frames.
+const BATCH_BYTES: usize = 6 * 1024 * 1024;
 
 /// The publishes that are not answered yet. A batch is answered when each of its publishes is.
 #[derive(Debug, Default)]
@@ -28,6 +35,7 @@ struct Entry {
     batch: Batch,
     /// The sequence of the first publish.
     first: u64,
+    bytes: usize,
     results: Vec<Option<Result<Published, Error>>>,
 }
 
@@ -61,6 +69,12 @@ impl Outbox {
 
     /// Adds a batch.
     pub(super) fn push(&mut self, mut batch: Batch) {
+        let bytes = batch.publishes.iter().map(Publish::encoded_len).sum();
+        if bytes > BATCH_BYTES {
+            let error =
+                format!("{bytes} bytes at once are more than the hub takes ({BATCH_BYTES})");
+            return batch.answer(Err(Error::Invalid(error)));
+        }
         let first = self.next_sequence + 1;
         for publish in &mut batch.publishes {
             self.next_sequence += 1;
@@ -70,6 +84,7 @@ impl Outbox {
         self.waiting.push_back(Entry {
             batch,
             first,
+            bytes,
             results,
         });
     }
@@ -105,9 +120,12 @@ impl Outbox {
     /// counts only if every publish of the frame is accepted.
     pub(super) fn next_frame(&mut self) -> AgentFrame {
         let mut frame = AgentFrame::default();
+        let mut bytes = 0;
         while let Some(entry) = self.waiting.front() {
             let alone = entry.batch.ack.is_some();
-            let full = frame.publish.len() + entry.batch.publishes.len() > PER_FRAME;
+            bytes += entry.bytes;
+            let full = frame.publish.len() + entry.batch.publishes.len() > PER_FRAME
+                || bytes > FRAME_BYTES;
             if !self.fits(entry) || (!frame.publish.is_empty() && (alone || full)) {
                 break;
             }
@@ -174,9 +192,9 @@ mod tests {
     use proptest::prelude::*;
     use tokio::sync::oneshot;
 
-    type Answer = oneshot::Receiver<Result<Vec<Result<Published, Error>>, Error>>;
+    type Waiter = oneshot::Receiver<super::super::link::Answer>;
 
-    fn batch(publishes: usize, acked: bool, epoch: Option<u64>) -> (Batch, Answer) {
+    fn batch(publishes: usize, acked: bool, epoch: Option<u64>) -> (Batch, Waiter) {
         let (done, answer) = oneshot::channel();
         let message = || publish::Payload::Message(Message::new(Role::User, "hi"));
         let batch = Batch {

@@ -137,7 +137,10 @@ async fn run(
         tracing::warn!(url = peer.url, reason, "the connection to the hub broke");
         let _ = state.connection.send(Connection::Reconnecting { reason });
         match reconnect(&peer, &channel, &mut state, &mut failures, &closed).await {
-            Ok(again) => dialed = again,
+            Ok(again) => {
+                tracing::info!(url = peer.url, "the connection to the hub is back");
+                dialed = again;
+            }
             Err(reason) => break reason,
         }
     };
@@ -175,11 +178,10 @@ async fn reconnect(
                 return Err(leaving.reason);
             }
         }
-        // Credit and acknowledgements of the last stream are in the hello.
+        let hello = peer.hello(&state.inbound);
+        // The hello has all credit in it; acknowledgements that the last stream may have lost follow it.
         state.notes = Notes::default();
-        let mut hello = peer.hello(&state.inbound);
-        hello.ack = state.leases.acks();
-        hello.extend = state.leases.extensions();
+        state.notes.acks = state.leases.settled();
         let dialing = dial(channel, &peer.url, hello, peer.connect_timeout);
         match closed.run_until_cancelled(dialing).await {
             None => return Err("the client was closed".to_owned()),
@@ -207,6 +209,7 @@ impl State {
             self.incarnation.clone_from(&welcome.hub_incarnation);
             self.epoch += 1;
             self.leases.clear();
+            self.notes.acks.clear();
             self.outbox.forget(self.epoch);
             if let Some(work) = &self.inbound.work {
                 work.hands.lose_all();

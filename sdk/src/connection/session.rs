@@ -50,9 +50,13 @@ pub(super) async fn run(state: &mut State, dialed: Dialed, closed: &Cancellation
     };
     let mut heartbeat = every(duration(welcome.heartbeat_interval, 3) / 2);
     let mut extension = every(duration(welcome.ack_deadline, 30) / 3);
-    let snapshot_ends = Instant::now() + SNAPSHOT;
+    let mut snapshot_ends = Instant::now() + SNAPSHOT;
     let mut in_snapshot = true;
-    let mut due = Due::default();
+    let mut due = Due {
+        // What is still held after a break is claimed at once.
+        extension: !state.leases.is_empty(),
+        ..Due::default()
+    };
     if let Some(end) = state.take(rest) {
         return end;
     }
@@ -61,6 +65,7 @@ pub(super) async fn run(state: &mut State, dialed: Dialed, closed: &Cancellation
         tokio::select! {
             frame = frames.message() => match frame {
                 Ok(Some(frame)) => {
+                    snapshot_ends = Instant::now() + SNAPSHOT;
                     if let Some(end) = state.take(frame) {
                         return end;
                     }

@@ -24,6 +24,8 @@ pub(crate) struct Table {
     tasks: Mutex<HashMap<String, Slot>>,
     /// Told when a task is added.
     pub(super) added: Notify,
+    /// Told when a task was taken, but what came back may have been missed.
+    pub(super) doubted: Notify,
 }
 
 /// What a waiting [`Pending`] gets.
@@ -76,10 +78,13 @@ impl Table {
         })
     }
 
-    /// The hub has taken the task.
-    pub(crate) fn accept(&self, task_id: &str) {
+    /// The hub has taken the task; `in_doubt` says that the connection broke meanwhile.
+    pub(crate) fn accept(&self, task_id: &str, in_doubt: bool) {
         if let Some(slot) = self.lock().get_mut(task_id) {
             slot.is_accepted = true;
+        }
+        if in_doubt {
+            self.doubted.notify_one();
         }
     }
 

@@ -31,8 +31,6 @@ pub(crate) async fn run(
 }
 
 async fn watch(table: &Table, calls: &Calls, connection: &mut watch::Receiver<Connection>) {
-    // The first connection has no past.
-    connection.mark_unchanged();
     loop {
         let overdue = async {
             match table.next_check() {
@@ -50,6 +48,7 @@ async fn watch(table: &Table, calls: &Calls, connection: &mut watch::Receiver<Co
                     Connection::Closed { .. } => return,
                 }
             }
+            () = table.doubted.notified() => check(table, calls, table.accepted(), false).await,
             // Its deadline may be the next one.
             () = table.added.notified() => {}
             () = overdue => check(table, calls, table.overdue(Instant::now()), true).await,

@@ -1,0 +1,173 @@
+//! Connecting, and looking around.
+
+use std::time::Duration;
+
+use agenthub_sdk::{
+    Agent, Client, Error, Failure, TaskContext,
+    proto::agenthub::{ListAgentsRequest, ListTasksRequest, SubscribeToTasksRequest},
+};
+use tokio::{io::AsyncWriteExt, net::TcpListener};
+
+use crate::harness::{Hub, card, eventually, soon};
+
+#[tokio::test]
+async fn nobody_there_is_said_in_one_line() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    drop(listener);
+    let error = soon(Client::builder(format!("http://{address}")).connect()).await;
+    let error = error.err().expect("nobody is there");
+    assert!(matches!(error, Error::NoHub { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(
+        text.contains(&address.to_string()) && text.contains("agenthub up"),
+        "{text}"
+    );
+    assert!(text.contains("refused") && !text.contains('\n'), "{text}");
+}
+
+#[tokio::test]
+async fn another_server_or_a_silent_one_is_no_hub() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let other = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let error = soon(Client::builder(address.to_string()).connect()).await;
+    assert!(
+        matches!(error, Err(Error::NoHub { .. } | Error::NotAHub { .. })),
+        "{error:?}"
+    );
+    other.abort();
+
+    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = silent.local_addr().expect("it is bound");
+    let builder = Client::builder(address.to_string()).connect_timeout(Duration::from_millis(200));
+    let error = soon(builder.connect()).await;
+    assert!(matches!(error, Err(Error::NoHub { .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_peer_that_the_hub_does_not_want_learns_why() {
+    let hub = Hub::start().await;
+    let error = Client::builder(hub.url())
+        .agent_id("x".repeat(500))
+        .connect()
+        .await;
+    assert!(matches!(error, Err(Error::Refused(_))), "{error:?}");
+    let nameless = Agent::worker(card("")).on_any(async |_: TaskContext| Ok::<_, Failure>(()));
+    assert!(matches!(
+        nameless.start(hub.url()).await,
+        Err(Error::Invalid(_))
+    ));
+    let idle = Agent::worker(card("a")).start(hub.url()).await;
+    assert!(matches!(idle, Err(Error::Invalid(_))));
+}
+
+/// spec: HUB-4, HUB-8
+#[tokio::test]
+async fn the_directory_follows_the_agents() {
+    let hub = Hub::start().await;
+    let agent = |name: &str| {
+        let handler = async |_: TaskContext| Ok::<_, Failure>(());
+        Agent::worker(card(name))
+            .on("work", handler)
+            .start(hub.url())
+    };
+    let _early = agent("early").await.expect("it starts");
+    let client = Client::builder(hub.url())
+        .watch_agents(true)
+        .connect()
+        .await;
+    let client = client.expect("the hub is there");
+    let directory = client.directory();
+    let present = || {
+        let cards = directory.present();
+        cards.iter().map(|c| c.name.clone()).collect::<Vec<_>>()
+    };
+    let mut changed = directory.changed();
+    soon(changed.wait_for(|_| present() == ["early"]))
+        .await
+        .expect("it is alive");
+
+    let late = agent("late").await.expect("it starts");
+    soon(changed.wait_for(|_| present() == ["early", "late"]))
+        .await
+        .expect("it is alive");
+    late.stop().await;
+    soon(changed.wait_for(|_| present() == ["early"]))
+        .await
+        .expect("it is alive");
+    assert!(directory.get("late").is_some_and(|e| !e.online));
+
+    client
+        .unregister("late", "test")
+        .await
+        .expect("it is removed");
+    soon(changed.wait_for(|_| directory.get("late").is_none()))
+        .await
+        .expect("it is alive");
+    let listed = client
+        .agents(ListAgentsRequest::default())
+        .await
+        .expect("a list");
+    assert_eq!(listed.agents.len(), 1);
+    assert!(matches!(
+        client.agent("late").await,
+        Err(Error::NotFound(_))
+    ));
+}
+
+#[tokio::test]
+async fn tasks_can_be_listed_and_watched() {
+    let hub = Hub::start().await;
+    let _agent = Agent::worker(card("a"))
+        .on("work", async |_: TaskContext| Ok::<_, Failure>("done"))
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let watch = SubscribeToTasksRequest {
+        agent_id: "watcher".into(),
+        observe: true,
+        ..Default::default()
+    };
+    let mut events = client.task_events(watch).await.expect("a stream");
+    let outcome = soon(client.ask("a", "go")).await.expect("an outcome");
+    loop {
+        let event = soon(events.next()).await.expect("more").expect("no break");
+        if event.task_state().is_some_and(|s| s.is_terminal()) {
+            assert_eq!(event.task_id(), outcome.task_id);
+            break;
+        }
+    }
+    let request = ListTasksRequest {
+        agent_id: "a".into(),
+        ..Default::default()
+    };
+    let tasks = client.tasks(request).await.expect("a list").tasks;
+    assert_eq!(tasks.len(), 1);
+    assert!(matches!(
+        client.task("nonsense", 0).await,
+        Err(Error::NotFound(_))
+    ));
+}
+
+#[tokio::test]
+async fn dropping_a_client_frees_the_hub_of_it() {
+    let hub = Hub::start().await;
+    let agent = Agent::worker(card("a"))
+        .on("work", async |_: TaskContext| Ok::<_, Failure>(()))
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    drop(agent);
+    eventually("the agent is gone", || async {
+        let entry = client.agent("a").await;
+        entry.is_ok_and(|e| e.instances.is_empty())
+    })
+    .await;
+}

@@ -1,0 +1,150 @@
+//! A hub, a line to it that can be cut, and waiting for conditions.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use agenthub_broker::{Server, Settings};
+use agenthub_sdk::{Card, Client, Skill, proto::a2a::AgentCard};
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    sync::Mutex,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+/// Nothing here takes that long unless it is broken.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct Hub {
+    server: Server,
+}
+
+impl Hub {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(Settings::default()).await
+    }
+
+    pub(crate) async fn start_with(settings: Settings) -> Self {
+        Self::start_at(settings, ([127, 0, 0, 1], 0).into()).await
+    }
+
+    async fn start_at(settings: Settings, address: SocketAddr) -> Self {
+        let server = Server::start(settings, address, tonic::service::Routes::default());
+        Self {
+            server: server.await.expect("the address is free"),
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address())
+    }
+
+    pub(crate) async fn client(&self) -> Client {
+        connect(&self.url()).await
+    }
+
+    pub(crate) async fn stop(self) {
+        self.server.shutdown().await;
+    }
+
+    /// Another hub at the same address, which knows nothing.
+    pub(crate) async fn restart(self) -> Self {
+        let address = self.address();
+        self.stop().await;
+        Self::start_at(Settings::default(), address).await
+    }
+}
+
+pub(crate) async fn connect(url: &str) -> Client {
+    let client = Client::builder(url).agent_id("user").connect().await;
+    client.expect("the hub is there")
+}
+
+pub(crate) fn card(name: &str) -> AgentCard {
+    Card::new(name, "An agent of a test")
+        .skill(Skill::new("work", "Work", "Works"))
+        .into()
+}
+
+/// A line to the hub that can be cut.
+pub(crate) struct Line {
+    address: SocketAddr,
+    is_cut: Arc<AtomicBool>,
+    calls: Arc<Mutex<JoinSet<()>>>,
+    _accepting: JoinSet<()>,
+}
+
+impl Line {
+    pub(crate) async fn to(hub: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let is_cut = Arc::new(AtomicBool::new(false));
+        let calls = Arc::new(Mutex::new(JoinSet::new()));
+        let mut accepting = JoinSet::new();
+        accepting.spawn(accept(listener, hub, is_cut.clone(), calls.clone()));
+        Self {
+            address,
+            is_cut,
+            calls,
+            _accepting: accepting,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Breaks every connection, and lets none through until mended.
+    pub(crate) async fn cut(&self) {
+        self.is_cut.store(true, Ordering::SeqCst);
+        self.calls.lock().await.shutdown().await;
+    }
+
+    pub(crate) fn mend(&self) {
+        self.is_cut.store(false, Ordering::SeqCst);
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    hub: SocketAddr,
+    is_cut: Arc<AtomicBool>,
+    calls: Arc<Mutex<JoinSet<()>>>,
+) {
+    while let Ok((mut near, _)) = listener.accept().await {
+        if is_cut.load(Ordering::SeqCst) {
+            continue;
+        }
+        calls.lock().await.spawn(async move {
+            if let Ok(mut far) = TcpStream::connect(hub).await {
+                let _ = copy_bidirectional(&mut near, &mut far).await;
+            }
+        });
+    }
+}
+
+/// Waits until the condition holds.
+pub(crate) async fn eventually<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+    let waiting = async {
+        while !holds().await {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(timeout(PATIENCE, waiting).await.is_ok(), "never: {what}");
+}
+
+/// Waits for something that must come.
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, future).await.expect("it came in time")
+}

@@ -1,0 +1,124 @@
+//! Several processes of one agent, and how one leaves.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use agenthub_sdk::{Agent, AgentBuilder, Delegation, Error, Failure, TaskContext};
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::harness::{Hub, card, soon};
+
+#[tokio::test]
+async fn two_instances_share_the_work() {
+    let hub = Hub::start().await;
+    let go_on = Arc::new(Semaphore::new(0));
+    let (began, mut begun) = mpsc::channel(8);
+    let instance = |name: &'static str| {
+        let (began, gate) = (began.clone(), go_on.clone());
+        Agent::worker(card("a"))
+            .instance_id(name)
+            .concurrency(1)
+            .on("work", move |_: TaskContext| {
+                let (began, gate) = (began.clone(), gate.clone());
+                async move {
+                    began.send(name).await?;
+                    gate.acquire().await?.forget();
+                    Ok::<_, Failure>(name)
+                }
+            })
+            .start(hub.url())
+    };
+    let _one = instance("one").await.expect("it starts");
+    let _two = instance("two").await.expect("it starts");
+    let client = hub.client().await;
+    let mut pending = Vec::new();
+    for n in 0..4 {
+        let delegation = Delegation::to("a").text(n.to_string());
+        pending.push(client.delegate(delegation).await.expect("it is taken"));
+    }
+    let first: BTreeSet<_> = [soon(begun.recv()).await, soon(begun.recv()).await].into();
+    assert_eq!(first, BTreeSet::from([Some("one"), Some("two")]));
+    go_on.add_permits(4);
+    for pending in pending {
+        let outcome = soon(pending.outcome()).await.expect("an outcome");
+        assert!(outcome.is_completed());
+    }
+}
+
+fn slow(began: mpsc::Sender<u32>, gate: Arc<Semaphore>) -> AgentBuilder {
+    Agent::worker(card("a")).on("work", move |task: TaskContext| {
+        let (began, gate) = (began.clone(), gate.clone());
+        async move {
+            began.send(task.attempt()).await?;
+            gate.acquire().await?.forget();
+            Ok::<_, Failure>("done")
+        }
+    })
+}
+
+#[tokio::test]
+async fn who_stops_brings_to_an_end_what_is_in_hand() {
+    let hub = Hub::start().await;
+    let gate = Arc::new(Semaphore::new(0));
+    let (began, mut begun) = mpsc::channel(8);
+    let agent = slow(began, gate.clone())
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let pending = client
+        .delegate(Delegation::to("a").text("go"))
+        .await
+        .expect("it is taken");
+    soon(begun.recv()).await;
+    let stopping = tokio::spawn(agent.stop());
+    gate.add_permits(1);
+    soon(stopping).await.expect("it stops");
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.text, "done");
+}
+
+#[tokio::test]
+async fn what_a_stopping_instance_cannot_finish_another_one_does() {
+    let hub = Hub::start().await;
+    let (began, mut begun) = mpsc::channel(8);
+    let stuck = Arc::new(Semaphore::new(0));
+    let agent = slow(began.clone(), stuck)
+        .drain_timeout(Duration::from_millis(100))
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let pending = client
+        .delegate(Delegation::to("a").text("go"))
+        .await
+        .expect("it is taken");
+    assert_eq!(soon(begun.recv()).await, Some(1));
+    soon(agent.stop()).await;
+
+    let free = Arc::new(Semaphore::new(8));
+    let _other = slow(began, free).start(hub.url()).await.expect("it starts");
+    assert_eq!(soon(begun.recv()).await, Some(2));
+    assert_eq!(
+        soon(pending.outcome()).await.expect("an outcome").text,
+        "done"
+    );
+}
+
+#[tokio::test]
+async fn after_closing_nothing_hangs() {
+    let hub = Hub::start().await;
+    let gate = Arc::new(Semaphore::new(0));
+    let (began, mut begun) = mpsc::channel(8);
+    let _agent = slow(began, gate).start(hub.url()).await.expect("it starts");
+    let client = hub.client().await;
+    let pending = client
+        .delegate(Delegation::to("a").text("go"))
+        .await
+        .expect("it is taken");
+    soon(begun.recv()).await;
+    soon(client.close()).await;
+    let outcome = soon(pending.outcome()).await;
+    assert!(matches!(outcome, Err(Error::Closed(_))), "{outcome:?}");
+    let late = soon(client.ask("a", "anyone?")).await;
+    assert!(matches!(late, Err(Error::Closed(_))), "{late:?}");
+}

@@ -1,0 +1,8 @@
+//! Agents and clients with a real hub, over real sockets.
+
+mod agents;
+mod breaks;
+mod clients;
+mod harness;
+mod instances;
+mod tasks;

@@ -1,0 +1,458 @@
+//! What becomes of tasks.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use agenthub_sdk::{
+    Agent, ArtifactUpdate, BoxError, Delegation, Error, Failure, Reply, TaskContext, TaskUpdate,
+    Update,
+    proto::a2a::{Artifact, Message, Part, Role, TaskState},
+};
+use tokio::sync::{Barrier, Semaphore, mpsc};
+
+use crate::harness::{Hub, card, soon};
+
+fn artifact(id: &str, text: &str) -> Artifact {
+    Artifact {
+        artifact_id: id.into(),
+        parts: vec![Part::text(text)],
+        ..Default::default()
+    }
+}
+
+/// spec: HUB-1, HUB-5.2
+#[tokio::test]
+async fn an_agent_registers_is_asked_and_completes() {
+    let hub = Hub::start().await;
+    let agent = Agent::worker(card("shouter"))
+        .on("shout", async |task: TaskContext| {
+            Ok::<_, Failure>(task.text().to_uppercase())
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+
+    let outcome = soon(client.ask("shouter", "hello"))
+        .await
+        .expect("an outcome");
+    assert_eq!(outcome.state, TaskState::Completed);
+    assert_eq!(outcome.text, "HELLO");
+    assert_eq!(outcome.agent, "shouter");
+
+    let entry = client.agent("shouter").await.expect("it is registered");
+    assert_eq!(entry.subscriptions, ["shout"]);
+    let task = client.task(&outcome.task_id, 0).await.expect("it is kept");
+    assert_eq!((task.requester(), task.assignee()), ("user", "shouter"));
+    assert_eq!(task.history.len(), 2, "the request and the answer");
+    agent.stop().await;
+    client.close().await;
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_failure_says_why_with_its_sources() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot look it up")]
+    struct LookUp(#[source] std::io::Error);
+
+    let hub = Hub::start().await;
+    let _agent = Agent::worker(card("a"))
+        .on("fail", async |_: TaskContext| -> Result<(), BoxError> {
+            Err(LookUp(std::io::Error::other("the disk is gone")))?
+        })
+        .on("panic", async |_: TaskContext| -> Result<(), Failure> {
+            panic!("a bug")
+        })
+        .on("refuse", async |_: TaskContext| -> Result<(), Failure> {
+            Err(Failure::rejected("not on Sundays"))
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    for (capability, state, text) in [
+        (
+            "fail",
+            TaskState::Failed,
+            "cannot look it up: the disk is gone",
+        ),
+        ("panic", TaskState::Failed, "the handler panicked: a bug"),
+        ("refuse", TaskState::Rejected, "not on Sundays"),
+        (
+            "dance",
+            TaskState::Rejected,
+            "a does not handle \"dance\"; it handles fail, panic, refuse",
+        ),
+    ] {
+        let delegation = Delegation::to("a").capability(capability).text("please");
+        let pending = client.delegate(delegation).await.expect("it is taken");
+        let outcome = soon(pending.outcome()).await.expect("an outcome");
+        assert_eq!((outcome.state, outcome.error.as_str()), (state, text));
+    }
+}
+
+#[tokio::test]
+async fn words_data_and_artifacts_travel_both_ways() {
+    let hub = Hub::start().await;
+    let _agent = Agent::worker(card("a"))
+        .on("work", async |task: TaskContext| {
+            let n = task
+                .data()
+                .and_then(|d| d["n"].as_i64())
+                .unwrap_or_default();
+            let reply = Reply::text(format!("{} {n}", task.text()));
+            Ok::<_, Failure>(reply.artifact(artifact("double", &(2 * n).to_string())))
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let delegation = Delegation::to_any("work")
+        .text("double")
+        .payload(serde_json::json!({"n": 21}));
+    let pending = client.delegate(delegation).await.expect("it is taken");
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.artifacts[0].text(), "42");
+    assert_eq!(outcome.message.map(|m| m.text()), Some("double 21".into()));
+    assert_eq!(outcome.agent, "a");
+}
+
+#[tokio::test]
+async fn progress_comes_in_order_and_chunks_join() {
+    let hub = Hub::start().await;
+    let _agent = Agent::worker(card("a"))
+        .on(
+            "work",
+            async |task: TaskContext| -> Result<&'static str, Failure> {
+                task.publish_update(TaskUpdate::new("one").metadata("step", 1))
+                    .await?;
+                for word in ["Hel", "lo"] {
+                    let chunk = ArtifactUpdate::new(artifact("greeting", word)).append();
+                    task.publish_artifact(chunk.in_memory()).await?;
+                }
+                task.publish_message(Message::new(Role::Agent, "nearly"))
+                    .await?;
+                task.publish_update("two").await?;
+                Ok("done")
+            },
+        )
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let mut pending = client
+        .delegate(Delegation::to("a").text("go"))
+        .await
+        .expect("it is taken");
+    let mut updates = pending.updates();
+    let mut seen = Vec::new();
+    while let Some(update) = soon(updates.next()).await {
+        seen.push(match update {
+            Update::Status(update) => {
+                let status = update.status.expect("there is one");
+                assert!(
+                    update
+                        .metadata
+                        .is_some_and(|m| m.fields.contains_key("agentType"))
+                );
+                format!("{} {}", status.state().label(), status.text())
+            }
+            Update::Artifact(update) => update.artifact.map(|a| a.text()).unwrap_or_default(),
+            Update::Message(message) => format!("message {}", message.text()),
+            other => format!("{other:?}"),
+        });
+    }
+    // What may be lost waits for nobody, so its place among the rest is not promised.
+    let (chunks, rest): (Vec<_>, Vec<_>) = seen
+        .iter()
+        .partition(|s| ["Hel", "lo"].contains(&s.as_str()));
+    assert_eq!(chunks, ["Hel", "lo"]);
+    let expected = [
+        "working ",
+        "working one",
+        "message nearly",
+        "working two",
+        "message done",
+        "completed done",
+    ];
+    assert_eq!(rest, expected);
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.text, "Hello");
+}
+
+#[tokio::test]
+async fn two_tasks_run_at_once() {
+    let hub = Hub::start().await;
+    let both = Arc::new(Barrier::new(2));
+    let _agent = Agent::worker(card("a"))
+        .on("work", move |_: TaskContext| {
+            let both = both.clone();
+            async move {
+                both.wait().await;
+                Ok::<_, Failure>("met")
+            }
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let (one, two) = tokio::join!(soon(client.ask("a", "1")), soon(client.ask("a", "2")));
+    assert_eq!(one.expect("an outcome").text, "met");
+    assert_eq!(two.expect("an outcome").text, "met");
+}
+
+#[tokio::test]
+async fn messages_of_one_task_wait_for_each_other() {
+    let hub = Hub::start().await;
+    let (began, mut begun) = mpsc::channel(8);
+    let go_on = Arc::new(Semaphore::new(0));
+    let gate = go_on.clone();
+    let _agent = Agent::worker(card("a"))
+        .on("work", move |task: TaskContext| {
+            let (began, gate) = (began.clone(), gate.clone());
+            async move {
+                began.send(task.text()).await?;
+                gate.acquire().await?.forget();
+                Ok::<_, Failure>(match task.text().as_str() {
+                    "first" => Reply::input_required("and then?"),
+                    text => Reply::text(text),
+                })
+            }
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let first = Delegation::to("a")
+        .text("first")
+        .task_id("t")
+        .context_id("c");
+    let pending = client.delegate(first).await.expect("it is taken");
+    assert_eq!(soon(begun.recv()).await.as_deref(), Some("first"));
+    for (task, text) in [("t", "second"), ("other", "third")] {
+        let mut message = Message::new(Role::User, text);
+        (message.task_id, message.context_id) = (task.into(), "c".into());
+        let routing = agenthub_sdk::proto::agenthub::AgentEventMetadata {
+            to_agent_id: "a".into(),
+            ..Default::default()
+        };
+        client.publish(message, routing).await.expect("it is taken");
+    }
+    assert_eq!(
+        soon(begun.recv()).await.as_deref(),
+        Some("third"),
+        "the second waits"
+    );
+    go_on.add_permits(2);
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.state, TaskState::InputRequired);
+    assert_eq!(soon(begun.recv()).await.as_deref(), Some("second"));
+}
+
+#[tokio::test]
+async fn no_more_handlers_run_than_the_agent_allows() {
+    let hub = Hub::start().await;
+    let running = Arc::new(AtomicUsize::new(0));
+    let most = Arc::new(AtomicUsize::new(0));
+    let (began, mut begun) = mpsc::channel(8);
+    let go_on = Arc::new(Semaphore::new(0));
+    let (gate, counted) = (go_on.clone(), most.clone());
+    let _agent = Agent::worker(card("a"))
+        .concurrency(2)
+        .on("work", move |_: TaskContext| {
+            let (gate, running, most) = (gate.clone(), running.clone(), counted.clone());
+            let began = began.clone();
+            async move {
+                most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                began.send(()).await?;
+                gate.acquire().await?.forget();
+                running.fetch_sub(1, Ordering::SeqCst);
+                Ok::<_, Failure>(())
+            }
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let mut pending = Vec::new();
+    for _ in 0..6 {
+        pending.push(
+            client
+                .delegate(Delegation::to("a").text("go"))
+                .await
+                .expect("it is taken"),
+        );
+    }
+    for _ in 0..6 {
+        soon(begun.recv()).await;
+        go_on.add_permits(1);
+    }
+    for pending in pending {
+        assert!(
+            soon(pending.outcome())
+                .await
+                .expect("an outcome")
+                .is_completed()
+        );
+    }
+    assert!(most.load(Ordering::SeqCst) <= 2);
+}
+
+#[tokio::test]
+async fn a_cancellation_reaches_the_handler() {
+    let hub = Hub::start().await;
+    let (told, mut tells) = mpsc::channel(8);
+    let _agent = Agent::worker(card("a"))
+        .on("work", move |task: TaskContext| {
+            let told = told.clone();
+            async move {
+                told.send(Ok(())).await?;
+                task.cancelled().await;
+                told.send(task.publish_update("too late").await).await?;
+                Ok::<_, Failure>("too late")
+            }
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let mut pending = client
+        .delegate(Delegation::to("a").text("go"))
+        .await
+        .expect("it is taken");
+    soon(tells.recv()).await;
+    pending
+        .cancel("changed my mind")
+        .await
+        .expect("it is cancelled");
+    let late = soon(tells.recv()).await.expect("the handler tells");
+    assert_eq!(late, Err(Error::Cancelled("changed my mind".into())));
+    let mut updates = pending.updates();
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.state, TaskState::Cancelled);
+    while let Some(update) = soon(updates.next()).await {
+        if let Update::Status(update) = update {
+            assert_ne!(update.status.map(|s| s.text()), Some("too late".into()));
+        }
+    }
+    // Fine a second time.
+    let again = client.cancel_task(&outcome.task_id, "again").await;
+    assert!(matches!(again, Err(Error::Conflict(_))), "{again:?}");
+}
+
+#[tokio::test]
+async fn a_deadline_ends_the_task_and_its_handler() {
+    let hub = Hub::start().await;
+    let (told, mut tells) = mpsc::channel(8);
+    let _agent = Agent::worker(card("a"))
+        .on("work", move |task: TaskContext| {
+            let told = told.clone();
+            async move {
+                task.cancelled().await;
+                told.send(task.deadline()).await?;
+                Ok::<_, Failure>(())
+            }
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let delegation = Delegation::to("a")
+        .text("go")
+        .timeout(Duration::from_millis(300));
+    let pending = client.delegate(delegation).await.expect("it is taken");
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.state, TaskState::Failed);
+    assert!(soon(tells.recv()).await.flatten().is_some());
+}
+
+#[tokio::test]
+async fn a_message_without_a_task_is_answered_with_a_message() {
+    let hub = Hub::start().await;
+    let (heard, mut hears) = mpsc::channel(8);
+    let _asker = Agent::worker(card("asker"))
+        .on_any(move |task: TaskContext| {
+            let heard = heard.clone();
+            async move {
+                heard.send((task.sender().to_owned(), task.text())).await?;
+                Ok::<_, Failure>(())
+            }
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let answerer = Agent::worker(card("answerer"))
+        .on("greet", async |_: TaskContext| Ok::<_, Failure>("hello"))
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let message = Message::new(Role::User, "hi").with_metadata("task_type", "greet");
+    let routing = agenthub_sdk::proto::agenthub::AgentEventMetadata {
+        to_agent_id: "answerer".into(),
+        ..Default::default()
+    };
+    let published = _asker
+        .client()
+        .publish(message, routing)
+        .await
+        .expect("it is taken");
+    assert!(!published.event_id.is_empty() && !published.position.is_empty());
+    let heard = soon(hears.recv()).await;
+    assert_eq!(heard, Some(("answerer".into(), "hello".into())));
+    answerer.stop().await;
+}
+
+#[tokio::test]
+async fn handlers_are_called_in_the_order_of_delivery() {
+    let hub = Hub::start().await;
+    let (called, mut calls) = mpsc::channel(64);
+    let _agent = Agent::worker(card("a"))
+        .on("work", move |task: TaskContext| {
+            called.try_send(task.text()).expect("there is room");
+            async { Ok::<_, Failure>(()) }
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    for n in 0..50 {
+        let delegation = Delegation::to("a").text(n.to_string()).context_id("c");
+        client.delegate(delegation).await.expect("it is taken");
+    }
+    for n in 0..50 {
+        assert_eq!(soon(calls.recv()).await, Some(n.to_string()));
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_the_hub_does_not_take_fails_the_task() {
+    let hub = Hub::start().await;
+    let _agent = Agent::worker(card("a"))
+        .on("large", async |_: TaskContext| {
+            Ok::<_, Failure>("x".repeat(2 << 20))
+        })
+        .on("huge", async |_: TaskContext| {
+            Ok::<_, Failure>("x".repeat(20 << 20))
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    for capability in ["large", "huge"] {
+        let delegation = Delegation::to("a").capability(capability).text("go");
+        let pending = client.delegate(delegation).await.expect("it is taken");
+        let outcome = soon(pending.outcome()).await.expect("an outcome");
+        assert_eq!(outcome.state, TaskState::Failed);
+        assert!(
+            outcome.error.contains("does not take the result"),
+            "{}",
+            outcome.error
+        );
+    }
+}
