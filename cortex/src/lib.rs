@@ -33,7 +33,7 @@ mod view;
 use std::sync::Arc;
 
 use agenthub_proto::cortex::cortex_server::CortexServer;
-use agenthub_sdk::{Agent, Card, Error, RunningAgent, Skill};
+use agenthub_sdk::{Agent, Card, Client, Error, RunningAgent, Skill};
 
 pub use grpc::Chat;
 pub use origin::{CHAT_REQUEST, CHAT_RESPONSE, CORTEX};
@@ -84,9 +84,14 @@ pub struct Running {
 }
 
 impl Running {
+    /// Cortex's own connection to the hub, with its view of the agents.
+    pub fn client(&self) -> &Client {
+        self.agent.client()
+    }
+
     /// The service `cortex.Cortex` of this Cortex, for any server.
     pub fn service(&self) -> CortexServer<Chat> {
-        let chat = Chat::new(Arc::clone(&self.shared), self.agent.client().clone());
+        let chat = Chat::new(Arc::clone(&self.shared), self.client().clone());
         CortexServer::new(chat)
     }
 

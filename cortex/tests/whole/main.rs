@@ -1,0 +1,11 @@
+//! Cortex on a real hub, with agents and users.
+
+mod cancelling;
+mod discovery;
+mod failures;
+mod flow;
+mod frames;
+mod harness;
+mod isolation;
+mod order;
+mod restart;
