@@ -2,6 +2,8 @@
 
 mod contract;
 #[cfg(feature = "genai")]
+mod failures;
+#[cfg(feature = "genai")]
 mod openai;
 #[cfg(feature = "genai")]
 mod others;
