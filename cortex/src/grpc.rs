@@ -1,6 +1,9 @@
 //! `cortex.Cortex` over gRPC.
 
-use std::{pin::Pin, sync::Arc};
+use std::{
+    pin::Pin,
+    sync::{Arc, OnceLock},
+};
 
 use agenthub_proto::{
     cortex::{ChatRequest, Frame as Wire, cortex_server::Cortex},
@@ -15,6 +18,7 @@ use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
 use crate::{
+    Running,
     conversation::Key,
     exchange::Ask,
     frame::Frame,
@@ -33,15 +37,26 @@ const MAX_TEXT_BYTES: usize = 1 << 20;
 const MAX_CONTEXT_BYTES: usize = 256;
 
 /// The service. Who calls it is not known, so whoever knows a context's id takes part in that conversation.
-#[derive(Clone, Debug)]
-pub struct Chat {
+///
+/// A server can have it before there is a Cortex: until it is [opened](Self::open), calls are answered with UNAVAILABLE. Clones are
+/// the same service.
+#[derive(Clone, Debug, Default)]
+pub struct Chat(Arc<OnceLock<Desk>>);
+
+/// What answers the calls.
+#[derive(Debug)]
+struct Desk {
     shared: Arc<Shared>,
     client: Client,
 }
 
 impl Chat {
-    pub(crate) fn new(shared: Arc<Shared>, client: Client) -> Self {
-        Self { shared, client }
+    /// Lets this Cortex answer. Only the first one does.
+    pub fn open(&self, cortex: &Running) {
+        self.0.get_or_init(|| Desk {
+            shared: Arc::clone(&cortex.shared),
+            client: cortex.agent.client().clone(),
+        });
     }
 }
 
@@ -53,6 +68,9 @@ impl Cortex for Chat {
         &self,
         request: Request<ChatRequest>,
     ) -> Result<Response<Self::ChatStream>, Status> {
+        let Desk { shared, client } = self.0.get().ok_or_else(|| {
+            Status::unavailable("Cortex is not connected to its hub yet: try again in a moment")
+        })?;
         let traceparent = request.metadata().get("traceparent");
         let traceparent = traceparent
             .and_then(|t| t.to_str().ok())
@@ -73,7 +91,7 @@ impl Cortex for Chat {
             attached: Vec::new(),
             message_id: turn.clone(),
             origin: Origin::Call {
-                client: self.client.clone(),
+                client: client.clone(),
                 trace,
             },
             view,
@@ -84,13 +102,12 @@ impl Cortex for Chat {
             user: String::new(),
             context_id: context_id.clone(),
         };
-        let busy = self
-            .shared
+        let busy = shared
             .submit(key, ask)
             .map_err(|refused| Status::resource_exhausted(refused.to_string()))?;
 
         let (frames, receiver) = mpsc::channel(MAX_WAITING);
-        self.shared.keep(async move {
+        shared.keep(async move {
             let _cancelled_with_the_call = cancel.drop_guard();
             let mut face = CallFace(frames.clone());
             let shown = async {

@@ -91,7 +91,8 @@ impl Running {
 
     /// The service `cortex.Cortex` of this Cortex, for any server.
     pub fn service(&self) -> CortexServer<Chat> {
-        let chat = Chat::new(Arc::clone(&self.shared), self.client().clone());
+        let chat = Chat::default();
+        chat.open(self);
         CortexServer::new(chat)
     }
 

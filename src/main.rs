@@ -1,0 +1,2 @@
+//! AgentHub.
+fn main() {}
