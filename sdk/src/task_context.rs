@@ -6,7 +6,7 @@ use std::{
 };
 
 use agenthub_proto::{
-    a2a::{Artifact, Message, Role, TaskState, TaskStatus},
+    a2a::{Message, Role, TaskState, TaskStatus},
     agenthub::{
         AgentEventMetadata, Durability, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
         publish::Payload,
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
-    Client, Delegation, Error, MAX_HOPS, Outcome, Pending,
+    ArtifactUpdate, Client, Delegation, Error, MAX_HOPS, Outcome, Pending, TaskUpdate,
     agent::{Halt, Lent, Slots},
     connection::{Scope, publish},
 };
@@ -319,97 +319,5 @@ impl TaskContext {
             to_agent_id: self.sender().to_owned(),
             ..self.envelope()
         }
-    }
-}
-
-/// Progress to show. Text turns into one.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TaskUpdate {
-    text: String,
-    metadata: Map<String, Value>,
-    durability: Durability,
-}
-
-impl TaskUpdate {
-    /// Progress in words; the words may be empty.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            ..Self::default()
-        }
-    }
-
-    /// A field of the status update's metadata.
-    #[must_use]
-    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.metadata.insert(key.into(), value.into());
-        self
-    }
-
-    /// It may be lost: only who is connected sees it, and the task does not keep it.
-    #[must_use]
-    pub fn in_memory(mut self) -> Self {
-        self.durability = Durability::Memory;
-        self
-    }
-}
-
-impl From<&str> for TaskUpdate {
-    fn from(text: &str) -> Self {
-        Self::new(text)
-    }
-}
-
-impl From<String> for TaskUpdate {
-    fn from(text: String) -> Self {
-        Self::new(text)
-    }
-}
-
-/// An artifact, or a chunk of one, to add to a task. An [`Artifact`] turns into one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ArtifactUpdate {
-    artifact: Artifact,
-    append: bool,
-    last_chunk: bool,
-    durability: Durability,
-}
-
-impl ArtifactUpdate {
-    /// A whole artifact, or the first chunk of one; an id is made up if it has none.
-    pub fn new(artifact: Artifact) -> Self {
-        Self {
-            artifact,
-            append: false,
-            last_chunk: false,
-            durability: Durability::Unspecified,
-        }
-    }
-
-    /// It continues what came under the same id.
-    #[must_use]
-    pub fn append(mut self) -> Self {
-        self.append = true;
-        self
-    }
-
-    /// Nothing follows under this id.
-    #[must_use]
-    pub fn last_chunk(mut self) -> Self {
-        self.last_chunk = true;
-        self
-    }
-
-    /// It may be lost: only who is connected sees it, and the task does not keep it.
-    #[must_use]
-    pub fn in_memory(mut self) -> Self {
-        self.durability = Durability::Memory;
-        self
-    }
-}
-
-impl From<Artifact> for ArtifactUpdate {
-    fn from(artifact: Artifact) -> Self {
-        Self::new(artifact)
     }
 }

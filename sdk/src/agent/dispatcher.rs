@@ -30,6 +30,9 @@ use crate::{
     task_context::Inner,
 };
 
+/// How long it may take to come to an end after having been told to.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// What an agent works with.
 pub(super) struct Dispatcher {
     pub(super) menu: Menu,
@@ -203,17 +206,23 @@ impl Dispatcher {
         let waiting = std::mem::take(&mut self.waiting);
         unhandled.extend(waiting.into_values().flatten().filter_map(|d| d.lease));
         let until = Instant::now() + self.drain_timeout;
+        let mut last = until + LAST_WORDS;
         let mut is_patient = true;
         loop {
             tokio::select! {
                 done = self.working.join_next() => match done {
                     Some(Ok(done)) => unhandled.extend(done.unhandled),
-                    Some(Err(error)) => tracing::error!(%error, "a handling broke"),
+                    Some(Err(error)) => tracing::warn!(%error, "a handling was broken off"),
                     None => break,
                 },
                 () = sleep_until(until), if is_patient => {
                     is_patient = false;
                     self.hands.halt_all(&Why::Stopping);
+                }
+                () = sleep_until(last) => {
+                    // Results that the hub does not take, or handlers that block. The goodbye gives them back.
+                    self.working.abort_all();
+                    last += self.drain_timeout + LAST_WORDS;
                 }
             }
         }

@@ -38,14 +38,7 @@ impl RunningAgent {
             Some(Ok(unhandled)) => unhandled,
             Some(Err(_)) | None => Vec::new(),
         };
-        let reason = "the agent stops";
-        let refuse = unhandled
-            .into_iter()
-            .map(|lease| (lease, reason.to_owned()))
-            .collect();
-        // An error says that the connection is closed already.
-        let _ = self.client.link().goodbye(refuse, reason).await;
-        self.client.wait_closed().await;
+        self.client.leave(unhandled, "the agent stops").await;
     }
 
     /// Waits until the hub ends the connection for good; says why.

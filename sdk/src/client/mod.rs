@@ -14,7 +14,7 @@ use agenthub_proto::{
         AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent, publish::Payload,
     },
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -26,9 +26,12 @@ pub use calls::EventStream;
 
 use crate::{
     Connection, Delegation, Directory, Error, MAX_HOPS, Outcome, Pending, Published,
-    connection::{Link, Scope, publish},
+    connection::{Lease, Link, Scope, publish},
     pending::{Entry, Table},
 };
+
+/// How long a goodbye may take, with all that is still to be published.
+const GOODBYE: Duration = Duration::from_secs(3);
 
 /// A connection to the hub under an id of one's own. Cheap to clone; the clones share the connection.
 ///
@@ -203,21 +206,25 @@ impl Client {
         Ok(pending)
     }
 
-    /// Says goodbye, after what was published has been answered, and waits until all is over; takes some 2 s at most. Clones of
+    /// Says goodbye, after what was published has been answered, and waits until all is over; takes 3 s at most. Clones of
     /// the client are closed too, and whoever waits for an outcome gets [`Error::Closed`].
     pub async fn close(&self) {
-        // An error says that it is closed already.
-        let _ = self.link().goodbye(Vec::new(), "closed").await;
-        self.wait_closed().await;
+        self.leave(Vec::new(), "closed").await;
     }
 
-    /// Waits for the end of a connection that was told goodbye.
-    pub(crate) async fn wait_closed(&self) {
-        let mut connection = self.connection();
-        // An error says that nobody runs the connection any more.
-        let _ = connection
-            .wait_for(|c| matches!(c, Connection::Closed { .. }))
-            .await;
+    /// Flushes, gives these deliveries back for others, says goodbye, and waits until all is over.
+    pub(crate) async fn leave(&self, refuse: Vec<Lease>, reason: &str) {
+        let leaving = async {
+            // An error says that the connection is closed already.
+            let _ = self.link().goodbye(refuse, reason).await;
+            let mut connection = self.connection();
+            let _ = connection
+                .wait_for(|c| matches!(c, Connection::Closed { .. }))
+                .await;
+        };
+        if timeout(GOODBYE, leaving).await.is_err() {
+            tracing::debug!("the hub was not there to say goodbye to");
+        }
         self.inner.closed.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;

@@ -19,7 +19,7 @@ pub(super) enum Command {
     Credit(u32),
     /// Flush, give these back, and go.
     Goodbye {
-        refuse: Vec<(Lease, String)>,
+        refuse: Vec<Lease>,
         reason: String,
     },
 }
@@ -135,11 +135,7 @@ impl Link {
     }
 
     /// Flushes, gives these deliveries back for others, and closes the connection.
-    pub(crate) async fn goodbye(
-        &self,
-        refuse: Vec<(Lease, String)>,
-        reason: &str,
-    ) -> Result<(), Error> {
+    pub(crate) async fn goodbye(&self, refuse: Vec<Lease>, reason: &str) -> Result<(), Error> {
         let reason = reason.to_owned();
         self.order(Command::Goodbye { refuse, reason }).await
     }

@@ -76,7 +76,7 @@ pub(super) struct State {
 
 /// A goodbye that was ordered.
 pub(super) struct Leaving {
-    pub(super) refuse: Vec<(Lease, String)>,
+    pub(super) refuse: Vec<Lease>,
     pub(super) reason: String,
     pub(super) until: Instant,
 }
@@ -244,7 +244,7 @@ impl State {
     }
 
     /// Flushes and goes.
-    pub(super) fn leave(&mut self, refuse: Vec<(Lease, String)>, reason: String) {
+    pub(super) fn leave(&mut self, refuse: Vec<Lease>, reason: String) {
         if self.leaving.is_none() {
             let until = Instant::now() + session::LEAVE;
             self.leaving = Some(Leaving {

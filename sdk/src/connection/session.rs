@@ -167,12 +167,12 @@ impl State {
         {
             frame.refuse = std::mem::take(refuse)
                 .into_iter()
-                .filter(|(lease, _)| lease.epoch == self.epoch)
-                .map(|(lease, reason)| Refusal {
+                .filter(|lease| lease.epoch == self.epoch)
+                .map(|lease| Refusal {
                     subscription: lease.subscription,
                     position: lease.position,
                     delay: None,
-                    reason,
+                    reason: reason.clone(),
                 })
                 .collect();
             frame.goodbye = Some(Goodbye {

@@ -46,7 +46,10 @@ impl Fold {
                 (Some(Update::Status(update.clone())), outcome)
             }
             Some(Payload::ArtifactUpdate(update)) => {
-                assemble(&mut self.task.artifacts, update);
+                // What may be lost is no part of the task, so that every way to its outcome gives the same.
+                if !event.position.is_empty() {
+                    assemble(&mut self.task.artifacts, update);
+                }
                 (Some(Update::Artifact(update.clone())), None)
             }
             Some(Payload::Message(message)) => {
@@ -100,6 +103,7 @@ mod tests {
     fn event(payload: Payload) -> AgentEvent {
         AgentEvent {
             payload: Some(payload),
+            position: "p".into(),
             routing: Some(AgentEventMetadata {
                 from_agent_id: "worker".into(),
                 ..Default::default()
@@ -160,6 +164,20 @@ mod tests {
         assert_eq!(outcome.agent, "worker");
         assert_eq!(outcome.message.map(|m| m.text()), Some("done".into()));
         assert_eq!(outcome.artifacts.len(), 1);
+    }
+
+    #[test]
+    fn what_may_be_lost_is_shown_but_is_no_result() {
+        let mut fold = Fold::new("t", "worker");
+        let mut lossy = chunk("Hel");
+        lossy.position.clear();
+        assert!(matches!(fold.apply(&lossy).0, Some(Update::Artifact(_))));
+        let (_, outcome) = fold.apply(&status(TaskState::Completed, "Hello"));
+        let outcome = outcome.expect("it completed");
+        assert_eq!(
+            (outcome.text.as_str(), outcome.artifacts.len()),
+            ("Hello", 0)
+        );
     }
 
     #[test]

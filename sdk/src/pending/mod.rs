@@ -41,7 +41,7 @@ pub struct Pending {
 pub enum Update {
     /// Another state, or more to say about it. The last one is the outcome's.
     Status(TaskStatusUpdateEvent),
-    /// An artifact, or a chunk of one.
+    /// An artifact, or a chunk of one. One that may be lost is shown here, but is no part of the outcome.
     Artifact(TaskArtifactUpdateEvent),
     /// A message of the task.
     Message(Message),

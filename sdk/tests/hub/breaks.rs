@@ -283,3 +283,37 @@ async fn a_hub_that_is_away_is_waited_for_but_not_past_the_deadline() {
     line.mend();
     assert!(soon(asked).await.is_ok());
 }
+
+#[tokio::test]
+async fn stopping_does_not_wait_for_a_hub_that_is_away() {
+    let hub = Hub::start().await;
+    let line = Line::to(hub.address()).await;
+    let gate = Arc::new(Semaphore::new(0));
+    let (began, mut begun) = mpsc::channel(8);
+    let held = gate.clone();
+    let agent = Agent::worker(card("a"))
+        .drain_timeout(Duration::from_millis(100))
+        .on("work", move |_: TaskContext| {
+            let (gate, began) = (held.clone(), began.clone());
+            async move {
+                began.send(()).await?;
+                gate.acquire().await?.forget();
+                Ok::<_, Failure>("nobody hears this")
+            }
+        })
+        .start(line.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let pending = client
+        .delegate(Delegation::to("a").text("go"))
+        .await
+        .expect("it is taken");
+    soon(begun.recv()).await;
+    line.cut().await;
+    gate.add_permits(1);
+    soon(agent.stop()).await;
+    soon(pending.cancel("enough"))
+        .await
+        .expect("it is cancelled");
+}

@@ -16,7 +16,7 @@ async fn nobody_there_is_said_in_one_line() {
     let address = listener.local_addr().expect("it is bound");
     drop(listener);
     let error = soon(Client::builder(format!("http://{address}")).connect()).await;
-    let error = error.err().expect("nobody is there");
+    let error = error.expect_err("nobody is there");
     assert!(matches!(error, Error::NoHub { .. }), "{error:?}");
     let text = error.to_string();
     assert!(

@@ -5,4 +5,6 @@ mod breaks;
 mod clients;
 mod harness;
 mod instances;
+mod order;
+mod stopping;
 mod tasks;

@@ -1,0 +1,96 @@
+//! What a handler shows while it works.
+
+use agenthub_proto::{a2a::Artifact, agenthub::Durability};
+use serde_json::{Map, Value};
+
+/// Progress to show. Text turns into one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskUpdate {
+    pub(crate) text: String,
+    pub(crate) metadata: Map<String, Value>,
+    pub(crate) durability: Durability,
+}
+
+impl TaskUpdate {
+    /// Progress in words; the words may be empty.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A field of the status update's metadata.
+    #[must_use]
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// It may be lost: only who is connected sees it, and the task does not keep it.
+    #[must_use]
+    pub fn in_memory(mut self) -> Self {
+        self.durability = Durability::Memory;
+        self
+    }
+}
+
+impl From<&str> for TaskUpdate {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<String> for TaskUpdate {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+/// An artifact, or a chunk of one, to add to a task. An [`Artifact`] turns into one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArtifactUpdate {
+    pub(crate) artifact: Artifact,
+    pub(crate) append: bool,
+    pub(crate) last_chunk: bool,
+    pub(crate) durability: Durability,
+}
+
+impl ArtifactUpdate {
+    /// A whole artifact, or the first chunk of one; an id is made up if it has none.
+    pub fn new(artifact: Artifact) -> Self {
+        Self {
+            artifact,
+            append: false,
+            last_chunk: false,
+            durability: Durability::Unspecified,
+        }
+    }
+
+    /// It continues what came under the same id.
+    #[must_use]
+    pub fn append(mut self) -> Self {
+        self.append = true;
+        self
+    }
+
+    /// Nothing follows under this id.
+    #[must_use]
+    pub fn last_chunk(mut self) -> Self {
+        self.last_chunk = true;
+        self
+    }
+
+    /// It may be lost: only who is connected sees it, and the task does not keep it.
+    #[must_use]
+    pub fn in_memory(mut self) -> Self {
+        self.durability = Durability::Memory;
+        self
+    }
+}
+
+impl From<Artifact> for ArtifactUpdate {
+    fn from(artifact: Artifact) -> Self {
+        Self::new(artifact)
+    }
+}
