@@ -1,0 +1,89 @@
+//! What the code must not hold: the absences of `docs/ARCHITECTURE.md`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+const ROOMS: [&str; 6] = ["agents", "broker", "cortex", "proto", "sdk", "src"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(file: &str) -> String {
+    fs::read_to_string(root().join(file)).unwrap_or_else(|e| panic!("{file}: {e}"))
+}
+
+/// The Rust sources of the rooms, without their tests.
+fn sources() -> Vec<(String, String)> {
+    let mut folders: Vec<PathBuf> = ROOMS.iter().map(|r| root().join(r)).collect();
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of the repository") {
+            let path = entry.expect("an entry").path();
+            let name = path.strip_prefix(root()).expect("below the root").display().to_string();
+            let is_test = ["tests", "_tests.rs", "contract"].iter().any(|t| name.contains(t));
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".rs") && !is_test {
+                let text = read(&name);
+                let code = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+                found.push((name, code));
+            }
+        }
+    }
+    assert!(found.len() > 50, "the rooms were found");
+    found
+}
+
+/// The names of the crates of this workspace that a room depends on, other than for its tests.
+fn depends_on(room: &str) -> Vec<String> {
+    let manifest = read(&format!("{room}/Cargo.toml"));
+    let (_, dependencies) = manifest.split_once("[dependencies]").expect("it has dependencies");
+    let dependencies = dependencies.split("\n[").next().unwrap_or_default();
+    let names = dependencies.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
+    let mut ours: Vec<String> = names.filter_map(|n| n.strip_prefix("agenthub-")).map(str::to_owned).collect();
+    ours.sort();
+    ours
+}
+
+/// Absence 1
+#[test]
+fn decisions_know_neither_runtime_nor_network() {
+    for file in [
+        "broker/src/routing.rs",
+        "broker/src/task.rs",
+        "broker/src/access.rs",
+        "cortex/src/prompt.rs",
+        "cortex/src/decision.rs",
+    ] {
+        let text = read(file);
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for forbidden in ["tokio", "tonic", "rusqlite", "reqwest", "async ", "SystemTime::now", "Instant::now"] {
+            assert!(!code.contains(forbidden), "{file} holds `{forbidden}`");
+        }
+    }
+}
+
+/// Absences 2 and 3
+#[test]
+fn rooms_know_only_those_below_them() {
+    assert_eq!(depends_on("proto"), [""; 0]);
+    assert_eq!(depends_on("sdk"), ["proto"]);
+    assert_eq!(depends_on("broker"), ["proto"]);
+    assert_eq!(depends_on("agents"), ["sdk"]);
+    assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
+    for (file, code) in sources() {
+        let is_choice = file.starts_with("src/") || file.starts_with("sdk/src/model");
+        assert!(is_choice || !code.contains("model::Offline") && !code.contains("Genai::new"), "{file} chooses a model");
+    }
+}
+
+/// Absence 6
+#[test]
+fn no_queue_is_without_a_bound() {
+    for (file, code) in sources() {
+        assert!(!code.contains("unbounded"), "{file} holds an unbounded queue");
+    }
+}

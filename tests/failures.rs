@@ -1,0 +1,85 @@
+//! What goes wrong is said in plain words.
+
+use nix::sys::signal::Signal;
+
+use crate::harness::{System, eventually};
+
+/// The agent dies with the work in hand: the user is told, and is not left waiting.
+#[test]
+fn an_agent_that_dies_in_the_middle_is_not_waited_for() {
+    let (system, _broker) = System::broker();
+    let _cortex = system.start_cortex();
+    let echo = system.start_echo("agent_echo");
+    echo.signal(Signal::SIGSTOP);
+    let mut chat = system.start(&["chat"]);
+    chat.type_line("echo are you there");
+    eventually("the agent has the work", || {
+        let tasks = system.json(&["tasks", "list", "--agent", "agent_echo", "--json"]);
+        (!tasks.is_empty()).then_some(())
+    });
+    echo.kill();
+    let chat = chat.finish("");
+    assert!(chat.stdout.contains("agent_echo"), "{chat:?}");
+    assert!(
+        chat.stdout.contains("went away") || chat.stdout.contains("gone"),
+        "{chat:?}"
+    );
+
+    let _again = system.start_echo("agent_echo");
+    let chat = system.chat("echo are you back\n");
+    assert!(chat.stdout.contains("are you back"), "{chat:?}");
+}
+
+#[test]
+fn without_a_hub_everything_says_so() {
+    let system = System::bare(crate::harness::free_address());
+    for args in [
+        &["chat"][..],
+        &["agents", "list"],
+        &["tasks", "list"],
+        &["publish", "--to", "x", "hello"],
+    ] {
+        let finished = system.run(args, "hello\n");
+        assert_eq!(finished.code, Some(1), "{args:?}: {finished:?}");
+        assert!(
+            finished.stderr.contains("no hub") && finished.stderr.contains(system.grpc()),
+            "{args:?}: {finished:?}"
+        );
+    }
+}
+
+#[test]
+fn without_cortex_the_chat_says_so() {
+    let (system, _broker) = System::broker();
+    let chat = system.chat("hello\n");
+    assert_eq!(chat.code, Some(1), "{chat:?}");
+    assert!(chat.stderr.contains("Cortex"), "{chat:?}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let (system, _broker) = System::broker();
+    let second = system.run(
+        &[
+            "broker",
+            "--ephemeral",
+            "--grpc",
+            system.grpc(),
+            "--http",
+            "127.0.0.1:0",
+        ],
+        "",
+    );
+    assert_eq!(second.code, Some(1), "{second:?}");
+    assert!(second.stderr.contains(system.grpc()), "{second:?}");
+}
+
+#[test]
+fn an_open_door_has_to_be_asked_for() {
+    let system = System::bare("127.0.0.1:0".to_owned());
+    for flag in ["--grpc", "--http"] {
+        let refused = system.run(&["broker", "--ephemeral", flag, "0.0.0.0:0"], "");
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains("--insecure"), "{refused:?}");
+    }
+}

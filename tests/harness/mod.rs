@@ -1,0 +1,156 @@
+//! Starts the programs of a system and watches what they say.
+
+mod process;
+
+use std::{
+    net::TcpListener,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+pub use process::{Finished, Process};
+
+/// How long anything may take before a test gives up on it.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A folder of its own for a system, and the address of its hub.
+pub struct System {
+    folder: tempfile::TempDir,
+    grpc: String,
+}
+
+impl System {
+    /// A system with a hub, Cortex and the echo agent in one process.
+    pub fn up() -> (Self, Process) {
+        let mut system = Self::bare("127.0.0.1:0".to_owned());
+        let up = system.start(&[
+            "up",
+            "--json",
+            "--ephemeral",
+            "--grpc",
+            "127.0.0.1:0",
+            "--http",
+            "127.0.0.1:0",
+        ]);
+        let banner: Value = serde_json::from_str(&up.line("the banner")).expect("one line of JSON");
+        system.grpc = banner["grpc"]
+            .as_str()
+            .expect("the address of gRPC")
+            .to_owned();
+        (system, up)
+    }
+
+    /// A system with nothing but a hub, on a port that stays its own.
+    pub fn broker() -> (Self, Process) {
+        let system = Self::bare(free_address());
+        let broker = system.start_broker();
+        (system, broker)
+    }
+
+    /// A system without anything, whose hub will be at `grpc`.
+    pub fn bare(grpc: String) -> Self {
+        Self {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            grpc,
+        }
+    }
+
+    /// The hub, again or for the first time, where the system expects it.
+    pub fn start_broker(&self) -> Process {
+        let broker = self.start(&[
+            "broker",
+            "--json",
+            "--ephemeral",
+            "--grpc",
+            &self.grpc,
+            "--http",
+            "127.0.0.1:0",
+        ]);
+        broker.line("the banner");
+        broker
+    }
+
+    /// An echo agent that has found the hub.
+    pub fn start_echo(&self, name: &str) -> Process {
+        let agent = self.start(&["agent", "echo", "--name", name]);
+        self.wait_online(name);
+        agent
+    }
+
+    /// Cortex, once it has found the hub.
+    pub fn start_cortex(&self) -> Process {
+        let cortex = self.start(&["cortex"]);
+        self.wait_online("cortex");
+        cortex
+    }
+
+    /// A program that goes on.
+    pub fn start(&self, args: &[&str]) -> Process {
+        Process::start(self.folder.path(), &self.hub(), args)
+    }
+
+    /// A program that ends, with these lines as its input.
+    pub fn run(&self, args: &[&str], input: &str) -> Finished {
+        self.start(args).finish(input)
+    }
+
+    /// What the chat prints for these lines.
+    pub fn chat(&self, input: &str) -> Finished {
+        self.run(&["chat"], input)
+    }
+
+    /// What a program with `--json` prints, line by line.
+    pub fn json(&self, args: &[&str]) -> Vec<Value> {
+        let finished = self.run(args, "");
+        assert_eq!(finished.code, Some(0), "{args:?}: {finished:?}");
+        let lines = finished.stdout.lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}")))
+            .collect()
+    }
+
+    /// Waits until the directory says that an agent can be reached.
+    pub fn wait_online(&self, agent: &str) {
+        eventually(&format!("{agent} is online"), || {
+            let shown = self.run(&["agents", "show", agent, "--json"], "");
+            shown.stdout.contains("AGENT_STATE_ONLINE").then_some(())
+        });
+    }
+
+    /// The URL of the hub.
+    pub fn hub(&self) -> String {
+        format!("http://{}", self.grpc)
+    }
+
+    /// `host:port` of the hub.
+    pub fn grpc(&self) -> &str {
+        &self.grpc
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Waits until a condition gives something.
+pub fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = condition() {
+            return found;
+        }
+        assert!(
+            start.elapsed() < PATIENCE,
+            "still not so after {PATIENCE:?}: {what}"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// An address of loopback that nobody listens on.
+pub fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("it is bound").to_string()
+}

@@ -1,0 +1,169 @@
+//! One process of the binary under test.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, channel},
+    },
+    thread::JoinHandle,
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use super::{PATIENCE, eventually};
+
+/// A running process. Dropping it kills it.
+pub struct Process {
+    child: Child,
+    name: String,
+    lines: Receiver<String>,
+    stderr: Arc<Mutex<String>>,
+    readers: Vec<JoinHandle<()>>,
+}
+
+/// A process that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// `None` if a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Process {
+    /// Starts the binary in `folder`, with no settings but the hub's address.
+    pub fn start(folder: &Path, hub: &str, args: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agenthub"));
+        for (key, _) in std::env::vars() {
+            if key.starts_with("AGENTHUB_")
+                || key.starts_with("GCP_")
+                || key.starts_with("VERTEX_")
+                || key == "RUST_LOG"
+            {
+                command.env_remove(key);
+            }
+        }
+        let mut child = command
+            .args(args)
+            .current_dir(folder)
+            .env("AGENTHUB_HUB", hub)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let stdout = child.stdout.take().expect("it is piped");
+        let mut errors = child.stderr.take().expect("it is piped");
+        let (tx, lines) = channel();
+        let stderr = Arc::new(Mutex::new(String::new()));
+        let into = stderr.clone();
+        let readers = vec![
+            std::thread::spawn(move || {
+                for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                    if tx.send(line).is_err() {
+                        return;
+                    }
+                }
+            }),
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(n @ 1..) = errors.read(&mut buffer) {
+                    into.lock()
+                        .expect("no reader panics")
+                        .push_str(&String::from_utf8_lossy(&buffer[..n]));
+                }
+            }),
+        ];
+        Self {
+            child,
+            name: format!("agenthub {}", args.join(" ")),
+            lines,
+            stderr,
+            readers,
+        }
+    }
+
+    /// The next line that it prints.
+    pub fn line(&self, what: &str) -> String {
+        self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+            panic!(
+                "`{}` did not print {what}; it said: {}",
+                self.name,
+                self.said()
+            )
+        })
+    }
+
+    /// The next line that it prints and that holds this text.
+    pub fn line_with(&self, text: &str) -> String {
+        loop {
+            let line = self.line(&format!("a line with \"{text}\""));
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    /// What it has said on standard error so far.
+    pub fn said(&self) -> String {
+        self.stderr.lock().expect("no reader panics").clone()
+    }
+
+    /// Writes a line to its standard input.
+    pub fn type_line(&mut self, line: &str) {
+        let stdin = self.child.stdin.as_mut().expect("it is piped");
+        writeln!(stdin, "{line}").expect("it reads");
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).expect("a process id");
+        kill(Pid::from_raw(pid), signal).expect("it runs");
+    }
+
+    /// Ends it without giving it a chance.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it was killed");
+    }
+
+    /// Gives it this input and waits until it ends by itself.
+    pub fn finish(mut self, input: &str) -> Finished {
+        if let Some(mut stdin) = self.child.stdin.take() {
+            // A program that reads no input may have ended already.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        self.wait()
+    }
+
+    /// Waits until it ends by itself.
+    pub fn wait(mut self) -> Finished {
+        let name = self.name.clone();
+        let status = eventually(&format!("`{name}` has ended"), || {
+            self.child.try_wait().expect("it was started")
+        });
+        for reader in self.readers.drain(..) {
+            reader.join().expect("readers do not panic");
+        }
+        let stdout: Vec<String> = self.lines.try_iter().collect();
+        Finished {
+            code: status.code(),
+            stdout: stdout.join("\n"),
+            stderr: self.said(),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,11 @@
+//! Whole-system tests: the real binary, in processes of its own, over real sockets.
+
+mod harness;
+
+mod absences;
+mod agents;
+mod chat;
+mod command_line;
+mod failures;
+mod restarts;
+mod shutdown;
