@@ -12,11 +12,14 @@ use crate::{
     face::TaskFace,
     inbox,
     origin::{Origin, response},
+    outcome::bounded,
     shared::{Busy, Refused, Shared},
     view::{self, Projector},
 };
 
 type Handled = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send>>;
+
+const NOTHING_SAID: &str = "the message is empty: say what you want in a text part";
 
 /// A request that its conversation has taken in.
 struct Taken {
@@ -37,16 +40,15 @@ pub(crate) fn handler(shared: Arc<Shared>) -> impl Fn(TaskContext) -> Handled + 
             );
             return Box::pin(async { Ok(Reply::none()) });
         }
-        if message.content.is_empty() {
-            let failure =
-                Failure::rejected("the message is empty: say what you want in a text part");
-            return Box::pin(async { Err(failure) });
-        }
+        let is_empty = context.text().trim().is_empty() && context.data().is_none();
         let context_id = match context.context_id() {
             "" => Uuid::now_v7().to_string(),
             id => id.to_owned(),
         };
-        let taken = take(&shared, &context, &context_id);
+        let taken = match is_empty {
+            true => Err(NOTHING_SAID.to_owned()),
+            false => take(&shared, &context, &context_id).map_err(|refused| refused.to_string()),
+        };
         Box::pin(answer(context, context_id, taken))
     }
 }
@@ -56,7 +58,7 @@ fn take(shared: &Arc<Shared>, context: &TaskContext, context_id: &str) -> Result
     let (ended, done) = oneshot::channel();
     let ask = Ask {
         words: context.text(),
-        attached: context.message().data().collect(),
+        attached: bounded(context.message().data()),
         message_id: context.message().message_id.clone(),
         origin: Origin::Hub(context.clone()),
         view,
@@ -78,12 +80,12 @@ fn take(shared: &Arc<Shared>, context: &TaskContext, context_id: &str) -> Result
 async fn answer(
     context: TaskContext,
     context_id: String,
-    taken: Result<Taken, Refused>,
+    taken: Result<Taken, String>,
 ) -> Result<Reply, Failure> {
     let said = |text: &str| response(text, &context_id, &context.message().message_id);
     let taken = match taken {
         Ok(taken) => taken,
-        Err(refused) => return fail(&context, &said, refused.to_string()),
+        Err(refused) => return fail(&context, &said, refused),
     };
     let shown = async {
         if let Some(mut face) = TaskFace::of(&context) {

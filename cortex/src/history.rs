@@ -11,6 +11,8 @@ pub struct History {
     entries: VecDeque<Entry>,
     tokens: usize,
     left_out: usize,
+    /// Whether more was left out than is counted.
+    has_more: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -29,6 +31,7 @@ impl History {
             entries: VecDeque::new(),
             tokens: 0,
             left_out: 0,
+            has_more: false,
         }
     }
 
@@ -60,9 +63,9 @@ impl History {
         }
     }
 
-    /// Counts messages as left out that were never here.
-    pub fn leave_out(&mut self, messages: usize) {
-        self.left_out += messages;
+    /// Notes that there were earlier messages, nobody knows how many, that never were here.
+    pub fn has_more(&mut self) {
+        self.has_more = true;
     }
 
     /// The most tokens that one text may have here.
@@ -72,10 +75,11 @@ impl History {
 
     /// The conversation as a model reads it, without what belongs to this turn; it begins with a mark if something was left out.
     pub fn before(&self, turn: u64) -> Vec<Message> {
-        let mark = match self.left_out {
-            0 => None,
-            1 => Some("[1 earlier message left out]".to_owned()),
-            n => Some(format!("[{n} earlier messages left out]")),
+        let mark = match (self.left_out, self.has_more) {
+            (0, false) => None,
+            (_, true) => Some("[earlier messages left out]".to_owned()),
+            (1, _) => Some("[1 earlier message left out]".to_owned()),
+            (n, _) => Some(format!("[{n} earlier messages left out]")),
         };
         let said = self.entries.iter().filter(|e| e.turn != turn);
         let said = said.map(|e| match e.role {

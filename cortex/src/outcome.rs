@@ -6,11 +6,17 @@ use serde_json::{Value, json};
 
 use crate::history::shorten;
 
-/// The most tokens that one result takes of a prompt.
+/// The most tokens of one result's text.
 const MAX_TEXT_TOKENS: usize = 4_000;
 
-/// The most characters of a result's data, as JSON.
+/// The most bytes of what is attached to one message, as JSON.
 const MAX_DATA: usize = 16_000;
+
+/// The most structured parts of one message.
+const MAX_PARTS: usize = 64;
+
+/// The tokens that all results of a prompt share, about half for texts and half for data.
+const SHARED_TOKENS: usize = 24_000;
 
 /// What became of a delegated task.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +31,7 @@ pub struct TaskOutcome {
     pub end: End,
     /// What the agent said, shortened if it is long.
     pub text: String,
-    /// The structured parts of the result; those that are too large are left out.
+    /// The structured parts of the result; in the place of one that is too large is a mark.
     pub data: Vec<Value>,
 }
 
@@ -112,20 +118,22 @@ impl TaskOutcome {
         }
     }
 
-    /// The result as an item of the prompt's `results` block.
-    pub fn to_json(&self) -> Value {
+    /// The result as one of so many items of the prompt's `results` block: the more there are, the shorter each is.
+    pub fn to_json(&self, items: usize) -> Value {
+        let share = SHARED_TOKENS / items.max(1) / 2;
         let mut value = json!({
             "agent": self.agent,
             "task_type": self.task_type,
             "correlation_id": self.correlation_id,
             "state": self.end.label(),
-            "text": self.text,
+            "text": shorten(&self.text, share),
         });
         if let Some(problem) = self.end.problem(&self.agent) {
-            value["error"] = shorten(&problem, MAX_TEXT_TOKENS).into();
+            value["error"] = shorten(&problem, share).into();
         }
         if !self.data.is_empty() {
-            value["data"] = self.data.clone().into();
+            // A token of JSON has about four bytes.
+            value["data"] = within(self.data.iter().cloned(), share * 4).into();
         }
         value
     }
@@ -139,16 +147,22 @@ impl TaskOutcome {
     }
 }
 
-fn bounded(data: impl Iterator<Item = Value>) -> Vec<Value> {
-    let mut room = MAX_DATA;
-    data.filter(|value| {
+/// Structured parts as a prompt takes them in: 16,000 bytes at most, with a mark in the place of what is too large.
+pub fn bounded(data: impl Iterator<Item = Value>) -> Vec<Value> {
+    within(data, MAX_DATA)
+}
+
+fn within(data: impl Iterator<Item = Value>, bytes: usize) -> Vec<Value> {
+    let mut room = bytes;
+    data.map(|value| {
         let size = value.to_string().len();
-        let fits = size <= room;
-        if fits {
-            room -= size;
+        if size > room {
+            return format!("[{size} bytes of JSON left out]").into();
         }
-        fits
+        room -= size;
+        value
     })
+    .take(MAX_PARTS)
     .collect()
 }
 
@@ -202,13 +216,24 @@ mod tests {
             ],
             ..Default::default()
         }];
-        let json = TaskOutcome::of("a", "t", "1", &huge).to_json();
+        let json = TaskOutcome::of("a", "t", "1", &huge).to_json(1);
         assert!(json.to_string().len() < 40_000);
-        assert_eq!(json["data"], json!([{"small": 1}]));
+        assert_eq!(
+            json["data"],
+            json!(["[1048586 bytes of JSON left out]", {"small": 1}])
+        );
         assert!(
             json["text"]
                 .as_str()
                 .is_some_and(|t| t.contains("characters left out"))
         );
+    }
+    #[test]
+    fn many_results_share_the_room() {
+        let mut huge = outcome(TaskState::Completed, &"x".repeat(1 << 20), "");
+        huge.message = None;
+        let one = TaskOutcome::of("a", "t", "1", &huge);
+        let all: usize = (0..128).map(|_| one.to_json(128).to_string().len()).sum();
+        assert!(all < SHARED_TOKENS * 4 + 128 * 200, "{all}");
     }
 }

@@ -97,7 +97,7 @@ impl Prompt<'_> {
         messages.push(self.said());
         messages.extend(self.answers.iter().map(Message::assistant));
         if !self.results.is_empty() {
-            let results = self.results.iter().map(TaskOutcome::to_json);
+            let results = self.results.iter().map(|r| r.to_json(self.results.len()));
             messages.push(Message::data("results", results.collect()));
         }
         if let Some(rejected) = self.rejected {

@@ -32,8 +32,7 @@ pub(crate) async fn recall(client: &Client, key: &Key, history: &mut History) {
     match timeout(DEADLINE, client.tasks(request)).await {
         Ok(Ok(page)) => {
             if !page.next_page_token.is_empty() {
-                // How many there are is not known; the mark says at least that there are some.
-                history.leave_out(1);
+                history.has_more();
             }
             for (words, answer) in said(&page.tasks, &key.user) {
                 history.heard(BEFORE, &words);

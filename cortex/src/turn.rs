@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use agenthub_sdk::model::{self, LanguageModel, Request, Usage, deltas};
 use tokio::time::timeout;
+use tracing::Instrument;
 
 use crate::{
     decision::{self, Action, Candidate, Decision},
@@ -98,7 +99,8 @@ async fn ask(
         }
         streamed
     };
-    let call = timeout(deadline, model.complete(request, sink));
+    let span = tracing::info_span!("model_call", model = model.name());
+    let call = timeout(deadline, model.complete(request, sink)).instrument(span);
     let (completion, streamed) = tokio::join!(call, watch);
     let completion = completion.unwrap_or(Err(model::Error::Timeout(deadline)))?;
     if let Some(cost) = completion.usage {

@@ -5,9 +5,15 @@ use std::sync::Arc;
 use agenthub_agents::echo;
 use agenthub_cortex::CHAT_RESPONSE;
 use agenthub_sdk::{
-    Failure, TaskContext,
+    Card, Failure, Skill, TaskContext,
     model::{Offline, Scripted},
-    proto::a2a::{Role, TaskState},
+    proto::{
+        a2a::{Message, Role, TaskState},
+        agenthub::{
+            AgentEventMetadata, PublishMessageRequest, RegisterAgentRequest,
+            SubscribeToMessagesRequest, agent_event::Payload, agent_hub_client::AgentHubClient,
+        },
+    },
 };
 use serde_json::json;
 use tokio::sync::{Barrier, mpsc};
@@ -184,5 +190,71 @@ async fn what_is_not_for_cortex_is_not_answered() {
         .await;
     assert_eq!(messages.from("cortex").await.text(), "mine");
     assert_eq!(model.requests().len(), 1);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_empty_message_is_answered_with_what_is_missing() {
+    let world = World::new(Scripted::from_fn(delegating)).await;
+    let outcome = world.user("ann").await.ask("c", " ").await;
+    assert_eq!(outcome.state, TaskState::Failed);
+    assert!(
+        outcome.error.contains("the message is empty"),
+        "{}",
+        outcome.error
+    );
+    world.end().await;
+}
+
+/// spec: HUB-7, HUB-5.3
+#[tokio::test]
+async fn an_older_agent_that_only_answers_messages_takes_part() {
+    let world = World::new(Scripted::from_fn(delegating)).await;
+    let channel = tonic::transport::Endpoint::from_shared(url(&world.hub)).expect("an address");
+    let mut hub = AgentHubClient::new(channel.connect().await.expect("the hub runs"));
+    let card = Card::new("agent_old", "An older agent").skill(Skill::new("work", "Work", ""));
+    let register = RegisterAgentRequest {
+        agent_card: Some(card.into()),
+        ..Default::default()
+    };
+    hub.register_agent(register).await.expect("it registers");
+    let subscribe = SubscribeToMessagesRequest {
+        agent_id: "agent_old".to_owned(),
+        ..Default::default()
+    };
+    let messages = hub.subscribe_to_messages(subscribe).await;
+    let mut messages = messages.expect("it subscribes").into_inner();
+    knows(&world.cortex, "agent_old").await;
+
+    let ann = world.user("ann").await;
+    let pending = ann.send("c", "agent_old hello").await;
+    let question = loop {
+        let event = within(messages.message())
+            .await
+            .expect("events")
+            .expect("the hub runs");
+        if let Some(Payload::Message(message)) = event.payload
+            && message.task_type() == "work"
+        {
+            break message;
+        }
+    };
+    let answer = Message {
+        context_id: question.context_id.clone(),
+        task_id: question.task_id.clone(),
+        ..Message::new(Role::Agent, format!("Old: {}", question.text()))
+    };
+    let publish = PublishMessageRequest {
+        message: Some(answer),
+        routing: Some(AgentEventMetadata {
+            from_agent_id: "agent_old".to_owned(),
+            ..Default::default()
+        }),
+    };
+    hub.publish_message(publish)
+        .await
+        .expect("the hub takes it");
+    let outcome = within(pending.outcome()).await.expect("an outcome");
+    assert_eq!(said(&outcome), "Old: agent_old hello");
     world.end().await;
 }

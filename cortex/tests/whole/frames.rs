@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use agenthub_agents::echo;
+use agenthub_cortex::Running;
 use agenthub_sdk::{
     Failure, Update, assemble,
     model::{Offline, Scripted},
@@ -19,13 +20,13 @@ use tonic::{Code, transport::Server};
 use crate::harness::*;
 
 /// Serves Cortex's own service for as long as the test runs.
-async fn serve(world: &World) -> CortexClient<tonic::transport::Channel> {
+pub(crate) async fn serve(cortex: &Running) -> CortexClient<tonic::transport::Channel> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .await
         .expect("a free port");
     let address = listener.local_addr().expect("it is bound");
     let serving = Server::builder()
-        .add_service(world.cortex.service())
+        .add_service(cortex.service())
         .serve_with_incoming(TcpListenerStream::new(listener));
     tokio::spawn(serving);
     let channel = tonic::transport::Endpoint::from_shared(format!("http://{address}"));
@@ -40,7 +41,10 @@ fn chat(text: &str) -> ChatRequest {
     }
 }
 
-async fn frames(client: &mut CortexClient<tonic::transport::Channel>, text: &str) -> Vec<Frame> {
+pub(crate) async fn frames(
+    client: &mut CortexClient<tonic::transport::Channel>,
+    text: &str,
+) -> Vec<Frame> {
     let mut stream = client
         .chat(chat(text))
         .await
@@ -68,7 +72,7 @@ async fn the_task_and_the_call_show_the_same_frames() {
     let world = World::new(Offline).await;
     let _echo = world.agent(echo::agent("agent_echo")).await;
 
-    let mut client = serve(&world).await;
+    let mut client = serve(&world.cortex).await;
     let on_the_call = frames(&mut client, "echo hello").await;
     let sequences: Vec<u64> = on_the_call.iter().map(|f| f.sequence).collect();
     assert_eq!(
@@ -160,7 +164,7 @@ fn frame_of(metadata: Option<&agenthub_sdk::proto::wkt::Struct>) -> Option<Value
 async fn an_answer_that_begins_again_says_so() {
     let half = r#"{"actions": [{"type": "chat.response", "text": "wrong"}, {"type": "nonsense"}]}"#;
     let world = World::new(Scripted::texts([half.to_owned(), respond("right")])).await;
-    let mut client = serve(&world).await;
+    let mut client = serve(&world.cortex).await;
     let mut text = String::new();
     let mut warnings = 0;
     for frame in frames(&mut client, "hi").await {
@@ -194,7 +198,7 @@ async fn a_call_that_is_dropped_cancels_its_turn() {
         }
     });
     let _agent = world.agent(agent).await;
-    let mut client = serve(&world).await;
+    let mut client = serve(&world.cortex).await;
     let stream = client.chat(chat("agent_a")).await.expect("it is taken");
     assert_eq!(within(told.recv()).await, Some("at work"));
     drop(stream);
@@ -205,7 +209,7 @@ async fn a_call_that_is_dropped_cancels_its_turn() {
 #[tokio::test]
 async fn the_last_frame_of_a_failure_is_an_error() {
     let world = World::new(Scripted::texts(Vec::<String>::new())).await;
-    let mut client = serve(&world).await;
+    let mut client = serve(&world.cortex).await;
     let frames = frames(&mut client, "hi").await;
     let last = frames.last().expect("frames");
     assert_eq!(last.r#type, "error");
@@ -217,7 +221,7 @@ async fn the_last_frame_of_a_failure_is_an_error() {
 #[tokio::test]
 async fn an_empty_or_huge_text_is_refused() {
     let world = World::new(Offline).await;
-    let mut client = serve(&world).await;
+    let mut client = serve(&world.cortex).await;
     for text in [" ".to_owned(), "x".repeat((1 << 20) + 1)] {
         let refused = client.chat(chat(&text)).await.expect_err("a refusal");
         assert_eq!(refused.code(), Code::InvalidArgument);

@@ -1,9 +1,15 @@
 //! Cortex and the hub go away and come back.
 
 use agenthub_agents::echo;
-use agenthub_sdk::model::{Offline, Scripted};
+use agenthub_sdk::{
+    Failure,
+    model::{Offline, Scripted},
+};
 
-use crate::harness::*;
+use crate::{
+    frames::{frames, serve},
+    harness::*,
+};
 
 #[tokio::test]
 async fn a_restarted_cortex_knows_the_conversation() {
@@ -79,6 +85,42 @@ async fn a_restarted_hub_has_cortex_and_the_agents_back() {
     knows(&cortex, "agent_echo").await;
     let answer = ann.answer("c", "echo hello").await;
     assert!(answer.contains("Echo: echo hello"), "{answer}");
+    cortex.stop().await;
+    second.shutdown().await;
+}
+
+/// spec: HUB-4
+#[tokio::test]
+async fn a_task_that_is_lost_with_the_hub_is_told_of() {
+    let first = hub().await;
+    let address = first.address();
+    let cortex = cortex(&first, Scripted::from_fn(delegating), |_| {}).await;
+    let (at_work, mut started) = tokio::sync::mpsc::channel(8);
+    let agent = worker("agent_a", move |_| {
+        let at_work = at_work.clone();
+        async move {
+            at_work.send(()).await?;
+            std::future::pending::<Result<String, Failure>>().await
+        }
+    });
+    let agent = agent.start(url(&first)).await.expect("the hub runs");
+    knows(&cortex, "agent_a").await;
+    let mut client = serve(&cortex).await;
+    let reading = tokio::spawn(async move { frames(&mut client, "agent_a").await });
+    within(started.recv()).await.expect("it is at work");
+    within(first.shutdown()).await;
+    let second = hub_on(address).await;
+
+    let frames = within(reading).await.expect("no panic");
+    let last = frames.last().expect("frames");
+    assert_eq!(last.r#type, "complete");
+    let answer = frames.iter().rev().find(|f| f.r#type == "message");
+    let answer = &answer.expect("an answer").message;
+    let told = ["was lost", "went away"]
+        .iter()
+        .any(|why| answer.contains(why));
+    assert!(told && answer.contains("agent_a"), "{answer}");
+    agent.stop().await;
     cortex.stop().await;
     second.shutdown().await;
 }
