@@ -61,6 +61,17 @@ impl Filter {
         })
     }
 
+    /// The filter as it came; what only a server stream has is not in it.
+    pub(crate) fn to_wire(&self) -> agenthub::Filter {
+        agenthub::Filter {
+            kinds: self.kinds.iter().map(|k| *k as i32).collect(),
+            concern: self.concern.into(),
+            types: self.types.clone(),
+            contexts: self.contexts.clone(),
+            states: self.states.iter().map(|s| *s as i32).collect(),
+        }
+    }
+
     /// Whether events of this kind can pass at all.
     pub(crate) fn takes(&self, kind: EventKind) -> bool {
         if self.kinds.is_empty() {

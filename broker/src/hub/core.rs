@@ -16,7 +16,7 @@ use super::sessions::Sessions;
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     id::{AgentId, TaskId},
-    log::{Entry, MemoryLog, Published, Record},
+    log::{Entry, EventLog, MemoryLog, Published, Record},
     mailbox::Undelivered,
     presence::Presence,
     routing::Route,
@@ -51,7 +51,7 @@ impl Now {
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) settings: Settings,
-    pub(crate) log: MemoryLog,
+    pub(crate) log: Box<dyn EventLog>,
     pub(crate) state: State,
     pub(crate) presence: Presence,
     pub(crate) sessions: Sessions,
@@ -68,7 +68,7 @@ impl Core {
             presence: Presence::new(settings.presence_lease),
             sessions: Sessions::default(),
             probes: HashMap::new(),
-            log,
+            log: Box::new(log),
             settings,
             counters,
         }

@@ -1,6 +1,13 @@
 //! The event log: what happened, in order. Everything else that the hub knows is a fold of it.
+//!
+//! A port with two adapters, `memory` and `sqlite`, under one contract (`contract.rs`).
 
+pub(crate) mod codec;
+#[cfg(test)]
+mod contract;
 mod memory;
+mod sqlite;
+mod window;
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
@@ -15,6 +22,9 @@ use crate::{
 };
 
 pub(crate) use memory::MemoryLog;
+pub use sqlite::OpenError;
+pub(crate) use sqlite::SqliteLog;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 /// A place in the log. Later places are greater.
@@ -28,6 +38,14 @@ pub(crate) struct LogId(u32);
 impl LogId {
     pub(crate) fn random() -> Self {
         Self(Uuid::new_v4().as_fields().0)
+    }
+
+    pub(crate) fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self.0
     }
 
     /// A position as clients see it.
@@ -62,8 +80,61 @@ impl fmt::Display for LogId {
     }
 }
 
+/// How far a log is safe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Commit {
+    /// Every record up to here survives what the adapter promises to survive.
+    Upto(Position),
+    /// The same, and the disk is full: nothing but what follows from earlier records is taken.
+    Full(Position),
+    /// What is on disk is not known: the process has to end.
+    Failed(String),
+}
+
+impl Commit {
+    /// The last record that is safe; `None` after a failure.
+    pub(crate) fn position(&self) -> Option<Position> {
+        match self {
+            Self::Upto(position) | Self::Full(position) => Some(*position),
+            Self::Failed(_) => None,
+        }
+    }
+}
+
+/// Where records go. Appending and committing never wait for a disk: what is committed becomes safe later, and
+/// [`commits`](Self::commits) tells when.
+pub(crate) trait EventLog: fmt::Debug + Send {
+    fn id(&self) -> LogId;
+
+    /// Where the next record will be.
+    fn next_position(&self) -> Position;
+
+    /// Whether new work can be taken in.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ResourceExhausted`] while the disk is full or the log is behind, [`Error::Unavailable`] once it has failed.
+    fn admit(&self) -> Result<(), Error>;
+
+    /// Adds a record at [`next_position`](Self::next_position).
+    fn append(&mut self, record: Record);
+
+    /// Ends a group: what was appended since the last one becomes safe together or not at all.
+    fn commit(&mut self);
+
+    /// How far the log is safe, at any time. Safe records never become unsafe again, in the order in which they were appended.
+    fn commits(&self) -> watch::Receiver<Commit>;
+
+    /// The latest records after `position`, oldest first, whether safe or not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] if records in between are no longer kept at hand.
+    fn after(&self, position: Position) -> Result<Box<dyn Iterator<Item = &Record> + '_>, Error>;
+}
+
 /// One thing that happened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
     pub(crate) position: Position,
     pub(crate) time: SystemTime,
@@ -74,7 +145,8 @@ pub(crate) struct Record {
 }
 
 /// What happened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Entry {
     Published(Published),
     Registered(Registration),
@@ -113,7 +185,7 @@ impl Entry {
 }
 
 /// An event and who got it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Published {
     pub(crate) event: Arc<AgentEvent>,
     pub(crate) route: Route,

@@ -1,0 +1,269 @@
+//! Records as bytes, for logs that outlive the process. What is written here is read by every later release: fields are added, never
+//! changed.
+
+use std::sync::Arc;
+
+use agenthub_proto::{
+    a2a::AgentCard,
+    agenthub::{self, AgentEvent},
+};
+use prost::Message;
+use uuid::Uuid;
+
+use super::{Entry, Position, Published, Registration};
+use crate::{
+    dedupe::Key,
+    filter::Filter,
+    id::{Address, AgentId, Version},
+    routing::Route,
+};
+
+/// The format of the records that this hub writes, and the newest that it reads.
+pub(crate) const FORMAT: u32 = 1;
+
+/// The bytes are no record that this hub can read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unreadable {
+    #[error("its bytes are no record: {0}")]
+    Malformed(String),
+    #[error("it has format {0}, and this hub reads up to {FORMAT}: use a newer agenthub")]
+    Newer(u32),
+}
+
+/// The kind of an entry, as a number that stays.
+pub(crate) fn kind(entry: &Entry) -> i64 {
+    match entry {
+        Entry::Published(_) => 1,
+        Entry::Registered(_) => 2,
+        Entry::Unregistered { .. } => 3,
+        Entry::Subscribed { .. } => 4,
+        Entry::Acknowledged { .. } => 5,
+    }
+}
+
+/// An entry as bytes.
+pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
+    let what = match entry {
+        Entry::Published(published) => What::Published(published.into()),
+        Entry::Registered(registration) => What::Registered(RegisteredRecord {
+            card: Some(registration.card.clone()),
+            topics: registration.topics.clone(),
+            health_check_url: registration.health_check_url.clone(),
+        }),
+        Entry::Unregistered { agent } => What::Unregistered(UnregisteredRecord {
+            agent: agent.to_string(),
+        }),
+        Entry::Subscribed {
+            agent,
+            name,
+            filter,
+        } => What::Subscribed(SubscribedRecord {
+            agent: agent.to_string(),
+            name: name.clone(),
+            filter: Some(filter.to_wire()),
+        }),
+        Entry::Acknowledged {
+            agent,
+            name,
+            positions,
+        } => What::Acknowledged(AcknowledgedRecord {
+            agent: agent.to_string(),
+            name: name.clone(),
+            positions: positions.iter().map(|p| p.0).collect(),
+        }),
+    };
+    EntryRecord {
+        format: FORMAT,
+        what: Some(what),
+    }
+    .encode_to_vec()
+}
+
+/// The entry that these bytes are.
+///
+/// # Errors
+///
+/// [`Unreadable`], which says why.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
+    let malformed = |what: &str| Unreadable::Malformed(what.to_owned());
+    let record = EntryRecord::decode(bytes).map_err(|e| Unreadable::Malformed(e.to_string()))?;
+    if record.format > FORMAT {
+        return Err(Unreadable::Newer(record.format));
+    }
+    Ok(match record.what.ok_or_else(|| malformed("nothing is in it"))? {
+        What::Published(published) => Entry::Published(published.read()?),
+        What::Registered(r) => Entry::Registered(Registration {
+            card: r.card.ok_or_else(|| malformed("it has no card"))?,
+            topics: r.topics,
+            health_check_url: r.health_check_url,
+        }),
+        What::Unregistered(r) => Entry::Unregistered {
+            agent: r.agent.into(),
+        },
+        What::Subscribed(r) => Entry::Subscribed {
+            agent: r.agent.into(),
+            name: r.name,
+            filter: Filter::from_wire(&r.filter.unwrap_or_default())
+                .map_err(|e| Unreadable::Malformed(e.to_string()))?,
+        },
+        What::Acknowledged(r) => Entry::Acknowledged {
+            agent: r.agent.into(),
+            name: r.name,
+            positions: r.positions.into_iter().map(Position).collect(),
+        },
+    })
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct EntryRecord {
+    #[prost(uint32, tag = "1")]
+    format: u32,
+    #[prost(oneof = "What", tags = "2, 3, 4, 5, 6")]
+    what: Option<What>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+#[allow(clippy::large_enum_variant)]
+enum What {
+    #[prost(message, tag = "2")]
+    Published(PublishedRecord),
+    #[prost(message, tag = "3")]
+    Registered(RegisteredRecord),
+    #[prost(message, tag = "4")]
+    Unregistered(UnregisteredRecord),
+    #[prost(message, tag = "5")]
+    Subscribed(SubscribedRecord),
+    #[prost(message, tag = "6")]
+    Acknowledged(AcknowledgedRecord),
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PublishedRecord {
+    #[prost(message, optional, tag = "1")]
+    event: Option<AgentEvent>,
+    #[prost(bool, tag = "2")]
+    to_everyone: bool,
+    #[prost(message, repeated, tag = "3")]
+    to: Vec<AddressRecord>,
+    #[prost(string, tag = "4")]
+    assignee: String,
+    #[prost(bool, tag = "5")]
+    passes_by: bool,
+    #[prost(message, optional, tag = "6")]
+    key: Option<KeyRecord>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct AddressRecord {
+    #[prost(string, tag = "1")]
+    agent: String,
+    #[prost(string, tag = "2")]
+    version: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct KeyRecord {
+    #[prost(string, tag = "1")]
+    sender: String,
+    #[prost(string, tag = "2")]
+    order: String,
+    #[prost(string, tag = "3")]
+    id: String,
+    #[prost(bytes = "vec", tag = "4")]
+    digest: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct RegisteredRecord {
+    #[prost(message, optional, tag = "1")]
+    card: Option<AgentCard>,
+    #[prost(string, repeated, tag = "2")]
+    topics: Vec<String>,
+    #[prost(string, tag = "3")]
+    health_check_url: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct UnregisteredRecord {
+    #[prost(string, tag = "1")]
+    agent: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SubscribedRecord {
+    #[prost(string, tag = "1")]
+    agent: String,
+    #[prost(string, tag = "2")]
+    name: String,
+    #[prost(message, optional, tag = "3")]
+    filter: Option<agenthub::Filter>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct AcknowledgedRecord {
+    #[prost(string, tag = "1")]
+    agent: String,
+    #[prost(string, tag = "2")]
+    name: String,
+    #[prost(uint64, repeated, tag = "3")]
+    positions: Vec<u64>,
+}
+
+impl From<&Published> for PublishedRecord {
+    fn from(published: &Published) -> Self {
+        let (to_everyone, to) = match &published.route {
+            Route::Everyone => (true, Vec::new()),
+            Route::To(to) => (
+                false,
+                to.iter()
+                    .map(|a| AddressRecord {
+                        agent: a.agent.to_string(),
+                        version: a.version.as_ref().map(ToString::to_string).unwrap_or_default(),
+                    })
+                    .collect(),
+            ),
+        };
+        Self {
+            event: Some(AgentEvent::clone(&published.event)),
+            to_everyone,
+            to,
+            assignee: published.assignee.as_ref().map(ToString::to_string).unwrap_or_default(),
+            passes_by: published.passes_by,
+            key: published.key.as_ref().map(|(key, digest)| KeyRecord {
+                sender: key.sender.to_string(),
+                order: key.order.to_string(),
+                id: key.id.clone(),
+                digest: digest.as_bytes().to_vec(),
+            }),
+        }
+    }
+}
+
+impl PublishedRecord {
+    fn read(self) -> Result<Published, Unreadable> {
+        let malformed = |what: &str| Unreadable::Malformed(what.to_owned());
+        let address = |a: AddressRecord| Address {
+            agent: a.agent.into(),
+            version: Some(a.version).filter(|v| !v.is_empty()).map(Version::from),
+        };
+        let key = self.key.map(|k| {
+            let digest = Uuid::from_slice(&k.digest).map_err(|_| malformed("its digest has not 16 bytes"))?;
+            let key = Key {
+                sender: k.sender.into(),
+                order: k.order.into(),
+                id: k.id,
+            };
+            Ok((key, digest))
+        });
+        Ok(Published {
+            event: Arc::new(self.event.ok_or_else(|| malformed("it has no event"))?),
+            route: match self.to_everyone {
+                true => Route::Everyone,
+                false => Route::To(self.to.into_iter().map(address).collect()),
+            },
+            assignee: Some(self.assignee).filter(|a| !a.is_empty()).map(AgentId::from),
+            passes_by: self.passes_by,
+            key: key.transpose()?,
+        })
+    }
+}

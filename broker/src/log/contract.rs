@@ -1,0 +1,209 @@
+//! What every log does, whatever it is made of.
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use agenthub_proto::{
+    a2a::{AgentCard, Message, Role},
+    agenthub::{AgentEvent, EventKind, agent_event::Payload},
+};
+use uuid::Uuid;
+
+use super::*;
+use crate::{id::Address, routing::Route};
+
+const NO_BOUND: usize = usize::MAX;
+
+fn sqlite(folder: &Path) -> (SqliteLog, Vec<Record>) {
+    let mut read = Vec::new();
+    let log = SqliteLog::open(folder, NO_BOUND, NO_BOUND, |r| read.push(r.clone())).expect("it opens");
+    (log, read)
+}
+
+/// One of each kind.
+fn entries() -> Vec<Entry> {
+    let event = AgentEvent {
+        event_id: "e1".into(),
+        payload: Some(Payload::Message(Message::new(Role::User, "hello"))),
+        ..Default::default()
+    };
+    let key = Key {
+        sender: "a".into(),
+        order: "c".into(),
+        id: "m".into(),
+    };
+    let address = Address {
+        agent: "b".into(),
+        version: Some("2".into()),
+    };
+    let published = Published {
+        event: Arc::new(event),
+        route: Route::To(vec![address]),
+        assignee: Some("b".into()),
+        passes_by: true,
+        key: Some((key, Uuid::from_u128(7))),
+    };
+    vec![
+        Entry::Published(Published {
+            route: Route::Everyone,
+            assignee: None,
+            passes_by: false,
+            key: None,
+            ..published.clone()
+        }),
+        Entry::Published(published),
+        Entry::Registered(Registration {
+            card: AgentCard {
+                name: "b".into(),
+                ..Default::default()
+            },
+            topics: vec!["echo".into()],
+            health_check_url: "http://127.0.0.1/".into(),
+        }),
+        Entry::Subscribed {
+            agent: "b".into(),
+            name: "inbox".into(),
+            filter: Filter::kinds(&[EventKind::Message]),
+        },
+        Entry::Acknowledged {
+            agent: "b".into(),
+            name: "inbox".into(),
+            positions: vec![Position(1), Position(2)],
+        },
+        Entry::Unregistered { agent: "b".into() },
+    ]
+}
+
+fn append(log: &mut dyn EventLog, entry: Entry) -> Record {
+    let record = Record {
+        position: log.next_position(),
+        time: SystemTime::UNIX_EPOCH + Duration::from_micros(1_234_567),
+        namespace: "default".into(),
+        principal: "someone".into(),
+        order: entry.order(),
+        entry,
+    };
+    log.append(record.clone());
+    record
+}
+
+async fn safe(log: &dyn EventLog, position: Position) {
+    let mut commits = log.commits();
+    let is_safe = commits.wait_for(|c| c.position().is_some_and(|p| p >= position));
+    tokio::time::timeout(Duration::from_secs(10), is_safe).await.expect("in time").expect("the log is there");
+}
+
+async fn contract(log: &mut dyn EventLog) -> Vec<Record> {
+    let first = log.next_position();
+    assert!(log.admit().is_ok());
+    let mut records: Vec<Record> = entries().into_iter().map(|e| append(log, e)).collect();
+    for pair in records.windows(2) {
+        assert_eq!(pair[1].position.0, pair[0].position.0 + 1, "positions rise by one");
+    }
+    log.commit();
+    let last = records.last().expect("some").position;
+    safe(log, last).await;
+
+    records.push(append(log, entries().remove(0)));
+    assert_eq!(log.commits().borrow().position(), Some(last), "what is not committed is not safe");
+    log.commit();
+    log.commit();
+    safe(log, Position(last.0 + 1)).await;
+
+    let before = Position(first.0 - 1);
+    let reread: Vec<Record> = log.after(before).expect("they are at hand").cloned().collect();
+    assert_eq!(reread, records);
+    let rest: Vec<Record> = log.after(last).expect("it is at hand").cloned().collect();
+    assert_eq!(rest, records[records.len() - 1..]);
+    let token = log.id().token(last);
+    assert_eq!(log.id().position(&token), Ok(last));
+    records
+}
+
+#[tokio::test]
+async fn memory_keeps_the_contract() {
+    contract(&mut MemoryLog::new(NO_BOUND, NO_BOUND)).await;
+}
+
+#[tokio::test]
+async fn sqlite_keeps_the_contract_and_what_it_was_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, read) = sqlite(folder.path());
+    assert_eq!(read, []);
+    let mut records = contract(&mut log).await;
+    let id = log.id();
+    drop(log);
+
+    let (mut log, read) = sqlite(folder.path());
+    assert_eq!(read, records, "it is the same after a restart");
+    assert_eq!(log.id(), id);
+    records.extend(contract(&mut log).await);
+    drop(log);
+    assert_eq!(sqlite(folder.path()).1, records);
+}
+
+#[tokio::test]
+async fn what_was_appended_is_written_before_the_log_goes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = sqlite(folder.path());
+    let record = append(&mut log, entries().remove(0));
+    drop(log);
+    assert_eq!(sqlite(folder.path()).1, [record]);
+}
+
+#[test]
+fn a_window_rereads_what_it_keeps_and_says_what_it_does_not() {
+    let mut log = MemoryLog::new(3, NO_BOUND);
+    for _ in 0..5 {
+        append(&mut log, Entry::Unregistered { agent: "a".into() });
+    }
+    let positions = |after| -> Option<Vec<u64>> { Some(log.after(Position(after)).ok()?.map(|r| r.position.0).collect()) };
+    assert_eq!(positions(2), Some(vec![3, 4, 5]));
+    assert_eq!(positions(4), Some(vec![5]));
+    assert_eq!(positions(5), Some(vec![]));
+    assert_eq!(positions(99), Some(vec![]));
+    assert_eq!(positions(1), None);
+}
+
+#[test]
+fn a_position_of_another_log_is_told_apart() {
+    let (one, other) = (LogId::from_number(1), LogId::from_number(2));
+    let token = one.token(Position(7));
+    assert_eq!(one.position(&token), Ok(Position(7)));
+    assert!(matches!(other.position(&token), Err(Error::OutOfRange(_))));
+    assert!(matches!(one.position("garbage"), Err(Error::InvalidArgument(_))));
+}
+
+#[tokio::test]
+async fn a_folder_belongs_to_one_hub() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_log, _) = sqlite(folder.path());
+    let second = SqliteLog::open(folder.path(), NO_BOUND, NO_BOUND, |_| {});
+    assert!(matches!(second, Err(OpenError::Locked(_))), "{second:?}");
+}
+
+/// Any flipped bit in a record is found and named.
+#[tokio::test]
+async fn damage_is_named_with_its_position() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = sqlite(folder.path());
+    contract(&mut log).await;
+    drop(log);
+    let database = rusqlite::Connection::open(folder.path().join(sqlite::FILE)).expect("the database");
+    let damage = |sql: &str| {
+        database.execute_batch(sql).expect("it can be changed");
+        let opened = SqliteLog::open(folder.path(), NO_BOUND, NO_BOUND, |_| {});
+        match opened {
+            Err(OpenError::Damaged { position, .. }) => position,
+            other => panic!("{sql}: {other:?}"),
+        }
+    };
+    assert_eq!(damage("UPDATE events SET payload = zeroblob(length(payload)) WHERE position = 3"), 3);
+    assert_eq!(damage("UPDATE events SET order_key = order_key || 'x' WHERE position = 2"), 2);
+    assert_eq!(damage("UPDATE events SET sum = sum + 1 WHERE position = 1"), 1);
+    database.execute_batch("DELETE FROM events WHERE position < 4").expect("deleted");
+    assert_eq!(damage("DELETE FROM events WHERE position = 5"), 5);
+}
