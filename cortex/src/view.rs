@@ -273,7 +273,8 @@ mod tests {
         let (view, projector) = open();
         view.show(Frame::Start).await;
         let begun = Instant::now();
-        let shown = projector.run(&mut Hanging, String::new(), String::new());
+        let mut face = Hanging;
+        let shown = projector.run(&mut face, String::new(), String::new());
         assert!(!shown.await);
         assert_eq!(begun.elapsed(), FACE_DEADLINE);
         view.show(Frame::Start).await;
