@@ -125,11 +125,13 @@ impl Errand {
     fn end_of(&self, error: &Error) -> End {
         match error {
             Error::DeadlineExceeded { .. } => self.timed_out(),
-            Error::TooManyHops { .. } | Error::Invalid(_) | Error::Denied(_) => {
-                End::Failed(error.to_string())
-            }
             Error::Cancelled(reason) => End::Cancelled(reason.clone()),
-            error => End::Lost(error.to_string()),
+            Error::Lost { .. }
+            | Error::Closed(_)
+            | Error::NoHub { .. }
+            | Error::Unavailable(_)
+            | Error::Timeout(_) => End::Lost(error.to_string()),
+            error => End::Failed(error.to_string()),
         }
     }
 

@@ -11,7 +11,10 @@ use agenthub_proto::{
 };
 use agenthub_sdk::Client;
 use async_trait::async_trait;
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
 use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
@@ -24,7 +27,7 @@ use crate::{
     frame::Frame,
     origin::Origin,
     shared::Shared,
-    view::{self, Face},
+    view::{self, FACE_DEADLINE, Face},
 };
 
 /// Frames that wait for a slow caller. A turn that has more to show waits.
@@ -111,12 +114,18 @@ impl Cortex for Chat {
             let _cancelled_with_the_call = cancel.drop_guard();
             let mut face = CallFace(frames.clone());
             let shown = async {
-                projector.run(&mut face, turn, context_id).await;
-                done.await
+                match projector.run(&mut face, turn, context_id).await {
+                    // The frames have told how it ended.
+                    true => drop(done.await),
+                    false => {
+                        let late = Status::aborted("the frames were not read in time");
+                        // A caller that still does not read finds the stream ended.
+                        let _ = timeout(FACE_DEADLINE, frames.send(Err(late))).await;
+                    }
+                }
             };
             tokio::select! {
-                // The frames have told how it ended.
-                _ = shown => {}
+                () = shown => {}
                 () = frames.closed() => tracing::debug!("the caller of a chat is gone"),
             }
             drop(busy);

@@ -88,14 +88,6 @@ impl History {
         });
         mark.map(Message::user).into_iter().chain(said).collect()
     }
-
-    /// What was answered in this turn so far.
-    pub fn answers_of(&self, turn: u64) -> impl Iterator<Item = &str> {
-        self.entries
-            .iter()
-            .filter(move |e| e.turn == turn && e.role == Role::Assistant)
-            .map(|e| &*e.text)
-    }
 }
 
 /// The text, or its beginning and end around a mark that tells how much is missing, so that it has about this many tokens at
@@ -150,7 +142,6 @@ mod tests {
         history.said(1, "A");
         assert_eq!(texts(&history, 1), ["b", "B"]);
         assert_eq!(texts(&history, 3), ["a", "b", "B", "A"]);
-        assert_eq!(history.answers_of(1).collect::<Vec<_>>(), ["A"]);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Cortex: it talks with users, and hands what they ask to the agents of the hub.
 //!
-//! Cortex is an agent like any other, made with the SDK. What a user says becomes a request in a [conversation](conversation);
-//! the model [is told](prompt) what was said and who is here, and [decides](decision): answer, or hand tasks over, which
-//! [errands](delegate) do. Results come back to the model until it only answers. Meanwhile [frames](frame) show what happens, on the
-//! user's task or on a call of `cortex.Cortex/Chat`.
+//! Cortex is an agent like any other, made with the SDK. What a user says becomes a request in a conversation (`conversation.rs`);
+//! the model is told what was said and who is here ([`prompt`]), and decides ([`decision`]): answer, or hand tasks over, which
+//! `delegate.rs` does. Results come back to the model until it only answers. Meanwhile frames ([`frame`]) show what happens, on
+//! the user's task (`face.rs`) or on a call of `cortex.Cortex/Chat` (`grpc.rs`).
 //!
 //! [`prompt`], [`decision`], [`partial`], [`history`], [`frame`] and [`outcome`] are pure.
 

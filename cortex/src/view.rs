@@ -15,7 +15,7 @@ use crate::frame::{Frame, Stamp};
 const MAX_WAITING: usize = 256;
 
 /// The longest that a face may take for one frame. After that it is shown nothing more.
-const FACE_DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const FACE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long text is gathered, and how much of it, before it is shown.
 const GATHER: Duration = Duration::from_millis(50);
@@ -72,13 +72,13 @@ impl Clock {
 
 impl Projector {
     /// Shows the frames, numbered, until the last one, until the turn has dropped its [`View`]s, or until nobody watches. Pieces
-    /// of text are joined to one frame for every 50 ms or 1 KiB.
+    /// of text are joined to one frame for every 50 ms or 1 KiB. Returns whether everything was shown.
     pub(crate) async fn run(
         mut self,
         face: &mut dyn Face,
         correlation_id: String,
         context_id: String,
-    ) {
+    ) -> bool {
         let mut clock = Clock {
             sequence: 0,
             correlation_id,
@@ -93,15 +93,14 @@ impl Projector {
                     Ok(next) => next,
                     Err(_) => {
                         if !flush(face, &mut clock, &mut gathered).await {
-                            return;
+                            return false;
                         }
                         continue;
                     }
                 },
             };
             let Some(frame) = next else {
-                flush(face, &mut clock, &mut gathered).await;
-                return;
+                return flush(face, &mut clock, &mut gathered).await;
             };
             let Some(frame) = gather(&mut gathered, frame) else {
                 continue;
@@ -116,7 +115,7 @@ impl Projector {
                     frame => show(face, &mut clock, &frame).await,
                 };
             if is_last || !watched {
-                return;
+                return watched;
             }
         }
     }
@@ -260,5 +259,24 @@ mod tests {
         let frames = (0..2000).map(|_| (0, Frame::Start)).collect();
         project(&mut face, frames).await;
         assert_eq!(face.shown.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_face_that_hangs_is_given_up() {
+        struct Hanging;
+        #[async_trait]
+        impl Face for Hanging {
+            async fn show(&mut self, _: &Frame, _: Wire) -> bool {
+                std::future::pending().await
+            }
+        }
+        let (view, projector) = open();
+        view.show(Frame::Start).await;
+        let begun = Instant::now();
+        let mut face = Hanging;
+        let shown = projector.run(&mut face, String::new(), String::new());
+        assert!(!shown.await);
+        assert_eq!(begun.elapsed(), FACE_DEADLINE);
+        view.show(Frame::Start).await;
     }
 }

@@ -160,27 +160,40 @@ fn frame_of(metadata: Option<&agenthub_sdk::proto::wkt::Struct>) -> Option<Value
     json::from_struct(metadata?).get("frame").cloned()
 }
 
-#[tokio::test]
-async fn an_answer_that_begins_again_says_so() {
-    let half = r#"{"actions": [{"type": "chat.response", "text": "wrong"}, {"type": "nonsense"}]}"#;
-    let world = World::new(Scripted::texts([half.to_owned(), respond("right")])).await;
-    let mut client = serve(&world.cortex).await;
-    let mut text = String::new();
-    let mut warnings = 0;
-    for frame in frames(&mut client, "hi").await {
-        let data = frame
-            .data
-            .as_ref()
-            .map(json::from_struct)
-            .unwrap_or_default();
+/// What somebody has read who follows the text, and the warnings.
+fn read(frames: Vec<Frame>) -> (String, usize) {
+    let (mut text, mut warnings) = (String::new(), 0);
+    for frame in frames {
+        let data = frame.data.as_ref().map(json::from_struct);
+        let begins = data.is_some_and(|d| d["append"] == json!(false));
         match &*frame.r#type {
-            "delta" if data["append"] == json!(false) => text = frame.message,
+            "delta" if begins => text = frame.message,
             "delta" => text.push_str(&frame.message),
             "warning" => warnings += 1,
             _ => {}
         }
     }
-    assert_eq!((text.as_str(), warnings), ("right", 1));
+    (text, warnings)
+}
+
+#[tokio::test]
+async fn an_answer_that_begins_again_says_so() {
+    let half = r#"{"actions": [{"type": "chat.response", "text": "wrong"}, {"type": "nonsense"}]}"#;
+    let world = World::new(Scripted::texts([half.to_owned(), respond("right")])).await;
+    let mut client = serve(&world.cortex).await;
+    let frames = frames(&mut client, "hi").await;
+    assert_eq!(read(frames), ("right".to_owned(), 1));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn text_that_turns_out_not_to_be_the_answer_is_replaced() {
+    // Of two fields of one name the last one counts.
+    let twice = r#"{"actions": [{"type": "chat.response", "text": "wrong", "text": "right"}]}"#;
+    let world = World::new(Scripted::texts([twice])).await;
+    let mut client = serve(&world.cortex).await;
+    let frames = frames(&mut client, "hi").await;
+    assert_eq!(read(frames), ("right".to_owned(), 0));
     world.end().await;
 }
 

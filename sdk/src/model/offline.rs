@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{Completion, DeltaSink, Error, LanguageModel, Output, Part, Request, Role, stand_in};
 use crate::relevance::{self, Card, Skill};
 
-/// What an agent without any skill is asked for.
+/// What an agent is asked for of which neither skills nor task types are known.
 const ANY_TASK: &str = "task";
 
 /// Agents that are told about at most.
@@ -83,7 +83,10 @@ fn decide(request: &Request, words: &str) -> Value {
     let cards: Vec<Card<'_>> = agents.iter().map(Agent::card).collect();
     let chosen = choose(words, &cards);
     if !chosen.is_empty() {
-        return delegate(words, chosen.into_iter().map(|index| &cards[index]));
+        let chosen = chosen
+            .into_iter()
+            .map(|index| (&agents[index], &cards[index]));
+        return delegate(words, chosen);
     }
     if asks_who_it_is(words) {
         return respond(&introduction(&agents));
@@ -110,13 +113,13 @@ fn choose(words: &str, cards: &[Card<'_>]) -> Vec<usize> {
         .collect()
 }
 
-fn delegate<'a>(words: &str, chosen: impl Iterator<Item = &'a Card<'a>>) -> Value {
-    let task = |(index, card): (usize, &Card<'_>)| {
-        let skill =
-            relevance::best_skill(words, card).map_or(ANY_TASK, |index| card.skills[index].id);
+fn delegate<'a>(words: &str, chosen: impl Iterator<Item = (&'a Agent, &'a Card<'a>)>) -> Value {
+    let task = |(index, (agent, card)): (usize, (&Agent, &Card<'_>))| {
+        let skill = relevance::best_skill(words, card).map(|index| card.skills[index].id);
+        let topic = || agent.task_types.first().map(String::as_str);
         json!({
             "type": "task.request",
-            "taskType": skill,
+            "taskType": skill.or_else(topic).unwrap_or(ANY_TASK),
             "targetAgent": card.id,
             "payload": { "text": words },
             "correlationId": (index + 1).to_string(),
@@ -240,6 +243,9 @@ struct Agent {
     description: String,
     #[serde(default)]
     skills: Vec<AgentSkill>,
+    /// What it registered for, where that is known.
+    #[serde(default)]
+    task_types: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -24,7 +24,7 @@ fn agents() -> Value {
         "description": "Writes blog posts",
         "skills": [{"id": "draft", "name": "Draft", "tags": ["blog"]}, {"id": "proofread", "name": "Proofread"}],
     });
-    json!([echo("agent_echo"), echo("agent_echo2"), writer, {"id": "bare"}, {"broken": true}])
+    json!([echo("agent_echo"), echo("agent_echo2"), writer, {"id": "bare"}, {"id": "digger", "task_types": ["dig", "fill"]}, {"broken": true}])
 }
 
 fn request(words: &str) -> Request {
@@ -85,6 +85,7 @@ fn the_agent_and_its_skill_are_chosen_by_the_words() {
         ("something for my blog", &[("writer", "draft")]),
         ("please proofread this", &[("writer", "proofread")]),
         ("ask bare for something", &[("bare", ANY_TASK)]),
+        ("ask digger for something", &[("digger", "dig")]),
     ] {
         let actions = actions(&request(words));
         let chosen: Vec<(&str, &str)> = actions

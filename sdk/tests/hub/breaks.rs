@@ -243,6 +243,7 @@ async fn the_view_of_the_agents_does_not_flicker_while_the_line_is_away() {
 async fn a_handler_may_take_longer_than_the_ack_deadline() {
     let hub = Hub::start_with(Settings {
         ack_deadline: Duration::from_millis(200),
+        max_attempts: 2,
         ..Settings::default()
     })
     .await;
