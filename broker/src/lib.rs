@@ -35,4 +35,4 @@ pub use http::router as http_router;
 pub use hub::Hub;
 pub use log::OpenError;
 pub use server::{Server, StartError};
-pub use settings::Settings;
+pub use settings::{Settings, Storage};

@@ -5,7 +5,7 @@
 //! holds deliveries of a lane, the lane is that instance's.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -71,6 +71,13 @@ struct Waiting {
     rank: Rank,
     /// Deliveries so far.
     attempts: u32,
+}
+
+impl Waiting {
+    /// The lane that it stands in, or came from.
+    fn lane(&self) -> LaneKey {
+        (self.mail.order.clone(), self.mail.version.clone())
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -177,21 +184,7 @@ impl Mailbox {
             self.forget(&waiting);
             return Some(delivery);
         };
-        self.change(&lane_key, |lane| match &mut lane.holder {
-            Some((_, held)) => *held += 1,
-            none => *none = Some((instance.clone(), 1)),
-        });
-        let until = now + self.bounds.ack_deadline;
-        self.lease_ends.insert((until, position));
-        let instance = instance.clone();
-        self.leases.insert(
-            position,
-            Lease {
-                waiting,
-                instance,
-                until,
-            },
-        );
+        self.lease(waiting, position, instance, now);
         Some(delivery)
     }
 
@@ -245,6 +238,51 @@ impl Mailbox {
             self.lease_ends.remove(&(lease.until, position));
             lease.until = now + self.bounds.ack_deadline;
             self.lease_ends.insert((lease.until, position));
+        }
+    }
+
+    /// The instance is back on another stream: what it claims stays its own, or becomes so again; what it had and does not claim did not
+    /// reach it, and is to be delivered again.
+    pub(crate) fn reclaim(
+        &mut self,
+        instance: &InstanceId,
+        claimed: &HashSet<Position>,
+        now: Instant,
+    ) {
+        let lost: Vec<Position> = self
+            .leases
+            .iter()
+            .filter(|(p, l)| l.instance == *instance && !claimed.contains(p))
+            .map(|(p, _)| *p)
+            .collect();
+        for position in lost {
+            if let Some(mut lease) = self.end_lease(position) {
+                lease.waiting.attempts -= 1;
+                self.retried.insert(position, lease.waiting.lane());
+                self.insert(lease.waiting);
+            }
+        }
+        let is_claimed = |w: &Waiting| w.mail.position.is_some_and(|p| claimed.contains(&p));
+        let waiting: Vec<(LaneKey, Position)> = self
+            .lanes
+            .iter()
+            .flat_map(|(key, lane)| lane.queue.iter().map(move |w| (key, w)))
+            .filter(|(_, w)| is_claimed(w))
+            .filter_map(|(key, w)| Some((key.clone(), w.mail.position?)))
+            .collect();
+        for (key, position) in waiting {
+            let found = self.change(&key, |lane| {
+                let at = lane
+                    .queue
+                    .iter()
+                    .position(|w| w.mail.position == Some(position))?;
+                lane.queue.remove(at)
+            });
+            if let Some(mut waiting) = found {
+                waiting.attempts = waiting.attempts.max(1);
+                self.retried.remove(&position);
+                self.lease(waiting, position, instance, now);
+            }
         }
     }
 
@@ -306,7 +344,7 @@ impl Mailbox {
     }
 
     fn insert(&mut self, waiting: Waiting) {
-        let key = (waiting.mail.order.clone(), waiting.mail.version.clone());
+        let key = waiting.lane();
         self.lanes.entry(key.clone()).or_default();
         self.change(&key, |lane| {
             let at = lane
@@ -314,6 +352,26 @@ impl Mailbox {
                 .partition_point(|w| w.rank.serial < waiting.rank.serial);
             lane.queue.insert(at, waiting);
         });
+    }
+
+    /// Puts mail out with an instance.
+    fn lease(&mut self, waiting: Waiting, position: Position, instance: &InstanceId, now: Instant) {
+        let key = waiting.lane();
+        self.change(&key, |lane| match &mut lane.holder {
+            Some((_, held)) => *held += 1,
+            none => *none = Some((instance.clone(), 1)),
+        });
+        let until = now + self.bounds.ack_deadline;
+        self.lease_ends.insert((until, position));
+        let instance = instance.clone();
+        self.leases.insert(
+            position,
+            Lease {
+                waiting,
+                instance,
+                until,
+            },
+        );
     }
 
     fn pop(&mut self, key: &LaneKey) -> Option<Waiting> {
@@ -366,10 +424,7 @@ impl Mailbox {
     fn end_lease(&mut self, position: Position) -> Option<Lease> {
         let lease = self.leases.remove(&position)?;
         self.lease_ends.remove(&(lease.until, position));
-        let key = (
-            lease.waiting.mail.order.clone(),
-            lease.waiting.mail.version.clone(),
-        );
+        let key = lease.waiting.lane();
         self.change(&key, |lane| match &mut lane.holder {
             Some((_, held)) if *held > 1 => *held -= 1,
             holder => *holder = None,
@@ -393,7 +448,7 @@ impl Mailbox {
             });
         }
         if let Some(position) = waiting.mail.position {
-            let key = (waiting.mail.order.clone(), waiting.mail.version.clone());
+            let key = waiting.lane();
             self.retried.insert(position, key);
         }
         if delay.is_zero() {

@@ -1,7 +1,7 @@
 //! All mailboxes: which there are for an agent, and into which of them an event goes.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -37,6 +37,8 @@ pub(crate) struct Post<'a> {
     /// Who asked for the task that the event belongs to.
     pub(crate) requester: Option<&'a AgentId>,
     pub(crate) task_type: &'a str,
+    /// How many mailboxes had been opened when it happened.
+    pub(crate) mailboxes: u64,
 }
 
 #[derive(Debug)]
@@ -209,6 +211,11 @@ impl Mailboxes {
         self.by_agent.get(agent).cloned().unwrap_or_default()
     }
 
+    /// How many mailboxes were ever opened.
+    pub(crate) fn count(&self) -> u64 {
+        self.next
+    }
+
     /// How many mailboxes there are.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
@@ -303,7 +310,8 @@ impl Mailboxes {
             event: post.event,
             task_type: post.task_type,
         };
-        if !slot.filter.accepts(about, concern) {
+        let is_in_snapshot = post.event.kind() == EventKind::AgentCard && id.0 > post.mailboxes;
+        if is_in_snapshot || !slot.filter.accepts(about, concern) {
             return None;
         }
         let out = slot.mailbox.push(mail(post, concern, version), now);
@@ -359,6 +367,17 @@ impl Mailboxes {
         now: Instant,
     ) {
         self.with(id, |mailbox| mailbox.extend(position, instance, now));
+    }
+
+    /// See [`Mailbox::reclaim`].
+    pub(crate) fn reclaim(
+        &mut self,
+        id: MailboxId,
+        instance: &InstanceId,
+        claimed: &HashSet<Position>,
+        now: Instant,
+    ) {
+        self.with(id, |mailbox| mailbox.reclaim(instance, claimed, now));
     }
 
     /// An instance is gone: what it had is to be delivered again.

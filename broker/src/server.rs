@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{service::Routes, transport};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use crate::{Hub, Settings, grpc::HubService, limits::MESSAGE_BYTES};
+use crate::{Hub, OpenError, Settings, grpc::HubService, limits::MESSAGE_BYTES};
 
 /// The largest request: a frame of several publishes.
 const REQUEST_BYTES: usize = 8 * MESSAGE_BYTES;
@@ -27,6 +27,9 @@ pub enum StartError {
         /// Why not.
         source: io::Error,
     },
+    /// The log cannot be opened.
+    #[error(transparent)]
+    Log(#[from] OpenError),
     /// The descriptors of the services do not fit together.
     #[error("cannot serve reflection")]
     Reflection(#[from] tonic_reflection::server::Error),
@@ -66,7 +69,7 @@ impl Server {
         let listen = |source| StartError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let bound = listener.local_addr().map_err(listen)?;
-        let hub = Hub::start(settings);
+        let hub = Hub::start(settings)?;
 
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<AgentHubServer<HubService>>().await;

@@ -1,10 +1,21 @@
 //! The hub's numbers.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
+
+/// Where the hub keeps its log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// In memory: gone with the process.
+    Memory,
+    /// In SQLite, in this folder, which is made where it is missing. One hub at a time.
+    Folder(PathBuf),
+}
 
 /// How long and how much. The defaults are those of the documentation; tests shorten the times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
+    /// Where the log is.
+    pub storage: Storage,
     /// How long an instance counts as present after its stream broke, and a `Connect` stream may be silent.
     pub presence_lease: Duration,
     /// How often a peer of `Connect` is asked to send something.
@@ -49,6 +60,7 @@ impl Default for Settings {
     fn default() -> Self {
         const MIB: usize = 1024 * 1024;
         Self {
+            storage: Storage::Memory,
             presence_lease: Duration::from_secs(10),
             heartbeat_interval: Duration::from_secs(3),
             ack_deadline: Duration::from_secs(30),

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use crate::{
     dedupe::{Dedupe, Seen},
     id::{AgentId, OrderKey},
-    log::{Entry, LogId, Published, Record},
+    log::{Entry, LogId, Position, Published, Record},
     mailbox::{Bounds, Undelivered},
     mailboxes::{Lifetime, Mailboxes, Post, own_type},
     registry::Registry,
@@ -22,6 +22,15 @@ pub(crate) struct State {
     pub(crate) mailboxes: Mailboxes,
     pub(crate) dedupe: Dedupe,
     log: LogId,
+}
+
+/// How an event is delivered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivering {
+    /// Where it stands in the log.
+    pub(crate) position: Option<Position>,
+    /// How many mailboxes had been opened when it happened: later ones saw a directory that has it.
+    pub(crate) mailboxes: u64,
 }
 
 impl State {
@@ -42,8 +51,8 @@ impl State {
         }
     }
 
-    /// Takes in what happened. Returns the mail that full mailboxes lost by that.
-    pub(crate) fn apply(&mut self, record: &Record, now: Instant) -> Vec<Undelivered> {
+    /// Takes in what happened, but for the delivery of events.
+    pub(crate) fn apply(&mut self, record: &Record, now: Instant) {
         match &record.entry {
             Entry::Registered(registration) => {
                 self.registry.register(registration, record.time);
@@ -86,17 +95,28 @@ impl State {
                     };
                     self.dedupe.remember(key.clone(), seen, now);
                 }
-                return self.deliver(published, Some(record), now);
             }
         }
-        Vec::new()
     }
 
-    /// Delivers an event that is in the log, or one that is in none.
+    /// Takes in a record that was in the log before the process began, delivery included.
+    pub(crate) fn replay(&mut self, record: &Record, now: Instant) {
+        self.apply(record, now);
+        if let Entry::Published(published) = &record.entry {
+            let how = Delivering {
+                position: Some(record.position),
+                mailboxes: self.mailboxes.count(),
+            };
+            // What a full mailbox lost then, it loses again; its task has failed in a later record.
+            self.deliver(published, how, now);
+        }
+    }
+
+    /// Puts an event into the mailboxes that it is for. Returns the mail that full mailboxes lost by that.
     pub(crate) fn deliver(
         &mut self,
         published: &Published,
-        record: Option<&Record>,
+        how: Delivering,
         now: Instant,
     ) -> Vec<Undelivered> {
         let event = &published.event;
@@ -106,8 +126,9 @@ impl State {
         let task = self.tasks.get(event.task_id());
         let post = Post {
             event,
-            position: record.map(|r| r.position),
-            order: record.map_or(&order, |r| &r.order),
+            position: how.position,
+            order: &order,
+            mailboxes: how.mailboxes,
             route: &published.route,
             sender: &sender,
             requester: task.map(crate::tasks::Entry::requester),

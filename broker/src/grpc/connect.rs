@@ -1,6 +1,9 @@
 //! `Connect`: one task reads the agent's frames and never waits for anything else; another writes the hub's.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use agenthub_proto::{
     agenthub::{
@@ -19,7 +22,8 @@ use super::status::{code, status};
 use crate::{
     Error,
     caller::Caller,
-    hub::{Body, End, Hub, Outgoing, Session},
+    hub::{Body, End, Hub, Outgoing, Session, Together},
+    log::Position,
 };
 
 pub(super) type FrameStream = ReceiverStream<Result<HubFrame, Status>>;
@@ -36,12 +40,26 @@ const MAX_CREDIT: u32 = 65_536;
 /// What the reader leaves for the writer.
 #[derive(Debug, Default)]
 struct Outbox {
-    results: Vec<PublishResult>,
+    /// With the position at which each is safe.
+    results: VecDeque<(Position, PublishResult)>,
     /// The deliveries that may still be sent, by subscription.
     credits: Vec<u32>,
     heartbeat: bool,
     /// The reader has ended, and why the stream must.
     ended: Option<Option<Status>>,
+}
+
+impl Outbox {
+    /// The results that the peer may see, in the order of its publishes: their events are safe.
+    fn safe_results(&mut self, safe: Option<Position>) -> Vec<PublishResult> {
+        let safe = safe.unwrap_or(Position(0));
+        let ready = self
+            .results
+            .iter()
+            .take_while(|(at, _)| *at <= safe)
+            .count();
+        self.results.drain(..ready).map(|(_, r)| r).collect()
+    }
 }
 
 /// Says hello, then serves the stream.
@@ -51,7 +69,7 @@ pub(super) async fn start(
     mut frames: Streaming<AgentFrame>,
 ) -> Result<FrameStream, Status> {
     let lease = hub.settings().presence_lease;
-    let first = timeout(lease, frames.message())
+    let mut first = timeout(lease, frames.message())
         .await
         .map_err(|_| {
             Status::deadline_exceeded("the first frame did not come in time; it must hold `hello`")
@@ -63,13 +81,15 @@ pub(super) async fn start(
         })?;
     let hello = first
         .hello
+        .take()
         .ok_or_else(|| Status::invalid_argument("the first frame must hold `hello`"))?;
     let credits = hello
         .subscription
         .iter()
         .map(|s| s.credit.min(MAX_CREDIT))
         .collect();
-    let session = hub.connect(&caller, hello).map_err(status)?;
+    let claims = std::mem::take(&mut first.extend);
+    let session = hub.connect(&caller, hello, &claims).map_err(status)?;
     let settings = hub.settings();
     let welcome = Welcome {
         agent_id: session.agent().to_string(),
@@ -96,6 +116,7 @@ pub(super) async fn start(
         session,
         outbox,
     };
+    peer.handle(first).map_err(status)?;
     hub.spawn(peer.clone().read(frames, writer_is_gone.clone()));
     hub.spawn(async move {
         let _guard = writer_is_gone.drop_guard();
@@ -160,17 +181,18 @@ impl Peer {
             ));
         }
         let session = self.session();
+        let mut together = session.together();
         let mut results = Vec::with_capacity(frame.publish.len());
         for publish in frame.publish {
-            results.push(answer(&session, publish));
+            results.push(answer(&mut together, session.agent(), publish));
         }
-        let all_accepted = results.iter().all(|r| r.code == 0);
+        let all_accepted = results.iter().all(|(_, r)| r.code == 0);
         for ack in frame.ack.iter().filter(|_| all_accepted) {
-            tolerate(session.acknowledge(ack.subscription, &ack.position))?;
+            tolerate(together.acknowledge(ack.subscription, &ack.position))?;
         }
         for refusal in &frame.refuse {
             let delay = refusal.delay.as_ref().map(wait).unwrap_or_default();
-            tolerate(session.refuse(
+            tolerate(together.refuse(
                 refusal.subscription,
                 &refusal.position,
                 delay,
@@ -178,8 +200,9 @@ impl Peer {
             ))?;
         }
         for extension in &frame.extend {
-            tolerate(session.extend(extension.subscription, &extension.position))?;
+            tolerate(together.extend(extension.subscription, &extension.position))?;
         }
+        drop(together);
         drop(session);
 
         let mut outbox = self.outbox();
@@ -208,12 +231,15 @@ impl Peer {
     async fn write(self, tx: mpsc::Sender<Result<HubFrame, Status>>) {
         let stall = self.hub.settings().connect_stall;
         let wake = self.session().wake();
+        let mut commits = self.hub.commits();
         loop {
-            let (results, heartbeat, credits, ended) = {
+            let safe = commits.borrow_and_update().position();
+            let (results, waits, heartbeat, credits, ended) = {
                 let mut outbox = self.outbox();
                 let heartbeat = std::mem::take(&mut outbox.heartbeat);
                 (
-                    std::mem::take(&mut outbox.results),
+                    outbox.safe_results(safe),
+                    !outbox.results.is_empty(),
                     heartbeat,
                     outbox.credits.clone(),
                     outbox.ended.take(),
@@ -255,6 +281,7 @@ impl Peer {
             if !has_more {
                 tokio::select! {
                     () = wake.notified() => {}
+                    _ = commits.changed(), if waits => {}
                     () = tx.closed() => return,
                 }
             }
@@ -272,7 +299,7 @@ impl Peer {
     }
 }
 
-fn answer(session: &Session, publish: Publish) -> PublishResult {
+fn answer(together: &mut Together<'_>, agent: &str, publish: Publish) -> (Position, PublishResult) {
     let body = match publish.payload {
         Some(Payload::Message(message)) => Ok(Body::Message(message)),
         Some(Payload::StatusUpdate(update)) => Ok(Body::Status(update)),
@@ -285,7 +312,6 @@ fn answer(session: &Session, publish: Publish) -> PublishResult {
         let mut routing = publish
             .routing
             .ok_or_else(|| Error::InvalidArgument("publish.routing is required".to_owned()))?;
-        let agent: &str = session.agent();
         if routing.from_agent_id.is_empty() {
             agent.clone_into(&mut routing.from_agent_id);
         }
@@ -295,22 +321,28 @@ fn answer(session: &Session, publish: Publish) -> PublishResult {
                 routing.from_agent_id
             )));
         }
-        session.publish(body, routing)
+        together.publish(body, routing)
     });
     let sequence = publish.sequence;
     match accepted {
-        Ok(receipt) => PublishResult {
-            sequence,
-            event_id: receipt.event_id,
-            position: receipt.position,
-            ..PublishResult::default()
-        },
-        Err(error) => PublishResult {
-            sequence,
-            code: code(&error).into(),
-            error: error.to_string(),
-            ..PublishResult::default()
-        },
+        Ok(receipt) => (
+            receipt.safe_at,
+            PublishResult {
+                sequence,
+                event_id: receipt.event_id,
+                position: receipt.position,
+                ..PublishResult::default()
+            },
+        ),
+        Err(error) => (
+            Position(0),
+            PublishResult {
+                sequence,
+                code: code(&error).into(),
+                error: error.to_string(),
+                ..PublishResult::default()
+            },
+        ),
     }
 }
 

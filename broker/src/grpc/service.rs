@@ -38,7 +38,7 @@ impl HubService {
         Self { hub }
     }
 
-    fn publish(
+    async fn publish(
         &self,
         body: Result<Body, Error>,
         routing: Option<AgentEventMetadata>,
@@ -49,8 +49,11 @@ impl HubService {
         }
         let routing =
             routing.ok_or_else(|| Error::Incomplete("routing metadata is required".to_owned()))?;
-        self.hub
-            .publish(&caller(), body, routing, Repetition::Accept)
+        let receipt = self
+            .hub
+            .publish(&caller(), body, routing, Repetition::Accept)?;
+        self.hub.safe(receipt.safe_at).await?;
+        Ok(receipt)
     }
 
     fn subscribe(&self, request: StreamRequest) -> Result<Response<EventStream>, Status> {
@@ -89,7 +92,7 @@ impl AgentHub for HubService {
     ) -> Result<Response<PublishResponse>, Status> {
         let PublishMessageRequest { message, routing } = request.into_inner();
         let body = message.map(Body::Message).ok_or_else(|| missing("message"));
-        published(self.publish(body, routing)).map(Response::new)
+        published(self.publish(body, routing).await).map(Response::new)
     }
 
     async fn publish_task_update(
@@ -98,7 +101,7 @@ impl AgentHub for HubService {
     ) -> Result<Response<PublishResponse>, Status> {
         let PublishTaskUpdateRequest { update, routing } = request.into_inner();
         let body = update.map(Body::Status).ok_or_else(|| missing("update"));
-        published(self.publish(body, routing)).map(Response::new)
+        published(self.publish(body, routing).await).map(Response::new)
     }
 
     async fn publish_task_artifact(
@@ -109,7 +112,7 @@ impl AgentHub for HubService {
         let body = artifact
             .map(Body::Artifact)
             .ok_or_else(|| missing("artifact"));
-        published(self.publish(body, routing)).map(Response::new)
+        published(self.publish(body, routing).await).map(Response::new)
     }
 
     async fn subscribe_to_messages(
@@ -192,8 +195,10 @@ impl AgentHub for HubService {
         let request = request.into_inner();
         let task = self
             .hub
-            .cancel_task(&caller(), &request.task_id, &request.reason);
-        task.map(Response::new).map_err(status)
+            .cancel_task(&caller(), &request.task_id, &request.reason)
+            .map_err(status)?;
+        self.hub.synced().await.map_err(status)?;
+        Ok(Response::new(task))
     }
 
     async fn list_tasks(
@@ -235,6 +240,10 @@ impl AgentHub for HubService {
                 },
             ),
         };
+        let registered = match registered {
+            Ok(()) => self.hub.synced().await,
+            refused => refused,
+        };
         Ok(Response::new(match registered {
             Ok(()) => RegisterAgentResponse {
                 success: true,
@@ -257,6 +266,7 @@ impl AgentHub for HubService {
         self.hub
             .unregister(&caller(), &agent_id, &reason)
             .map_err(status)?;
+        self.hub.synced().await.map_err(status)?;
         Ok(Response::new(UnregisterAgentResponse {
             success: true,
             error: String::new(),

@@ -41,7 +41,9 @@ async fn run(hub: Hub, session: Session, tx: mpsc::Sender<Result<AgentEvent, Sta
                     return;
                 }
             }
-            if delivery.mail.position.is_some() && session.acknowledge(0, &[position]).is_err() {
+            if delivery.mail.position.is_some()
+                && session.together().acknowledge(0, &[position]).is_err()
+            {
                 return;
             }
         }

@@ -1,6 +1,10 @@
 //! The hub's one piece of state behind its lock: the log, the fold of it, and who is connected.
 
-use std::{collections::HashMap, sync::Arc, time::SystemTime};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::SystemTime,
+};
 
 use agenthub_proto::{
     a2a::{Message, Role, TaskState, TaskStatus},
@@ -10,18 +14,18 @@ use agenthub_proto::{
     event::timestamp,
     trace::TraceContext,
 };
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use super::sessions::Sessions;
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     id::{AgentId, TaskId},
-    log::{Entry, EventLog, MemoryLog, Published, Record},
+    log::{Commit, Entry, EventLog, Position, Published, Record},
     mailbox::Undelivered,
     presence::Presence,
     routing::Route,
     settings::Settings,
-    state::State,
+    state::{Delivering, State},
 };
 
 /// When something happens, by both clocks.
@@ -52,7 +56,11 @@ impl Now {
 pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) log: Box<dyn EventLog>,
+    commits: watch::Receiver<Commit>,
     pub(crate) state: State,
+    /// What is delivered once the log is safe that far.
+    held: VecDeque<Held>,
+
     pub(crate) presence: Presence,
     pub(crate) sessions: Sessions,
     /// Probed agents and what the last probe found; `None` before the first.
@@ -60,21 +68,38 @@ pub(crate) struct Core {
     pub(crate) counters: Arc<crate::metrics::Counters>,
 }
 
+/// An event that waits for the log.
+#[derive(Debug)]
+struct Held {
+    until: Position,
+    published: Published,
+    position: Option<Position>,
+    /// The mailboxes that there are when it happens.
+    mailboxes: u64,
+}
+
 impl Core {
-    pub(crate) fn new(settings: Settings, counters: Arc<crate::metrics::Counters>) -> Self {
-        let log = MemoryLog::new(settings.log_events, settings.log_bytes);
+    /// A hub that knows what `state` knows, and goes on in `log`.
+    pub(crate) fn new(
+        settings: Settings,
+        counters: Arc<crate::metrics::Counters>,
+        log: Box<dyn EventLog>,
+        state: State,
+    ) -> Self {
         Self {
-            state: State::new(&settings, log.id()),
+            commits: log.commits(),
+            state,
+            held: VecDeque::new(),
             presence: Presence::new(settings.presence_lease),
             sessions: Sessions::default(),
             probes: HashMap::new(),
-            log: Box::new(log),
+            log,
             settings,
             counters,
         }
     }
 
-    /// Puts into the log what happened, and takes it in. What full mailboxes lose by that fails its task.
+    /// Puts into the log what happened, and takes it in. An event is delivered once the log has it safe.
     pub(crate) fn record(&mut self, caller: &Caller, entry: Entry, now: Now) -> String {
         let record = Record {
             position: self.log.next_position(),
@@ -86,10 +111,63 @@ impl Core {
         };
         tracing::trace!(position = record.position.0, principal = record.principal, namespace = record.namespace, order = %record.order, "recorded");
         let token = self.log.id().token(record.position);
-        self.log.append(record.clone());
-        let undelivered = self.state.apply(&record, now.instant);
-        self.give_up(undelivered, now);
+        self.state.apply(&record, now.instant);
+        if let Entry::Published(published) = &record.entry {
+            self.hold(published.clone(), Some(record.position));
+        }
+        self.log.append(record);
         token
+    }
+
+    /// Delivers an event that is in no log, after those that came before it.
+    pub(crate) fn deliver_unlogged(&mut self, published: Published) {
+        self.counters.events.inc();
+        self.hold(published, None);
+    }
+
+    /// Ends a group of the log, and delivers what is safe.
+    pub(crate) fn settle(&mut self, now: Now) {
+        loop {
+            self.log.commit();
+            let safe = self.safe();
+            let mut progress = false;
+            while self.held.front().is_some_and(|h| h.until <= safe) {
+                let Some(held) = self.held.pop_front() else {
+                    break;
+                };
+                progress = true;
+                let how = Delivering {
+                    position: held.position,
+                    mailboxes: held.mailboxes,
+                };
+                let undelivered = self.state.deliver(&held.published, how, now.instant);
+                self.give_up(undelivered, now);
+            }
+            if !progress {
+                return;
+            }
+        }
+    }
+
+    /// The last position that is safe.
+    pub(crate) fn safe(&self) -> Position {
+        self.commits.borrow().position().unwrap_or(Position(0))
+    }
+
+    /// The last position that was given out.
+    pub(crate) fn last(&self) -> Position {
+        Position(self.log.next_position().0 - 1)
+    }
+
+    fn hold(&mut self, published: Published, position: Option<Position>) {
+        let until = position.unwrap_or_else(|| self.last());
+        let mailboxes = self.state.mailboxes.count();
+        self.held.push_back(Held {
+            until,
+            published,
+            position,
+            mailboxes,
+        });
     }
 
     /// Puts an event into the log and delivers it.

@@ -55,6 +55,7 @@ impl Core {
         announce: Announce,
         now: Now,
     ) -> Result<bool, Error> {
+        self.log.admit()?;
         let change = self.check_registration(&registration)?;
         if change == Change::Nothing && announce == Announce::IfItDiffers {
             return Ok(false);
@@ -262,7 +263,7 @@ impl Core {
             passes_by: false,
             key: None,
         };
-        self.state.deliver(&published, None, now.instant);
+        self.deliver_unlogged(published);
     }
 }
 

@@ -2,22 +2,27 @@
 
 mod core;
 mod directory;
+mod locked;
 mod publish;
 mod sessions;
 mod timekeeper;
 
 use std::sync::{
-    Arc, Mutex, MutexGuard,
+    Arc, Mutex,
     atomic::{AtomicBool, Ordering},
 };
 
 use agenthub_proto::{
     a2a::{AgentCard, Task, TaskState},
-    agenthub::{AgentEntry, Hello, ListAgentsRequest, ListTasksRequest, ListTasksResponse},
+    agenthub::{
+        AgentEntry, Extension, Hello, ListAgentsRequest, ListTasksRequest, ListTasksResponse,
+    },
 };
+use tokio::{sync::watch, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::core::{Core, Now};
+use self::locked::Locked;
 pub(crate) use self::{
     directory::Announce,
     publish::{Body, Receipt, Repetition},
@@ -30,9 +35,10 @@ use crate::{
     filter::known,
     id::{AgentId, SessionId, TaskId},
     limits,
-    log::Registration,
+    log::{Commit, EventLog, MemoryLog, OpenError, Position, Registration, SqliteLog},
     metrics::{Counters, Gauges},
-    settings::Settings,
+    settings::{Settings, Storage},
+    state::State,
     tasks::Query,
 };
 use agenthub_proto::agenthub::AgentEventMetadata;
@@ -47,6 +53,7 @@ pub struct Hub {
 struct Shared {
     settings: Settings,
     core: Mutex<Core>,
+    commits: watch::Receiver<Commit>,
     counters: Arc<Counters>,
     /// Names this hub's knowledge: it is another one after a restart.
     incarnation: String,
@@ -56,15 +63,21 @@ struct Shared {
 }
 
 impl Hub {
-    /// Starts a hub that knows nothing yet. Needs a Tokio runtime; [`stop`](Self::stop) it in the end.
-    pub fn start(settings: Settings) -> Self {
+    /// Starts a hub that knows what is in its log. Needs a Tokio runtime; [`stop`](Self::stop) it in the end.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] if the log cannot be opened or is damaged.
+    pub fn start(settings: Settings) -> Result<Self, OpenError> {
         let counters = Arc::new(Counters::default());
-        let core = Core::new(settings.clone(), counters.clone());
+        let (log, state) = open(&settings)?;
+        let commits = log.commits();
         let hub = Self {
             shared: Arc::new(Shared {
-                incarnation: core.log.id().to_string(),
+                incarnation: log.id().to_string(),
+                core: Mutex::new(Core::new(settings.clone(), counters.clone(), log, state)),
                 settings,
-                core: Mutex::new(core),
+                commits: commits.clone(),
                 counters,
                 is_draining: AtomicBool::new(false),
                 stop: CancellationToken::new(),
@@ -74,7 +87,53 @@ impl Hub {
         let Shared { stop, tasks, .. } = &*hub.shared;
         tasks.spawn(timekeeper::keep_time(hub.clone(), stop.clone()));
         tasks.spawn(timekeeper::probe(hub.clone(), stop.clone()));
-        hub
+        if hub.settings().storage != Storage::Memory {
+            hub.spawn(deliver_committed(hub.clone(), commits));
+        }
+        Ok(hub)
+    }
+
+    /// Waits until the log fails, and says why: the process has to end then, and to start again from what is on disk.
+    pub async fn log_failure(&self) -> String {
+        let mut commits = self.shared.commits.clone();
+        let failed = commits.wait_for(|c| matches!(c, Commit::Failed(_))).await;
+        match failed.as_deref() {
+            Ok(Commit::Failed(reason)) => reason.clone(),
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Waits until everything up to a position is safe.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] if the log fails before that: whether it is safe is not known then.
+    pub(crate) async fn safe(&self, position: Position) -> Result<(), Error> {
+        let mut commits = self.shared.commits.clone();
+        let done = commits
+            .wait_for(|c| c.position().is_none_or(|p| p >= position))
+            .await;
+        match done.as_deref() {
+            Ok(Commit::Upto(_) | Commit::Full(_)) => Ok(()),
+            _ => Err(Error::Unavailable(
+                "the hub's log has failed; whether this was accepted will be known when the hub is back".to_owned(),
+            )),
+        }
+    }
+
+    /// Waits until everything that has happened so far is safe.
+    ///
+    /// # Errors
+    ///
+    /// See [`safe`](Self::safe).
+    pub(crate) async fn synced(&self) -> Result<(), Error> {
+        let last = self.core().last();
+        self.safe(last).await
+    }
+
+    /// How far the log is safe, as it changes.
+    pub(crate) fn commits(&self) -> watch::Receiver<Commit> {
+        self.shared.commits.clone()
     }
 
     /// Ends every stream with a reason on which clients connect again, and opens no more.
@@ -136,11 +195,9 @@ impl Hub {
         }
     }
 
-    pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
-        self.shared
-            .core
-            .lock()
-            .expect("no code panics while it holds the hub's lock")
+    /// The state, until the guard goes: what was done under it is one group of the log.
+    pub(crate) fn core(&self) -> Locked<'_> {
+        Locked::new(&self.shared.core)
     }
 
     pub(crate) fn publish(
@@ -298,9 +355,14 @@ impl Hub {
         Ok(self.session(caller, opened))
     }
 
-    pub(crate) fn connect(&self, caller: &Caller, hello: Hello) -> Result<Session, Error> {
+    pub(crate) fn connect(
+        &self,
+        caller: &Caller,
+        hello: Hello,
+        claims: &[Extension],
+    ) -> Result<Session, Error> {
         self.admit()?;
-        let opened = self.core().connect(caller, hello, Now::read())?;
+        let opened = self.core().connect(caller, hello, claims, Now::read())?;
         Ok(self.session(caller, opened))
     }
 
@@ -311,6 +373,35 @@ impl Hub {
             opened,
             said_goodbye: false,
         }
+    }
+}
+
+fn open(settings: &Settings) -> Result<(Box<dyn EventLog>, State), OpenError> {
+    let (records, bytes) = (settings.log_events, settings.log_bytes);
+    match &settings.storage {
+        Storage::Memory => {
+            let log = MemoryLog::new(records, bytes);
+            let state = State::new(settings, log.id());
+            Ok((Box::new(log), state))
+        }
+        Storage::Folder(folder) => {
+            let now = Instant::now();
+            let mut state = None;
+            let log = SqliteLog::open(folder, records, bytes, |id, record| {
+                state
+                    .get_or_insert_with(|| State::new(settings, id))
+                    .replay(record, now);
+            })?;
+            let state = state.unwrap_or_else(|| State::new(settings, log.id()));
+            Ok((Box::new(log), state))
+        }
+    }
+}
+
+/// Delivers what has become safe, until there is no log any more.
+async fn deliver_committed(hub: Hub, mut commits: watch::Receiver<Commit>) {
+    while commits.changed().await.is_ok() {
+        drop(hub.core());
     }
 }
 
@@ -346,51 +437,67 @@ impl Session {
         self.hub.core().take(self.id(), credits, limit, Now::read())
     }
 
-    pub(crate) fn publish(
-        &self,
-        body: Body,
-        routing: AgentEventMetadata,
-    ) -> Result<Receipt, Error> {
-        self.hub
-            .publish(&self.caller, body, routing, Repetition::Refuse)
-    }
-
-    pub(crate) fn acknowledge(&self, subscription: u32, positions: &[String]) -> Result<(), Error> {
-        self.hub.core().acknowledge(
-            &self.caller,
-            self.id(),
-            subscription,
-            positions,
-            Now::read(),
-        )
-    }
-
-    pub(crate) fn refuse(
-        &self,
-        subscription: u32,
-        position: &str,
-        delay: std::time::Duration,
-        reason: &str,
-    ) -> Result<(), Error> {
-        self.hub.core().refuse(
-            self.id(),
-            subscription,
-            position,
-            delay,
-            reason,
-            Now::read(),
-        )
-    }
-
-    pub(crate) fn extend(&self, subscription: u32, positions: &[String]) -> Result<(), Error> {
-        self.hub
-            .core()
-            .extend(self.id(), subscription, positions, Now::read())
+    /// Several things at once: they become safe together.
+    pub(crate) fn together(&self) -> Together<'_> {
+        Together {
+            core: self.hub.core(),
+            session: self,
+        }
     }
 
     /// The peer goes for good: others get at once what it had.
     pub(crate) fn say_goodbye(&mut self) {
         self.said_goodbye = true;
+    }
+}
+
+/// What one frame of a session brings about.
+pub(crate) struct Together<'a> {
+    core: Locked<'a>,
+    session: &'a Session,
+}
+
+impl Together<'_> {
+    pub(crate) fn publish(
+        &mut self,
+        body: Body,
+        routing: AgentEventMetadata,
+    ) -> Result<Receipt, Error> {
+        let caller = &self.session.caller;
+        let result = self
+            .core
+            .publish(caller, body, routing, Repetition::Refuse, Now::read());
+        if result.is_err() {
+            self.session.hub.shared.counters.refused.inc();
+        }
+        result
+    }
+
+    pub(crate) fn acknowledge(
+        &mut self,
+        subscription: u32,
+        positions: &[String],
+    ) -> Result<(), Error> {
+        let Session { caller, opened, .. } = self.session;
+        self.core
+            .acknowledge(caller, opened.id, subscription, positions, Now::read())
+    }
+
+    pub(crate) fn refuse(
+        &mut self,
+        subscription: u32,
+        position: &str,
+        delay: std::time::Duration,
+        reason: &str,
+    ) -> Result<(), Error> {
+        let id = self.session.id();
+        self.core
+            .refuse(id, subscription, position, delay, reason, Now::read())
+    }
+
+    pub(crate) fn extend(&mut self, subscription: u32, positions: &[String]) -> Result<(), Error> {
+        let id = self.session.id();
+        self.core.extend(id, subscription, positions, Now::read())
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
     dedupe::{self, Key, Seen},
     id::{Address, AgentId, OrderKey, TaskId},
     limits,
-    log::Published,
+    log::{Position, Published},
     routing::{Candidate, Facts, Route, Wants, route},
     task::{self, Extension, Step},
 };
@@ -43,6 +43,8 @@ pub(crate) struct Receipt {
     pub(crate) event_id: String,
     /// Where it stands in the log; empty for one that may be lost.
     pub(crate) position: String,
+    /// It is safe when the log is safe that far.
+    pub(crate) safe_at: Position,
 }
 
 /// What to do about another body under a known id.
@@ -110,6 +112,7 @@ impl Core {
             Body::Artifact(_) => Call::PublishTaskArtifact,
         };
         decide(call, caller, &routing.namespace)?;
+        self.log.admit()?;
         body.check()?;
         limits::routing(&routing)?;
 
@@ -121,10 +124,7 @@ impl Core {
                     event_id,
                     position,
                 }) if known == digest => {
-                    return Ok(Receipt {
-                        event_id: event_id.clone(),
-                        position: position.clone(),
-                    });
+                    return Ok(self.receipt(event_id.clone(), position.clone()));
                 }
                 Some(_) if repetition == Repetition::Refuse => {
                     return Err(Error::AlreadyExists(format!(
@@ -255,10 +255,7 @@ impl Core {
         )?;
         let claims = match step {
             Step::Repeated => {
-                return Ok(Receipt {
-                    event_id: String::new(),
-                    position: String::new(),
-                });
+                return Ok(self.receipt(String::new(), String::new()));
             }
             Step::Change { claims } => claims,
         };
@@ -361,20 +358,23 @@ impl Core {
     ) -> Receipt {
         let event_id = published.event.event_id.clone();
         if is_memory {
-            self.counters.events.inc();
-            let undelivered = self.state.deliver(&published, None, now.instant);
-            debug_assert!(
-                undelivered
-                    .iter()
-                    .all(|u| u.mail.position.is_some() || u.mail.event.task_id() != "")
-            );
+            self.deliver_unlogged(published);
             return Receipt {
                 event_id,
                 position: String::new(),
+                safe_at: Position(0),
             };
         }
         let position = self.record_event(caller, published, now);
-        Receipt { event_id, position }
+        self.receipt(event_id, position)
+    }
+
+    fn receipt(&self, event_id: String, position: String) -> Receipt {
+        Receipt {
+            event_id,
+            position,
+            safe_at: self.last(),
+        }
     }
 
     fn known_task(&self, id: &TaskId) -> Result<&crate::tasks::Entry, Error> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use agenthub_proto::agenthub::{
-    Cancel, EventKind, Hello, Lifetime as WireLifetime, agent_event::Payload,
+    Cancel, EventKind, Extension, Hello, Lifetime as WireLifetime, agent_event::Payload,
 };
 use tokio::sync::Notify;
 
@@ -177,6 +177,7 @@ impl Core {
         &mut self,
         caller: &Caller,
         hello: Hello,
+        claims: &[Extension],
         now: Now,
     ) -> Result<Opened, Error> {
         decide(Call::Connect, caller, "")?;
@@ -242,6 +243,19 @@ impl Core {
         }
         for old in kept.into_iter().filter(|id| !mailboxes.contains(id)) {
             self.state.mailboxes.close(old);
+        }
+        for (index, mailbox) in mailboxes.iter().enumerate() {
+            let of_it = claims
+                .iter()
+                .filter(|c| usize::try_from(c.subscription) == Ok(index));
+            // A position of another log is no claim here.
+            let claimed = of_it
+                .flat_map(|c| &c.position)
+                .filter_map(|token| self.log.id().position(token).ok())
+                .collect();
+            self.state
+                .mailboxes
+                .reclaim(*mailbox, &instance, &claimed, now.instant);
         }
         Ok(self.open(agent, instance, version, mailboxes))
     }

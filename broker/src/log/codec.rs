@@ -90,28 +90,30 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
     if record.format > FORMAT {
         return Err(Unreadable::Newer(record.format));
     }
-    Ok(match record.what.ok_or_else(|| malformed("nothing is in it"))? {
-        What::Published(published) => Entry::Published(published.read()?),
-        What::Registered(r) => Entry::Registered(Registration {
-            card: r.card.ok_or_else(|| malformed("it has no card"))?,
-            topics: r.topics,
-            health_check_url: r.health_check_url,
-        }),
-        What::Unregistered(r) => Entry::Unregistered {
-            agent: r.agent.into(),
+    Ok(
+        match record.what.ok_or_else(|| malformed("nothing is in it"))? {
+            What::Published(published) => Entry::Published(published.read()?),
+            What::Registered(r) => Entry::Registered(Registration {
+                card: r.card.ok_or_else(|| malformed("it has no card"))?,
+                topics: r.topics,
+                health_check_url: r.health_check_url,
+            }),
+            What::Unregistered(r) => Entry::Unregistered {
+                agent: r.agent.into(),
+            },
+            What::Subscribed(r) => Entry::Subscribed {
+                agent: r.agent.into(),
+                name: r.name,
+                filter: Filter::from_wire(&r.filter.unwrap_or_default())
+                    .map_err(|e| Unreadable::Malformed(e.to_string()))?,
+            },
+            What::Acknowledged(r) => Entry::Acknowledged {
+                agent: r.agent.into(),
+                name: r.name,
+                positions: r.positions.into_iter().map(Position).collect(),
+            },
         },
-        What::Subscribed(r) => Entry::Subscribed {
-            agent: r.agent.into(),
-            name: r.name,
-            filter: Filter::from_wire(&r.filter.unwrap_or_default())
-                .map_err(|e| Unreadable::Malformed(e.to_string()))?,
-        },
-        What::Acknowledged(r) => Entry::Acknowledged {
-            agent: r.agent.into(),
-            name: r.name,
-            positions: r.positions.into_iter().map(Position).collect(),
-        },
-    })
+    )
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -218,7 +220,11 @@ impl From<&Published> for PublishedRecord {
                 to.iter()
                     .map(|a| AddressRecord {
                         agent: a.agent.to_string(),
-                        version: a.version.as_ref().map(ToString::to_string).unwrap_or_default(),
+                        version: a
+                            .version
+                            .as_ref()
+                            .map(ToString::to_string)
+                            .unwrap_or_default(),
                     })
                     .collect(),
             ),
@@ -227,7 +233,11 @@ impl From<&Published> for PublishedRecord {
             event: Some(AgentEvent::clone(&published.event)),
             to_everyone,
             to,
-            assignee: published.assignee.as_ref().map(ToString::to_string).unwrap_or_default(),
+            assignee: published
+                .assignee
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
             passes_by: published.passes_by,
             key: published.key.as_ref().map(|(key, digest)| KeyRecord {
                 sender: key.sender.to_string(),
@@ -247,7 +257,8 @@ impl PublishedRecord {
             version: Some(a.version).filter(|v| !v.is_empty()).map(Version::from),
         };
         let key = self.key.map(|k| {
-            let digest = Uuid::from_slice(&k.digest).map_err(|_| malformed("its digest has not 16 bytes"))?;
+            let digest = Uuid::from_slice(&k.digest)
+                .map_err(|_| malformed("its digest has not 16 bytes"))?;
             let key = Key {
                 sender: k.sender.into(),
                 order: k.order.into(),
@@ -261,7 +272,9 @@ impl PublishedRecord {
                 true => Route::Everyone,
                 false => Route::To(self.to.into_iter().map(address).collect()),
             },
-            assignee: Some(self.assignee).filter(|a| !a.is_empty()).map(AgentId::from),
+            assignee: Some(self.assignee)
+                .filter(|a| !a.is_empty())
+                .map(AgentId::from),
             passes_by: self.passes_by,
             key: key.transpose()?,
         })

@@ -19,7 +19,8 @@ const NO_BOUND: usize = usize::MAX;
 
 fn sqlite(folder: &Path) -> (SqliteLog, Vec<Record>) {
     let mut read = Vec::new();
-    let log = SqliteLog::open(folder, NO_BOUND, NO_BOUND, |r| read.push(r.clone())).expect("it opens");
+    let log =
+        SqliteLog::open(folder, NO_BOUND, NO_BOUND, |_, r| read.push(r.clone())).expect("it opens");
     (log, read)
 }
 
@@ -93,7 +94,10 @@ fn append(log: &mut dyn EventLog, entry: Entry) -> Record {
 async fn safe(log: &dyn EventLog, position: Position) {
     let mut commits = log.commits();
     let is_safe = commits.wait_for(|c| c.position().is_some_and(|p| p >= position));
-    tokio::time::timeout(Duration::from_secs(10), is_safe).await.expect("in time").expect("the log is there");
+    tokio::time::timeout(Duration::from_secs(10), is_safe)
+        .await
+        .expect("in time")
+        .expect("the log is there");
 }
 
 async fn contract(log: &mut dyn EventLog) -> Vec<Record> {
@@ -101,20 +105,32 @@ async fn contract(log: &mut dyn EventLog) -> Vec<Record> {
     assert!(log.admit().is_ok());
     let mut records: Vec<Record> = entries().into_iter().map(|e| append(log, e)).collect();
     for pair in records.windows(2) {
-        assert_eq!(pair[1].position.0, pair[0].position.0 + 1, "positions rise by one");
+        assert_eq!(
+            pair[1].position.0,
+            pair[0].position.0 + 1,
+            "positions rise by one"
+        );
     }
     log.commit();
     let last = records.last().expect("some").position;
     safe(log, last).await;
 
     records.push(append(log, entries().remove(0)));
-    assert_eq!(log.commits().borrow().position(), Some(last), "what is not committed is not safe");
+    assert_eq!(
+        log.commits().borrow().position(),
+        Some(last),
+        "what is not committed is not safe"
+    );
     log.commit();
     log.commit();
     safe(log, Position(last.0 + 1)).await;
 
     let before = Position(first.0 - 1);
-    let reread: Vec<Record> = log.after(before).expect("they are at hand").cloned().collect();
+    let reread: Vec<Record> = log
+        .after(before)
+        .expect("they are at hand")
+        .cloned()
+        .collect();
     assert_eq!(reread, records);
     let rest: Vec<Record> = log.after(last).expect("it is at hand").cloned().collect();
     assert_eq!(rest, records[records.len() - 1..]);
@@ -160,7 +176,14 @@ fn a_window_rereads_what_it_keeps_and_says_what_it_does_not() {
     for _ in 0..5 {
         append(&mut log, Entry::Unregistered { agent: "a".into() });
     }
-    let positions = |after| -> Option<Vec<u64>> { Some(log.after(Position(after)).ok()?.map(|r| r.position.0).collect()) };
+    let positions = |after| -> Option<Vec<u64>> {
+        Some(
+            log.after(Position(after))
+                .ok()?
+                .map(|r| r.position.0)
+                .collect(),
+        )
+    };
     assert_eq!(positions(2), Some(vec![3, 4, 5]));
     assert_eq!(positions(4), Some(vec![5]));
     assert_eq!(positions(5), Some(vec![]));
@@ -174,14 +197,17 @@ fn a_position_of_another_log_is_told_apart() {
     let token = one.token(Position(7));
     assert_eq!(one.position(&token), Ok(Position(7)));
     assert!(matches!(other.position(&token), Err(Error::OutOfRange(_))));
-    assert!(matches!(one.position("garbage"), Err(Error::InvalidArgument(_))));
+    assert!(matches!(
+        one.position("garbage"),
+        Err(Error::InvalidArgument(_))
+    ));
 }
 
 #[tokio::test]
 async fn a_folder_belongs_to_one_hub() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_log, _) = sqlite(folder.path());
-    let second = SqliteLog::open(folder.path(), NO_BOUND, NO_BOUND, |_| {});
+    let second = SqliteLog::open(folder.path(), NO_BOUND, NO_BOUND, |_, _| {});
     assert!(matches!(second, Err(OpenError::Locked(_))), "{second:?}");
 }
 
@@ -192,18 +218,30 @@ async fn damage_is_named_with_its_position() {
     let (mut log, _) = sqlite(folder.path());
     contract(&mut log).await;
     drop(log);
-    let database = rusqlite::Connection::open(folder.path().join(sqlite::FILE)).expect("the database");
+    let database =
+        rusqlite::Connection::open(folder.path().join(sqlite::FILE)).expect("the database");
     let damage = |sql: &str| {
         database.execute_batch(sql).expect("it can be changed");
-        let opened = SqliteLog::open(folder.path(), NO_BOUND, NO_BOUND, |_| {});
+        let opened = SqliteLog::open(folder.path(), NO_BOUND, NO_BOUND, |_, _| {});
         match opened {
             Err(OpenError::Damaged { position, .. }) => position,
             other => panic!("{sql}: {other:?}"),
         }
     };
-    assert_eq!(damage("UPDATE events SET payload = zeroblob(length(payload)) WHERE position = 3"), 3);
-    assert_eq!(damage("UPDATE events SET order_key = order_key || 'x' WHERE position = 2"), 2);
-    assert_eq!(damage("UPDATE events SET sum = sum + 1 WHERE position = 1"), 1);
-    database.execute_batch("DELETE FROM events WHERE position < 4").expect("deleted");
+    assert_eq!(
+        damage("UPDATE events SET payload = zeroblob(length(payload)) WHERE position = 3"),
+        3
+    );
+    assert_eq!(
+        damage("UPDATE events SET order_key = order_key || 'x' WHERE position = 2"),
+        2
+    );
+    assert_eq!(
+        damage("UPDATE events SET sum = sum + 1 WHERE position = 1"),
+        1
+    );
+    database
+        .execute_batch("DELETE FROM events WHERE position < 4")
+        .expect("deleted");
     assert_eq!(damage("DELETE FROM events WHERE position = 5"), 5);
 }

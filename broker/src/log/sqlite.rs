@@ -8,7 +8,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
-        mpsc::{Receiver, SyncSender, sync_channel},
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread::JoinHandle,
     time::{Duration, SystemTime},
@@ -119,11 +119,14 @@ impl SqliteLog {
         folder: &Path,
         max_records: usize,
         max_bytes: usize,
-        mut each: impl FnMut(&Record),
+        mut each: impl FnMut(LogId, &Record),
     ) -> Result<Self, OpenError> {
         let lock = lock(folder)?;
         let path = folder.join(FILE);
-        let sqlite = |source| OpenError::Sqlite { path: path.clone(), source };
+        let sqlite = |source| OpenError::Sqlite {
+            path: path.clone(),
+            source,
+        };
         let connection = Connection::open(&path).map_err(sqlite)?;
         configure(&connection).map_err(sqlite)?;
         let id = prepare(&connection, &path)?;
@@ -132,7 +135,7 @@ impl SqliteLog {
         let mut next = 1;
         read(&connection, &path, Position(0), |record| {
             next = record.position.0 + 1;
-            each(&record);
+            each(id, &record);
             window.push(record);
             true
         })?;
@@ -151,7 +154,10 @@ impl SqliteLog {
         let writer = std::thread::Builder::new()
             .name("log-writer".to_owned())
             .spawn(|| writer.run())
-            .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
+            .map_err(|source| OpenError::Folder {
+                path: folder.to_owned(),
+                source,
+            })?;
         Ok(Self {
             id,
             next,
@@ -184,11 +190,15 @@ impl EventLog for SqliteLog {
                 ));
             }
             Commit::Failed(reason) => {
-                return Err(Error::Unavailable(format!("the hub's log has failed ({reason}): the hub has to be started again")));
+                return Err(Error::Unavailable(format!(
+                    "the hub's log has failed ({reason}): the hub has to be started again"
+                )));
             }
         }
-        if self.queued.load(Ordering::Relaxed) > QUEUE_BYTES {
-            return Err(Error::ResourceExhausted("the hub's log is behind: publish again later".to_owned()));
+        if self.queued.load(Ordering::Relaxed) > QUEUE_BYTES || self.group.len() > QUEUE {
+            return Err(Error::ResourceExhausted(
+                "the hub's log is behind: publish again later".to_owned(),
+            ));
         }
         Ok(())
     }
@@ -206,11 +216,14 @@ impl EventLog for SqliteLog {
         }
         let group = std::mem::take(&mut self.group);
         let bytes: usize = group.iter().map(Row::bytes).sum();
+        let Some(groups) = &self.groups else { return };
         self.queued.fetch_add(bytes, Ordering::Relaxed);
-        // The writer ends only with a failure that `admit` tells of, or with this log.
-        if let Some(groups) = &self.groups {
-            let _ = groups.send(group);
+        if let Err(TrySendError::Full(group)) = groups.try_send(group) {
+            // It goes with the next one; `admit` keeps it from growing.
+            self.queued.fetch_sub(bytes, Ordering::Relaxed);
+            self.group = group;
         }
+        // Once the writer has failed, `admit` says so.
     }
 
     fn commits(&self) -> watch::Receiver<Commit> {
@@ -226,7 +239,9 @@ impl Drop for SqliteLog {
     /// Waits until everything that was appended is written.
     fn drop(&mut self) {
         self.commit();
-        self.groups = None;
+        if let Some(groups) = self.groups.take() {
+            let _ = groups.send(std::mem::take(&mut self.group));
+        }
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }
@@ -236,7 +251,11 @@ impl Drop for SqliteLog {
 impl Row {
     fn bytes(&self) -> usize {
         const OVERHEAD: usize = 64;
-        OVERHEAD + self.payload.len() + self.order.len() + self.namespace.len() + self.principal.len()
+        OVERHEAD
+            + self.payload.len()
+            + self.order.len()
+            + self.namespace.len()
+            + self.principal.len()
     }
 
     /// A checksum of everything in the row.
@@ -269,7 +288,10 @@ impl Row {
 
 impl From<&Record> for Row {
     fn from(record: &Record) -> Self {
-        let since = record.time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since = record
+            .time
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         Self {
             position: record.position.0,
             time_us: i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
@@ -297,13 +319,16 @@ impl Writer {
             let mut batch = first;
             let mut bytes: usize = batch.iter().map(Row::bytes).sum();
             while bytes < BATCH_BYTES {
-                let Ok(group) = self.queue.try_recv() else { break };
+                let Ok(group) = self.queue.try_recv() else {
+                    break;
+                };
                 bytes += group.iter().map(Row::bytes).sum::<usize>();
                 batch.extend(group);
             }
             if let Err(error) = self.commit(&batch) {
                 tracing::error!(%error, "the log cannot be written: the hub has to be started again");
-                self.committed.send_replace(Commit::Failed(error.to_string()));
+                self.committed
+                    .send_replace(Commit::Failed(error.to_string()));
                 return;
             }
             self.queued.fetch_sub(bytes, Ordering::Relaxed);
@@ -312,17 +337,25 @@ impl Writer {
 
     /// Writes a batch. A full disk is waited out; after any other failure what is on disk is not known, and nothing is tried again.
     fn commit(&mut self, batch: &[Row]) -> Result<(), rusqlite::Error> {
-        let last = batch.last().map_or(0, |r| r.position);
+        let Some(last) = batch.last().map(|r| r.position) else {
+            return Ok(());
+        };
         loop {
             match self.transaction(batch) {
                 Ok(()) => break,
-                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => self.give_up_reserve(last),
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
+                    self.give_up_reserve(last)
+                }
                 Err(error) => return Err(error),
             }
         }
         let has_room = self.reserve.exists() || reserve(&self.reserve);
         let position = Position(last);
-        self.committed.send_replace(if has_room { Commit::Upto(position) } else { Commit::Full(position) });
+        self.committed.send_replace(if has_room {
+            Commit::Upto(position)
+        } else {
+            Commit::Full(position)
+        });
         Ok(())
     }
 
@@ -352,13 +385,19 @@ impl Writer {
         if fs::remove_file(&self.reserve).is_err() {
             std::thread::sleep(FULL_PAUSE);
         }
-        tracing::error!("the disk of the hub's log is full: nothing more is accepted until there is room");
-        self.committed.send_replace(Commit::Full(Position(last.saturating_sub(1))));
+        tracing::error!(
+            "the disk of the hub's log is full: nothing more is accepted until there is room"
+        );
+        self.committed
+            .send_replace(Commit::Full(Position(last.saturating_sub(1))));
     }
 }
 
 fn lock(folder: &Path) -> Result<File, OpenError> {
-    let problem = |source| OpenError::Folder { path: folder.to_owned(), source };
+    let problem = |source| OpenError::Folder {
+        path: folder.to_owned(),
+        source,
+    };
     fs::create_dir_all(folder).map_err(problem)?;
     let file = File::create(folder.join(LOCK)).map_err(problem)?;
     match file.try_lock() {
@@ -379,10 +418,18 @@ fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
 
 /// Makes the tables where there are none. Returns the log's id.
 fn prepare(connection: &Connection, path: &Path) -> Result<LogId, OpenError> {
-    let sqlite = |source| OpenError::Sqlite { path: path.to_owned(), source };
-    let found: i64 = connection.pragma_query_value(None, "user_version", |r| r.get(0)).map_err(sqlite)?;
+    let sqlite = |source| OpenError::Sqlite {
+        path: path.to_owned(),
+        source,
+    };
+    let found: i64 = connection
+        .pragma_query_value(None, "user_version", |r| r.get(0))
+        .map_err(sqlite)?;
     if found > SCHEMA {
-        return Err(OpenError::Newer { path: path.to_owned(), found });
+        return Err(OpenError::Newer {
+            path: path.to_owned(),
+            found,
+        });
     }
     if found == 0 {
         let id = LogId::random();
@@ -408,7 +455,9 @@ fn prepare(connection: &Connection, path: &Path) -> Result<LogId, OpenError> {
             .map_err(sqlite)?;
         return Ok(id);
     }
-    let id: u32 = connection.query_row("SELECT id FROM log", [], |r| r.get(0)).map_err(sqlite)?;
+    let id: u32 = connection
+        .query_row("SELECT id FROM log", [], |r| r.get(0))
+        .map_err(sqlite)?;
     Ok(LogId::from_number(id))
 }
 
@@ -419,15 +468,24 @@ fn read(
     after: Position,
     mut each: impl FnMut(Record) -> bool,
 ) -> Result<(), OpenError> {
-    let sqlite = |source| OpenError::Sqlite { path: path.to_owned(), source };
-    let damaged = |position, reason: String| OpenError::Damaged { path: path.to_owned(), position, reason };
+    let sqlite = |source| OpenError::Sqlite {
+        path: path.to_owned(),
+        source,
+    };
+    let damaged = |position, reason: String| OpenError::Damaged {
+        path: path.to_owned(),
+        position,
+        reason,
+    };
     let mut statement = connection
         .prepare("SELECT position, time_us, kind, namespace, order_key, principal, payload, sum FROM events WHERE position > ? ORDER BY position")
         .map_err(sqlite)?;
     let mut rows = statement.query([after.0.cast_signed()]).map_err(sqlite)?;
     let mut expected = None;
     loop {
-        let next = rows.next().map_err(|e| damaged(expected.unwrap_or(after.0 + 1), e.to_string()))?;
+        let next = rows
+            .next()
+            .map_err(|e| damaged(expected.unwrap_or(after.0 + 1), e.to_string()))?;
         let Some(row) = next else { return Ok(()) };
         let get = |row: &rusqlite::Row<'_>| -> Result<(Row, u32), rusqlite::Error> {
             let found = Row {
@@ -441,12 +499,19 @@ fn read(
             };
             Ok((found, row.get(7)?))
         };
-        let (row, sum) = get(row).map_err(|e| damaged(expected.unwrap_or(after.0 + 1), e.to_string()))?;
+        let (row, sum) =
+            get(row).map_err(|e| damaged(expected.unwrap_or(after.0 + 1), e.to_string()))?;
         if let Some(expected) = expected.filter(|e| *e != row.position) {
-            return Err(damaged(expected, format!("the record is missing; the next one is {}", row.position)));
+            return Err(damaged(
+                expected,
+                format!("the record is missing; the next one is {}", row.position),
+            ));
         }
         if row.sum() != sum {
-            return Err(damaged(row.position, "its checksum does not fit its content".to_owned()));
+            return Err(damaged(
+                row.position,
+                "its checksum does not fit its content".to_owned(),
+            ));
         }
         expected = Some(row.position + 1);
         let position = row.position;

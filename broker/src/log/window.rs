@@ -49,7 +49,10 @@ impl Window {
     /// # Errors
     ///
     /// [`Error::OutOfRange`] if records in between are no longer here.
-    pub(crate) fn after(&self, position: Position) -> Result<impl Iterator<Item = &Record> + use<'_>, Error> {
+    pub(crate) fn after(
+        &self,
+        position: Position,
+    ) -> Result<impl Iterator<Item = &Record> + use<'_>, Error> {
         let first = self.first();
         if position.0 + 1 < first {
             return Err(Error::OutOfRange(format!(

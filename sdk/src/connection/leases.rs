@@ -67,10 +67,6 @@ impl Leases {
         *self = Self::default();
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.held.is_empty()
-    }
-
     /// What keeps everything held with this process.
     pub(super) fn extensions(&self) -> Vec<Extension> {
         grouped(self.held.iter())

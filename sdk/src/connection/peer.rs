@@ -17,7 +17,7 @@ pub(crate) use super::inbound::Work;
 use super::{
     Connection, Dialed, Inbound, Lease, Link, backoff, dial,
     inbound::Notes,
-    leases::Leases,
+    leases::{self, Leases},
     link::Command,
     outbox::Outbox,
     session::{self, End},
@@ -44,7 +44,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// The first frame of the first stream.
+    /// The first frame of a stream.
     pub(crate) fn hello(&self, inbound: &Inbound) -> AgentFrame {
         AgentFrame {
             hello: Some(Hello {
@@ -178,10 +178,13 @@ async fn reconnect(
                 return Err(leaving.reason);
             }
         }
-        let hello = peer.hello(&state.inbound);
-        // The hello has all credit in it; acknowledgements that the last stream may have lost follow it.
+        // The hello has all credit in it, what is still held, and the acknowledgements that the last stream may have lost.
+        let hello = AgentFrame {
+            extend: state.leases.extensions(),
+            ack: leases::acks(state.leases.settled().iter()),
+            ..peer.hello(&state.inbound)
+        };
         state.notes = Notes::default();
-        state.notes.acks = state.leases.settled();
         let dialing = dial(channel, &peer.url, hello, peer.connect_timeout);
         match closed.run_until_cancelled(dialing).await {
             None => return Err("the client was closed".to_owned()),

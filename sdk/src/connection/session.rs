@@ -52,11 +52,7 @@ pub(super) async fn run(state: &mut State, dialed: Dialed, closed: &Cancellation
     let mut extension = every(duration(welcome.ack_deadline, 30) / 3);
     let mut snapshot_ends = Instant::now() + SNAPSHOT;
     let mut in_snapshot = true;
-    let mut due = Due {
-        // What is still held after a break is claimed at once.
-        extension: !state.leases.is_empty(),
-        ..Due::default()
-    };
+    let mut due = Due::default();
     if let Some(end) = state.take(rest) {
         return end;
     }
