@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use agenthub_sdk::{Client, Error};
 use tokio::time::{Instant, sleep};
+use uuid::Uuid;
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -13,11 +14,11 @@ const REMINDER: Duration = Duration::from_secs(30);
 
 /// A client for one command, under an id of its own if none is given.
 pub(crate) async fn client(hub: &str, id: Option<&str>) -> Result<Client, Error> {
-    let builder = Client::builder(hub);
-    match id {
-        Some(id) => builder.agent_id(id).connect().await,
-        None => builder.connect().await,
-    }
+    let id = match id {
+        Some(id) => id.to_owned(),
+        None => format!("cli-{}", &Uuid::new_v4().simple().to_string()[..8]),
+    };
+    Client::builder(hub).agent_id(id).connect().await
 }
 
 /// Tries until there is a hub, and says so when there is none.

@@ -102,12 +102,16 @@ impl Settings {
         let named = config
             .map(Path::to_path_buf)
             .or_else(|| env("AGENTHUB_CONFIG").map(PathBuf::from));
-        let file = match named {
-            Some(file) if file.is_file() => file,
-            Some(file) => bail!("there is no settings file {}", file.display()),
-            None => PathBuf::from(FILE),
+        let (file, must_be) = match named {
+            Some(file) => (file, true),
+            None => (PathBuf::from(FILE), false),
         };
-        Self::of(flags, &env, Toml::file_exact(file))
+        let file = match file.is_file() {
+            true => Figment::from(Toml::file_exact(file)),
+            false if must_be => bail!("there is no settings file {}", file.display()),
+            false => Figment::new(),
+        };
+        Self::of(flags, &env, file)
     }
 
     fn of(
