@@ -42,6 +42,7 @@ impl Banner {
         ];
         if let Some(model) = &self.model {
             lines.push(format!("  model   {}", model::described(model)));
+            lines.extend(model::advice(model).map(|advice| format!("          {advice}")));
         }
         if !self.agents.is_empty() {
             lines.push(format!("  agents  {}", self.agents.join(", ")));

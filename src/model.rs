@@ -46,14 +46,19 @@ fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
     )
 }
 
-/// The model for people: its name, and for the stand-in how to have a real one.
+/// The model for people.
 pub(crate) fn described(name: &str) -> String {
     match name {
-        OFFLINE => "offline: a stand-in that only matches words. For a real one: --model \
-                    openai/gpt-5 with OPENAI_API_KEY, or vertex/…, anthropic/…, ollama/…"
-            .to_owned(),
+        OFFLINE => "offline (a stand-in that only matches words)".to_owned(),
         name => name.to_owned(),
     }
+}
+
+/// How to have another model, where there is only the stand-in.
+pub(crate) fn advice(name: &str) -> Option<&'static str> {
+    (name == OFFLINE).then_some(
+        "for a real one: --model openai/gpt-5 with OPENAI_API_KEY; also vertex/…, anthropic/…, ollama/…",
+    )
 }
 
 #[cfg(test)]

@@ -15,8 +15,13 @@ use rustyline::{
 };
 use tokio::sync::mpsc;
 
+use crate::output;
+
 /// The lines that are remembered.
 const HISTORY: usize = 1_000;
+
+/// What the editor tells the terminal to do when a line is begun, undone: pasted text is not marked any more.
+const UNMARKED_PASTE: &str = "\u{1b}[?2004l";
 
 /// Where the chat keeps files, if it keeps any.
 #[derive(Clone, Debug)]
@@ -58,7 +63,7 @@ pub(super) struct Editor {
     prompts: mpsc::Sender<String>,
     lines: mpsc::Receiver<io::Result<Line>>,
     printer: Box<dyn ExternalPrinter + Send>,
-    _terminal: AsBefore,
+    terminal: AsBefore,
 }
 
 impl Editor {
@@ -90,7 +95,7 @@ impl Editor {
             prompts,
             lines,
             printer: Box::new(printer),
-            _terminal: terminal,
+            terminal,
         })
     }
 
@@ -103,6 +108,13 @@ impl Editor {
     /// What the user did. Cancel-safe.
     pub(super) async fn line(&mut self) -> io::Result<Line> {
         self.lines.recv().await.unwrap_or(Ok(Line::End))
+    }
+
+    /// Leaves the line that is being written.
+    pub(super) fn abandon(&mut self) {
+        self.terminal.restore();
+        // The terminal may be gone.
+        let _ = output::line(UNMARKED_PASTE);
     }
 
     /// Prints above the prompt.
@@ -146,11 +158,15 @@ impl AsBefore {
     fn new() -> io::Result<Self> {
         Ok(Self(tcgetattr(io::stdin().as_fd())?))
     }
+
+    fn restore(&self) {
+        // The terminal may be gone.
+        let _ = tcsetattr(io::stdin().as_fd(), OptionalActions::Now, &self.0);
+    }
 }
 
 impl Drop for AsBefore {
     fn drop(&mut self) {
-        // The terminal may be gone.
-        let _ = tcsetattr(io::stdin().as_fd(), OptionalActions::Now, &self.0);
+        self.restore();
     }
 }

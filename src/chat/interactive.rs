@@ -155,7 +155,7 @@ impl Talk {
                     self.editor.print(&line);
                 }
                 signal = signals.next() => if signal == Signal::Terminate {
-                    self.editor.print("");
+                    self.editor.abandon();
                     return Ok(None);
                 },
             }

@@ -18,7 +18,7 @@ pub(super) enum Standing {
     /// Cortex can be asked.
     Fine,
     /// The connection to the hub broke.
-    NoHub { reason: String },
+    NoHub,
     /// The hub will not have us back.
     Closed { reason: String },
     /// Nobody who answers is on the hub.
@@ -51,9 +51,7 @@ impl Presence {
     /// How things stand at this moment.
     pub(super) fn standing(&self) -> Standing {
         match &*self.connection.borrow() {
-            Connection::Reconnecting { reason } => Standing::NoHub {
-                reason: reason.clone(),
-            },
+            Connection::Reconnecting { .. } => Standing::NoHub,
             Connection::Closed { reason } => Standing::Closed {
                 reason: reason.clone(),
             },
@@ -70,11 +68,7 @@ impl Presence {
             self.connection.mark_unchanged();
             self.changed.mark_unchanged();
             let standing = self.standing();
-            let is_known = matches!(
-                (&standing, &self.told),
-                (Standing::NoHub { .. }, Standing::NoHub { .. })
-            ) || standing == self.told;
-            if is_known {
+            if standing == self.told {
                 self.since = None;
                 self.change().await;
                 continue;
@@ -114,8 +108,8 @@ impl Standing {
     pub(super) fn line(&self, hub: &str) -> String {
         match self {
             Self::Fine => "Cortex is back".to_owned(),
-            Self::NoHub { reason } => {
-                format!("the connection to the hub at {hub} broke ({reason}); waiting for it")
+            Self::NoHub => {
+                format!("the connection to the hub at {hub} broke; waiting for it to come back")
             }
             Self::Closed { reason } => format!("the hub ended the connection for good: {reason}"),
             Self::NoCortex => {
