@@ -2,6 +2,8 @@
 
 mod core;
 mod directory;
+mod hello;
+mod opening;
 mod publish;
 mod sessions;
 mod timekeeper;
@@ -20,8 +22,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use self::core::{Core, Now};
 pub(crate) use self::{
     directory::Announce,
+    opening::StreamRequest,
     publish::{Body, Receipt, Repetition},
-    sessions::{End, Opened, Outgoing, StreamRequest},
+    sessions::{End, Opened, Outgoing},
 };
 use crate::{
     Error,

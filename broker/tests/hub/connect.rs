@@ -5,9 +5,7 @@ use std::time::Duration;
 use agenthub_broker::Settings;
 use agenthub_proto::{
     a2a::{Message, TaskState},
-    agenthub::{
-        Ack, AgentFrame, Extension, Filter, Heartbeat, Hello, Publish, publish,
-    },
+    agenthub::{Ack, AgentFrame, Extension, Filter, Heartbeat, Hello, Publish, publish},
 };
 use tonic::Code;
 
@@ -21,7 +19,10 @@ async fn refused(hub: &TestHub, hello: Hello) -> (Code, String) {
         hello: Some(hello),
         ..Default::default()
     };
-    let status = try_connect(&hub.client, first).await.err().expect("refused");
+    let status = try_connect(&hub.client, first)
+        .await
+        .err()
+        .expect("refused");
     (status.code(), status.message().to_owned())
 }
 
@@ -264,7 +265,8 @@ async fn subscriptions_have_credit_of_their_own() {
             ],
         ))
         .await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     peer.settle().await;
     let (note, event) = peer.deliveries.pop_front().expect("one");
     assert_eq!(crate::harness::word(&event), "task submitted t 1");
@@ -320,8 +322,14 @@ async fn what_is_not_acknowledged_comes_again_unless_it_is_extended() {
         came.extend(peer.words_so_far().await);
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
-    assert_eq!(came.first().map(String::as_str), Some("message lost (attempt 2)"));
-    assert!(came.iter().all(|w| w.starts_with("message lost")), "{came:?}");
+    assert_eq!(
+        came.first().map(String::as_str),
+        Some("message lost (attempt 2)")
+    );
+    assert!(
+        came.iter().all(|w| w.starts_with("message lost")),
+        "{came:?}"
+    );
 }
 
 /// Late, but handled: an acknowledgement after the deadline counts as long as nobody else has the delivery.
@@ -348,7 +356,8 @@ async fn a_late_acknowledgement_counts() {
 async fn publishing_and_acknowledging_commit_together() {
     let hub = TestHub::start().await;
     let mut peer = hub.connect(agent("worker", "i", 9)).await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     let (note, _) = peer.delivery().await;
     let frame = |state| AgentFrame {
         publish: vec![Publish {
@@ -433,7 +442,9 @@ async fn a_peer_that_stops_reading_is_cut_off_and_resumes_without_loss() {
 #[tokio::test]
 async fn a_second_stream_of_an_instance_takes_the_place_of_the_first() {
     let hub = TestHub::start().await;
-    let mut watcher = hub.agent_events("cortex", &["offline", "unregistered"]).await;
+    let mut watcher = hub
+        .agent_events("cortex", &["offline", "unregistered"])
+        .await;
     let mut first = hub.connect(agent("echo", "i", 9)).await;
     let mut second = hub.connect(agent("echo", "i", 9)).await;
     assert!(first.until_ended().await.is_ok());

@@ -201,7 +201,8 @@ async fn an_older_client_gets_mail_for_the_version_it_registered() {
     let hub = TestHub::start().await;
     hub.register(card("echo"), &[]).await;
     let mut messages = hub.messages("echo").await;
-    hub.publish(user("hi"), routing("asker", "echo@1.0.0")).await;
+    hub.publish(user("hi"), routing("asker", "echo@1.0.0"))
+        .await;
     assert_eq!(messages.text().await, "hi");
 }
 

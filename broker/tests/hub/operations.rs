@@ -76,11 +76,12 @@ async fn http_tells_health_readiness_and_metrics() {
 #[tokio::test]
 async fn reflection_lists_the_services() {
     let hub = TestHub::start().await;
-    let channel = tonic::transport::Channel::from_shared(format!("http://{}", hub.server.address()))
-        .expect("a URL")
-        .connect()
-        .await
-        .expect("it listens");
+    let channel =
+        tonic::transport::Channel::from_shared(format!("http://{}", hub.server.address()))
+            .expect("a URL")
+            .connect()
+            .await
+            .expect("it listens");
     let request = ServerReflectionRequest {
         host: String::new(),
         message_request: Some(MessageRequest::ListServices(String::new())),
@@ -95,16 +96,20 @@ async fn reflection_lists_the_services() {
     };
     let names: Vec<String> = list.service.into_iter().map(|s| s.name).collect();
     for name in ["agenthub.AgentHub", "grpc.health.v1.Health"] {
-        assert!(names.iter().any(|n| n == name), "{name} is not in {names:?}");
+        assert!(
+            names.iter().any(|n| n == name),
+            "{name} is not in {names:?}"
+        );
     }
 }
 
 async fn health(hub: &TestHub) -> HealthClient<tonic::transport::Channel> {
-    let channel = tonic::transport::Channel::from_shared(format!("http://{}", hub.server.address()))
-        .expect("a URL")
-        .connect()
-        .await
-        .expect("it listens");
+    let channel =
+        tonic::transport::Channel::from_shared(format!("http://{}", hub.server.address()))
+            .expect("a URL")
+            .connect()
+            .await
+            .expect("it listens");
     HealthClient::new(channel)
 }
 

@@ -3,9 +3,7 @@
 use agenthub_broker::Settings;
 use agenthub_proto::{
     a2a::{Role, TaskState},
-    agenthub::{
-        AgentEventMetadata, Priority, SubscribeToMessagesRequest, SubscribeToTasksRequest,
-    },
+    agenthub::{AgentEventMetadata, Priority, SubscribeToMessagesRequest, SubscribeToTasksRequest},
 };
 use std::time::Duration;
 
@@ -21,7 +19,8 @@ async fn a_message_reaches_its_recipient_and_nobody_else() {
     let mut messages = hub.messages("echo").await;
     let mut all = hub.agent_events("echo", &["message"]).await;
     let mut other = hub.messages("other").await;
-    hub.publish(user("for echo"), routing("asker", "echo")).await;
+    hub.publish(user("for echo"), routing("asker", "echo"))
+        .await;
     hub.publish(user("for other"), routing("asker", "other"))
         .await;
     assert_eq!(messages.word().await, "message for echo");
@@ -53,7 +52,9 @@ async fn message_filters_have_effect() {
         contexts: contexts.iter().map(ToString::to_string).collect(),
         ..Default::default()
     };
-    let mut by_type = hub.messages_with(with(&["echo_request", "mark"], &[])).await;
+    let mut by_type = hub
+        .messages_with(with(&["echo_request", "mark"], &[]))
+        .await;
     let mut by_event_type = hub.messages_with(with(&["a2a.custom", "mark"], &[])).await;
     let mut by_context = hub.messages_with(with(&[], &["c1", "end"])).await;
     let mut by_both = hub
@@ -147,7 +148,8 @@ async fn agent_event_filters_choose_kinds_and_directory_changes() {
     let mut registered = hub.agent_events("asker", &["registered"]).await;
     let mut unregistered = hub.agent_events("asker", &["unregistered"]).await;
     hub.register(card("worker"), &[]).await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     hub.try_artifact("worker", "t").await.expect("accepted");
     hub.report("worker", "t", TaskState::Completed).await;
     let request = agenthub_proto::agenthub::UnregisterAgentRequest {
@@ -358,7 +360,8 @@ async fn statuses_and_artifacts_reach_the_requester_as_messages_do() {
     let mut events = hub
         .agent_events("asker", &["task", "status_update", "artifact"])
         .await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     let mut client = hub.client.clone();
     let request = PublishTaskUpdateRequest {
         update: Some(status("t", TaskState::Working)),
@@ -394,7 +397,8 @@ async fn events_carry_a_trace_and_an_id() {
         ..routing("asker", "echo")
     };
     let event_id = hub.publish(message, traced).await;
-    hub.publish(user("untraced"), routing("asker", "echo")).await;
+    hub.publish(user("untraced"), routing("asker", "echo"))
+        .await;
     let event = stream.next().await;
     assert_eq!(event.event_id, event_id);
     assert!(event_id.starts_with("evt_m1_"), "{event_id}");

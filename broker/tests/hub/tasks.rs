@@ -70,7 +70,10 @@ async fn tasks_are_listed_newest_first_by_every_filter_and_in_pages() {
     }
     hub.report("echo", "t1", TaskState::Working).await;
     let all = ListTasksRequest::default();
-    assert_eq!(ids(&list(&hub, all.clone()).await), ["t1", "t4", "t3", "t2"]);
+    assert_eq!(
+        ids(&list(&hub, all.clone()).await),
+        ["t1", "t4", "t3", "t2"]
+    );
     let by_agent = |agent: &str| ListTasksRequest {
         agent_id: agent.into(),
         ..Default::default()
@@ -165,7 +168,8 @@ async fn tags_and_modes_choose_the_agent() {
 #[tokio::test]
 async fn only_its_two_parties_change_a_task() {
     let hub = TestHub::start().await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     let code = |r: Result<(), tonic::Status>| r.expect_err("refused").code();
     for state in [TaskState::Working, TaskState::Cancelled] {
         let refused = hub.try_report("stranger", "t", state).await;
@@ -189,7 +193,8 @@ async fn only_its_two_parties_change_a_task() {
 async fn a_strangers_message_is_no_part_of_the_task() {
     let hub = TestHub::start().await;
     let mut asker = hub.messages("asker").await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     hub.publish(
         Message {
             role: Role::Agent.into(),
@@ -200,7 +205,10 @@ async fn a_strangers_message_is_no_part_of_the_task() {
     .await;
     assert_eq!(asker.text().await, "let me help");
     let task = hub.task("t").await;
-    assert_eq!((task.history.len(), task.state()), (1, TaskState::Submitted));
+    assert_eq!(
+        (task.history.len(), task.state()),
+        (1, TaskState::Submitted)
+    );
 }
 
 /// An agent that knows nothing of statuses: its first answer is the outcome.
@@ -212,7 +220,8 @@ async fn an_answer_completes_the_task() {
     let mut asker = hub
         .agent_events("asker", &["message", "status_update"])
         .await;
-    hub.publish(work("t", "hi"), routing("asker", "worker")).await;
+    hub.publish(work("t", "hi"), routing("asker", "worker"))
+        .await;
     let answer = Message {
         role: Role::Agent.into(),
         ..work("t", "Echo: hi")

@@ -40,10 +40,7 @@ async fn a_task_that_misses_its_deadline_fails_and_both_parties_are_told() {
     assert!(said.contains("deadline"), "{said}");
 
     let late = hub
-        .try_publish(
-            work("t2", "go"),
-            due_in(Duration::ZERO, "asker", "worker"),
-        )
+        .try_publish(work("t2", "go"), due_in(Duration::ZERO, "asker", "worker"))
         .await;
     assert_eq!(
         late.expect_err("refused").code(),
@@ -78,7 +75,8 @@ async fn artifacts_are_taken_for_a_while_after_the_end() {
     })
     .await;
     let mut asker = hub.agent_events("asker", &["artifact"]).await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     hub.report("worker", "t", TaskState::Completed).await;
     hub.try_artifact("worker", "t").await.expect("still taken");
     assert_eq!(asker.word().await, "artifact t");
@@ -95,7 +93,8 @@ async fn cancelling_reaches_the_one_at_work_and_the_one_who_asked() {
     let hub = TestHub::start().await;
     let mut asker = hub.agent_events("asker", &["status_update"]).await;
     let mut worker = hub.connect(agent("worker", "i", 9)).await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     assert_eq!(worker.word().await, "message go");
     worker.report("t", TaskState::Working).await;
     assert_eq!(asker.word().await, "status working t");
@@ -107,7 +106,10 @@ async fn cancelling_reaches_the_one_at_work_and_the_one_who_asked() {
     let task = answer.expect("cancelled").into_inner();
     assert_eq!(task.state(), TaskState::Cancelled);
     let cancel = worker.cancel().await;
-    assert_eq!((&*cancel.task_id, &*cancel.reason), ("t", "changed my mind"));
+    assert_eq!(
+        (&*cancel.task_id, &*cancel.reason),
+        ("t", "changed my mind")
+    );
     assert_eq!(
         worker.words_so_far().await,
         ["task submitted t 1", "status cancelled t"]
@@ -122,7 +124,8 @@ async fn cancelling_reaches_the_one_at_work_and_the_one_who_asked() {
 async fn the_requesters_cancelling_status_stops_the_work() {
     let hub = TestHub::start().await;
     let mut worker = hub.connect(agent("worker", "i", 9)).await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     hub.report("asker", "t", TaskState::Cancelled).await;
     assert_eq!(worker.cancel().await.task_id, "t");
 }
@@ -181,7 +184,8 @@ async fn mail_for_an_id_never_seen_fails_its_task_after_the_wait() {
     hub.register(card("known"), &[]).await;
     hub.publish(work("waits", "go"), routing("asker", "known"))
         .await;
-    hub.publish(work("t", "go"), routing("asker", "nobody")).await;
+    hub.publish(work("t", "go"), routing("asker", "nobody"))
+        .await;
     assert_eq!(asker.word().await, "status failed t");
     let said = hub.task("t").await.status.expect("it has one").text();
     assert!(said.contains("nobody"), "{said}");
@@ -197,7 +201,8 @@ async fn a_strangers_undelivered_mail_leaves_the_task_alone() {
     })
     .await;
     let _worker = hub.messages("worker").await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     hub.publish(work("t", "look at this"), routing("stranger", "nobody"))
         .await;
     hub.publish(work("mark", "go"), routing("asker", "nobody either"))
@@ -215,7 +220,8 @@ async fn a_task_that_cannot_be_handled_fails_after_so_many_tries() {
     .await;
     let mut asker = hub.agent_events("asker", &["status_update"]).await;
     let mut worker = hub.connect(agent("worker", "i", 9)).await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     for attempt in 1..=2 {
         let (note, event) = loop {
             let (note, event) = worker.delivery().await;
@@ -254,7 +260,8 @@ async fn work_on_a_task_that_has_ended_is_never_delivered() {
     let mut worker = hub
         .connect(hello("worker", "i", vec![durable("work", 9)]))
         .await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     let (note, _) = worker.delivery().await;
     worker.report("t", TaskState::Completed).await;
     worker.refuse(&note, Duration::ZERO).await;
@@ -265,7 +272,8 @@ async fn work_on_a_task_that_has_ended_is_never_delivered() {
 #[tokio::test]
 async fn late_messages_of_the_assignee_join_the_history() {
     let hub = TestHub::start().await;
-    hub.publish(work("t", "go"), routing("asker", "worker")).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
     hub.report("worker", "t", TaskState::Completed).await;
     let late = Message {
         role: agenthub_proto::a2a::Role::Agent.into(),
@@ -273,5 +281,8 @@ async fn late_messages_of_the_assignee_join_the_history() {
     };
     hub.publish(late, routing("worker", "")).await;
     let task = hub.task("t").await;
-    assert_eq!((task.history.len(), task.state()), (2, TaskState::Completed));
+    assert_eq!(
+        (task.history.len(), task.state()),
+        (2, TaskState::Completed)
+    );
 }
