@@ -110,24 +110,24 @@ async fn watched(
 ) -> End {
     tokio::pin!(turn);
     let mut presence = Presence::new(&session.client);
-    let mut give_up: Option<(Instant, String)> = None;
+    let mut give_up: Option<(Instant, Standing)> = None;
     loop {
         let until = give_up.as_ref().map(|(at, _)| *at);
         tokio::select! {
             end = &mut turn => return end,
             standing = presence.next() => {
-                let line = standing.line(&session.hub);
-                output::aside(output::plain(&line));
+                output::aside(output::plain(&standing.line(&session.hub)));
                 give_up = match standing {
                     Standing::Fine => None,
-                    _ => Some((Instant::now() + PATIENCE, line)),
+                    _ => Some((Instant::now() + PATIENCE, standing)),
                 };
             }
             () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
                 cancel.cancel();
                 turn.await;
-                let why = give_up.map(|(_, line)| line).unwrap_or_default();
-                return End::Failed(format!("gave up after {} s: {why}", PATIENCE.as_secs()));
+                let standing = give_up.map_or(Standing::Fine, |(_, standing)| standing);
+                let why = standing.reason(&session.hub);
+                return End::Failed(format!("no answer for {} s: {why}", PATIENCE.as_secs()));
             }
             signal = signals.next() => {
                 if signal == Signal::Terminate {

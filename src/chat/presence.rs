@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// How long Cortex may be away before that is worth a word: it comes back by itself after a break.
+/// How long Cortex may be away when the hub has just come back: it is on its way, too.
 const GRACE: Duration = Duration::from_secs(6);
 
 /// How things stand.
@@ -74,8 +74,8 @@ impl Presence {
                 continue;
             }
             let since = *self.since.get_or_insert_with(Instant::now);
-            let due = match standing {
-                Standing::NoCortex => since + GRACE,
+            let due = match (&standing, &self.told) {
+                (Standing::NoCortex, Standing::NoHub) => since + GRACE,
                 _ => since,
             };
             if due <= Instant::now() {
@@ -104,6 +104,18 @@ impl Presence {
 }
 
 impl Standing {
+    /// Why there is no answer.
+    pub(super) fn reason(&self, hub: &str) -> String {
+        match self {
+            Self::Fine => "Cortex does not answer".to_owned(),
+            Self::NoHub => format!("no hub at {hub}: start one with `agenthub up`"),
+            Self::Closed { reason } => reason.clone(),
+            Self::NoCortex => {
+                format!("no Cortex on the hub at {hub}: start one with `agenthub cortex`")
+            }
+        }
+    }
+
     /// What there is to say about it.
     pub(super) fn line(&self, hub: &str) -> String {
         match self {

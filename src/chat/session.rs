@@ -36,7 +36,7 @@ impl Session {
         };
         if timeout(INTRODUCTION, there).await.is_err() {
             session.client.close().await;
-            bail!("no Cortex on the hub at {hub}: start one with `agenthub cortex`");
+            bail!(Standing::NoCortex.reason(hub));
         }
         Ok(session)
     }
