@@ -1,2 +1,89 @@
-//! AgentHub.
-fn main() {}
+//! The binary: it reads the command line and the settings, chooses the adapters, and runs one command.
+//!
+//! `cli` says what there is; each command is a file in `cmd`; `chat` talks with people. Everything else is in the crates.
+
+mod banner;
+mod chat;
+mod cli;
+mod cmd;
+mod connect;
+mod listen;
+mod listing;
+mod logging;
+mod model;
+mod output;
+mod serve;
+mod settings;
+mod stop;
+
+use std::{io, process::ExitCode, time::Duration};
+
+use anyhow::Context;
+use clap::Parser;
+
+use crate::{
+    cli::{Cli, Command},
+    settings::Settings,
+};
+
+/// How long threads that wait for a terminal are waited for at the end.
+const THREADS: Duration = Duration::from_millis(100);
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::aside(format!("error: {}", one_line(&error)));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    if let Command::Completions { shell } = cli.command {
+        cmd::completions::run(shell)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let settings = Settings::load(&cli.layer(), cli.global.config.as_deref())?;
+    #[cfg(feature = "models")]
+    agenthub_sdk::model::genai::install_tls();
+    let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
+    let result = runtime.block_on(cmd::run(cli.command, settings));
+    // A thread that reads the terminal cannot be ended.
+    runtime.shutdown_timeout(THREADS);
+    result
+}
+
+/// Whether whoever read what was printed is gone, as in `agenthub … | head`.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let causes = error.chain().filter_map(|e| e.downcast_ref::<io::Error>());
+    causes
+        .map(io::Error::kind)
+        .any(|k| k == io::ErrorKind::BrokenPipe)
+}
+
+/// The error with its causes.
+fn one_line(error: &anyhow::Error) -> String {
+    output::plain(&format!("{error:#}")).replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_one_line() {
+        let error = anyhow::anyhow!("why\nso").context("what");
+        assert_eq!(one_line(&error), "what: why so");
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_no_error() {
+        let gone = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(is_broken_pipe(
+            &anyhow::Error::new(gone).context("printing")
+        ));
+        assert!(!is_broken_pipe(&anyhow::anyhow!("broken pipe")));
+    }
+}

@@ -22,13 +22,23 @@ fn sources() -> Vec<(String, String)> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder of the repository") {
             let path = entry.expect("an entry").path();
-            let name = path.strip_prefix(root()).expect("below the root").display().to_string();
-            let is_test = ["tests", "_tests.rs", "contract"].iter().any(|t| name.contains(t));
+            let name = path
+                .strip_prefix(root())
+                .expect("below the root")
+                .display()
+                .to_string();
+            let is_test = ["tests", "_tests.rs", "contract"]
+                .iter()
+                .any(|t| name.contains(t));
             if path.is_dir() {
                 folders.push(path);
             } else if name.ends_with(".rs") && !is_test {
                 let text = read(&name);
-                let code = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+                let code = text
+                    .split("#[cfg(test)]")
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned();
                 found.push((name, code));
             }
         }
@@ -40,10 +50,17 @@ fn sources() -> Vec<(String, String)> {
 /// The names of the crates of this workspace that a room depends on, other than for its tests.
 fn depends_on(room: &str) -> Vec<String> {
     let manifest = read(&format!("{room}/Cargo.toml"));
-    let (_, dependencies) = manifest.split_once("[dependencies]").expect("it has dependencies");
+    let (_, dependencies) = manifest
+        .split_once("[dependencies]")
+        .expect("it has dependencies");
     let dependencies = dependencies.split("\n[").next().unwrap_or_default();
-    let names = dependencies.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
-    let mut ours: Vec<String> = names.filter_map(|n| n.strip_prefix("agenthub-")).map(str::to_owned).collect();
+    let names = dependencies
+        .lines()
+        .filter_map(|line| line.split(['.', ' ', '=']).next());
+    let mut ours: Vec<String> = names
+        .filter_map(|n| n.strip_prefix("agenthub-"))
+        .map(str::to_owned)
+        .collect();
     ours.sort();
     ours
 }
@@ -60,7 +77,15 @@ fn decisions_know_neither_runtime_nor_network() {
     ] {
         let text = read(file);
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for forbidden in ["tokio", "tonic", "rusqlite", "reqwest", "async ", "SystemTime::now", "Instant::now"] {
+        for forbidden in [
+            "tokio",
+            "tonic",
+            "rusqlite",
+            "reqwest",
+            "async ",
+            "SystemTime::now",
+            "Instant::now",
+        ] {
             assert!(!code.contains(forbidden), "{file} holds `{forbidden}`");
         }
     }
@@ -76,7 +101,10 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
     for (file, code) in sources() {
         let is_choice = file.starts_with("src/") || file.starts_with("sdk/src/model");
-        assert!(is_choice || !code.contains("model::Offline") && !code.contains("Genai::new"), "{file} chooses a model");
+        assert!(
+            is_choice || !code.contains("model::Offline") && !code.contains("Genai::new"),
+            "{file} chooses a model"
+        );
     }
 }
 
@@ -84,6 +112,9 @@ fn rooms_know_only_those_below_them() {
 #[test]
 fn no_queue_is_without_a_bound() {
     for (file, code) in sources() {
-        assert!(!code.contains("unbounded"), "{file} holds an unbounded queue");
+        assert!(
+            !code.contains("unbounded"),
+            "{file} holds an unbounded queue"
+        );
     }
 }

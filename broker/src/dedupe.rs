@@ -31,7 +31,7 @@ pub(crate) struct Seen {
 #[derive(Debug)]
 pub(crate) struct Dedupe {
     window: Duration,
-    seen: HashMap<Key, Seen>,
+    seen: HashMap<Key, (Instant, Seen)>,
     by_age: VecDeque<(Instant, Key)>,
 }
 
@@ -47,21 +47,24 @@ impl Dedupe {
         }
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<&Seen> {
-        self.seen.get(key)
+    pub(crate) fn get(&self, key: &Key, now: Instant) -> Option<&Seen> {
+        let (at, seen) = self.seen.get(key)?;
+        (now.duration_since(*at) <= self.window).then_some(seen)
     }
 
     pub(crate) fn remember(&mut self, key: Key, seen: Seen, now: Instant) {
         while self.by_age.front().is_some_and(|(at, _)| {
             now.duration_since(*at) > self.window || self.by_age.len() >= CAPACITY
         }) {
-            if let Some((_, old)) = self.by_age.pop_front() {
+            let Some((at, old)) = self.by_age.pop_front() else {
+                break;
+            };
+            if self.seen.get(&old).is_some_and(|(seen, _)| *seen == at) {
                 self.seen.remove(&old);
             }
         }
-        if self.seen.insert(key.clone(), seen).is_none() {
-            self.by_age.push_back((now, key));
-        }
+        self.seen.insert(key.clone(), (now, seen));
+        self.by_age.push_back((now, key));
     }
 }
 
@@ -90,10 +93,20 @@ mod tests {
         dedupe.remember(key("1"), seen.clone(), Instant::now());
         tokio::time::advance(Duration::from_secs(599)).await;
         dedupe.remember(key("2"), seen.clone(), Instant::now());
-        assert_eq!(dedupe.get(&key("1")), Some(&seen));
+        assert_eq!(dedupe.get(&key("1"), Instant::now()), Some(&seen));
         tokio::time::advance(Duration::from_secs(2)).await;
-        dedupe.remember(key("3"), seen, Instant::now());
-        assert_eq!(dedupe.get(&key("1")), None);
-        assert!(dedupe.get(&key("2")).is_some());
+        assert_eq!(dedupe.get(&key("1"), Instant::now()), None);
+        dedupe.remember(key("3"), seen.clone(), Instant::now());
+        assert_eq!(dedupe.seen.len(), 2, "it is gone");
+        assert!(dedupe.get(&key("2"), Instant::now()).is_some());
+
+        tokio::time::advance(Duration::from_secs(599)).await;
+        dedupe.remember(key("2"), seen.clone(), Instant::now());
+        tokio::time::advance(Duration::from_secs(2)).await;
+        dedupe.remember(key("4"), seen, Instant::now());
+        assert!(
+            dedupe.get(&key("2"), Instant::now()).is_some(),
+            "seen again within the window"
+        );
     }
 }

@@ -28,6 +28,7 @@ mod server;
 mod settings;
 mod state;
 mod tasks;
+mod unclaimed;
 
 pub use caller::{Caller, DEFAULT_NAMESPACE};
 pub use error::Error;

@@ -22,8 +22,9 @@ pub const PAGE_BYTES: usize = 3 * 1024 * 1024;
 pub const ID_BYTES: usize = 256;
 /// The longest agent id, in bytes.
 pub const AGENT_ID_BYTES: usize = 128;
-/// How deep structured content may be nested.
-pub const NESTING: usize = 32;
+/// How deep structured content may be nested. Protobuf decoders stop at 100 messages inside each other: a level of `Struct`
+/// takes three of them, and an event in a frame wraps up to seven around it.
+pub const NESTING: usize = 30;
 /// How often work may be handed on.
 pub const HOPS: u32 = 16;
 
@@ -144,7 +145,8 @@ fn printable(what: &str, id: &str, max: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn parts(what: &str, parts: &[Part]) -> Result<(), Error> {
+/// Parts within the bounds of their metadata and content.
+pub(crate) fn parts(what: &str, parts: &[Part]) -> Result<(), Error> {
     for part in parts {
         metadata(what, part.metadata.as_ref())?;
         if let Some(Content::Data(data)) = &part.part {

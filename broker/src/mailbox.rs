@@ -15,7 +15,7 @@ use prost::Message;
 use tokio::time::Instant;
 
 use crate::{
-    id::{InstanceId, OrderKey, Version},
+    id::{AgentId, InstanceId, MailboxId, OrderKey, Version},
     log::Position,
 };
 
@@ -23,6 +23,8 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Mail {
     pub(crate) event: Arc<AgentEvent>,
+    /// Whose mail it is.
+    pub(crate) recipient: AgentId,
     /// Where it stands in the log; what has no position may be lost and is not acknowledged.
     pub(crate) position: Option<Position>,
     pub(crate) order: OrderKey,
@@ -56,6 +58,8 @@ pub(crate) struct Bounds {
 pub(crate) struct Undelivered {
     pub(crate) mail: Mail,
     pub(crate) reason: String,
+    /// Where it was.
+    pub(crate) mailbox: Option<MailboxId>,
 }
 
 /// Lower goes first. The serial number keeps mail of the same time in order.
@@ -110,6 +114,8 @@ pub(crate) struct Mailbox {
     free: HashMap<Option<Version>, BTreeMap<Rank, LaneKey>>,
     /// The heads of the lanes that belong to an instance.
     held: HashMap<InstanceId, BTreeMap<Rank, LaneKey>>,
+    /// The heads of all lanes, oldest first.
+    oldest: BTreeMap<u64, LaneKey>,
     leases: HashMap<Position, Lease>,
     lease_ends: BTreeSet<(Instant, Position)>,
     delayed: BTreeMap<(Instant, u64), Waiting>,
@@ -128,6 +134,7 @@ impl Mailbox {
             lanes: HashMap::new(),
             free: HashMap::new(),
             held: HashMap::new(),
+            oldest: BTreeMap::new(),
             leases: HashMap::new(),
             lease_ends: BTreeSet::new(),
             delayed: BTreeMap::new(),
@@ -135,8 +142,8 @@ impl Mailbox {
         }
     }
 
-    /// Adds mail. Returns the oldest of the rest if the mailbox is full by that.
-    pub(crate) fn push(&mut self, mail: Mail, now: Instant) -> Option<Undelivered> {
+    /// Adds mail. Returns the oldest that waits, as far as the mailbox would be too full with it.
+    pub(crate) fn push(&mut self, mail: Mail, now: Instant) -> Vec<Undelivered> {
         self.serial += 1;
         let arrived = i64::try_from(now.duration_since(self.born).as_millis()).unwrap_or(i64::MAX);
         let rank = Rank {
@@ -150,10 +157,12 @@ impl Mailbox {
             rank,
             attempts: 0,
         });
-        if self.events > self.bounds.events || self.bytes > self.bounds.bytes {
-            return self.evict();
+        let mut evicted = Vec::new();
+        while self.events > self.bounds.events || self.bytes > self.bounds.bytes {
+            let Some(oldest) = self.evict() else { break };
+            evicted.push(oldest);
         }
-        None
+        evicted
     }
 
     /// The next delivery for an instance, and a lease on it if it has a position.
@@ -216,16 +225,20 @@ impl Mailbox {
         found.is_some()
     }
 
-    /// Not handled: to be delivered again after `delay`. Says what leaves for having been tried too often.
+    /// Not handled by the instance that has it: to be delivered again after `delay`. Says what leaves for having been
+    /// tried too often.
     pub(crate) fn refuse(
         &mut self,
         position: Position,
+        instance: &InstanceId,
         delay: Duration,
         reason: &str,
         now: Instant,
     ) -> Option<Undelivered> {
-        let lease = self.end_lease(position)?;
-        self.retry(lease.waiting, delay, reason, now)
+        self.leases
+            .get(&position)
+            .filter(|l| l.instance == *instance)?;
+        self.give_back(position, delay, reason, now)
     }
 
     /// The instance is still at work on it.
@@ -297,7 +310,7 @@ impl Mailbox {
         positions.sort();
         positions
             .into_iter()
-            .filter_map(|p| self.refuse(p, Duration::ZERO, "its agent went away", now))
+            .filter_map(|p| self.give_back(p, Duration::ZERO, "its agent went away", now))
             .collect()
     }
 
@@ -310,7 +323,7 @@ impl Mailbox {
             .copied()
             .filter(|(until, _)| *until <= now)
         {
-            undelivered.extend(self.refuse(
+            undelivered.extend(self.give_back(
                 position,
                 Duration::ZERO,
                 "nobody acknowledged it in time",
@@ -341,6 +354,17 @@ impl Mailbox {
             .collect();
         all.sort_by_key(|w| (w.mail.position, w.rank.serial));
         all.into_iter().map(|w| w.mail).collect()
+    }
+
+    fn give_back(
+        &mut self,
+        position: Position,
+        delay: Duration,
+        reason: &str,
+        now: Instant,
+    ) -> Option<Undelivered> {
+        let lease = self.end_lease(position)?;
+        self.retry(lease.waiting, delay, reason, now)
     }
 
     fn insert(&mut self, waiting: Waiting) {
@@ -394,12 +418,16 @@ impl Mailbox {
             return result;
         };
         if let Some(head) = lane.queue.front() {
+            self.oldest.remove(&head.rank.serial);
             match &lane.holder {
                 Some((instance, _)) => remove_head(&mut self.held, instance, head.rank),
                 None => remove_head(&mut self.free, &key.1, head.rank),
             }
         }
         let result = change(lane);
+        if let Some(head) = lane.queue.front() {
+            self.oldest.insert(head.rank.serial, key.clone());
+        }
         match (lane.queue.front(), &lane.holder) {
             (Some(head), Some((instance, _))) => {
                 self.held
@@ -445,6 +473,7 @@ impl Mailbox {
             return Some(Undelivered {
                 mail: waiting.mail,
                 reason,
+                mailbox: None,
             });
         }
         if let Some(position) = waiting.mail.position {
@@ -461,13 +490,7 @@ impl Mailbox {
     }
 
     fn evict(&mut self) -> Option<Undelivered> {
-        let key = self
-            .free
-            .values()
-            .chain(self.held.values())
-            .filter_map(BTreeMap::first_key_value)
-            .min_by_key(|(rank, _)| rank.serial)
-            .map(|(_, key)| key.clone())?;
+        let key = self.oldest.first_key_value()?.1.clone();
         let waiting = self.pop(&key)?;
         self.forget(&waiting);
         Some(Undelivered {
@@ -476,6 +499,7 @@ impl Mailbox {
                 "the mailbox is full ({} events, {} bytes)",
                 self.bounds.events, self.bounds.bytes
             ),
+            mailbox: None,
         })
     }
 

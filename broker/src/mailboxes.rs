@@ -15,6 +15,7 @@ use crate::{
     log::Position,
     mailbox::{Bounds, Delivery, Mail, Mailbox, Undelivered},
     routing::Route,
+    unclaimed::Unclaimed,
 };
 
 /// How long a mailbox lives.
@@ -54,23 +55,15 @@ struct Slot {
     next_tick: Option<Instant>,
 }
 
-/// Mail for an agent that has subscribed to nothing yet.
-#[derive(Debug)]
-struct Unclaimed {
-    mailbox: Mailbox,
-    /// When it is given up; never, if the agent is known.
-    until: Option<Instant>,
-}
-
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Mailboxes {
     bounds: Bounds,
-    unknown_recipient: Duration,
     slots: HashMap<MailboxId, Slot>,
     by_agent: HashMap<AgentId, Vec<MailboxId>>,
     observers: BTreeSet<MailboxId>,
-    unclaimed: HashMap<AgentId, Unclaimed>,
+    /// Mail for agents without a subscription that takes it.
+    pub(crate) unclaimed: Unclaimed,
     ticks: BTreeSet<(Instant, MailboxId)>,
     next: u64,
 }
@@ -79,17 +72,16 @@ impl Mailboxes {
     pub(crate) fn new(bounds: Bounds, unknown_recipient: Duration) -> Self {
         Self {
             bounds,
-            unknown_recipient,
             slots: HashMap::new(),
             by_agent: HashMap::new(),
             observers: BTreeSet::new(),
-            unclaimed: HashMap::new(),
+            unclaimed: Unclaimed::new(bounds, unknown_recipient),
             ticks: BTreeSet::new(),
             next: 0,
         }
     }
 
-    /// The mailbox of an agent's subscription; what waited for the agent and passes the filter goes into it.
+    /// The mailbox of an agent's subscription. One that was there keeps its mail.
     pub(crate) fn open(
         &mut self,
         agent: &AgentId,
@@ -99,10 +91,10 @@ impl Mailboxes {
         observes: bool,
         now: Instant,
     ) -> MailboxId {
-        if let Some(id) = self.find(agent, name) {
+        if let Some(id) = self.find(agent, name, &lifetime) {
             if let Some(slot) = self.slots.get_mut(&id) {
                 slot.filter = filter;
-                slot.lifetime = lifetime;
+                slot.has_overflowed = false;
             }
             return id;
         }
@@ -123,27 +115,22 @@ impl Mailboxes {
         if observes {
             self.observers.insert(id);
         }
-        self.claim(agent, id, now);
         id
     }
 
-    /// The mailbox of that name.
-    pub(crate) fn find(&self, agent: &AgentId, name: &str) -> Option<MailboxId> {
+    /// The mailbox of that name and lifetime: those of instances are each instance's own.
+    pub(crate) fn find(
+        &self,
+        agent: &AgentId,
+        name: &str,
+        lifetime: &Lifetime,
+    ) -> Option<MailboxId> {
         let ids = self.by_agent.get(agent)?;
-        ids.iter()
-            .copied()
-            .find(|id| self.slots.get(id).is_some_and(|s| s.name == name))
-    }
-
-    /// The agent's durable mailboxes that are not among these names.
-    pub(crate) fn durable_except(&self, agent: &AgentId, names: &[&str]) -> Vec<MailboxId> {
-        let ids = self.by_agent.get(agent).into_iter().flatten().copied();
-        ids.filter(|id| {
-            self.slots.get(id).is_some_and(|s| {
-                s.lifetime == Lifetime::Durable && !names.contains(&s.name.as_str())
-            })
+        ids.iter().copied().find(|id| {
+            self.slots
+                .get(id)
+                .is_some_and(|s| s.name == name && s.lifetime == *lifetime)
         })
-        .collect()
     }
 
     /// Name and filter of a durable mailbox.
@@ -260,19 +247,12 @@ impl Mailboxes {
             }
             Route::To(to) => {
                 for Address { agent, version } in to {
-                    let Some(ids) = self.by_agent.get(agent).cloned() else {
-                        if post.position.is_some() {
-                            undelivered.extend(self.keep(
-                                agent,
-                                post,
-                                version.as_ref(),
-                                is_known(agent),
-                                now,
-                            ));
-                        }
-                        continue;
-                    };
-                    for id in ids {
+                    if post.position.is_some() && self.is_to_wait(agent, post.event) {
+                        let concern = concern(post, agent);
+                        let mail = mail(post, agent, concern, version.as_ref());
+                        undelivered.extend(self.unclaimed.keep(mail, is_known(agent), now));
+                    }
+                    for id in self.of_agent(agent) {
                         reached.insert(id);
                         undelivered.extend(self.offer(id, post, version.as_ref(), now));
                     }
@@ -289,7 +269,7 @@ impl Mailboxes {
     /// Puts mail into one mailbox, whatever its route was.
     pub(crate) fn put(&mut self, id: MailboxId, mail: Mail, now: Instant) {
         if let Some(slot) = self.slots.get_mut(&id) {
-            slot.has_overflowed |= slot.mailbox.push(mail, now).is_some();
+            slot.has_overflowed |= !slot.mailbox.push(mail, now).is_empty();
             for (_, wake) in &slot.listeners {
                 wake.notify_one();
             }
@@ -303,8 +283,10 @@ impl Mailboxes {
         post: &Post<'_>,
         version: Option<&Version>,
         now: Instant,
-    ) -> Option<Undelivered> {
-        let slot = self.slots.get_mut(&id)?;
+    ) -> Vec<Undelivered> {
+        let Some(slot) = self.slots.get_mut(&id) else {
+            return Vec::new();
+        };
         let concern = concern(post, &slot.agent);
         let about = About {
             event: post.event,
@@ -312,19 +294,18 @@ impl Mailboxes {
         };
         let is_in_snapshot = post.event.kind() == EventKind::AgentCard && id.0 > post.mailboxes;
         if is_in_snapshot || !slot.filter.accepts(about, concern) {
-            return None;
+            return Vec::new();
         }
-        let out = slot.mailbox.push(mail(post, concern, version), now);
+        let mail = mail(post, &slot.agent, concern, version);
+        let evicted = slot.mailbox.push(mail, now);
         for (_, wake) in &slot.listeners {
             wake.notify_one();
         }
-        match out {
-            Some(_) if slot.lifetime != Lifetime::Durable => {
-                slot.has_overflowed = true;
-                None
-            }
-            out => out,
+        if slot.lifetime != Lifetime::Durable {
+            slot.has_overflowed |= !evicted.is_empty();
+            return Vec::new();
         }
+        from_mailbox(id, evicted)
     }
 
     /// The next delivery from a mailbox to an instance.
@@ -341,8 +322,11 @@ impl Mailboxes {
 
     /// See [`Mailbox::acknowledge`].
     pub(crate) fn acknowledge(&mut self, id: MailboxId, position: Position) -> bool {
-        self.with(id, |mailbox| mailbox.acknowledge(position))
-            .unwrap_or(false)
+        let was_here = self
+            .with(id, |mailbox| mailbox.acknowledge(position))
+            .unwrap_or(false);
+        self.wake_others(id);
+        was_here
     }
 
     /// See [`Mailbox::refuse`].
@@ -350,12 +334,18 @@ impl Mailboxes {
         &mut self,
         id: MailboxId,
         position: Position,
+        instance: &InstanceId,
         delay: Duration,
         reason: &str,
         now: Instant,
-    ) -> Option<Undelivered> {
-        self.with(id, |mailbox| mailbox.refuse(position, delay, reason, now))
-            .flatten()
+    ) -> Vec<Undelivered> {
+        let given_up = self
+            .with(id, |mailbox| {
+                mailbox.refuse(position, instance, delay, reason, now)
+            })
+            .flatten();
+        self.wake_others(id);
+        from_mailbox(id, given_up)
     }
 
     /// See [`Mailbox::extend`].
@@ -389,11 +379,8 @@ impl Mailboxes {
     ) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
         for id in self.of_agent(agent) {
-            undelivered.extend(
-                self.with(id, |mailbox| mailbox.release(instance, now))
-                    .into_iter()
-                    .flatten(),
-            );
+            let given_up = self.with(id, |mailbox| mailbox.release(instance, now));
+            undelivered.extend(from_mailbox(id, given_up.unwrap_or_default()));
             self.wake(id);
         }
         undelivered
@@ -408,124 +395,45 @@ impl Mailboxes {
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
         while let Some((_, id)) = self.ticks.first().copied().filter(|(at, _)| *at <= now) {
-            undelivered.extend(
-                self.with(id, |mailbox| mailbox.tick(now))
-                    .into_iter()
-                    .flatten(),
-            );
+            let given_up = self.with(id, |mailbox| mailbox.tick(now));
+            undelivered.extend(from_mailbox(id, given_up.unwrap_or_default()));
             self.wake(id);
         }
-        let over = |u: &Unclaimed| u.until.is_some_and(|until| until <= now);
-        let given_up: Vec<AgentId> = self
-            .unclaimed
-            .iter()
-            .filter(|(_, u)| over(u))
-            .map(|(a, _)| a.clone())
-            .collect();
-        for agent in given_up {
-            let reason = format!("there is no agent \"{agent}\"");
-            let mail = self
-                .unclaimed
-                .remove(&agent)
-                .into_iter()
-                .flat_map(|u| u.mailbox.into_mail());
-            undelivered.extend(mail.map(|mail| Undelivered {
-                mail,
-                reason: reason.clone(),
-            }));
-        }
+        undelivered.extend(self.unclaimed.tick(now));
         undelivered
     }
 
-    /// The agent is known from here on: its mail waits as long as any.
-    pub(crate) fn is_known(&mut self, agent: &AgentId) {
-        if let Some(unclaimed) = self.unclaimed.get_mut(agent) {
-            unclaimed.until = None;
-        }
-    }
-
-    /// What waits for an agent without subscriptions.
-    pub(crate) fn drop_unclaimed(&mut self, agent: &AgentId) {
-        self.unclaimed.remove(agent);
-    }
-
     /// Mail that nobody took waits for the agent's next subscription, unless another one of its has it.
-    pub(crate) fn put_back(
-        &mut self,
-        agent: &AgentId,
-        left: Vec<Mail>,
-        is_known: bool,
-        now: Instant,
-    ) {
-        if left.is_empty() || self.by_agent.contains_key(agent) {
-            return;
-        }
-        let bounds = self.bounds;
-        let unclaimed = self
-            .unclaimed
-            .entry(agent.clone())
-            .or_insert_with(|| Unclaimed {
-                mailbox: Mailbox::new(bounds, now),
-                until: (!is_known).then_some(now + self.unknown_recipient),
-            });
+    pub(crate) fn put_back(&mut self, left: Vec<Mail>, is_known: bool, now: Instant) {
         for mail in left {
-            unclaimed.mailbox.push(mail, now);
-        }
-    }
-
-    fn keep(
-        &mut self,
-        agent: &AgentId,
-        post: &Post<'_>,
-        version: Option<&Version>,
-        is_known: bool,
-        now: Instant,
-    ) -> Option<Undelivered> {
-        let until = (!is_known).then_some(now + self.unknown_recipient);
-        let bounds = self.bounds;
-        let unclaimed = self
-            .unclaimed
-            .entry(agent.clone())
-            .or_insert_with(|| Unclaimed {
-                mailbox: Mailbox::new(bounds, now),
-                until,
-            });
-        unclaimed
-            .mailbox
-            .push(mail(post, concern(post, agent), version), now)
-    }
-
-    fn claim(&mut self, agent: &AgentId, id: MailboxId, now: Instant) {
-        let Some(unclaimed) = self.unclaimed.remove(agent) else {
-            return;
-        };
-        let mut rest = Mailbox::new(self.bounds, now);
-        let mut rest_is_empty = true;
-        for mail in unclaimed.mailbox.into_mail() {
-            let about = About {
-                event: &mail.event,
-                task_type: own_type(&mail.event),
-            };
-            let fits = self
-                .slots
-                .get(&id)
-                .is_some_and(|s| s.filter.accepts(about, mail.concern));
-            if fits {
-                self.put(id, mail, now);
-            } else {
-                rest_is_empty = false;
-                rest.push(mail, now);
+            if self.is_to_wait(&mail.recipient, &mail.event) {
+                // What finds no room here was offered before: nothing else would come of it.
+                self.unclaimed.keep(mail, is_known, now);
             }
         }
-        if !rest_is_empty {
-            self.unclaimed.insert(
-                agent.clone(),
-                Unclaimed {
-                    mailbox: rest,
-                    until: unclaimed.until,
-                },
-            );
-        }
+    }
+
+    /// What waits for an agent and passes a filter, as it is taken out by that.
+    pub(crate) fn claim(&mut self, agent: &AgentId, filter: &Filter) -> Vec<Mail> {
+        self.unclaimed.claim(agent, |mail| is_for(mail, filter))
+    }
+
+    /// The positions of what [`claim`](Self::claim) would take out, in order.
+    pub(crate) fn claimable(&self, agent: &AgentId, filter: &Filter) -> Vec<Position> {
+        let mail = self.unclaimed.of(agent).filter(|m| is_for(m, filter));
+        let mut positions: Vec<Position> = mail.filter_map(|m| m.position).collect();
+        positions.sort_unstable();
+        positions
+    }
+
+    /// Whether an event for an agent has to wait for a subscription. Older clients open one after the other, so that a message
+    /// waits for the one that takes messages, whatever else there is.
+    fn is_to_wait(&self, agent: &AgentId, event: &AgentEvent) -> bool {
+        let Some(ids) = self.by_agent.get(agent) else {
+            return true;
+        };
+        let kind = event.kind();
+        kind == EventKind::Message && !ids.iter().any(|id| self.takes(*id, kind))
     }
 
     /// Does something with a mailbox and keeps its next tick true.
@@ -545,6 +453,13 @@ impl Mailboxes {
         Some(result)
     }
 
+    /// What one instance has finished with may be another's turn.
+    fn wake_others(&self, id: MailboxId) {
+        if self.slots.get(&id).is_some_and(|s| s.listeners.len() > 1) {
+            self.wake(id);
+        }
+    }
+
     fn wake(&self, id: MailboxId) {
         for (_, wake) in self.slots.get(&id).into_iter().flat_map(|s| &s.listeners) {
             wake.notify_one();
@@ -552,9 +467,31 @@ impl Mailboxes {
     }
 }
 
-fn mail(post: &Post<'_>, concern: Concern, version: Option<&Version>) -> Mail {
+fn from_mailbox(
+    id: MailboxId,
+    undelivered: impl IntoIterator<Item = Undelivered>,
+) -> Vec<Undelivered> {
+    let undelivered = undelivered.into_iter();
+    undelivered
+        .map(|u| Undelivered {
+            mailbox: Some(id),
+            ..u
+        })
+        .collect()
+}
+
+fn is_for(mail: &Mail, filter: &Filter) -> bool {
+    let about = About {
+        event: &mail.event,
+        task_type: own_type(&mail.event),
+    };
+    filter.accepts(about, mail.concern)
+}
+
+fn mail(post: &Post<'_>, recipient: &AgentId, concern: Concern, version: Option<&Version>) -> Mail {
     Mail {
         event: post.event.clone(),
+        recipient: recipient.clone(),
         position: post.position,
         order: post.order.clone(),
         concern,

@@ -48,9 +48,14 @@ pub struct Settings {
     pub log_events: usize,
     /// See [`log_events`](Self::log_events).
     pub log_bytes: usize,
+    /// Tasks that have not ended; more are refused.
+    pub open_tasks: usize,
     /// Tasks that have ended and are still known.
     pub ended_tasks: usize,
-    /// Bytes of one task: its history and artifacts. Small enough for every gRPC client's default limit of 4 MiB.
+    /// Bytes of all tasks: the oldest that have ended go first, then what would add to them is refused.
+    pub tasks_bytes: usize,
+    /// Bytes of one task's history and artifacts. With a status of [`MESSAGE_BYTES`](crate::limits::MESSAGE_BYTES) on top, it
+    /// fits into the 4 MiB that a gRPC client takes by default.
     pub task_bytes: usize,
     /// Agents in the directory.
     pub agents: usize,
@@ -77,8 +82,10 @@ impl Default for Settings {
             mailbox_bytes: 256 * MIB,
             log_events: 100_000,
             log_bytes: 256 * MIB,
+            open_tasks: 100_000,
             ended_tasks: 20_000,
-            task_bytes: 3 * MIB,
+            tasks_bytes: 512 * MIB,
+            task_bytes: 5 * MIB / 2,
             agents: 100_000,
         }
     }

@@ -11,7 +11,7 @@ use crate::{
     mailboxes::{Lifetime, Mailboxes, Post, own_type},
     registry::Registry,
     settings::Settings,
-    tasks::Tasks,
+    tasks::{self, Tasks},
 };
 
 /// Registry, tasks, mailboxes and what was published lately.
@@ -44,7 +44,11 @@ impl State {
         };
         Self {
             registry: Registry::default(),
-            tasks: Tasks::new(settings.ended_tasks),
+            tasks: Tasks::new(tasks::Bounds {
+                open: settings.open_tasks,
+                ended: settings.ended_tasks,
+                bytes: settings.tasks_bytes,
+            }),
             mailboxes: Mailboxes::new(bounds, settings.unknown_recipient),
             dedupe: Dedupe::new(settings.dedupe_window),
             log,
@@ -57,29 +61,39 @@ impl State {
             Entry::Registered(registration) => {
                 self.registry.register(registration, record.time);
                 self.mailboxes
+                    .unclaimed
                     .is_known(&registration.card.name.as_str().into());
             }
             Entry::Unregistered { agent } => {
                 self.registry.unregister(agent);
-                for id in self.mailboxes.durable_except(agent, &[]) {
+                for id in self.mailboxes.of_agent(agent) {
                     self.mailboxes.close(id);
                 }
-                self.mailboxes.drop_unclaimed(agent);
+                self.mailboxes.unclaimed.drop_all_of(agent);
             }
             Entry::Subscribed {
                 agent,
                 name,
                 filter,
+                claims,
             } => {
-                self.mailboxes
-                    .open(agent, name, Lifetime::Durable, filter.clone(), false, now);
+                let lifetime = Lifetime::Durable;
+                let id = self
+                    .mailboxes
+                    .open(agent, name, lifetime, filter.clone(), false, now);
+                let claimed = self.mailboxes.unclaimed.claim(agent, |m| {
+                    m.position.is_some_and(|p| claims.binary_search(&p).is_ok())
+                });
+                for mail in claimed {
+                    self.mailboxes.put(id, mail, now);
+                }
             }
             Entry::Acknowledged {
                 agent,
                 name,
                 positions,
             } => {
-                if let Some(id) = self.mailboxes.find(agent, name) {
+                if let Some(id) = self.mailboxes.find(agent, name, &Lifetime::Durable) {
                     for position in positions {
                         self.mailboxes.acknowledge(id, *position);
                     }

@@ -44,16 +44,27 @@ pub(crate) struct Query {
     pub(crate) limit: usize,
 }
 
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Tasks that have not ended.
+    pub(crate) open: usize,
+    pub(crate) ended: usize,
+    /// Of all of them.
+    pub(crate) bytes: usize,
+}
+
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Tasks {
+    bounds: Bounds,
+    bytes: usize,
     entries: HashMap<TaskId, Entry>,
     by_change: BTreeMap<u64, TaskId>,
     deadlines: BTreeSet<(SystemTime, TaskId)>,
     open: HashMap<AgentId, usize>,
     /// Oldest end first.
     ended: VecDeque<TaskId>,
-    max_ended: usize,
     changes: u64,
 }
 
@@ -90,7 +101,7 @@ impl Entry {
         self.task.state().is_terminal()
     }
 
-    /// Its size, in bytes.
+    /// The size of its history and artifacts, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -122,15 +133,16 @@ impl Entry {
 }
 
 impl Tasks {
-    /// An empty store that keeps so many ended tasks.
-    pub(crate) fn new(max_ended: usize) -> Self {
+    /// An empty store.
+    pub(crate) fn new(bounds: Bounds) -> Self {
         Self {
+            bounds,
+            bytes: 0,
             entries: HashMap::new(),
             by_change: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             open: HashMap::new(),
             ended: VecDeque::new(),
-            max_ended,
             changes: 0,
         }
     }
@@ -142,6 +154,16 @@ impl Tasks {
     /// Tasks that an agent works on and has not ended.
     pub(crate) fn in_flight(&self, agent: &AgentId) -> usize {
         self.open.get(agent).copied().unwrap_or(0)
+    }
+
+    /// Whether a task may grow.
+    pub(crate) fn has_room(&self) -> bool {
+        self.bytes < self.bounds.bytes || !self.ended.is_empty()
+    }
+
+    /// Whether there may be another task.
+    pub(crate) fn has_room_for_another(&self) -> bool {
+        self.has_room() && self.entries.len() - self.ended.len() < self.bounds.open
     }
 
     /// How many tasks are known.
@@ -196,7 +218,7 @@ impl Tasks {
         let mut page: Vec<&Entry> = Vec::new();
         let mut bytes = 0;
         for entry in found {
-            bytes += entry.bytes;
+            bytes += entry.weight();
             if page.len() == query.limit || (bytes > PAGE_BYTES && !page.is_empty()) {
                 return (page.clone(), page.last().map(|e| e.changed));
             }
@@ -216,9 +238,11 @@ impl Tasks {
         let id = TaskId::from(message.task_id.as_str());
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.bytes += message.encoded_len();
+            self.bytes += message.encoded_len();
             entry.task.history.push(message.clone());
             self.assign(&id, assignee);
             self.touch(&id);
+            self.make_room();
             return;
         }
         let deadline = routing.deadline.as_ref().and_then(system_time);
@@ -234,7 +258,7 @@ impl Tasks {
             ..Default::default()
         };
         let mut entry = Entry {
-            bytes: task.encoded_len(),
+            bytes: message.encoded_len(),
             task,
             parties: (routing.from_agent_id.as_str().into(), None),
             task_type: message.task_type().to_owned(),
@@ -248,9 +272,11 @@ impl Tasks {
         if let Some(deadline) = deadline {
             self.deadlines.insert((deadline, id.clone()));
         }
+        self.bytes += entry.weight();
         self.entries.insert(id.clone(), entry);
         self.assign(&id, assignee);
         self.touch(&id);
+        self.make_room();
     }
 
     /// A status that was accepted.
@@ -267,10 +293,12 @@ impl Tasks {
         };
         let Some(status) = &update.status else { return };
         let was_terminal = entry.is_terminal();
+        self.bytes -= entry.weight();
         entry.task.status = Some(TaskStatus {
             timestamp: status.timestamp.or(Some(timestamp(time))),
             ..status.clone()
         });
+        self.bytes += entry.weight();
         if entry.is_terminal() && !was_terminal {
             entry.ended_at = Some(time);
             if let Some(deadline) = entry.deadline {
@@ -282,14 +310,7 @@ impl Tasks {
             self.ended.push_back(id.clone());
         }
         self.touch(&id);
-        while self.ended.len() > self.max_ended {
-            let Some(old) = self.ended.pop_front() else {
-                break;
-            };
-            if let Some(entry) = self.entries.remove(&old) {
-                self.by_change.remove(&entry.changed);
-            }
-        }
+        self.make_room();
     }
 
     /// An artifact that was accepted: another one, or more of one.
@@ -303,9 +324,25 @@ impl Tasks {
         let (Some(entry), Some(artifact)) = (self.entries.get_mut(&id), &update.artifact) else {
             return;
         };
-        entry.bytes += artifact.encoded_len();
-        merge(&mut entry.task.artifacts, artifact, update.append);
+        let added = artifact.encoded_len();
+        let replaced = merge(&mut entry.task.artifacts, artifact, update.append);
+        entry.bytes = entry.bytes + added - replaced;
+        self.bytes = self.bytes + added - replaced;
         self.touch(&id);
+        self.make_room();
+    }
+
+    /// Forgets tasks that have ended, the oldest first, until all bounds hold.
+    fn make_room(&mut self) {
+        while self.ended.len() > self.bounds.ended || self.bytes > self.bounds.bytes {
+            let Some(old) = self.ended.pop_front() else {
+                break;
+            };
+            if let Some(entry) = self.entries.remove(&old) {
+                self.bytes -= entry.weight();
+                self.by_change.remove(&entry.changed);
+            }
+        }
     }
 
     fn assign(&mut self, id: &TaskId, assignee: Option<&AgentId>) {
@@ -340,6 +377,14 @@ impl Tasks {
 }
 
 impl Entry {
+    /// What it counts for among all tasks, in bytes.
+    fn weight(&self) -> usize {
+        /// Ids, indexes and the like.
+        const OVERHEAD: usize = 512;
+        let status = self.task.status.as_ref();
+        OVERHEAD + self.bytes + status.map_or(0, TaskStatus::encoded_len)
+    }
+
     fn set_metadata(&mut self, key: &str, value: &str) {
         if value.is_empty() {
             return;
@@ -351,16 +396,17 @@ impl Entry {
     }
 }
 
-/// Adds an artifact; one with a known id goes on, or is replaced.
-fn merge(artifacts: &mut Vec<Artifact>, artifact: &Artifact, append: bool) {
+/// Adds an artifact; one with a known id goes on, or is replaced. Returns the bytes that went by that.
+fn merge(artifacts: &mut Vec<Artifact>, artifact: &Artifact, append: bool) -> usize {
     let known = artifacts
         .iter_mut()
         .find(|a| a.artifact_id == artifact.artifact_id);
     match known {
         Some(known) if append => known.parts.extend(artifact.parts.iter().cloned()),
-        Some(known) => *known = artifact.clone(),
+        Some(known) => return std::mem::replace(known, artifact.clone()).encoded_len(),
         None => artifacts.push(artifact.clone()),
     }
+    0
 }
 
 #[cfg(test)]
@@ -396,8 +442,16 @@ mod tests {
         }
     }
 
+    fn keeping(ended: usize) -> Tasks {
+        Tasks::new(Bounds {
+            open: 100,
+            ended,
+            bytes: usize::MAX,
+        })
+    }
+
     fn store() -> Tasks {
-        let mut tasks = Tasks::new(100);
+        let mut tasks = keeping(100);
         for (n, context) in ["x", "y", "x", "x"].into_iter().enumerate() {
             tasks.apply_message(
                 &message(&format!("t{n}"), context),
@@ -513,7 +567,7 @@ mod tests {
 
     #[test]
     fn deadlines_are_watched_until_the_end() {
-        let mut tasks = Tasks::new(9);
+        let mut tasks = keeping(9);
         let soon = START + Duration::from_secs(5);
         let routing = AgentEventMetadata {
             deadline: Some(timestamp(soon)),
@@ -554,7 +608,7 @@ mod tests {
 
     #[test]
     fn only_so_many_ended_tasks_are_kept() {
-        let mut tasks = Tasks::new(2);
+        let mut tasks = keeping(2);
         for n in 0..4 {
             tasks.apply_message(
                 &message(&format!("t{n}"), ""),
@@ -576,5 +630,56 @@ mod tests {
                 .len(),
             2
         );
+    }
+
+    #[test]
+    fn all_tasks_together_are_bounded() {
+        let mut tasks = Tasks::new(Bounds {
+            open: 2,
+            ended: 100,
+            bytes: 30_000,
+        });
+        let big = |task: &str| Message {
+            content: vec![Part::text("x".repeat(10_000))],
+            ..message(task, "")
+        };
+        for n in 0..9 {
+            assert!(tasks.has_room_for_another());
+            let task = format!("t{n}");
+            tasks.apply_message(&big(&task), &routing("asker"), None, START);
+            tasks.apply_status(&status(&task, TaskState::Completed), None, START);
+            assert!(tasks.bytes <= 30_000);
+        }
+        assert_eq!(tasks.len(), 2, "the latest that fit");
+        for task in ["a", "b"] {
+            tasks.apply_message(&big(task), &routing("asker"), None, START);
+        }
+        assert!(!tasks.has_room_for_another(), "two are open");
+        tasks.apply_message(&big("a"), &routing("asker"), None, START);
+        assert!(!tasks.has_room(), "and nothing has ended that could go");
+        for task in ["a", "b"] {
+            tasks.apply_status(&status(task, TaskState::Failed), None, START);
+        }
+        assert!(tasks.has_room_for_another());
+    }
+
+    #[test]
+    fn what_an_artifact_replaces_does_not_count() {
+        let mut tasks = store();
+        let before = tasks.bytes;
+        let full = |text: &str| TaskArtifactUpdateEvent {
+            task_id: "t0".into(),
+            artifact: Some(Artifact {
+                artifact_id: "a".into(),
+                parts: vec![Part::text(text)],
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        for _ in 0..10 {
+            tasks.apply_artifact(&full(&"x".repeat(1000)), None);
+        }
+        let added = tasks.bytes - before;
+        assert!((1000..1100).contains(&added), "{added}");
     }
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use agenthub_sdk::{Delegation, Directory, Error, Update};
-use tokio::time::{sleep, sleep_until, timeout};
+use agenthub_proto::a2a::TaskState;
+use agenthub_sdk::{Delegation, Directory, Error, Outcome, Update};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::{
     decision::TaskRequest,
@@ -31,8 +33,8 @@ pub(crate) struct Errand {
 }
 
 impl Errand {
-    /// Runs it. Always ends, with what became of the task: at the latest a moment after its limit. A task that is given up is
-    /// cancelled.
+    /// Runs it. Always ends, with what became of the task: at the latest a moment after its limit. A task that is given up, or
+    /// that waits for an answer, is cancelled.
     pub(crate) async fn run(self) -> TaskOutcome {
         let outcome = self.delegate().await;
         let text = match &outcome.end {
@@ -45,54 +47,71 @@ impl Errand {
     }
 
     async fn delegate(&self) -> TaskOutcome {
-        let deadline = tokio::time::Instant::now() + self.limit;
-        self.show(Stage::Requested, String::new(), "").await;
-        let sent = tokio::select! {
-            sent = timeout(self.limit, self.origin.delegate(self.delegation())) => sent,
-            () = self.cancel.cancelled() => return self.ended(cancelled()),
+        let task_id = Uuid::now_v7().to_string();
+        let deadline = Instant::now() + self.limit;
+        self.show(Stage::Requested, String::new(), &task_id).await;
+        let ended = tokio::select! {
+            ended = self.send_and_wait(&task_id) => ended,
+            () = self.cancel.cancelled() => Err(cancelled()),
+            () = sleep_until(deadline) => Err(self.timed_out()),
         };
-        let mut pending = match sent {
-            Ok(Ok(pending)) => pending,
-            Ok(Err(error)) => return self.ended(self.end_of(&error)),
-            Err(_) => return self.ended(self.timed_out()),
+        let (outcome, is_open) = match ended {
+            // The hub may be the first to see that the time is over.
+            Ok(outcome) if outcome.state == TaskState::Failed && Instant::now() >= deadline => {
+                (self.ended(self.timed_out()), false)
+            }
+            Ok(outcome) => (self.outcome(&outcome), outcome.state.is_interrupted()),
+            Err(end) => (self.ended(end), true),
         };
-        let task_id = pending.task_id().to_owned();
-        self.show(Stage::Occurred, String::new(), &task_id).await;
+        if is_open {
+            self.give_up(&task_id).await;
+        }
+        outcome
+    }
+
+    async fn send_and_wait(&self, task_id: &str) -> Result<Outcome, End> {
+        let delegation = self.delegation().task_id(task_id);
+        let sent = self.origin.delegate(delegation).await;
+        let mut pending = sent.map_err(|error| self.end_of(&error))?;
+        self.show(Stage::Occurred, String::new(), task_id).await;
 
         let mut updates = pending.updates();
         let directory = self.origin.client().directory();
         let away = away(&directory, &self.request.target, self.away_grace);
         tokio::pin!(away);
-        let given_up = loop {
+        loop {
             tokio::select! {
                 update = updates.next() => match update {
-                    Some(update) => self.show_progress(&update, &task_id).await,
-                    None => break None,
+                    Some(update) => self.show_progress(&update, task_id).await,
+                    None => break,
                 },
-                () = &mut away => break Some(End::WentAway),
-                () = self.cancel.cancelled() => break Some(cancelled()),
-                () = sleep_until(deadline) => break Some(self.timed_out()),
+                () = &mut away => return Err(End::WentAway),
             }
-        };
-        let Some(end) = given_up else {
-            // The updates end with the outcome, so it is there.
-            return match pending.outcome().await {
-                Ok(outcome) => TaskOutcome::of(
-                    &self.request.target,
-                    &self.request.task_type,
-                    &self.request.correlation_id,
-                    &outcome,
-                ),
-                Err(error) => self.ended(self.end_of(&error)),
-            };
-        };
-        if let Err(error) = pending
-            .cancel("Cortex does not wait for it any longer")
-            .await
-        {
-            tracing::warn!(task_id, %error, "a task that is given up could not be cancelled");
         }
-        self.ended(end)
+        // The updates end with the outcome, so it is there.
+        let outcome = pending.outcome().await;
+        outcome.map_err(|error| self.end_of(&error))
+    }
+
+    /// Cancels a task whose outcome is not waited for, if the hub has it.
+    async fn give_up(&self, task_id: &str) {
+        let reason = "Cortex does not wait for it any longer";
+        match self.origin.client().cancel_task(task_id, reason).await {
+            Ok(_) | Err(Error::Conflict(_) | Error::NotFound(_)) => {}
+            Err(error) => {
+                tracing::warn!(task_id, %error, "a task that is given up could not be cancelled");
+            }
+        }
+    }
+
+    fn outcome(&self, outcome: &Outcome) -> TaskOutcome {
+        let TaskRequest {
+            target,
+            task_type,
+            correlation_id,
+            ..
+        } = &self.request;
+        TaskOutcome::of(target, task_type, correlation_id, outcome)
     }
 
     fn delegation(&self) -> Delegation {

@@ -10,20 +10,20 @@ use std::{
 
 use serde_json::Value;
 
-pub use process::{Finished, Process};
+pub(crate) use process::{Finished, Process};
 
 /// How long anything may take before a test gives up on it.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A folder of its own for a system, and the address of its hub.
-pub struct System {
+pub(crate) struct System {
     folder: tempfile::TempDir,
     grpc: String,
 }
 
 impl System {
     /// A system with a hub, Cortex and the echo agent in one process.
-    pub fn up() -> (Self, Process) {
+    pub(crate) fn up() -> (Self, Process) {
         let mut system = Self::bare("127.0.0.1:0".to_owned());
         let up = system.start(&[
             "up",
@@ -43,14 +43,14 @@ impl System {
     }
 
     /// A system with nothing but a hub, on a port that stays its own.
-    pub fn broker() -> (Self, Process) {
+    pub(crate) fn broker() -> (Self, Process) {
         let system = Self::bare(free_address());
         let broker = system.start_broker();
         (system, broker)
     }
 
     /// A system without anything, whose hub will be at `grpc`.
-    pub fn bare(grpc: String) -> Self {
+    pub(crate) fn bare(grpc: String) -> Self {
         Self {
             folder: tempfile::tempdir().expect("a temporary folder"),
             grpc,
@@ -58,7 +58,7 @@ impl System {
     }
 
     /// The hub, again or for the first time, where the system expects it.
-    pub fn start_broker(&self) -> Process {
+    pub(crate) fn start_broker(&self) -> Process {
         let broker = self.start(&[
             "broker",
             "--json",
@@ -73,36 +73,36 @@ impl System {
     }
 
     /// An echo agent that has found the hub.
-    pub fn start_echo(&self, name: &str) -> Process {
+    pub(crate) fn start_echo(&self, name: &str) -> Process {
         let agent = self.start(&["agent", "echo", "--name", name]);
         self.wait_online(name);
         agent
     }
 
     /// Cortex, once it has found the hub.
-    pub fn start_cortex(&self) -> Process {
+    pub(crate) fn start_cortex(&self) -> Process {
         let cortex = self.start(&["cortex"]);
         self.wait_online("cortex");
         cortex
     }
 
     /// A program that goes on.
-    pub fn start(&self, args: &[&str]) -> Process {
+    pub(crate) fn start(&self, args: &[&str]) -> Process {
         Process::start(self.folder.path(), &self.hub(), args)
     }
 
     /// A program that ends, with these lines as its input.
-    pub fn run(&self, args: &[&str], input: &str) -> Finished {
+    pub(crate) fn run(&self, args: &[&str], input: &str) -> Finished {
         self.start(args).finish(input)
     }
 
     /// What the chat prints for these lines.
-    pub fn chat(&self, input: &str) -> Finished {
+    pub(crate) fn chat(&self, input: &str) -> Finished {
         self.run(&["chat"], input)
     }
 
     /// What a program with `--json` prints, line by line.
-    pub fn json(&self, args: &[&str]) -> Vec<Value> {
+    pub(crate) fn json(&self, args: &[&str]) -> Vec<Value> {
         let finished = self.run(args, "");
         assert_eq!(finished.code, Some(0), "{args:?}: {finished:?}");
         let lines = finished.stdout.lines();
@@ -112,7 +112,7 @@ impl System {
     }
 
     /// Waits until the directory says that an agent can be reached.
-    pub fn wait_online(&self, agent: &str) {
+    pub(crate) fn wait_online(&self, agent: &str) {
         eventually(&format!("{agent} is online"), || {
             let shown = self.run(&["agents", "show", agent, "--json"], "");
             shown.stdout.contains("AGENT_STATE_ONLINE").then_some(())
@@ -120,22 +120,22 @@ impl System {
     }
 
     /// The URL of the hub.
-    pub fn hub(&self) -> String {
+    pub(crate) fn hub(&self) -> String {
         format!("http://{}", self.grpc)
     }
 
     /// `host:port` of the hub.
-    pub fn grpc(&self) -> &str {
+    pub(crate) fn grpc(&self) -> &str {
         &self.grpc
     }
 
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 }
 
 /// Waits until a condition gives something.
-pub fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = condition() {
@@ -150,7 +150,7 @@ pub fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T 
 }
 
 /// An address of loopback that nobody listens on.
-pub fn free_address() -> String {
+pub(crate) fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("it is bound").to_string()
 }

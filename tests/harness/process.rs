@@ -19,7 +19,7 @@ use nix::{
 use super::{PATIENCE, eventually};
 
 /// A running process. Dropping it kills it.
-pub struct Process {
+pub(crate) struct Process {
     child: Child,
     name: String,
     lines: Receiver<String>,
@@ -29,16 +29,16 @@ pub struct Process {
 
 /// A process that has ended.
 #[derive(Debug)]
-pub struct Finished {
+pub(crate) struct Finished {
     /// `None` if a signal ended it.
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Process {
     /// Starts the binary in `folder`, with no settings but the hub's address.
-    pub fn start(folder: &Path, hub: &str, args: &[&str]) -> Self {
+    pub(crate) fn start(folder: &Path, hub: &str, args: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_agenthub"));
         for (key, _) in std::env::vars() {
             if key.starts_with("AGENTHUB_")
@@ -90,7 +90,7 @@ impl Process {
     }
 
     /// The next line that it prints.
-    pub fn line(&self, what: &str) -> String {
+    pub(crate) fn line(&self, what: &str) -> String {
         self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| {
             panic!(
                 "`{}` did not print {what}; it said: {}",
@@ -101,7 +101,7 @@ impl Process {
     }
 
     /// The next line that it prints and that holds this text.
-    pub fn line_with(&self, text: &str) -> String {
+    pub(crate) fn line_with(&self, text: &str) -> String {
         loop {
             let line = self.line(&format!("a line with \"{text}\""));
             if line.contains(text) {
@@ -111,30 +111,30 @@ impl Process {
     }
 
     /// What it has said on standard error so far.
-    pub fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         self.stderr.lock().expect("no reader panics").clone()
     }
 
     /// Writes a line to its standard input.
-    pub fn type_line(&mut self, line: &str) {
+    pub(crate) fn type_line(&mut self, line: &str) {
         let stdin = self.child.stdin.as_mut().expect("it is piped");
         writeln!(stdin, "{line}").expect("it reads");
     }
 
     /// Sends a signal.
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).expect("a process id");
         kill(Pid::from_raw(pid), signal).expect("it runs");
     }
 
     /// Ends it without giving it a chance.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it was killed");
     }
 
     /// Gives it this input and waits until it ends by itself.
-    pub fn finish(mut self, input: &str) -> Finished {
+    pub(crate) fn finish(mut self, input: &str) -> Finished {
         if let Some(mut stdin) = self.child.stdin.take() {
             // A program that reads no input may have ended already.
             let _ = stdin.write_all(input.as_bytes());
@@ -143,7 +143,7 @@ impl Process {
     }
 
     /// Waits until it ends by itself.
-    pub fn wait(mut self) -> Finished {
+    pub(crate) fn wait(mut self) -> Finished {
         let name = self.name.clone();
         let status = eventually(&format!("`{name}` has ended"), || {
             self.child.try_wait().expect("it was started")

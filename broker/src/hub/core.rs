@@ -9,7 +9,8 @@ use std::{
 use agenthub_proto::{
     a2a::{Message, Role, TaskState, TaskStatus},
     agenthub::{
-        AgentEvent, AgentEventMetadata, Cancel, TaskStatusUpdateEvent, agent_event::Payload,
+        AgentEvent, AgentEventMetadata, Cancel, Concern, TaskStatusUpdateEvent,
+        agent_event::Payload,
     },
     event::timestamp,
     trace::TraceContext,
@@ -66,6 +67,8 @@ pub(crate) struct Core {
     /// Probed agents and what the last probe found; `None` before the first.
     pub(crate) probes: HashMap<AgentId, Option<bool>>,
     pub(crate) counters: Arc<crate::metrics::Counters>,
+    /// Mail that was given up and whose sender is not told yet.
+    given_up: VecDeque<Undelivered>,
 }
 
 /// An event that waits for the log.
@@ -96,6 +99,7 @@ impl Core {
             log,
             settings,
             counters,
+            given_up: VecDeque::new(),
         }
     }
 
@@ -126,7 +130,7 @@ impl Core {
     }
 
     /// Ends a group of the log, and delivers what is safe.
-    pub(crate) fn settle(&mut self, now: Now) {
+    pub(crate) fn end_group(&mut self, now: Now) {
         loop {
             self.log.commit();
             let safe = self.safe();
@@ -191,12 +195,28 @@ impl Core {
         self.stop_work(task, reason);
     }
 
-    /// Ends a task with what was said last. Does nothing once it has ended.
+    /// Ends a task with what was said last, and tells both its parties. Does nothing once it has ended.
     pub(crate) fn complete(&mut self, task: &TaskId, state: TaskState, said: Message, now: Now) {
-        let Some(entry) = self.state.tasks.get(task).filter(|t| !t.is_terminal()) else {
+        let Some(entry) = self.state.tasks.get(task) else {
             return;
         };
         let parties = entry.parties();
+        let mut to = vec![parties.requester.clone()];
+        to.extend(parties.assignee.filter(|a| *a != parties.requester));
+        self.complete_and_tell(task, state, said, to, now);
+    }
+
+    fn complete_and_tell(
+        &mut self,
+        task: &TaskId,
+        state: TaskState,
+        said: Message,
+        mut to: Vec<AgentId>,
+        now: Now,
+    ) {
+        let Some(entry) = self.state.tasks.get(task).filter(|t| !t.is_terminal()) else {
+            return;
+        };
         let context_id = entry.context().to_owned();
         let update = TaskStatusUpdateEvent {
             task_id: task.to_string(),
@@ -218,8 +238,6 @@ impl Core {
             event_type: format!("task_{}", state.label()),
             ..Default::default()
         };
-        let mut to = vec![parties.requester.clone()];
-        to.extend(parties.assignee.clone().filter(|a| *a != parties.requester));
         to.retain(|a| !a.is_empty());
         let published = Published {
             event: Arc::new(event(Payload::StatusUpdate(update), Some(routing), now)),
@@ -248,21 +266,45 @@ impl Core {
         self.sessions.cancel(&assignee, &cancel);
     }
 
-    /// Fails the tasks of mail that nobody got.
+    /// Mail was given up. Where it was work for a task's assignee, the task fails.
     pub(crate) fn give_up(&mut self, undelivered: Vec<Undelivered>, now: Now) {
-        for Undelivered { mail, reason } in undelivered {
-            self.counters.undelivered.inc();
-            tracing::warn!(event_id = mail.event.event_id, task_id = mail.event.task_id(), %reason, "event was not delivered");
-            let is_work = mail.concern == agenthub_proto::agenthub::Concern::Work;
-            if let Some(Payload::Message(message)) = mail.event.payload.as_ref().filter(|_| is_work)
-            {
-                self.end_task(
-                    &message.task_id.as_str().into(),
-                    TaskState::Failed,
-                    &reason,
-                    now,
-                );
-            }
+        // Telling of it may push other mail out of a full mailbox, which comes back here.
+        let is_under_way = !self.given_up.is_empty();
+        self.given_up.extend(undelivered);
+        if is_under_way {
+            return;
+        }
+        while let Some(next) = self.given_up.front().cloned() {
+            self.fail_undelivered(next, now);
+            self.given_up.pop_front();
+        }
+    }
+
+    fn fail_undelivered(&mut self, undelivered: Undelivered, now: Now) {
+        let Undelivered {
+            mail,
+            reason,
+            mailbox,
+        } = undelivered;
+        self.counters.undelivered.inc();
+        tracing::warn!(event_id = mail.event.event_id, task_id = mail.event.task_id(), recipient = %mail.recipient, %reason, "event was not delivered");
+        if let (Some(mailbox), Some(position)) = (mailbox, mail.position) {
+            self.record_settled(&hub(), mailbox, vec![position], now);
+        }
+        let Some(Payload::Message(message)) = &mail.event.payload else {
+            return;
+        };
+        let task = TaskId::from(message.task_id.as_str());
+        let entry = self.state.tasks.get(&task);
+        let Some(entry) = entry.filter(|t| t.assignee() == Some(&mail.recipient)) else {
+            return;
+        };
+        if mail.concern == Concern::Work {
+            // The assignee does not take its mail: a status for it would only push out more.
+            let to = vec![entry.requester().clone()];
+            let said = Message::new(Role::Agent, &*reason);
+            self.complete_and_tell(&task, TaskState::Failed, said, to, now);
+            self.stop_work(&task, &reason);
         }
     }
 }

@@ -138,7 +138,7 @@ impl Core {
     }
 
     /// An agent that watches the directory gets all of it first.
-    pub(crate) fn put_snapshot(&mut self, mailbox: MailboxId, now: Now) {
+    pub(crate) fn put_snapshot(&mut self, mailbox: MailboxId, to: &AgentId, now: Now) {
         let cards: Vec<AgentCardEvent> = self
             .state
             .registry
@@ -159,6 +159,7 @@ impl Core {
             let mail = Mail {
                 order: "".into(),
                 event: Arc::new(event),
+                recipient: to.clone(),
                 position: None,
                 concern: Default::default(),
                 version: None,

@@ -36,7 +36,7 @@ impl DerefMut for Locked<'_> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.0.settle(Now::read());
+            self.0.end_group(Now::read());
         }
     }
 }

@@ -2,7 +2,9 @@
 
 mod core;
 mod directory;
+mod hello;
 mod locked;
+mod opening;
 mod publish;
 mod sessions;
 mod timekeeper;
@@ -25,8 +27,9 @@ use self::core::{Core, Now};
 use self::locked::Locked;
 pub(crate) use self::{
     directory::Announce,
+    opening::StreamRequest,
     publish::{Body, Receipt, Repetition},
-    sessions::{End, Opened, Outgoing, StreamRequest},
+    sessions::{End, Opened, Outgoing},
 };
 use crate::{
     Error,

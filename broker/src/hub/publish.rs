@@ -74,7 +74,8 @@ impl Body {
                 limits::metadata("update.metadata", update.metadata.as_ref())?;
                 let said = update.status.as_ref().and_then(|s| s.update.as_ref());
                 said.map_or(Ok(()), |said| {
-                    limits::metadata("update.status.update.metadata", said.metadata.as_ref())
+                    limits::metadata("update.status.update.metadata", said.metadata.as_ref())?;
+                    limits::parts("update.status.update.content", &said.content)
                 })
             }
             Self::Artifact(update) => {
@@ -118,7 +119,7 @@ impl Core {
 
         let key = key(&body, &routing);
         if let Some((key, digest)) = &key {
-            match self.state.dedupe.get(key) {
+            match self.state.dedupe.get(key, now.instant) {
                 Some(Seen {
                     digest: known,
                     event_id,
@@ -165,6 +166,9 @@ impl Core {
                     known.context()
                 )));
             }
+            if !self.state.tasks.has_room() {
+                return Err(tasks_are_full());
+            }
             if known.bytes() + message.encoded_len() > self.settings.task_bytes {
                 return Err(Error::ResourceExhausted(format!(
                     "task \"{task_id}\" would be larger than {} bytes with this message; go on in another task",
@@ -188,6 +192,13 @@ impl Core {
         }
 
         let is_new = known.is_none() && !task_id.is_empty();
+        if is_new && !self.state.tasks.has_room_for_another() {
+            return Err(tasks_are_full());
+        }
+        let message = Message {
+            context_id: known.map_or(message.context_id, |k| k.context().to_owned()),
+            ..message
+        };
         let facts = Facts {
             sender: sender.clone(),
             recipient: self.recipient(&routing),
@@ -301,6 +312,9 @@ impl Core {
             &known.standing(now.time, self.settings.late_artifacts),
             &sender,
         )?;
+        if !self.state.tasks.has_room() {
+            return Err(tasks_are_full());
+        }
         if known.bytes() + update.encoded_len() > self.settings.task_bytes {
             return Err(Error::ResourceExhausted(format!(
                 "task \"{task_id}\" would be larger than {} bytes with this artifact; send large content as a file part with a URI",
@@ -424,6 +438,12 @@ impl Core {
         })
         .collect()
     }
+}
+
+fn tasks_are_full() -> Error {
+    Error::ResourceExhausted(
+        "too many tasks are open; end or cancel some, or try again later".to_owned(),
+    )
 }
 
 /// As what a publish is known when it comes again. Statuses and artifacts need a key of their own for that.

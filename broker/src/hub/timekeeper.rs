@@ -61,16 +61,18 @@ pub(crate) async fn probe(hub: Hub, cancelled: CancellationToken) {
             due += hub.settings().probe_interval;
         }
         let targets = hub.core().to_probe(all);
-        let client = &client;
-        let hub = &hub;
-        stream::iter(targets)
-            .for_each_concurrent(PROBES_AT_ONCE, |(agent, url)| async move {
-                let answer = client.get(&*url).send().await;
-                let is_healthy = answer.is_ok_and(|a| a.status().is_success());
-                hub.core().probed(&agent, is_healthy, Now::read());
-            })
-            .await;
+        let mut probes = stream::iter(targets)
+            .map(|(agent, url)| probe_one(hub.clone(), client.clone(), agent, url))
+            .buffer_unordered(PROBES_AT_ONCE);
+        let all_done = async { while probes.next().await.is_some() {} };
+        cancelled.run_until_cancelled(all_done).await;
     }
+}
+
+async fn probe_one(hub: Hub, client: reqwest::Client, agent: AgentId, url: Arc<str>) {
+    let answer = client.get(&*url).send().await;
+    let is_healthy = answer.is_ok_and(|a| a.status().is_success());
+    hub.core().probed(&agent, is_healthy, Now::read());
 }
 
 impl Core {

@@ -57,10 +57,12 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
             agent,
             name,
             filter,
+            claims,
         } => What::Subscribed(SubscribedRecord {
             agent: agent.to_string(),
             name: name.clone(),
             filter: Some(filter.to_wire()),
+            claims: claims.iter().map(|p| p.0).collect(),
         }),
         Entry::Acknowledged {
             agent,
@@ -106,6 +108,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
                 name: r.name,
                 filter: Filter::from_wire(&r.filter.unwrap_or_default())
                     .map_err(|e| Unreadable::Malformed(e.to_string()))?,
+                claims: r.claims.into_iter().map(Position).collect(),
             },
             What::Acknowledged(r) => Entry::Acknowledged {
                 agent: r.agent.into(),
@@ -199,6 +202,8 @@ struct SubscribedRecord {
     name: String,
     #[prost(message, optional, tag = "3")]
     filter: Option<agenthub::Filter>,
+    #[prost(uint64, repeated, tag = "4")]
+    claims: Vec<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -68,6 +68,7 @@ fn entries() -> Vec<Entry> {
             agent: "b".into(),
             name: "inbox".into(),
             filter: Filter::kinds(&[EventKind::Message]),
+            claims: vec![Position(1)],
         },
         Entry::Acknowledged {
             agent: "b".into(),

@@ -158,8 +158,10 @@ pub(crate) enum Entry {
         agent: AgentId,
         name: String,
         filter: Filter,
+        /// The mail that waited for the agent and goes there.
+        claims: Vec<Position>,
     },
-    /// Deliveries of a durable subscription were handled.
+    /// Deliveries of a durable subscription were handled, or given up.
     Acknowledged {
         agent: AgentId,
         name: String,

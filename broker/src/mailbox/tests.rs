@@ -37,6 +37,7 @@ impl Box {
                 }),
                 ..Default::default()
             }),
+            recipient: "worker".into(),
             position: Some(Position(self.next)),
             order: order.into(),
             concern: Concern::Work,
@@ -61,6 +62,12 @@ impl Box {
             delivery.mail.position.expect("all have one").0,
             delivery.attempt,
         ))
+    }
+
+    fn refuse(&mut self, position: u64, instance: &str, delay: u64) -> Option<Undelivered> {
+        let (position, delay) = (Position(position), Duration::from_secs(delay));
+        self.mailbox
+            .refuse(position, &instance.into(), delay, "no", self.now)
     }
 
     fn wait(&mut self, seconds: u64) -> Vec<Undelivered> {
@@ -163,9 +170,9 @@ async fn refused_mail_comes_after_its_delay_and_not_for_ever() {
     b.push("a");
     for attempt in 1..=3 {
         assert_eq!(b.take("i"), Some((1, attempt)));
-        let out = b
-            .mailbox
-            .refuse(Position(1), Duration::from_secs(5), "no", b.now);
+        let out = b.refuse(1, "other", 5);
+        assert!(out.is_none(), "it is not that one's");
+        let out = b.refuse(1, "i", 5);
         assert_eq!(out.is_some(), attempt == 3, "given up after three");
         assert_eq!(b.take("i"), None);
         b.wait(5);
@@ -205,13 +212,31 @@ async fn mail_for_a_version_waits_for_an_instance_of_it() {
 #[tokio::test]
 async fn a_full_mailbox_loses_its_oldest_and_says_so() {
     let mut b = Box::new();
-    for n in 0..BOUNDS.events {
-        b.push(&n.to_string());
+    b.push_at("calm", Priority::Low);
+    for n in 1..BOUNDS.events {
+        b.push_at(&n.to_string(), Priority::Critical);
     }
     let mail = b.mail("one more", Priority::Medium);
-    let out = b.mailbox.push(mail, b.now).expect("it is full");
-    assert_eq!(out.mail.position, Some(Position(1)));
-    assert!(out.reason.contains("full"), "{}", out.reason);
+    let out = b.mailbox.push(mail, b.now);
+    assert_eq!(out.len(), 1);
+    assert_eq!(out[0].mail.position, Some(Position(1)));
+    assert!(out[0].reason.contains("full"), "{}", out[0].reason);
+}
+
+#[tokio::test]
+async fn one_large_event_makes_room_for_itself() {
+    let mut b = Box::new();
+    b.mailbox.bounds.bytes = 1000;
+    for _ in 0..50 {
+        b.push("small");
+    }
+    let mut mail = b.mail("large", Priority::Medium);
+    let mut event = AgentEvent::clone(&mail.event);
+    event.trace_id = "x".repeat(900);
+    mail.event = Arc::new(event);
+    let out = b.mailbox.push(mail, b.now);
+    assert!(out.len() > 10, "{}", out.len());
+    assert!(b.mailbox.bytes <= 1000);
 }
 
 #[derive(Clone, Debug)]
@@ -272,7 +297,9 @@ proptest! {
                 }
                 Step::Refuse(n, delay) if !taken.is_empty() => {
                     let position = taken[usize::from(n) % taken.len()];
-                    b.mailbox.refuse(Position(position), Duration::from_secs(delay.into()), "", b.now);
+                    for instance in ["0", "1", "2"] {
+                        b.refuse(position, instance, delay.into());
+                    }
                 }
                 Step::Release(instance) => {
                     b.mailbox.release(&instance.to_string().into(), b.now);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_sdk::{
-    Agent, Card, Failure,
+    Agent, Card, Failure, Reply, Skill, TaskContext,
     model::{Error, Request, Scripted},
     proto::a2a::TaskState,
 };
@@ -163,5 +163,34 @@ async fn a_model_that_only_delegates_is_stopped_after_its_rounds() {
         2 + 3,
         "two rounds, and a third with two re-asks"
     );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_question_of_an_agent_reaches_the_user_and_its_task_is_not_left_open() {
+    let world = World::new(Scripted::from_fn(delegating)).await;
+    let (tell, mut tasks) = mpsc::channel(1);
+    let skill = Skill::new("work", "Work", "");
+    let agent =
+        Agent::worker(Card::new("agent_asks", "Asks").skill(skill)).on("work", move |task| {
+            let tell = tell.clone();
+            async move {
+                tell.send(TaskContext::task_id(&task).to_owned()).await?;
+                Ok::<_, Failure>(Reply::input_required("which colour?"))
+            }
+        });
+    let _agent = world.agent(agent).await;
+    let ann = world.user("ann").await;
+    assert_eq!(
+        ann.answer("c", "agent_asks").await,
+        "agent_asks asks back: which colour?"
+    );
+    let task_id = tasks.recv().await.expect("it was asked");
+    let task = ann
+        .client
+        .task(&task_id, 0)
+        .await
+        .expect("the hub knows it");
+    assert_eq!(task.state(), TaskState::Cancelled);
     world.end().await;
 }

@@ -78,7 +78,8 @@ impl Client {
         self.inner.link.connection()
     }
 
-    /// The agents there are. Empty unless the client was built with `watch_agents`.
+    /// The agents there are. Empty unless the client was built with `watch_agents`; who was there before comes in right after
+    /// connecting ([`Directory::changed`] tells).
     pub fn directory(&self) -> Directory {
         self.inner.directory.clone()
     }
@@ -182,11 +183,12 @@ impl Client {
                 max: MAX_HOPS,
             });
         }
+        let goes_on = delegation.task_id.is_some();
         let delegation = delegation.with_ids();
         let (message, routing) = delegation.to_wire(self.agent_id(), SystemTime::now());
         let task_id = message.task_id.clone();
         let table = Arc::clone(&self.inner.replies);
-        let ends = table.add(&task_id, &delegation.agent, delegation.timeout)?;
+        let ends = table.add(&task_id, &delegation.agent, delegation.timeout, goes_on)?;
         let pending = Pending {
             task_id: task_id.clone(),
             client: self.clone(),

@@ -75,8 +75,11 @@ impl Link {
         &self.agent_id
     }
 
+    /// How the connection stands; what comes from here on is a change.
     pub(crate) fn connection(&self) -> watch::Receiver<Connection> {
-        self.connection.clone()
+        let mut connection = self.connection.clone();
+        connection.mark_unchanged();
+        connection
     }
 
     /// Publishes, and waits for what the hub says to each.

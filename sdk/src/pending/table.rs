@@ -43,16 +43,24 @@ struct Slot {
     outcome: oneshot::Sender<Result<Outcome, Error>>,
     /// The hub has taken the message that makes the task, so it must know it.
     is_accepted: bool,
+    /// The task may be older than what was asked, so that it may still wait for just that.
+    goes_on: bool,
     check_at: Instant,
 }
 
 impl Table {
-    /// Awaits the outcome of a task that will be asked for.
+    /// Awaits the outcome of a task that will be asked for; `goes_on` says that it may exist already.
     ///
     /// # Errors
     ///
     /// [`Error::Conflict`] if it is awaited already.
-    pub(crate) fn add(&self, task_id: &str, asked: &str, timeout: Duration) -> Result<Ends, Error> {
+    pub(crate) fn add(
+        &self,
+        task_id: &str,
+        asked: &str,
+        timeout: Duration,
+        goes_on: bool,
+    ) -> Result<Ends, Error> {
         let (updates, updates_end) = mpsc::channel(Pending::MAX_UPDATES);
         let (outcome, outcome_end) = oneshot::channel();
         let mut tasks = self.lock();
@@ -67,6 +75,7 @@ impl Table {
             missed: 0,
             outcome,
             is_accepted: false,
+            goes_on,
             check_at: Instant::now() + timeout.min(FAR) + GRACE,
         };
         tasks.insert(task_id.to_owned(), slot);
@@ -107,9 +116,11 @@ impl Table {
 
     /// The task as the hub has it. Returns whether that is its outcome.
     pub(super) fn settle(&self, task: &Task) -> bool {
-        let ended = task.state().is_terminal() || task.state().is_interrupted();
+        let mut tasks = self.lock();
+        let goes_on = tasks.get(&task.id).is_some_and(|slot| slot.goes_on);
+        let ended = task.state().is_terminal() || (task.state().is_interrupted() && !goes_on);
         if ended {
-            resolve(self.lock().remove(&task.id), Ok(Outcome::of(task)));
+            resolve(tasks.remove(&task.id), Ok(Outcome::of(task)));
         }
         ended
     }
@@ -209,7 +220,7 @@ mod tests {
     async fn a_slow_reader_learns_how_much_it_missed_and_gets_the_outcome() {
         let table = Table::default();
         let mut ends = table
-            .add("t", "", Duration::from_secs(1))
+            .add("t", "", Duration::from_secs(1), false)
             .expect("a new task");
         for _ in 0..Pending::MAX_UPDATES + 5 {
             table.apply(&status(TaskState::Working));
@@ -228,11 +239,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_question_that_was_asked_before_is_no_answer_to_what_goes_on() {
+        let task = |state: TaskState| Task {
+            id: "t".into(),
+            status: Some(TaskStatus {
+                state: state.into(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        for (goes_on, settled) in [(false, true), (true, false)] {
+            let table = Table::default();
+            let _ends = table.add("t", "", Duration::ZERO, goes_on);
+            assert_eq!(table.settle(&task(TaskState::InputRequired)), settled);
+            assert!(table.settle(&task(TaskState::Completed)));
+        }
+    }
+
+    #[tokio::test]
     async fn a_task_is_awaited_once() {
         let table = Table::default();
-        let _ends = table.add("t", "", Duration::ZERO).expect("a new task");
+        let _ends = table
+            .add("t", "", Duration::ZERO, false)
+            .expect("a new task");
         assert!(matches!(
-            table.add("t", "", Duration::ZERO),
+            table.add("t", "", Duration::ZERO, false),
             Err(Error::Conflict(_))
         ));
     }

@@ -121,7 +121,6 @@ async fn a_line_that_breaks_mid_task_still_yields_exactly_one_outcome() {
         .expect("it is taken");
     soon(begun.recv()).await;
     let mut connection = agent.client().connection();
-    connection.mark_unchanged();
     line.cut().await;
     soon(connection.wait_for(|c| matches!(c, Connection::Reconnecting { .. })))
         .await

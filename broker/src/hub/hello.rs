@@ -1,0 +1,121 @@
+//! What a peer of `Connect` says first, once it is known to be good.
+
+use std::collections::HashSet;
+
+use agenthub_proto::agenthub::{EventKind, Hello, Lifetime as WireLifetime};
+
+use crate::{
+    Error,
+    filter::Filter,
+    id::{AgentId, InstanceId, Version},
+    limits,
+    log::Registration,
+    mailboxes::Lifetime,
+};
+
+/// The version of the `Connect` protocol that this hub speaks.
+const PROTOCOL_VERSION: u32 = 1;
+/// The most subscriptions of one stream.
+const SUBSCRIPTIONS: usize = 64;
+
+/// A peer and what it wants.
+#[derive(Debug)]
+pub(super) struct Introduction {
+    pub(super) agent: AgentId,
+    pub(super) instance: InstanceId,
+    pub(super) version: Option<Version>,
+    /// Only an agent has one; a client is not in the directory.
+    pub(super) registration: Option<Registration>,
+    pub(super) subscriptions: Vec<Wanted>,
+}
+
+/// One subscription that a peer wants.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) name: String,
+    pub(super) lifetime: Lifetime,
+    pub(super) filter: Filter,
+}
+
+/// Reads a hello.
+///
+/// # Errors
+///
+/// [`Error::FailedPrecondition`] for another version of the protocol, [`Error::InvalidArgument`] for all else that is wrong.
+pub(super) fn read(hello: Hello) -> Result<Introduction, Error> {
+    if hello.protocol_version != PROTOCOL_VERSION {
+        return Err(Error::FailedPrecondition(format!(
+            "protocol version {} is not spoken here; this hub speaks {PROTOCOL_VERSION}",
+            hello.protocol_version
+        )));
+    }
+    let card_name = hello.agent_card.as_ref().map(|c| &c.name);
+    let name = card_name.unwrap_or(&hello.agent_id);
+    if !hello.agent_id.is_empty() && hello.agent_id != *name {
+        return Err(Error::InvalidArgument(format!(
+            "hello.agent_id is \"{}\", but the card's name is \"{name}\"",
+            hello.agent_id
+        )));
+    }
+    limits::required("hello.agent_id", name)?;
+    limits::agent_id("hello.agent_id", name)?;
+    limits::required("hello.instance_id", &hello.instance_id)?;
+    limits::id("hello.instance_id", &hello.instance_id)?;
+    let instance = InstanceId::from(hello.instance_id.as_str());
+    Ok(Introduction {
+        agent: name.as_str().into(),
+        version: hello
+            .agent_card
+            .as_ref()
+            .map(|c| Version::from(c.version.as_str())),
+        subscriptions: subscriptions(&hello, &instance)?,
+        instance,
+        registration: hello.agent_card.map(|card| Registration {
+            card,
+            topics: hello.topics,
+            health_check_url: hello.health_check_url,
+        }),
+    })
+}
+
+fn subscriptions(hello: &Hello, instance: &InstanceId) -> Result<Vec<Wanted>, Error> {
+    if hello.subscription.len() > SUBSCRIPTIONS {
+        return Err(Error::InvalidArgument(format!(
+            "hello has {} subscriptions; at most {SUBSCRIPTIONS}",
+            hello.subscription.len()
+        )));
+    }
+    let mut names = HashSet::new();
+    let mut wanted = Vec::new();
+    for subscription in &hello.subscription {
+        let name = &subscription.name;
+        limits::required("hello.subscription.name", name)?;
+        limits::id("hello.subscription.name", name)?;
+        if !names.insert(name) {
+            return Err(Error::InvalidArgument(format!(
+                "hello.subscription: \"{name}\" is there twice"
+            )));
+        }
+        let filter = Filter::from_wire(&subscription.filter.clone().unwrap_or_default())?;
+        let lifetime = match WireLifetime::try_from(subscription.lifetime).unwrap_or_default() {
+            WireLifetime::Unspecified => {
+                return Err(Error::InvalidArgument(format!(
+                    "hello.subscription \"{name}\": lifetime must be LIFETIME_DURABLE or LIFETIME_INSTANCE"
+                )));
+            }
+            WireLifetime::Durable if filter.takes(EventKind::AgentCard) => {
+                return Err(Error::InvalidArgument(format!(
+                    "hello.subscription \"{name}\": agent cards begin with a snapshot, so they need LIFETIME_INSTANCE"
+                )));
+            }
+            WireLifetime::Durable => Lifetime::Durable,
+            WireLifetime::Instance => Lifetime::Instance(instance.clone()),
+        };
+        wanted.push(Wanted {
+            name: name.clone(),
+            lifetime,
+            filter,
+        });
+    }
+    Ok(wanted)
+}

@@ -1,0 +1,273 @@
+//! How streams open and close, and what becomes of their mail.
+
+use std::collections::{BTreeMap, HashSet};
+
+use agenthub_proto::agenthub::{EventKind, Extension, Hello};
+use uuid::Uuid;
+
+use super::{
+    core::{Core, Now},
+    directory::{Announce, PresenceBefore},
+    hello::{self, Introduction, Wanted},
+    sessions::{Kind, Opened, is_void},
+};
+use crate::{
+    Error,
+    access::{Call, decide},
+    caller::Caller,
+    filter::{About, Filter},
+    id::{AgentId, InstanceId, MailboxId, SessionId, Version},
+    limits,
+    log::{Entry, Position},
+    mailbox::Mail,
+    mailboxes::Lifetime,
+    routing::Route,
+};
+
+/// What a server stream wants.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamRequest {
+    pub(crate) call: Call,
+    pub(crate) agent: AgentId,
+    pub(crate) filter: Filter,
+    /// Reread from after this position.
+    pub(crate) after: String,
+    /// Sees the events of every agent.
+    pub(crate) observes: bool,
+}
+
+impl Core {
+    /// Opens a server stream of an older client: a subscription of its own, which ends with it.
+    pub(crate) fn open_stream(
+        &mut self,
+        caller: &Caller,
+        request: StreamRequest,
+        now: Now,
+    ) -> Result<Opened, Error> {
+        let StreamRequest {
+            call,
+            agent,
+            filter,
+            after,
+            observes,
+        } = request;
+        decide(call, caller, "")?;
+        limits::required("agent_id", &agent)?;
+        limits::agent_id("agent_id", &agent)?;
+        let mut waiting = self.reread(&agent, &filter, &after, observes)?;
+        // Mail that has waited for the agent may also be among what is reread.
+        let claimed = self.state.mailboxes.claim(&agent, &filter);
+        waiting.extend(claimed.into_iter().filter_map(|m| Some((m.position?, m))));
+
+        let instance = InstanceId::from(format!("stream-{}", Uuid::new_v4().simple()));
+        let before = PresenceBefore::of(self, [agent.clone()]);
+        self.presence.arrive(&agent, &instance, None, now.time);
+        before.tell_changes(self, now);
+        let lifetime = Lifetime::Instance(instance.clone());
+        let mailbox =
+            self.state
+                .mailboxes
+                .open(&agent, &instance, lifetime, filter, observes, now.instant);
+        if self.state.mailboxes.takes(mailbox, EventKind::AgentCard) {
+            self.put_snapshot(mailbox, &agent, now);
+        }
+        for mail in waiting.into_values() {
+            self.state.mailboxes.put(mailbox, mail, now.instant);
+        }
+        // The client cannot say which version it is: it is the one registered last.
+        let version = self.state.registry.get(&agent);
+        let version = version.map(|a| Version::from(a.registration.card.version.as_str()));
+        Ok(self.insert_session(Kind::ServerStream, agent, instance, version, vec![mailbox]))
+    }
+
+    /// Opens a `Connect` stream: registers the agent if it brings a card, and its subscriptions.
+    pub(crate) fn connect(
+        &mut self,
+        caller: &Caller,
+        hello: Hello,
+        claims: &[Extension],
+        now: Now,
+    ) -> Result<Opened, Error> {
+        decide(Call::Connect, caller, "")?;
+        let Introduction {
+            agent,
+            instance,
+            version,
+            registration,
+            subscriptions,
+        } = hello::read(hello)?;
+        if let Some(registration) = &registration {
+            self.check_registration(registration)?;
+        }
+        self.sessions.supersede(&agent, &instance);
+        let before = PresenceBefore::of(self, [agent.clone()]);
+        self.presence
+            .arrive(&agent, &instance, version.clone(), now.time);
+        let told = match registration {
+            Some(registration) => {
+                self.register(caller, registration, Announce::IfItDiffers, now)?
+            }
+            None => false,
+        };
+        if !told {
+            before.tell_changes(self, now);
+        }
+
+        let kept = self.state.mailboxes.of_instance(&agent, &instance);
+        let mailboxes: Vec<MailboxId> = subscriptions
+            .into_iter()
+            .map(|wanted| self.subscribe(caller, &agent, wanted, now))
+            .collect();
+        let dropped = kept.into_iter().filter(|id| !mailboxes.contains(id));
+        self.close_mailboxes(&agent, dropped.collect(), now);
+        for (index, mailbox) in mailboxes.iter().enumerate() {
+            let claimed = self.claimed(claims, index);
+            self.state
+                .mailboxes
+                .reclaim(*mailbox, &instance, &claimed, now.instant);
+        }
+        Ok(self.insert_session(Kind::Connect, agent, instance, version, mailboxes))
+    }
+
+    /// What an instance that is back still works on, of one subscription. A position of another log is none.
+    fn claimed(&self, claims: &[Extension], index: usize) -> HashSet<Position> {
+        claims
+            .iter()
+            .filter(|c| usize::try_from(c.subscription) == Ok(index))
+            .flat_map(|c| &c.position)
+            .filter_map(|token| self.log.id().position(token).ok())
+            .collect()
+    }
+
+    /// A stream has ended. Without a goodbye its instance has its presence lease to come back.
+    pub(crate) fn close(&mut self, session: SessionId, said_goodbye: bool, now: Now) {
+        let Some(closed) = self.sessions.remove(session) else {
+            return;
+        };
+        for mailbox in &closed.mailboxes {
+            self.state.mailboxes.unlisten(*mailbox, session);
+        }
+        let (agent, instance) = (&closed.agent, &closed.instance);
+        self.presence.lose_stream(agent, instance, now.instant);
+        if closed.kind == Kind::ServerStream {
+            // Its client cannot come back to it, only open another one; its presence lasts, its mail does not.
+            self.close_mailboxes_of(agent, instance, now);
+        } else if said_goodbye && !closed.was_superseded() {
+            self.forget_instance(agent, instance, now);
+        }
+    }
+
+    /// An instance is gone: others get what it had, and its own subscriptions end.
+    pub(crate) fn forget_instance(&mut self, agent: &AgentId, instance: &InstanceId, now: Now) {
+        let before = PresenceBefore::of(self, [agent.clone()]);
+        self.presence.leave(agent, instance);
+        self.close_mailboxes_of(agent, instance, now);
+        let given_up = self.state.mailboxes.release(agent, instance, now.instant);
+        before.tell_changes(self, now);
+        self.give_up(given_up, now);
+    }
+
+    fn close_mailboxes_of(&mut self, agent: &AgentId, instance: &InstanceId, now: Now) {
+        let mailboxes = self.state.mailboxes.of_instance(agent, instance);
+        self.close_mailboxes(agent, mailboxes, now);
+    }
+
+    /// Ends subscriptions. What was for the agent alone and nobody took waits for its next one.
+    fn close_mailboxes(&mut self, agent: &AgentId, mailboxes: Vec<MailboxId>, now: Now) {
+        let mut left: BTreeMap<Option<Position>, Mail> = BTreeMap::new();
+        for mailbox in mailboxes {
+            let mail = self.state.mailboxes.close(mailbox).into_iter();
+            left.extend(mail.map(|m| (m.position, m)));
+        }
+        left.retain(|p, m| p.is_some() && m.is_directed && !is_void(m, &self.state.tasks));
+        let is_known = self.state.registry.get(agent).is_some();
+        let left = left.into_values().collect();
+        self.state.mailboxes.put_back(left, is_known, now.instant);
+    }
+
+    fn subscribe(
+        &mut self,
+        caller: &Caller,
+        agent: &AgentId,
+        wanted: Wanted,
+        now: Now,
+    ) -> MailboxId {
+        let Wanted {
+            name,
+            lifetime,
+            filter,
+        } = wanted;
+        let mailboxes = &mut self.state.mailboxes;
+        let known = mailboxes.find(agent, &name, &lifetime);
+        if lifetime == Lifetime::Durable {
+            let durable = known.and_then(|id| mailboxes.durable(id));
+            if let (Some(id), true) = (known, durable.is_some_and(|(_, _, f)| *f == filter)) {
+                return id;
+            }
+            let entry = Entry::Subscribed {
+                agent: agent.clone(),
+                name: name.clone(),
+                claims: mailboxes.claimable(agent, &filter),
+                filter: filter.clone(),
+            };
+            self.record(caller, entry, now);
+            // What was recorded has opened it.
+            return self
+                .state
+                .mailboxes
+                .open(agent, &name, lifetime, filter, false, now.instant);
+        }
+        let claimed = mailboxes.claim(agent, &filter);
+        let watches = filter.takes(EventKind::AgentCard);
+        let mailbox = mailboxes.open(agent, &name, lifetime, filter, false, now.instant);
+        for mail in claimed {
+            self.state.mailboxes.put(mailbox, mail, now.instant);
+        }
+        if watches {
+            self.put_snapshot(mailbox, agent, now);
+        }
+        mailbox
+    }
+
+    /// What is in the log for an agent after a position.
+    fn reread(
+        &self,
+        agent: &AgentId,
+        filter: &Filter,
+        after: &str,
+        observes: bool,
+    ) -> Result<BTreeMap<Position, Mail>, Error> {
+        let mut found = BTreeMap::new();
+        if after.is_empty() {
+            return Ok(found);
+        }
+        let position = self.log.id().position(after)?;
+        let safe = self.safe();
+        // What is not safe yet is delivered like anything that happens from here on.
+        for record in self.log.after(position)?.take_while(|r| r.position <= safe) {
+            let Entry::Published(published) = &record.entry else {
+                continue;
+            };
+            let event = &published.event;
+            let is_for_it = match &published.route {
+                Route::Everyone => *event.sender() != **agent,
+                Route::To(to) => observes || to.iter().any(|a| a.agent == *agent),
+            };
+            let task_type = self.state.task_type(event);
+            let about = About { event, task_type };
+            if is_for_it && filter.accepts(about, Default::default()) {
+                let mail = Mail {
+                    event: event.clone(),
+                    recipient: agent.clone(),
+                    position: Some(record.position),
+                    order: record.order.clone(),
+                    concern: Default::default(),
+                    version: None,
+                    is_directed: true,
+                };
+                found.insert(record.position, mail);
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,14 @@
+//! The hub over real sockets, as its clients meet it.
+
+mod harness;
+mod peer;
+
+mod connect;
+mod errors;
+mod hostile;
+mod instances;
+mod operations;
+mod presence;
+mod streams;
+mod tasks;
+mod tasks_ending;

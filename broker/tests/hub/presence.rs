@@ -1,0 +1,237 @@
+//! Who is there, and who learns of it.
+
+use std::time::Duration;
+
+use agenthub_broker::Settings;
+use agenthub_proto::agenthub::{
+    AgentState, EventKind, Filter, ListAgentsRequest, ListAgentsResponse, RegisterAgentRequest,
+};
+use axum::{Router, http::StatusCode, routing::get};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+use tokio::{net::TcpListener, task::JoinSet};
+
+use crate::{
+    harness::{TestHub, card, timed, within},
+    peer::{agent, filtered, hello, of_instance},
+};
+
+fn short_lease() -> Settings {
+    Settings {
+        presence_lease: Duration::from_millis(300),
+        ..Settings::default()
+    }
+}
+
+async fn list(hub: &TestHub, request: ListAgentsRequest) -> ListAgentsResponse {
+    let answer = hub.client.clone().list_agents(timed(request)).await;
+    answer.expect("a page").into_inner()
+}
+
+/// spec: HUB-8
+#[tokio::test]
+async fn coming_and_going_is_told_once_each() {
+    let hub = TestHub::with(short_lease()).await;
+    let mut watcher = hub.agent_events("cortex", &["agent_card"]).await;
+    let first = hub.connect(agent("echo", "a", 9)).await;
+    assert_eq!(watcher.word().await, "registered echo online");
+    let second = hub.connect(agent("echo", "b", 9)).await;
+    let older = hub.messages("echo").await;
+    first.say_goodbye().await;
+    drop(second);
+    drop(older);
+    assert_eq!(watcher.word().await, "offline echo offline");
+    let back = hub.connect(agent("echo", "a", 9)).await;
+    assert_eq!(watcher.word().await, "online echo online");
+    drop(back);
+    let _back_in_time = hub.connect(agent("echo", "a", 9)).await;
+    hub.register(card("mark"), &[]).await;
+    assert_eq!(watcher.word().await, "registered mark offline");
+}
+
+/// spec: HUB-1
+#[tokio::test]
+async fn connecting_with_another_card_is_an_update() {
+    let hub = TestHub::start().await;
+    let mut watcher = hub.agent_events("cortex", &["agent_card"]).await;
+    hub.connect(agent("echo", "a", 9)).await.say_goodbye().await;
+    assert_eq!(watcher.word().await, "registered echo online");
+    assert_eq!(watcher.word().await, "offline echo offline");
+    let mut changed = agent("echo", "a", 9);
+    if let Some(card) = &mut changed.agent_card {
+        card.description = "changed".into();
+    }
+    let _peer = hub.connect(changed).await;
+    assert_eq!(watcher.word().await, "updated echo online");
+}
+
+/// spec: HUB-4
+#[tokio::test]
+async fn a_connected_watcher_gets_the_snapshot_and_the_changes() {
+    let hub = TestHub::start().await;
+    hub.register(card("old"), &[]).await;
+    let cards = Filter {
+        kinds: vec![EventKind::AgentCard.into()],
+        ..Default::default()
+    };
+    let watch = || {
+        hello(
+            "cortex",
+            "i",
+            vec![filtered(of_instance("directory", 99), cards.clone())],
+        )
+    };
+    let mut watcher = hub.connect(watch()).await;
+    assert_eq!(watcher.word().await, "registered old offline (snapshot)");
+    let _peer = hub.connect(agent("echo", "a", 9)).await;
+    assert_eq!(watcher.word().await, "registered echo online");
+    drop(watcher);
+    let mut again = hub.connect(watch()).await;
+    assert_eq!(
+        again.words_so_far().await,
+        [
+            "registered echo online (snapshot)",
+            "registered old offline (snapshot)"
+        ]
+    );
+}
+
+/// spec: HUB-8
+#[tokio::test]
+async fn agents_are_found_by_every_filter() {
+    let hub = TestHub::start().await;
+    let mut writer = card("writer");
+    writer.description = "Writes Long texts".into();
+    writer.skills[0].output_modes = vec!["text/markdown".into()];
+    writer.skills[0].tags = vec!["prose".into()];
+    writer.capabilities = Some(agenthub_proto::a2a::AgentCapabilities {
+        streaming: true,
+        ..Default::default()
+    });
+    hub.register(writer, &[]).await;
+    hub.register(card("echo"), &[]).await;
+    let _present = hub.messages("echo").await;
+    let names = async |request: ListAgentsRequest| -> Vec<String> {
+        let page = list(&hub, request).await;
+        page.agents.into_iter().map(|a| a.agent_id).collect()
+    };
+    let any = ListAgentsRequest::default;
+    assert_eq!(names(any()).await, ["echo", "writer"]);
+    for (request, expected) in [
+        (
+            ListAgentsRequest {
+                text: "long WRITES".into(),
+                ..any()
+            },
+            "writer",
+        ),
+        (
+            ListAgentsRequest {
+                skill: "writer_skill".into(),
+                ..any()
+            },
+            "writer",
+        ),
+        (
+            ListAgentsRequest {
+                tag: "prose".into(),
+                ..any()
+            },
+            "writer",
+        ),
+        (
+            ListAgentsRequest {
+                mode: "text/markdown".into(),
+                ..any()
+            },
+            "writer",
+        ),
+        (
+            ListAgentsRequest {
+                capability: "streaming".into(),
+                ..any()
+            },
+            "writer",
+        ),
+        (
+            ListAgentsRequest {
+                state: AgentState::Offline.into(),
+                ..any()
+            },
+            "writer",
+        ),
+        (
+            ListAgentsRequest {
+                state: AgentState::Online.into(),
+                ..any()
+            },
+            "echo",
+        ),
+        (
+            ListAgentsRequest {
+                page_token: "echo".into(),
+                ..any()
+            },
+            "writer",
+        ),
+    ] {
+        assert_eq!(names(request.clone()).await, [expected], "{request:?}");
+    }
+    let page = list(
+        &hub,
+        ListAgentsRequest {
+            page_size: 1,
+            ..any()
+        },
+    )
+    .await;
+    assert_eq!(
+        (page.agents.len(), &*page.next_page_token),
+        (1, page.agents[0].agent_id.as_str())
+    );
+}
+
+/// spec: HUB-8
+#[tokio::test]
+async fn an_agent_without_a_stream_is_probed() {
+    let hub = TestHub::with(Settings {
+        probe_interval: Duration::from_millis(30),
+        ..Settings::default()
+    })
+    .await;
+    let is_well = Arc::new(AtomicBool::new(true));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let state = is_well.clone();
+    let router = Router::new().route(
+        "/health",
+        get(move || {
+            let is_well = state.load(Ordering::Relaxed);
+            async move {
+                if is_well {
+                    StatusCode::OK
+                } else {
+                    StatusCode::SERVICE_UNAVAILABLE
+                }
+            }
+        }),
+    );
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { axum::serve(listener, router).await.expect("it serves") });
+
+    let mut watcher = hub.agent_events("cortex", &["agent_card"]).await;
+    let request = RegisterAgentRequest {
+        agent_card: Some(card("http")),
+        health_check_url: format!("http://{address}/health"),
+        ..Default::default()
+    };
+    within(hub.client.clone().register_agent(request))
+        .await
+        .expect("registered");
+    assert_eq!(watcher.word().await, "registered http offline");
+    assert_eq!(watcher.word().await, "online http online");
+    is_well.store(false, Ordering::Relaxed);
+    assert_eq!(watcher.word().await, "offline http offline");
+}

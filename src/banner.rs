@@ -1,0 +1,164 @@
+//! What `up` and `broker` say when everything is ready.
+
+use std::{env, net::SocketAddr, path::PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::{logging::Target, model};
+
+/// What there is to say.
+#[derive(Clone, Debug)]
+pub(crate) struct Banner {
+    /// How this program was called.
+    pub(crate) program: String,
+    pub(crate) grpc: SocketAddr,
+    pub(crate) http: SocketAddr,
+    /// The address for programs on this machine.
+    pub(crate) url: String,
+    /// Without it there is no Cortex here.
+    pub(crate) model: Option<String>,
+    /// The agents that run in this process.
+    pub(crate) agents: Vec<String>,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) log: Target,
+    /// A chat follows.
+    pub(crate) chat: bool,
+}
+
+/// How this program was called: what works in the same folder works in another terminal there.
+pub(crate) fn program() -> String {
+    let name = env::args().next().filter(|name| !name.is_empty());
+    name.unwrap_or_else(|| "agenthub".to_owned())
+}
+
+impl Banner {
+    /// The banner for people.
+    pub(crate) fn text(&self) -> String {
+        let mut lines = vec![
+            format!("AgentHub {}", env!("CARGO_PKG_VERSION")),
+            String::new(),
+            format!("  gRPC    {}", self.grpc),
+            format!("  HTTP    http://{}   /health /ready /metrics", self.http),
+        ];
+        if let Some(model) = &self.model {
+            lines.push(format!("  model   {}", model::described(model)));
+            lines.extend(model::advice(model).map(|advice| format!("          {advice}")));
+        }
+        if !self.agents.is_empty() {
+            lines.push(format!("  agents  {}", self.agents.join(", ")));
+        }
+        lines.extend(match &self.log {
+            Target::Stderr => None,
+            Target::File(path) => Some(format!("  log     {}", path.display())),
+            Target::Nowhere => Some(
+                "  log     none, as it would disturb the chat (to see it: --no-chat, or 2>FILE)"
+                    .to_owned(),
+            ),
+        });
+        lines.push(String::new());
+        lines.push("Try in another terminal:".to_owned());
+        lines.extend(
+            self.suggestions()
+                .into_iter()
+                .map(|line| format!("  {line}")),
+        );
+        lines.push(String::new());
+        lines.push(
+            match self.chat {
+                true => {
+                    "Say something to Cortex here, or /help. Ctrl-D leaves and stops everything."
+                }
+                false => "Ctrl-C stops everything.",
+            }
+            .to_owned(),
+        );
+        lines.join("\n")
+    }
+
+    fn suggestions(&self) -> Vec<String> {
+        let program = &self.program;
+        let hub = match self.url.as_str() {
+            "http://127.0.0.1:50051" => String::new(),
+            url => format!(" --hub {url}"),
+        };
+        let mut lines = Vec::new();
+        match self.model {
+            Some(_) => lines.push(format!("{program} agent echo --name agent_echo2{hub}")),
+            None => {
+                lines.push(format!("{program} cortex{hub}"));
+                lines.push(format!("{program} agent echo{hub}"));
+            }
+        }
+        lines.push(format!("{program} chat{hub}"));
+        let address = self.url.trim_start_matches("http://");
+        lines.push(format!("grpcurl -plaintext {address} list"));
+        lines
+    }
+
+    /// The one line for programs.
+    pub(crate) fn json(&self) -> Value {
+        let mut value = json!({
+            "grpc": self.grpc.to_string(),
+            "http": self.http.to_string(),
+            "data": self.data,
+        });
+        if let Some(model) = &self.model {
+            value["model"] = model.as_str().into();
+        }
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn banner() -> Banner {
+        Banner {
+            program: "agenthub".to_owned(),
+            grpc: "127.0.0.1:50051".parse().expect("an address"),
+            http: "127.0.0.1:8080".parse().expect("an address"),
+            url: "http://127.0.0.1:50051".to_owned(),
+            model: Some("offline".to_owned()),
+            agents: vec!["cortex".to_owned(), "agent_echo".to_owned()],
+            data: Some("./.agenthub".into()),
+            log: Target::File("./.agenthub/agenthub.log".into()),
+            chat: true,
+        }
+    }
+
+    fn check(name: &str, banner: &Banner) {
+        let text = banner.text().replace(env!("CARGO_PKG_VERSION"), "VERSION");
+        insta::assert_snapshot!(name, text);
+    }
+
+    #[test]
+    fn everything_with_a_chat() {
+        check("everything_with_a_chat", &banner());
+    }
+
+    #[test]
+    fn a_hub_alone_elsewhere() {
+        let hub = Banner {
+            grpc: "0.0.0.0:7".parse().expect("an address"),
+            url: "http://127.0.0.1:7".to_owned(),
+            model: None,
+            agents: Vec::new(),
+            log: Target::Stderr,
+            chat: false,
+            ..banner()
+        };
+        check("a_hub_alone_elsewhere", &hub);
+    }
+
+    #[test]
+    fn programs_get_one_line() {
+        let expected = r#"{"grpc":"127.0.0.1:50051","http":"127.0.0.1:8080","data":"./.agenthub","model":"offline"}"#;
+        assert_eq!(banner().json().to_string(), expected);
+        let nothing_kept = Banner {
+            data: None,
+            ..banner()
+        };
+        assert_eq!(nothing_kept.json()["data"], Value::Null);
+    }
+}

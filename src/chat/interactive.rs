@@ -1,0 +1,343 @@
+//! The chat on a terminal.
+//!
+//! Either the user writes, or a turn is watched. Turns that went to the background go on meanwhile; their answers are printed
+//! above the prompt.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use tokio::{
+    sync::mpsc,
+    task::JoinSet,
+    time::{MissedTickBehavior, interval, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    command::{self, Command, HELP, Input},
+    editor::{Editor, Folder, Line},
+    keys::{Key, Keys},
+    notice,
+    presence::{Presence, Standing},
+    screen::{Screen, dim},
+    session::Session,
+    turn,
+    view::{End, Show},
+};
+use crate::{
+    output::{self, cut, plain},
+    stop::{Signal, Signals},
+};
+
+/// What turns have to show waits here; turns wait when it is full.
+const EVENTS: usize = 256;
+
+/// How long cancelled turns are waited for when the user leaves.
+const LEAVE: Duration = Duration::from_secs(2);
+
+/// How often the spinner's line is looked at.
+const TICK: Duration = Duration::from_millis(500);
+
+/// The words of a request by which its answer is recognised, in characters.
+const TITLE: usize = 40;
+
+/// Talks until the user leaves or the process is told to stop.
+pub(crate) async fn interactive(
+    session: Session,
+    folder: Folder,
+    signals: &mut Signals,
+) -> anyhow::Result<()> {
+    let editor = Editor::open(&folder)?;
+    let mut talk = Talk::new(session, editor);
+    let result = talk.run(signals).await;
+    talk.leave().await;
+    result
+}
+
+/// Something that a turn tells.
+struct Told {
+    turn: u64,
+    what: What,
+}
+
+enum What {
+    Shows(Show),
+    Ended(End),
+}
+
+struct Turn {
+    title: String,
+    cancel: CancellationToken,
+}
+
+/// What comes after a turn was watched.
+enum After {
+    /// The user writes, and has begun with this.
+    Prompt(String),
+    /// The user has written this.
+    Line(String),
+    Leave,
+}
+
+struct Talk {
+    session: Session,
+    presence: Presence,
+    editor: Editor,
+    /// The turns that have not ended.
+    turns: BTreeMap<u64, Turn>,
+    next: u64,
+    running: JoinSet<()>,
+    tell: mpsc::Sender<Told>,
+    told: mpsc::Receiver<Told>,
+}
+
+impl Talk {
+    fn new(session: Session, editor: Editor) -> Self {
+        let (tell, told) = mpsc::channel(EVENTS);
+        Self {
+            presence: Presence::new(&session.client),
+            session,
+            editor,
+            turns: BTreeMap::new(),
+            next: 0,
+            running: JoinSet::new(),
+            tell,
+            told,
+        }
+    }
+
+    async fn run(&mut self, signals: &mut Signals) -> anyhow::Result<()> {
+        let mut after = After::Prompt(String::new());
+        let mut was_interrupted = false;
+        loop {
+            let line = match after {
+                After::Leave => return Ok(()),
+                After::Line(line) => Line::Written(line),
+                After::Prompt(written) => match self.prompt(written, signals).await? {
+                    Some(line) => line,
+                    None => return Ok(()),
+                },
+            };
+            after = After::Prompt(String::new());
+            let is_second = std::mem::replace(&mut was_interrupted, false);
+            match line {
+                Line::End => return Ok(()),
+                Line::Interrupted if is_second => return Ok(()),
+                Line::Interrupted => was_interrupted = self.interrupted(),
+                Line::Written(line) => match command::parse(&line) {
+                    Input::Nothing => {}
+                    Input::Say(words) => {
+                        let turn = self.begin(words);
+                        after = self.watch(turn, signals).await?;
+                    }
+                    Input::Command(Command::Quit) => return Ok(()),
+                    Input::Command(command) => self.command(command).await?,
+                    Input::Unknown(name) => output::line(notice::unknown(&plain(name)))?,
+                },
+            }
+        }
+    }
+
+    /// What the user does at the prompt; `None` if the process is told to stop.
+    async fn prompt(
+        &mut self,
+        written: String,
+        signals: &mut Signals,
+    ) -> anyhow::Result<Option<Line>> {
+        self.editor.ask(written).await;
+        loop {
+            tokio::select! {
+                line = self.editor.line() => return Ok(Some(line?)),
+                Some(told) = self.told.recv() => if let Some(text) = self.in_background(told) {
+                    self.editor.print(&text);
+                },
+                standing = self.presence.next() => {
+                    let line = self.standing(&standing);
+                    self.editor.print(&line);
+                }
+                signal = signals.next() => if signal == Signal::Terminate {
+                    self.editor.abandon();
+                    return Ok(None);
+                },
+            }
+        }
+    }
+
+    /// Ctrl-C at the prompt. Returns whether another one leaves.
+    fn interrupted(&mut self) -> bool {
+        if self.turns.is_empty() {
+            output::aside(dim("(Ctrl-C again, or Ctrl-D, leaves)"));
+            return true;
+        }
+        for turn in self.turns.values() {
+            turn.cancel.cancel();
+        }
+        false
+    }
+
+    fn begin(&mut self, words: &str) -> u64 {
+        self.next += 1;
+        let id = self.next;
+        let cancel = CancellationToken::new();
+        let turn = Turn {
+            title: cut(words, TITLE),
+            cancel: cancel.clone(),
+        };
+        self.turns.insert(id, turn);
+        let (session, words, tell) = (self.session.clone(), words.to_owned(), self.tell.clone());
+        while self.running.try_join_next().is_some() {}
+        self.running.spawn(async move {
+            let told = async |what| {
+                // Nobody listens any more when the user has left.
+                let _ = tell.send(Told { turn: id, what }).await;
+            };
+            let show = |show| told(What::Shows(show));
+            let end = turn::run(session, words, cancel, show).await;
+            told(What::Ended(end)).await;
+        });
+        id
+    }
+
+    /// Watches a turn until it ends or the user wants something else.
+    async fn watch(&mut self, watched: u64, signals: &mut Signals) -> anyhow::Result<After> {
+        let mut keys = Keys::open()?;
+        let mut screen = Screen::begin();
+        let mut typed = String::new();
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let after = loop {
+            let key = tokio::select! {
+                key = keys.next() => key,
+                Some(told) = self.told.recv() => {
+                    if told.turn != watched {
+                        if let Some(text) = self.in_background(told) {
+                            screen.line(&text);
+                        }
+                        continue;
+                    }
+                    match told.what {
+                        What::Shows(show) => draw(&mut screen, show),
+                        What::Ended(end) => {
+                            self.turns.remove(&watched);
+                            if let Some(line) = ended(&end) {
+                                screen.line(&line);
+                            }
+                            break After::Prompt(typed);
+                        }
+                    }
+                    continue;
+                }
+                standing = self.presence.next() => {
+                    screen.line(&self.standing(&standing));
+                    continue;
+                }
+                _ = ticks.tick() => {
+                    screen.tick();
+                    continue;
+                }
+                signal = signals.next() => match signal {
+                    Signal::Interrupt => Key::Interrupt,
+                    Signal::Terminate => break After::Leave,
+                },
+            };
+            match key {
+                Key::Char(c) => typed.push(c),
+                Key::Backspace => _ = typed.pop(),
+                Key::Clear => typed.clear(),
+                Key::Gone => break After::Leave,
+                Key::Interrupt => {
+                    if let Some(turn) = self.turns.get(&watched) {
+                        if turn.cancel.is_cancelled() {
+                            break After::Prompt(typed);
+                        }
+                        turn.cancel.cancel();
+                        screen.doing("cancelling");
+                    }
+                }
+                Key::Enter => {
+                    screen.line(&dim("(goes on in the background)"));
+                    break match typed.trim().is_empty() {
+                        true => After::Prompt(String::new()),
+                        false => {
+                            screen.line(&format!("> {typed}"));
+                            After::Line(typed)
+                        }
+                    };
+                }
+            }
+            if matches!(key, Key::Char(_) | Key::Backspace | Key::Clear) {
+                screen.typed(&typed);
+            }
+        };
+        screen.end();
+        Ok(after)
+    }
+
+    /// What there is to print of a turn that nobody watches.
+    fn in_background(&mut self, told: Told) -> Option<String> {
+        let turn = self.turns.get(&told.turn)?;
+        let title = dim(&format!("[{}]", turn.title));
+        match told.what {
+            What::Shows(Show::Answer { text, .. }) => Some(format!("{title}\n{}", plain(&text))),
+            What::Shows(_) => None,
+            What::Ended(end) => {
+                self.turns.remove(&told.turn);
+                ended(&end).map(|line| format!("{title}\n{line}"))
+            }
+        }
+    }
+
+    async fn command(&mut self, command: Command) -> anyhow::Result<()> {
+        let text = match command {
+            Command::Help => Ok(HELP.to_owned()),
+            Command::Agents => notice::agents(&self.session).await,
+            Command::Tasks => notice::tasks(&self.session).await,
+            Command::New => match self.session.anew().await {
+                Ok(session) => {
+                    self.presence = Presence::new(&session.client);
+                    self.session = session;
+                    Ok(dim("a new conversation begins"))
+                }
+                Err(error) => Err(error),
+            },
+            Command::Quit => return Ok(()),
+        };
+        let text = text.unwrap_or_else(|error| format!("error: {}", plain(&error.to_string())));
+        Ok(output::line(text)?)
+    }
+
+    fn standing(&self, standing: &Standing) -> String {
+        dim(&plain(&standing.line(&self.session.hub)))
+    }
+
+    /// Cancels what is still at work, and says goodbye.
+    async fn leave(mut self) {
+        for turn in self.turns.values() {
+            turn.cancel.cancel();
+        }
+        self.told.close();
+        let ended = async { while self.running.join_next().await.is_some() {} };
+        if timeout(LEAVE, ended).await.is_err() {
+            tracing::info!("not every request could be cancelled");
+        }
+        self.session.client.close().await;
+    }
+}
+
+fn draw(screen: &mut Screen, show: Show) {
+    match show {
+        Show::Doing(text) => screen.doing(&text),
+        Show::Note(text) => screen.line(&dim(&format!("· {}", cut(&text, 200)))),
+        Show::Text(piece) => screen.text(&piece),
+        Show::Void => screen.void(),
+        Show::Answer { text, shown } => screen.answer(&text, shown),
+    }
+}
+
+/// What there is to say about the end of a turn.
+fn ended(end: &End) -> Option<String> {
+    match end {
+        End::Answered => None,
+        End::Failed(reason) => Some(format!("Failed: {}", plain(reason))),
+        End::Cancelled => Some(dim("(cancelled)")),
+    }
+}

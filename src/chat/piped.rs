@@ -1,0 +1,154 @@
+//! The chat without a terminal: each line of stdin is a turn, and only answers go to stdout.
+
+use std::{
+    future::ready,
+    io::{self, BufRead},
+    process::ExitCode,
+    thread,
+    time::Duration,
+};
+
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    command::{self, Command, HELP, Input},
+    notice,
+    presence::{Presence, Standing},
+    session::Session,
+    turn,
+    view::{End, Show},
+};
+use crate::{
+    output,
+    stop::{Signal, Signals},
+};
+
+/// Lines that wait for their turn; reading stops meanwhile.
+const LINES: usize = 16;
+
+/// How long nobody may be there to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Answers one line after the other. The exit code tells whether all went well.
+pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow::Result<ExitCode> {
+    let mut lines = lines();
+    let mut all_well = true;
+    loop {
+        let line = tokio::select! {
+            line = lines.recv() => line,
+            _ = signals.next() => return Ok(ExitCode::FAILURE),
+        };
+        let Some(line) = line else {
+            break;
+        };
+        match command::parse(&line?) {
+            Input::Nothing => {}
+            Input::Say(words) => match answer(&session, words, signals).await? {
+                End::Answered => {}
+                End::Failed(reason) => {
+                    output::aside(format!("error: {}", output::plain(&reason)));
+                    all_well = false;
+                }
+                End::Cancelled => {
+                    output::aside("error: cancelled");
+                    session.client.close().await;
+                    return Ok(ExitCode::FAILURE);
+                }
+            },
+            Input::Command(Command::Quit) => break,
+            Input::Command(Command::Help) => output::line(HELP)?,
+            Input::Command(Command::New) => session = session.anew().await?,
+            Input::Command(Command::Agents) => output::line(notice::agents(&session).await?)?,
+            Input::Command(Command::Tasks) => output::line(notice::tasks(&session).await?)?,
+            Input::Unknown(name) => {
+                output::aside(format!("error: {}", notice::unknown(name)));
+                all_well = false;
+            }
+        }
+    }
+    session.client.close().await;
+    Ok(match all_well {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+async fn answer(session: &Session, words: &str, signals: &mut Signals) -> anyhow::Result<End> {
+    let cancel = CancellationToken::new();
+    let mut doing = String::new();
+    let mut printed = Ok(());
+    let turn = turn::run(session.clone(), words.to_owned(), cancel.clone(), |show| {
+        match show {
+            Show::Doing(text) if text == doing => {}
+            Show::Doing(text) => {
+                output::aside(output::plain(&text));
+                doing = text;
+            }
+            Show::Note(text) => output::aside(output::plain(&text)),
+            Show::Answer { text, .. } if printed.is_ok() => {
+                printed = output::line(output::plain(&text));
+            }
+            Show::Answer { .. } | Show::Text(_) | Show::Void => {}
+        }
+        ready(())
+    });
+    let end = watched(turn, session, &cancel, signals).await;
+    printed?;
+    Ok(end)
+}
+
+/// Watches for what could keep the turn from ending.
+async fn watched(
+    turn: impl Future<Output = End>,
+    session: &Session,
+    cancel: &CancellationToken,
+    signals: &mut Signals,
+) -> End {
+    tokio::pin!(turn);
+    let mut presence = Presence::new(&session.client);
+    let mut give_up: Option<(Instant, Standing)> = None;
+    loop {
+        let until = give_up.as_ref().map(|(at, _)| *at);
+        tokio::select! {
+            end = &mut turn => return end,
+            standing = presence.next() => {
+                output::aside(output::plain(&standing.line(&session.hub)));
+                give_up = match standing {
+                    Standing::Fine => None,
+                    _ => Some((Instant::now() + PATIENCE, standing)),
+                };
+            }
+            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                cancel.cancel();
+                turn.await;
+                let standing = give_up.map_or(Standing::Fine, |(_, standing)| standing);
+                let why = standing.reason(&session.hub);
+                return End::Failed(format!("no answer for {} s: {why}", PATIENCE.as_secs()));
+            }
+            signal = signals.next() => {
+                if signal == Signal::Terminate {
+                    return End::Cancelled;
+                }
+                cancel.cancel();
+            }
+        }
+    }
+}
+
+/// The lines of stdin, read by a thread that ends with them.
+fn lines() -> mpsc::Receiver<io::Result<String>> {
+    let (sender, receiver) = mpsc::channel(LINES);
+    // A read of stdin cannot be broken off, so nobody waits for this thread.
+    thread::spawn(move || {
+        for line in io::stdin().lock().lines() {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}

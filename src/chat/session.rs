@@ -1,0 +1,80 @@
+//! One conversation.
+
+use std::time::Duration;
+
+use agenthub_sdk::{Client, Error};
+use anyhow::bail;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::presence::{Presence, Standing};
+
+/// How long Cortex is waited for at the beginning.
+const INTRODUCTION: Duration = Duration::from_secs(5);
+
+/// A conversation over a connection of its own. Cheap to clone; the connection breaks off with the last clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(super) client: Client,
+    pub(super) context: String,
+    pub(super) hub: String,
+}
+
+impl Session {
+    /// Goes on with a conversation, or begins one.
+    ///
+    /// # Errors
+    ///
+    /// There is no hub, or no Cortex on it within 5 s.
+    pub(crate) async fn open(hub: &str, context: Option<String>) -> anyhow::Result<Self> {
+        let session = Self::connect(hub, context).await?;
+        let mut presence = Presence::new(&session.client);
+        let there = async {
+            while presence.standing() != Standing::Fine {
+                presence.change().await;
+            }
+        };
+        if timeout(INTRODUCTION, there).await.is_err() {
+            session.client.close().await;
+            bail!(Standing::NoCortex.reason(hub));
+        }
+        Ok(session)
+    }
+
+    /// A new conversation on the same hub.
+    pub(super) async fn anew(&self) -> Result<Self, Error> {
+        Self::connect(&self.hub, None).await
+    }
+
+    async fn connect(hub: &str, context: Option<String>) -> Result<Self, Error> {
+        let context = context.unwrap_or_else(|| Uuid::now_v7().to_string());
+        let client = Client::builder(hub)
+            .agent_id(id(&context))
+            .watch_agents(true)
+            .connect()
+            .await?;
+        Ok(Self {
+            client,
+            context,
+            hub: hub.to_owned(),
+        })
+    }
+}
+
+/// The user's id. Cortex keeps apart what different users say under one context, so who comes back to a conversation must be the
+/// same as before.
+fn id(context: &str) -> String {
+    let unique = Uuid::new_v5(&Uuid::NAMESPACE_OID, context.as_bytes());
+    format!("chat-{}", &unique.simple().to_string()[..12])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_back_to_a_conversation_is_the_same() {
+        assert_eq!(id("c1"), id("c1"));
+        assert_ne!(id("c1"), id("c2"));
+    }
+}

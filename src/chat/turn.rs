@@ -1,0 +1,94 @@
+//! One request to Cortex, from the words to the answer.
+
+use std::time::Duration;
+
+use agenthub_cortex::{CHAT_REQUEST, CORTEX};
+use agenthub_sdk::{Client, Delegation, TraceContext};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{
+    session::Session,
+    view::{End, Show, View, said},
+};
+
+/// The longest turn.
+const LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// How long the end of a cancelled turn is waited for.
+const CANCELLED: Duration = Duration::from_secs(3);
+
+/// Asks, and shows what happens until the end. Cancelling `cancel` cancels the task; dropping the future leaves it running.
+pub(super) async fn run<F: Future<Output = ()>>(
+    session: Session,
+    words: String,
+    cancel: CancellationToken,
+    mut show: impl FnMut(Show) -> F,
+) -> End {
+    let client = &session.client;
+    let task_id = Uuid::now_v7().to_string();
+    let trace = TraceContext::start();
+    tracing::info!(
+        task_id,
+        context_id = session.context,
+        trace_id = trace.trace_id(),
+        "asking"
+    );
+    let delegation = Delegation::to(CORTEX)
+        .capability(CHAT_REQUEST)
+        .context_id(&*session.context)
+        .task_id(&*task_id)
+        .trace(trace)
+        .text(words)
+        .timeout(LIMIT);
+    let delegated = tokio::select! {
+        delegated = client.delegate(delegation) => delegated,
+        () = cancel.cancelled() => {
+            // It may have arrived all the same.
+            call_off(client, &task_id).await;
+            return End::Cancelled;
+        }
+    };
+    let mut pending = match delegated {
+        Ok(pending) => pending,
+        Err(error) => return End::Failed(said(&error)),
+    };
+    let mut updates = pending.updates();
+    let mut view = View::default();
+    let mut give_up: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            update = updates.next() => match update {
+                Some(update) => {
+                    for it in view.apply(&update) {
+                        show(it).await;
+                    }
+                }
+                None => break,
+            },
+            () = cancel.cancelled(), if give_up.is_none() => {
+                give_up = Some(Instant::now() + CANCELLED);
+                call_off(client, &task_id).await;
+            }
+            () = sleep_until(give_up.unwrap_or_else(Instant::now)), if give_up.is_some() => {
+                return End::Cancelled;
+            }
+        }
+    }
+    // The updates end with the outcome, so it is there.
+    let (shows, end) = view.end(pending.outcome().await, give_up.is_some());
+    for it in shows {
+        show(it).await;
+    }
+    end
+}
+
+async fn call_off(client: &Client, task_id: &str) {
+    let call = client.cancel_task(task_id, "cancelled by the user");
+    match timeout(CANCELLED, call).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::info!(task_id, %error, "the hub did not cancel the task"),
+        Err(_) => tracing::info!(task_id, "the hub did not answer to a cancellation"),
+    }
+}

@@ -1,0 +1,61 @@
+//! The commands, one file each.
+
+mod agent;
+mod agents;
+mod broker;
+mod chat;
+pub(crate) mod completions;
+mod cortex;
+mod publish;
+mod tasks;
+mod up;
+mod watch;
+
+use std::process::ExitCode;
+
+use crate::{
+    cli::{self, Command},
+    logging::{self, Target},
+    settings::Settings,
+};
+
+/// What servers and agents log if nothing else was said.
+const SERVER_LEVEL: &str = "info";
+
+/// What commands log that end by themselves.
+const CLIENT_LEVEL: &str = "warn";
+
+/// Runs a command. The exit code is only told where there is no error to print.
+pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<ExitCode> {
+    let log = |default| logging::start(settings.log.as_deref(), default, &Target::Stderr);
+    match command {
+        Command::Up(args) => return up::run(&args, &settings).await,
+        Command::Chat(args) => return chat::run(args, &settings).await,
+        Command::Broker(args) => {
+            log(SERVER_LEVEL)?;
+            broker::run(&args, &settings).await?;
+        }
+        Command::Cortex(_) => {
+            log(SERVER_LEVEL)?;
+            cortex::run(&settings).await?;
+        }
+        Command::Agent(cli::Agent::Echo { name, .. }) => {
+            log(SERVER_LEVEL)?;
+            agent::echo(&name, &settings.hub).await?;
+        }
+        Command::Agents(args) => {
+            log(CLIENT_LEVEL)?;
+            agents::run(args, &settings.hub).await?;
+        }
+        Command::Publish(args) => {
+            log(CLIENT_LEVEL)?;
+            return publish::run(args, &settings.hub).await;
+        }
+        Command::Tasks(args) => {
+            log(CLIENT_LEVEL)?;
+            tasks::run(args, &settings.hub).await?;
+        }
+        Command::Completions { shell } => completions::run(shell)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

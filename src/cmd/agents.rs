@@ -1,0 +1,67 @@
+//! `agenthub agents`
+
+use agenthub_proto::agenthub::{ListAgentsRequest, SubscribeToAgentEventsRequest};
+
+use super::watch;
+use crate::{
+    cli::{AgentFilter, Agents},
+    connect, listing, output,
+};
+
+/// The agents of one page.
+const PAGE: i32 = 1000;
+
+/// Shows agents.
+pub(super) async fn run(args: Agents, hub: &str) -> anyhow::Result<()> {
+    let client = connect::client(hub, None).await?;
+    match args {
+        Agents::List(filter) => {
+            let json = filter.json.json;
+            let mut all = Vec::new();
+            let mut request = request(filter);
+            loop {
+                let page = client.agents(request.clone()).await?;
+                all.extend(page.agents);
+                if page.next_page_token.is_empty() {
+                    break;
+                }
+                request.page_token = page.next_page_token;
+            }
+            match json {
+                true => all.iter().try_for_each(output::json)?,
+                false => output::line(listing::agents(&all))?,
+            }
+        }
+        Agents::Show { id, json, .. } => {
+            let agent = client.agent(&id).await?;
+            match json.json {
+                true => output::json(&agent)?,
+                false => output::line(listing::agent(&agent))?,
+            }
+        }
+        Agents::Watch { json, .. } => {
+            let request = SubscribeToAgentEventsRequest {
+                agent_id: client.agent_id().to_owned(),
+                event_types: vec!["agent_card".to_owned()],
+                ..Default::default()
+            };
+            let open = || client.agent_events(request.clone());
+            watch::run(&client, open, async || Ok(false), json, |_| false).await?;
+        }
+    }
+    client.close().await;
+    Ok(())
+}
+
+fn request(filter: AgentFilter) -> ListAgentsRequest {
+    ListAgentsRequest {
+        text: filter.text.unwrap_or_default(),
+        skill: filter.skill.unwrap_or_default(),
+        tag: filter.tag.unwrap_or_default(),
+        mode: filter.mode.unwrap_or_default(),
+        capability: filter.capability.unwrap_or_default(),
+        state: filter.state.map(Into::into).unwrap_or_default(),
+        page_size: PAGE,
+        page_token: String::new(),
+    }
+}

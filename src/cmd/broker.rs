@@ -1,0 +1,40 @@
+//! `agenthub broker`
+
+use tonic::service::Routes;
+
+use crate::{
+    banner::{self, Banner},
+    cli::Serve,
+    logging::Target,
+    output,
+    serve::Serving,
+    settings::Settings,
+    stop::Signals,
+};
+
+/// Runs the hub alone until it is told to stop.
+pub(super) async fn run(args: &Serve, settings: &Settings) -> anyhow::Result<()> {
+    let mut signals = Signals::new()?;
+    let mut serving = Serving::start(settings, Routes::default()).await?;
+    let banner = Banner {
+        program: banner::program(),
+        grpc: serving.grpc(),
+        http: serving.http(),
+        url: serving.url(),
+        model: None,
+        agents: Vec::new(),
+        data: settings.data().map(Into::into),
+        log: Target::Stderr,
+        chat: false,
+    };
+    match args.json {
+        true => output::line(banner.json().to_string())?,
+        false => output::line(banner.text())?,
+    }
+    tokio::select! {
+        _ = signals.next() => {}
+        error = serving.failed() => return Err(error),
+    }
+    signals.leave(serving.shutdown()).await;
+    Ok(())
+}

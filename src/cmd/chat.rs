@@ -1,0 +1,40 @@
+//! `agenthub chat`
+
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+};
+
+use super::CLIENT_LEVEL;
+use crate::{
+    chat::{self, Folder, Session},
+    cli::Chat,
+    logging::{self, Target},
+    output,
+    settings::Settings,
+    stop::Signals,
+};
+
+/// Talks with Cortex, on a terminal or line by line.
+pub(super) async fn run(args: Chat, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let log = match is_terminal {
+        true => logging::beside_chat(settings.data(), "chat.log"),
+        false => Target::Stderr,
+    };
+    logging::start(settings.log.as_deref(), CLIENT_LEVEL, &log)?;
+    let mut signals = Signals::new()?;
+    let session = tokio::select! {
+        session = Session::open(&settings.hub, args.context) => session?,
+        _ = signals.next() => return Ok(ExitCode::FAILURE),
+    };
+    if !is_terminal {
+        return chat::piped(session, &mut signals).await;
+    }
+    output::line(format!(
+        "Connected to {}. Say something to Cortex, or /help.",
+        settings.hub
+    ))?;
+    chat::interactive(session, Folder::new(settings.data()), &mut signals).await?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,140 @@
+//! `agenthub up`
+
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+    time::Duration,
+};
+
+use agenthub_agents::echo;
+use agenthub_cortex::{CORTEX, Chat, Cortex, Running, Settings as CortexSettings};
+use agenthub_proto::cortex::cortex_server::CortexServer;
+use agenthub_sdk::{Directory, RunningAgent};
+use anyhow::Context;
+use tokio::time::timeout;
+use tonic::service::Routes;
+
+use super::{SERVER_LEVEL, cortex};
+use crate::{
+    banner::{self, Banner},
+    chat::{self, Folder, Session},
+    cli::Up,
+    logging::{self, Target},
+    model, output,
+    serve::Serving,
+    settings::Settings,
+    stop::Signals,
+};
+
+/// How long the echo agent may go on when it is stopped.
+const AGENT_DRAIN: Duration = Duration::from_secs(1);
+
+/// How long Cortex may take to see the agents of this process.
+const INTRODUCTION: Duration = Duration::from_secs(5);
+
+/// Everything that `up` runs.
+struct Everything {
+    serving: Serving,
+    cortex: Running,
+    agent: RunningAgent,
+}
+
+/// Runs everything until the chat is left or it is told to stop.
+pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let with_chat = is_terminal && !args.serve.json && !args.no_chat;
+    let log = match with_chat {
+        true => logging::beside_chat(settings.data(), "agenthub.log"),
+        false => Target::Stderr,
+    };
+    logging::start(settings.log.as_deref(), SERVER_LEVEL, &log)?;
+    let mut signals = Signals::new()?;
+    let mut everything = tokio::select! {
+        started = Everything::start(settings) => started?,
+        _ = signals.next() => return Ok(ExitCode::SUCCESS),
+    };
+    let banner = everything.banner(settings, log, with_chat);
+    match args.serve.json {
+        true => output::line(banner.json().to_string())?,
+        false => output::line(banner.text())?,
+    }
+    let result = if with_chat {
+        let hub = everything.serving.url();
+        let session = Session::open(&hub, None).await?;
+        let folder = Folder::new(settings.data());
+        tokio::select! {
+            left = chat::interactive(session, folder, &mut signals) => left,
+            error = everything.serving.failed() => Err(error),
+        }
+    } else {
+        tokio::select! {
+            _ = signals.next() => Ok(()),
+            error = everything.serving.failed() => Err(error),
+        }
+    };
+    signals.leave(everything.stop()).await;
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+impl Everything {
+    async fn start(settings: &Settings) -> anyhow::Result<Self> {
+        let model = model::model(&settings.model)?;
+        let chat = Chat::default();
+        let others = Routes::new(CortexServer::new(chat.clone()));
+        let serving = Serving::start(settings, others).await?;
+        let hub = serving.url();
+        let cortex = Cortex::start(CortexSettings::new(&hub, model))
+            .await
+            .context("Cortex cannot start")?;
+        chat.open(&cortex);
+        let agent = echo::agent(echo::NAME)
+            .drain_timeout(AGENT_DRAIN)
+            .start(&hub)
+            .await
+            .context("the echo agent cannot start")?;
+        let seen = seen(cortex.client().directory(), echo::NAME);
+        if timeout(INTRODUCTION, seen).await.is_err() {
+            tracing::warn!("Cortex has not seen the echo agent yet");
+        }
+        Ok(Self {
+            serving,
+            cortex,
+            agent,
+        })
+    }
+
+    fn banner(&self, settings: &Settings, log: Target, chat: bool) -> Banner {
+        Banner {
+            program: banner::program(),
+            grpc: self.serving.grpc(),
+            http: self.serving.http(),
+            url: self.serving.url(),
+            model: Some(settings.model.name.clone()),
+            agents: vec![CORTEX.to_owned(), echo::NAME.to_owned()],
+            data: settings.data().map(Into::into),
+            log,
+            chat,
+        }
+    }
+
+    /// Agents first, so that they can still tell the hub; then Cortex, then the hub.
+    async fn stop(self) {
+        self.agent.stop().await;
+        cortex::stop(self.cortex).await;
+        self.serving.shutdown().await;
+    }
+}
+
+/// Waits until the directory has this agent.
+async fn seen(directory: Directory, agent: &str) {
+    let mut changed = directory.changed();
+    loop {
+        changed.mark_unchanged();
+        if directory.get(agent).is_some_and(|entry| entry.online) {
+            return;
+        }
+        if changed.changed().await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Events as they come, until somebody stops it.
+
+use agenthub_proto::agenthub::AgentEvent;
+use agenthub_sdk::{Client, Connection, Error, EventStream};
+
+use crate::{cli::Json, listing, output, stop::Signals};
+
+/// Prints the events of the streams that `open` opens, one after the other as the hub comes back, until a signal comes or an
+/// event `is_last`. `opened` is called when a stream is there, and says whether there is nothing to wait for.
+pub(super) async fn run<F>(
+    client: &Client,
+    open: impl Fn() -> F,
+    opened: impl AsyncFn() -> anyhow::Result<bool>,
+    json: Json,
+    is_last: impl Fn(&AgentEvent) -> bool,
+) -> anyhow::Result<()>
+where
+    F: Future<Output = Result<EventStream, Error>>,
+{
+    let mut signals = Signals::new()?;
+    let printed = async {
+        loop {
+            let mut stream = match open().await {
+                Ok(stream) => stream,
+                Err(error) if error.is_retryable() => {
+                    back(client).await?;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if opened().await? {
+                return Ok(());
+            }
+            while let Some(Ok(event)) = stream.next().await {
+                print(&event, json)?;
+                if is_last(&event) {
+                    return Ok(());
+                }
+            }
+            tracing::warn!("the hub is gone: waiting for it to come back");
+            back(client).await?;
+        }
+    };
+    tokio::select! {
+        result = printed => result,
+        _ = signals.next() => Ok(()),
+    }
+}
+
+fn print(event: &AgentEvent, json: Json) -> std::io::Result<()> {
+    match json.json {
+        true => output::json(event),
+        false => listing::event(event).map_or(Ok(()), output::line),
+    }
+}
+
+/// Waits until the connection has been broken and is there again.
+async fn back(client: &Client) -> Result<(), Error> {
+    /// A break that was over before it was noticed.
+    const UNNOTICED: std::time::Duration = std::time::Duration::from_secs(1);
+    let mut connection = client.connection();
+    let broken = connection.wait_for(|c| !matches!(c, Connection::Connected { .. }));
+    // Either way the next thing to wait for is a connection.
+    let _ = tokio::time::timeout(UNNOTICED, broken).await;
+    let closed = || Error::Closed("the client was closed".to_owned());
+    let there = connection.wait_for(|c| !matches!(c, Connection::Reconnecting { .. }));
+    match &*there.await.map_err(|_| closed())? {
+        Connection::Closed { reason } => Err(Error::Closed(reason.clone())),
+        Connection::Connected { .. } | Connection::Reconnecting { .. } => Ok(()),
+    }
+}

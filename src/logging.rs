@@ -1,0 +1,102 @@
+//! Where the log goes: readable on a terminal, JSON when it is piped.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+
+use anyhow::{Context, bail};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::EnvFilter;
+
+/// A log file that is longer when a process begins is put aside, in place of the one before. In bytes.
+const MAX_FILE: u64 = 8 * 1024 * 1024;
+
+/// Where the log goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Standard error.
+    Stderr,
+    /// This file, while something else has the terminal.
+    File(PathBuf),
+    /// Nowhere: something else has the terminal, and no files may be written.
+    Nowhere,
+}
+
+/// Where the log goes while a chat has the terminal. Standard error is used if it is redirected.
+pub(crate) fn beside_chat(data: Option<&Path>, file: &str) -> Target {
+    match (io::stderr().is_terminal(), data) {
+        (false, _) => Target::Stderr,
+        (true, Some(data)) => Target::File(data.join(file)),
+        (true, None) => Target::Nowhere,
+    }
+}
+
+/// Starts logging, once per process. `level` is what was asked for, if anything was.
+///
+/// # Errors
+///
+/// The level is none, or the file cannot be written.
+pub(crate) fn start(level: Option<&str>, default: &str, target: &Target) -> anyhow::Result<()> {
+    let builder = tracing_subscriber::fmt().with_env_filter(filter(level.unwrap_or(default))?);
+    match target {
+        Target::Stderr if io::stderr().is_terminal() => {
+            builder.with_writer(io::stderr).with_target(false).init();
+        }
+        Target::Stderr => builder.json().with_writer(io::stderr).init(),
+        Target::File(path) => {
+            let file = open(path)
+                .with_context(|| format!("cannot write the log file {}", path.display()))?;
+            builder
+                .with_ansi(false)
+                .with_writer(Mutex::new(file))
+                .init();
+        }
+        Target::Nowhere => {}
+    }
+    Ok(())
+}
+
+/// A level, or a filter in the syntax of `tracing`'s `EnvFilter`.
+fn filter(text: &str) -> anyhow::Result<EnvFilter> {
+    let is_word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if text.is_empty() || (is_word && text.parse::<LevelFilter>().is_err()) {
+        bail!("`{text}` is no log level: there are error, warn, info, debug, trace and off");
+    }
+    EnvFilter::builder()
+        .parse(text)
+        .with_context(|| format!("`{text}` is no log filter"))
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    if fs::metadata(path).is_ok_and(|file| file.len() > MAX_FILE) {
+        fs::rename(path, path.with_extension("log.1"))?;
+    }
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_and_filters() {
+        for text in [
+            "info",
+            "DEBUG",
+            "off",
+            "info,agenthub_broker=debug",
+            "h2=warn",
+        ] {
+            assert!(filter(text).is_ok(), "{text}");
+        }
+        for text in ["loud", "", "info,=,="] {
+            assert!(filter(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Which model decides.
+
+use std::sync::Arc;
+
+use agenthub_sdk::model::{LanguageModel, Offline};
+
+use crate::settings::{Model, OFFLINE};
+
+/// The model that the settings name.
+///
+/// # Errors
+///
+/// The provider is not known, or something is missing, in one line that says what to set.
+pub(crate) fn model(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
+    match settings.name.as_str() {
+        OFFLINE => Ok(Arc::new(Offline)),
+        _ => provided(settings),
+    }
+}
+
+#[cfg(feature = "models")]
+fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
+    use agenthub_sdk::model::genai::{Genai, Secret, Settings};
+    let Model {
+        name,
+        endpoint,
+        api_key,
+        project,
+        location,
+    } = settings.clone();
+    let model = Genai::new(Settings {
+        endpoint,
+        api_key: api_key.map(Secret::new),
+        project,
+        location,
+        ..Settings::new(name)
+    })?;
+    Ok(Arc::new(model))
+}
+
+#[cfg(not(feature = "models"))]
+fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
+    anyhow::bail!(
+        "this agenthub was built without model providers, so it cannot use {}: build it with the feature `models`",
+        settings.name
+    )
+}
+
+/// The model for people.
+pub(crate) fn described(name: &str) -> String {
+    match name {
+        OFFLINE => "offline (a stand-in that only matches words)".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// How to have another model, where there is only the stand-in.
+pub(crate) fn advice(name: &str) -> Option<&'static str> {
+    (name == OFFLINE).then_some(
+        "for a real one: --model openai/gpt-5 with OPENAI_API_KEY; also vertex/…, anthropic/…, ollama/…",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Model {
+        Model {
+            name: name.to_owned(),
+            endpoint: None,
+            api_key: None,
+            project: None,
+            location: None,
+        }
+    }
+
+    #[test]
+    fn offline_needs_nothing() {
+        let model = model(&named(OFFLINE)).expect("it needs nothing");
+        assert_eq!(model.name(), "offline");
+    }
+
+    #[cfg(feature = "models")]
+    #[test]
+    fn what_is_missing_is_named() {
+        for (name, part) in [
+            ("gpt-5", "provider/model"),
+            ("nobody/x", "nobody"),
+            ("vertex/", "provider"),
+        ] {
+            let error = model(&named(name)).expect_err(name).to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[cfg(feature = "models")]
+    #[test]
+    fn a_provider_with_what_it_needs_is_used() {
+        let mut settings = named("openai/m");
+        settings.endpoint = Some("http://127.0.0.1:9/v1".to_owned());
+        settings.api_key = Some("k".to_owned());
+        let model = model(&settings).expect("nothing is missing");
+        assert_eq!(model.name(), "openai/m");
+    }
+}

@@ -1,0 +1,101 @@
+//! Printing: lines, tables and JSON.
+
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+/// The longest text in a column of a table, in characters.
+const MAX_CELL: usize = 60;
+
+/// Prints a line on stdout.
+///
+/// # Errors
+///
+/// Nobody reads any more, mostly.
+pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_ref().as_bytes())?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// Prints a line on stderr. Whether anybody reads it makes no difference.
+pub(crate) fn aside(text: impl AsRef<str>) {
+    let line = format!("{}\n", text.as_ref());
+    let _ = io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// Prints a message as one line of canonical JSON, as [`line`] does.
+pub(crate) fn json<M: prost::Message + prost::Name>(message: &M) -> io::Result<()> {
+    line(agenthub_proto::json::of(message).to_string())
+}
+
+/// Rows under their headings. Cells are one line each and are cut where they are too long.
+pub(crate) fn table<const N: usize>(
+    headings: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(headings);
+    for row in rows {
+        table.add_row(row.iter().map(|cell| cut(cell, MAX_CELL)));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let lines = table.lines().map(|line| line.trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The text in one line, cut where it is longer than `max` characters.
+pub(crate) fn cut(text: &str, max: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = plain(&words.join(" ")).into_owned();
+    match text.char_indices().nth(max) {
+        Some(_) => text
+            .chars()
+            .take(max.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
+        None => text,
+    }
+}
+
+/// The text without the control characters with which it could do more to a terminal than be read. Line breaks and tabs stay.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    match text.contains(is_harmful) {
+        true => Cow::Owned(text.replace(is_harmful, "")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_cells_are_one_line() {
+        let rows = [
+            ["agent_echo".to_owned(), "online".to_owned()],
+            ["a\nb".to_owned(), "x".repeat(100)],
+        ];
+        let text = table(["ID", "STATE"], rows);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "ID          STATE");
+        assert_eq!(lines[1], "agent_echo  online");
+        assert_eq!(lines[2].len(), 12 + MAX_CELL - 1 + '…'.len_utf8());
+        assert!(lines[2].starts_with("a b         x"));
+    }
+
+    #[test]
+    fn terminals_are_not_steered_from_outside() {
+        assert_eq!(plain("a\u{1b}[2Jb\u{7}\r\nc\td\u{9b}"), "a[2Jb\nc\td");
+    }
+}

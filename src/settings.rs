@@ -1,0 +1,235 @@
+//! The settings: defaults, then `agenthub.toml`, then the environment, then flags.
+
+mod environment;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use figment::{
+    Figment,
+    providers::{Format, Serialized, Toml},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::listen::Listen;
+
+/// The settings file that is read if there is one.
+const FILE: &str = "agenthub.toml";
+
+/// The model that needs nothing.
+pub(crate) const OFFLINE: &str = "offline";
+
+/// How everything is to be.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    /// The hub's address.
+    pub(crate) hub: String,
+    /// Where gRPC listens.
+    pub(crate) grpc: Listen,
+    /// Where HTTP listens.
+    pub(crate) http: Listen,
+    /// Where files go; see [`data`](Self::data).
+    data: PathBuf,
+    ephemeral: bool,
+    /// Other machines may reach the hub.
+    pub(crate) insecure: bool,
+    /// What to log, if that was said.
+    #[serde(default)]
+    pub(crate) log: Option<String>,
+    /// Which model decides.
+    pub(crate) model: Model,
+}
+
+/// Which model decides, and how it is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Model {
+    /// `provider/model`, or `offline`.
+    pub(crate) name: String,
+    /// The base URL, where it is not the provider's own.
+    #[serde(default)]
+    pub(crate) endpoint: Option<String>,
+    /// The provider's key; if not given, its usual variable is read.
+    #[serde(default)]
+    pub(crate) api_key: Option<String>,
+    /// The Google Cloud project.
+    #[serde(default)]
+    pub(crate) project: Option<String>,
+    /// The Google Cloud location or AWS region.
+    #[serde(default)]
+    pub(crate) location: Option<String>,
+}
+
+/// What one source says; nothing is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Layer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hub: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) grpc: Option<Listen>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) http: Option<Listen>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ephemeral: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) insecure: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) log: Option<String>,
+    pub(crate) model: ModelLayer,
+}
+
+/// What one source says of the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct ModelLayer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) endpoint: Option<String>,
+}
+
+impl Settings {
+    /// The folder for files; `None` if none are to be written.
+    pub(crate) fn data(&self) -> Option<&Path> {
+        (!self.ephemeral).then_some(self.data.as_path())
+    }
+
+    /// The settings of this process. `config` is the file that must be there, if one was named.
+    pub(crate) fn load(flags: &Layer, config: Option<&Path>) -> anyhow::Result<Self> {
+        let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let named = config
+            .map(Path::to_path_buf)
+            .or_else(|| env("AGENTHUB_CONFIG").map(PathBuf::from));
+        let (file, must_be) = match named {
+            Some(file) => (file, true),
+            None => (PathBuf::from(FILE), false),
+        };
+        let file = match file.is_file() {
+            true => Figment::from(Toml::file_exact(file)),
+            false if must_be => bail!("there is no settings file {}", file.display()),
+            false => Figment::new(),
+        };
+        Self::of(flags, &env, file)
+    }
+
+    fn of(
+        flags: &Layer,
+        env: &dyn Fn(&str) -> Option<String>,
+        file: impl figment::Provider,
+    ) -> anyhow::Result<Self> {
+        let defaults = Layer {
+            hub: Some("http://127.0.0.1:50051".to_owned()),
+            grpc: Some(Listen::loopback(50051)),
+            http: Some(Listen::loopback(8080)),
+            data: Some(PathBuf::from("./.agenthub")),
+            ephemeral: Some(false),
+            insecure: Some(false),
+            log: None,
+            model: ModelLayer {
+                name: Some(OFFLINE.to_owned()),
+                endpoint: None,
+            },
+        };
+        let figment = Figment::from(Serialized::defaults(defaults))
+            .merge(file)
+            .merge(Serialized::defaults(environment::layer(env)?))
+            .merge(Serialized::defaults(flags));
+        let mut settings: Self = match figment.extract() {
+            Ok(settings) => settings,
+            Err(error) => bail!("in the settings: {error}"),
+        };
+        environment::place(env, &mut settings.model);
+        Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(flags: Layer, env: &[(&str, &str)], file: &str) -> anyhow::Result<Settings> {
+        let get = |name: &str| {
+            let found = env.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Settings::of(&flags, &get, Toml::string(file))
+    }
+
+    fn with_env(env: &[(&str, &str)]) -> Settings {
+        load(Layer::default(), env, "").expect("these settings are right")
+    }
+
+    #[test]
+    fn the_defaults() {
+        let settings = with_env(&[]);
+        assert_eq!(settings.hub, "http://127.0.0.1:50051");
+        assert_eq!(settings.grpc.to_string(), "127.0.0.1:50051");
+        assert_eq!(settings.http.to_string(), "127.0.0.1:8080");
+        assert_eq!(settings.data(), Some(Path::new("./.agenthub")));
+        assert_eq!(settings.model.name, "offline");
+        assert!(!settings.insecure);
+    }
+
+    #[test]
+    fn flags_beat_the_environment_which_beats_the_file() {
+        let file = "hub = 'http://file:1'\ngrpc = 7\nlog = 'debug'\n[model]\nname = 'openai/a'\nendpoint = 'http://e'\n";
+        let env = [("AGENTHUB_HUB", "http://env:1"), ("AGENTHUB_GRPC", ":8")];
+        let flags = Layer {
+            hub: Some("http://flag:1".to_owned()),
+            ..Layer::default()
+        };
+        let all = load(flags, &env, file).expect("right");
+        assert_eq!(all.hub, "http://flag:1");
+        assert_eq!(all.grpc.to_string(), "127.0.0.1:8");
+        assert_eq!(all.log.as_deref(), Some("debug"));
+        assert_eq!(all.model.name, "openai/a");
+
+        let env = [("AGENTHUB_MODEL", "ollama/b")];
+        let two = load(Layer::default(), &env, file).expect("right");
+        assert_eq!(two.hub, "http://file:1");
+        assert_eq!(two.model.name, "ollama/b");
+        assert_eq!(two.model.endpoint.as_deref(), Some("http://e"));
+    }
+
+    #[test]
+    fn nothing_is_written_when_ephemeral() {
+        assert_eq!(with_env(&[("AGENTHUB_EPHEMERAL", "true")]).data(), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let error = |env: &[(&str, &str)], file| {
+            let error = load(Layer::default(), env, file).expect_err("it is wrong");
+            error.to_string()
+        };
+        let cases = [
+            (error(&[], "grcp = 1"), "grcp"),
+            (error(&[], "grpc = 'x'"), "`x` is no address"),
+            (error(&[("AGENTHUB_HTTP", "x")], ""), "AGENTHUB_HTTP"),
+            (
+                error(&[("AGENTHUB_INSECURE", "maybe")], ""),
+                "AGENTHUB_INSECURE",
+            ),
+        ];
+        for (error, part) in cases {
+            assert!(error.contains(part), "{error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_place_in_the_file_gives_way_to_the_environment_for_vertex_alone() {
+        let file = "[model]\nname = 'vertex/gemini'\nproject = 'p'\nlocation = 'here'\n";
+        let env = [("GCP_LOCATION", "there"), ("AGENTHUB_MODEL", "vertex/x")];
+        let vertex = load(Layer::default(), &env, file).expect("right").model;
+        assert_eq!(vertex.project.as_deref(), Some("p"));
+        assert_eq!(vertex.location.as_deref(), Some("there"));
+
+        let file = "[model]\nname = 'bedrock/x'\nlocation = 'eu-west-1'\n";
+        let env = [("GCP_LOCATION", "there")];
+        let bedrock = load(Layer::default(), &env, file).expect("right").model;
+        assert_eq!(bedrock.location.as_deref(), Some("eu-west-1"));
+    }
+}
