@@ -77,6 +77,12 @@ struct Waiting {
     attempts: u32,
 }
 
+impl Waiting {
+    fn lane(&self) -> LaneKey {
+        (self.mail.order.clone(), self.mail.version.clone())
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Lease {
     waiting: Waiting,
@@ -112,8 +118,8 @@ pub(crate) struct Mailbox {
     leases: HashMap<Position, Lease>,
     lease_ends: BTreeSet<(Instant, Position)>,
     delayed: BTreeMap<(Instant, u64), Waiting>,
-    /// Where mail waits that was out before: its handler may only have been slow.
-    retried: HashMap<Position, LaneKey>,
+    /// The lane of all mail that is not out.
+    lane_of: HashMap<Position, LaneKey>,
 }
 
 impl Mailbox {
@@ -131,7 +137,7 @@ impl Mailbox {
             leases: HashMap::new(),
             lease_ends: BTreeSet::new(),
             delayed: BTreeMap::new(),
-            retried: HashMap::new(),
+            lane_of: HashMap::new(),
         }
     }
 
@@ -204,13 +210,13 @@ impl Mailbox {
         Some(delivery)
     }
 
-    /// Handled. Mail that is not out any more counts too, as long as it is here: its handler was only slow.
+    /// Handled. Mail that is not out counts too: its handler was only slow, or the log is being read again.
     pub(crate) fn acknowledge(&mut self, position: Position) -> bool {
         if let Some(lease) = self.end_lease(position) {
             self.forget(&lease.waiting);
             return true;
         }
-        let Some(key) = self.retried.remove(&position) else {
+        let Some(key) = self.lane_of.remove(&position) else {
             return false;
         };
         let is_it = |w: &Waiting| w.mail.position == Some(position);
@@ -330,7 +336,10 @@ impl Mailbox {
     }
 
     fn insert(&mut self, waiting: Waiting) {
-        let key = (waiting.mail.order.clone(), waiting.mail.version.clone());
+        let key = waiting.lane();
+        if let Some(position) = waiting.mail.position {
+            self.lane_of.insert(position, key.clone());
+        }
         self.lanes.entry(key.clone()).or_default();
         self.change(&key, |lane| {
             let at = lane
@@ -343,7 +352,7 @@ impl Mailbox {
     fn pop(&mut self, key: &LaneKey) -> Option<Waiting> {
         let waiting = self.change(key, |lane| lane.queue.pop_front())?;
         if let Some(position) = waiting.mail.position {
-            self.retried.remove(&position);
+            self.lane_of.remove(&position);
         }
         Some(waiting)
     }
@@ -394,11 +403,7 @@ impl Mailbox {
     fn end_lease(&mut self, position: Position) -> Option<Lease> {
         let lease = self.leases.remove(&position)?;
         self.lease_ends.remove(&(lease.until, position));
-        let key = (
-            lease.waiting.mail.order.clone(),
-            lease.waiting.mail.version.clone(),
-        );
-        self.change(&key, |lane| match &mut lane.holder {
+        self.change(&lease.waiting.lane(), |lane| match &mut lane.holder {
             Some((_, held)) if *held > 1 => *held -= 1,
             holder => *holder = None,
         });
@@ -421,13 +426,12 @@ impl Mailbox {
                 mailbox: None,
             });
         }
-        if let Some(position) = waiting.mail.position {
-            let key = (waiting.mail.order.clone(), waiting.mail.version.clone());
-            self.retried.insert(position, key);
-        }
         if delay.is_zero() {
             self.insert(waiting);
         } else {
+            if let Some(position) = waiting.mail.position {
+                self.lane_of.insert(position, waiting.lane());
+            }
             self.delayed
                 .insert((now + delay, waiting.rank.serial), waiting);
         }

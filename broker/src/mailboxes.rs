@@ -25,7 +25,22 @@ pub(crate) enum Lifetime {
     Durable,
     /// As long as the instance.
     Instance(InstanceId),
+    /// As long as a server stream, which is an instance of its own. Nothing is redelivered there: what is out waits for the
+    /// transport.
+    Stream(InstanceId),
 }
+
+impl Lifetime {
+    fn instance(&self) -> Option<&InstanceId> {
+        match self {
+            Self::Durable => None,
+            Self::Instance(instance) | Self::Stream(instance) => Some(instance),
+        }
+    }
+}
+
+/// Longer than any stream.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// An event on its way into mailboxes.
 #[derive(Clone, Debug)]
@@ -98,12 +113,16 @@ impl Mailboxes {
         }
         self.next += 1;
         let id = MailboxId(self.next);
+        let mut bounds = self.bounds;
+        if let Lifetime::Stream(_) = lifetime {
+            bounds.ack_deadline = NEVER;
+        }
         let slot = Slot {
             agent: agent.clone(),
             name: name.to_owned(),
             lifetime,
             filter,
-            mailbox: Mailbox::new(self.bounds, now),
+            mailbox: Mailbox::new(bounds, now),
             listeners: Vec::new(),
             has_overflowed: false,
             next_tick: None,
@@ -186,7 +205,7 @@ impl Mailboxes {
         ids.filter(|id| {
             self.slots
                 .get(id)
-                .is_some_and(|s| s.lifetime == Lifetime::Instance(instance.clone()))
+                .is_some_and(|s| s.lifetime.instance() == Some(instance))
         })
         .collect()
     }

@@ -227,7 +227,8 @@ impl Core {
         };
         if mail.concern == Concern::Work {
             // The assignee does not take its mail: a status for it would only push out more.
-            let to = vec![entry.requester().clone()];
+            let requester = entry.requester();
+            let to = Vec::from_iter((*requester != mail.recipient).then(|| requester.clone()));
             let said = Message::new(Role::Agent, &*reason);
             self.complete_and_tell(&task, TaskState::Failed, said, to, now);
             self.stop_work(&task, &reason);

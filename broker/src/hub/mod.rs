@@ -404,3 +404,6 @@ impl Drop for Session {
             .close(self.id(), self.said_goodbye, Now::read());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,7 +63,7 @@ impl Core {
         let before = PresenceBefore::of(self, [agent.clone()]);
         self.presence.arrive(&agent, &instance, None, now.time);
         before.tell_changes(self, now);
-        let lifetime = Lifetime::Instance(instance.clone());
+        let lifetime = Lifetime::Stream(instance.clone());
         let mailbox =
             self.state
                 .mailboxes
