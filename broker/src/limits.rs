@@ -1,7 +1,7 @@
 //! The bounds on what is published, checked before anything else looks at it.
 
 use agenthub_proto::{
-    a2a::{AgentCard, Artifact, Message, Part, part::Part as Content},
+    a2a::{AgentCard, Artifact, DataPart, Message, Part, part::Part as Content},
     agenthub::AgentEventMetadata,
     wkt::{Kind, Struct, Value},
 };
@@ -149,10 +149,8 @@ fn printable(what: &str, id: &str, max: usize) -> Result<(), Error> {
 pub(crate) fn parts(what: &str, parts: &[Part]) -> Result<(), Error> {
     for part in parts {
         metadata(what, part.metadata.as_ref())?;
-        if let Some(Content::Data(data)) = &part.part {
-            if let Some(data) = &data.data {
-                nesting(what, data)?;
-            }
+        if let Some(Content::Data(DataPart { data: Some(data) })) = &part.part {
+            nesting(what, data)?;
         }
     }
     Ok(())

@@ -78,7 +78,6 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// The lane that it stands in, or came from.
     fn lane(&self) -> LaneKey {
         (self.mail.order.clone(), self.mail.version.clone())
     }
@@ -119,8 +118,8 @@ pub(crate) struct Mailbox {
     leases: HashMap<Position, Lease>,
     lease_ends: BTreeSet<(Instant, Position)>,
     delayed: BTreeMap<(Instant, u64), Waiting>,
-    /// Where mail waits that was out before: its handler may only have been slow.
-    retried: HashMap<Position, LaneKey>,
+    /// The lane of all mail that is not out.
+    lane_of: HashMap<Position, LaneKey>,
 }
 
 impl Mailbox {
@@ -138,7 +137,7 @@ impl Mailbox {
             leases: HashMap::new(),
             lease_ends: BTreeSet::new(),
             delayed: BTreeMap::new(),
-            retried: HashMap::new(),
+            lane_of: HashMap::new(),
         }
     }
 
@@ -197,32 +196,17 @@ impl Mailbox {
         Some(delivery)
     }
 
-    /// Handled. Mail that is not out any more counts too, as long as it is here: its handler was only slow.
+    /// Handled. Mail that is not out counts too: its handler was only slow, or the log is being read again.
     pub(crate) fn acknowledge(&mut self, position: Position) -> bool {
         if let Some(lease) = self.end_lease(position) {
             self.forget(&lease.waiting);
             return true;
         }
-        let Some(key) = self.retried.remove(&position) else {
-            return false;
-        };
-        let is_it = |w: &Waiting| w.mail.position == Some(position);
-        let mut found = self.change(&key, |lane| {
-            let at = lane.queue.iter().position(is_it)?;
-            lane.queue.remove(at)
-        });
-        if found.is_none() {
-            let at = self
-                .delayed
-                .iter()
-                .find(|(_, w)| is_it(w))
-                .map(|(at, _)| *at);
-            found = at.and_then(|at| self.delayed.remove(&at));
-        }
-        if let Some(waiting) = &found {
+        let waiting = self.take_out(position);
+        if let Some(waiting) = &waiting {
             self.forget(waiting);
         }
-        found.is_some()
+        waiting.is_some()
     }
 
     /// Not handled by the instance that has it: to be delivered again after `delay`. Says what leaves for having been
@@ -254,7 +238,7 @@ impl Mailbox {
         }
     }
 
-    /// The instance is back on another stream: what it claims stays its own, or becomes so again; what it had and does not claim did not
+    /// The instance is back on another stream. What it claims stays its own, or becomes so again; what it had and does not claim did not
     /// reach it, and is to be delivered again.
     pub(crate) fn reclaim(
         &mut self,
@@ -271,30 +255,13 @@ impl Mailbox {
         for position in lost {
             if let Some(mut lease) = self.end_lease(position) {
                 lease.waiting.attempts -= 1;
-                self.retried.insert(position, lease.waiting.lane());
                 self.insert(lease.waiting);
             }
         }
-        let is_claimed = |w: &Waiting| w.mail.position.is_some_and(|p| claimed.contains(&p));
-        let waiting: Vec<(LaneKey, Position)> = self
-            .lanes
-            .iter()
-            .flat_map(|(key, lane)| lane.queue.iter().map(move |w| (key, w)))
-            .filter(|(_, w)| is_claimed(w))
-            .filter_map(|(key, w)| Some((key.clone(), w.mail.position?)))
-            .collect();
-        for (key, position) in waiting {
-            let found = self.change(&key, |lane| {
-                let at = lane
-                    .queue
-                    .iter()
-                    .position(|w| w.mail.position == Some(position))?;
-                lane.queue.remove(at)
-            });
-            if let Some(mut waiting) = found {
+        for position in claimed {
+            if let Some(mut waiting) = self.take_out(*position) {
                 waiting.attempts = waiting.attempts.max(1);
-                self.retried.remove(&position);
-                self.lease(waiting, position, instance, now);
+                self.lease(waiting, *position, instance, now);
             }
         }
     }
@@ -369,6 +336,9 @@ impl Mailbox {
 
     fn insert(&mut self, waiting: Waiting) {
         let key = waiting.lane();
+        if let Some(position) = waiting.mail.position {
+            self.lane_of.insert(position, key.clone());
+        }
         self.lanes.entry(key.clone()).or_default();
         self.change(&key, |lane| {
             let at = lane
@@ -380,28 +350,43 @@ impl Mailbox {
 
     /// Puts mail out with an instance.
     fn lease(&mut self, waiting: Waiting, position: Position, instance: &InstanceId, now: Instant) {
-        let key = waiting.lane();
-        self.change(&key, |lane| match &mut lane.holder {
+        self.change(&waiting.lane(), |lane| match &mut lane.holder {
             Some((_, held)) => *held += 1,
             none => *none = Some((instance.clone(), 1)),
         });
         let until = now + self.bounds.ack_deadline;
         self.lease_ends.insert((until, position));
         let instance = instance.clone();
-        self.leases.insert(
-            position,
-            Lease {
-                waiting,
-                instance,
-                until,
-            },
-        );
+        let lease = Lease {
+            waiting,
+            instance,
+            until,
+        };
+        self.leases.insert(position, lease);
+    }
+
+    /// Takes mail out of where it waits.
+    fn take_out(&mut self, position: Position) -> Option<Waiting> {
+        let key = self.lane_of.remove(&position)?;
+        let is_it = |w: &Waiting| w.mail.position == Some(position);
+        let waiting = self.change(&key, |lane| {
+            let at = lane.queue.iter().position(is_it)?;
+            lane.queue.remove(at)
+        });
+        waiting.or_else(|| {
+            let at = self
+                .delayed
+                .iter()
+                .find(|(_, w)| is_it(w))
+                .map(|(at, _)| *at);
+            self.delayed.remove(&at?)
+        })
     }
 
     fn pop(&mut self, key: &LaneKey) -> Option<Waiting> {
         let waiting = self.change(key, |lane| lane.queue.pop_front())?;
         if let Some(position) = waiting.mail.position {
-            self.retried.remove(&position);
+            self.lane_of.remove(&position);
         }
         Some(waiting)
     }
@@ -452,8 +437,7 @@ impl Mailbox {
     fn end_lease(&mut self, position: Position) -> Option<Lease> {
         let lease = self.leases.remove(&position)?;
         self.lease_ends.remove(&(lease.until, position));
-        let key = lease.waiting.lane();
-        self.change(&key, |lane| match &mut lane.holder {
+        self.change(&lease.waiting.lane(), |lane| match &mut lane.holder {
             Some((_, held)) if *held > 1 => *held -= 1,
             holder => *holder = None,
         });
@@ -476,13 +460,12 @@ impl Mailbox {
                 mailbox: None,
             });
         }
-        if let Some(position) = waiting.mail.position {
-            let key = waiting.lane();
-            self.retried.insert(position, key);
-        }
         if delay.is_zero() {
             self.insert(waiting);
         } else {
+            if let Some(position) = waiting.mail.position {
+                self.lane_of.insert(position, waiting.lane());
+            }
             self.delayed
                 .insert((now + delay, waiting.rank.serial), waiting);
         }

@@ -25,7 +25,22 @@ pub(crate) enum Lifetime {
     Durable,
     /// As long as the instance.
     Instance(InstanceId),
+    /// As long as a server stream, which is an instance of its own. Nothing is redelivered there: what is out waits for the
+    /// transport.
+    Stream(InstanceId),
 }
+
+impl Lifetime {
+    fn instance(&self) -> Option<&InstanceId> {
+        match self {
+            Self::Durable => None,
+            Self::Instance(instance) | Self::Stream(instance) => Some(instance),
+        }
+    }
+}
+
+/// Longer than any stream.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// An event on its way into mailboxes.
 #[derive(Clone, Debug)]
@@ -40,6 +55,8 @@ pub(crate) struct Post<'a> {
     pub(crate) task_type: &'a str,
     /// How many mailboxes had been opened when it happened.
     pub(crate) mailboxes: u64,
+    /// How long ago it happened.
+    pub(crate) age: Duration,
 }
 
 #[derive(Debug)]
@@ -100,12 +117,16 @@ impl Mailboxes {
         }
         self.next += 1;
         let id = MailboxId(self.next);
+        let mut bounds = self.bounds;
+        if let Lifetime::Stream(_) = lifetime {
+            bounds.ack_deadline = NEVER;
+        }
         let slot = Slot {
             agent: agent.clone(),
             name: name.to_owned(),
             lifetime,
             filter,
-            mailbox: Mailbox::new(self.bounds, now),
+            mailbox: Mailbox::new(bounds, now),
             listeners: Vec::new(),
             has_overflowed: false,
             next_tick: None,
@@ -140,6 +161,16 @@ impl Mailboxes {
             .get(&id)
             .filter(|s| s.lifetime == Lifetime::Durable)?;
         Some((&slot.agent, &slot.name, &slot.filter))
+    }
+
+    /// Agent and name under which the log knows a mailbox; one that is not durable has no name. `None` for one that only observes.
+    pub(crate) fn name_in_log(&self, id: MailboxId) -> Option<(&AgentId, &str)> {
+        let slot = self.slots.get(&id)?;
+        match slot.lifetime {
+            Lifetime::Durable => Some((&slot.agent, &slot.name)),
+            _ if self.observers.contains(&id) => None,
+            Lifetime::Instance(_) | Lifetime::Stream(_) => Some((&slot.agent, "")),
+        }
     }
 
     /// Whether the mailbox takes events of this kind.
@@ -188,7 +219,7 @@ impl Mailboxes {
         ids.filter(|id| {
             self.slots
                 .get(id)
-                .is_some_and(|s| s.lifetime == Lifetime::Instance(instance.clone()))
+                .is_some_and(|s| s.lifetime.instance() == Some(instance))
         })
         .collect()
     }
@@ -250,7 +281,12 @@ impl Mailboxes {
                     if post.position.is_some() && self.is_to_wait(agent, post.event) {
                         let concern = concern(post, agent);
                         let mail = mail(post, agent, concern, version.as_ref());
-                        undelivered.extend(self.unclaimed.keep(mail, is_known(agent), now));
+                        undelivered.extend(self.unclaimed.keep(
+                            mail,
+                            is_known(agent),
+                            post.age,
+                            now,
+                        ));
                     }
                     for id in self.of_agent(agent) {
                         reached.insert(id);
@@ -408,7 +444,7 @@ impl Mailboxes {
         for mail in left {
             if self.is_to_wait(&mail.recipient, &mail.event) {
                 // What finds no room here was offered before: nothing else would come of it.
-                self.unclaimed.keep(mail, is_known, now);
+                self.unclaimed.keep(mail, is_known, Duration::ZERO, now);
             }
         }
     }
@@ -418,12 +454,10 @@ impl Mailboxes {
         self.unclaimed.claim(agent, |mail| is_for(mail, filter))
     }
 
-    /// The positions of what [`claim`](Self::claim) would take out, in order.
+    /// The positions of what [`claim`](Self::claim) would take out.
     pub(crate) fn claimable(&self, agent: &AgentId, filter: &Filter) -> Vec<Position> {
         let mail = self.unclaimed.of(agent).filter(|m| is_for(m, filter));
-        let mut positions: Vec<Position> = mail.filter_map(|m| m.position).collect();
-        positions.sort_unstable();
-        positions
+        mail.filter_map(|m| m.position).collect()
     }
 
     /// Whether an event for an agent has to wait for a subscription. Older clients open one after the other, so that a message

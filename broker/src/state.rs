@@ -1,6 +1,8 @@
 //! What the hub knows: the fold of its log.
 
 use agenthub_proto::agenthub::{AgentEvent, AgentEventMetadata, agent_event::Payload};
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use crate::{
@@ -31,6 +33,8 @@ pub(crate) struct Delivering {
     pub(crate) position: Option<Position>,
     /// How many mailboxes had been opened when it happened: later ones saw a directory that has it.
     pub(crate) mailboxes: u64,
+    /// How long ago it happened.
+    pub(crate) age: Duration,
 }
 
 impl State {
@@ -69,7 +73,6 @@ impl State {
                 for id in self.mailboxes.of_agent(agent) {
                     self.mailboxes.close(id);
                 }
-                self.mailboxes.unclaimed.drop_all_of(agent);
             }
             Entry::Subscribed {
                 agent,
@@ -81,8 +84,8 @@ impl State {
                 let id = self
                     .mailboxes
                     .open(agent, name, lifetime, filter.clone(), false, now);
-                let claimed = self.mailboxes.unclaimed.claim(agent, |m| {
-                    m.position.is_some_and(|p| claims.binary_search(&p).is_ok())
+                let claimed = self.mailboxes.unclaimed.claim(agent, |mail| {
+                    mail.position.is_some_and(|p| claims.contains(&p))
                 });
                 for mail in claimed {
                     self.mailboxes.put(id, mail, now);
@@ -93,7 +96,11 @@ impl State {
                 name,
                 positions,
             } => {
-                if let Some(id) = self.mailboxes.find(agent, name, &Lifetime::Durable) {
+                if name.is_empty() {
+                    self.mailboxes.unclaimed.claim(agent, |mail| {
+                        mail.position.is_some_and(|p| positions.contains(&p))
+                    });
+                } else if let Some(id) = self.mailboxes.find(agent, name, &Lifetime::Durable) {
                     for position in positions {
                         self.mailboxes.acknowledge(id, *position);
                     }
@@ -113,16 +120,21 @@ impl State {
         }
     }
 
-    /// Takes in a record that was in the log before the process began, delivery included.
-    pub(crate) fn replay(&mut self, record: &Record, now: Instant) {
+    /// Takes in a record that was in the log before the process began, delivery included. It is so old.
+    pub(crate) fn replay(&mut self, record: &Record, age: Duration, now: Instant) {
         self.apply(record, now);
-        if let Entry::Published(published) = &record.entry {
-            let how = Delivering {
-                position: Some(record.position),
-                mailboxes: self.mailboxes.count(),
-            };
-            // What a full mailbox lost then, it loses again; its task has failed in a later record.
-            self.deliver(published, how, now);
+        match &record.entry {
+            Entry::Published(published) => {
+                let how = Delivering {
+                    position: Some(record.position),
+                    mailboxes: self.mailboxes.count(),
+                    age,
+                };
+                // What a full mailbox lost then, it loses again; its task has failed in a later record.
+                self.deliver(published, how, now);
+            }
+            Entry::Unregistered { agent } => self.mailboxes.unclaimed.drop_all_of(agent),
+            Entry::Registered(_) | Entry::Subscribed { .. } | Entry::Acknowledged { .. } => {}
         }
     }
 
@@ -143,6 +155,7 @@ impl State {
             position: how.position,
             order: &order,
             mailboxes: how.mailboxes,
+            age: how.age,
             route: &published.route,
             sender: &sender,
             requester: task.map(crate::tasks::Entry::requester),

@@ -44,8 +44,14 @@ impl Unclaimed {
         }
     }
 
-    /// Keeps mail until its recipient claims it. Gives it back if there is no room.
-    pub(crate) fn keep(&mut self, mail: Mail, is_known: bool, now: Instant) -> Option<Undelivered> {
+    /// Keeps mail, which came so long ago, until its recipient claims it. Gives it back if there is no room.
+    pub(crate) fn keep(
+        &mut self,
+        mail: Mail,
+        is_known: bool,
+        age: Duration,
+        now: Instant,
+    ) -> Option<Undelivered> {
         let bytes = mail.event.encoded_len();
         if self.events >= self.bounds.events || self.bytes + bytes > self.bounds.bytes {
             let reason = format!(
@@ -61,7 +67,7 @@ impl Unclaimed {
         self.events += 1;
         self.bytes += bytes;
         let agent = mail.recipient.clone();
-        let until = (!is_known).then(|| now + self.wait);
+        let until = (!is_known).then(|| now + self.wait.saturating_sub(age));
         let pile = self.piles.entry(agent.clone()).or_insert_with(|| Pile {
             mail: Vec::new(),
             until,

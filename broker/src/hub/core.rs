@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use agenthub_proto::{
@@ -71,14 +71,19 @@ pub(crate) struct Core {
     given_up: VecDeque<Undelivered>,
 }
 
-/// An event that waits for the log.
+/// What happens to mailboxes once the log is safe up to a position.
 #[derive(Debug)]
 struct Held {
     until: Position,
-    published: Published,
-    position: Option<Position>,
-    /// The mailboxes that there are when it happens.
-    mailboxes: u64,
+    what: Waiting,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    /// An event is delivered.
+    Event(Published, Delivering),
+    /// What waits for an agent that has left is forgotten.
+    Forget(AgentId),
 }
 
 impl Core {
@@ -116,17 +121,25 @@ impl Core {
         tracing::trace!(position = record.position.0, principal = record.principal, namespace = record.namespace, order = %record.order, "recorded");
         let token = self.log.id().token(record.position);
         self.state.apply(&record, now.instant);
-        if let Entry::Published(published) = &record.entry {
-            self.hold(published.clone(), Some(record.position));
-        }
+        let position = record.position;
+        let waiting = match &record.entry {
+            Entry::Published(published) => Some(self.event(published.clone(), Some(position))),
+            Entry::Unregistered { agent } => Some(Waiting::Forget(agent.clone())),
+            Entry::Registered(_) | Entry::Subscribed { .. } | Entry::Acknowledged { .. } => None,
+        };
+        self.held.extend(waiting.map(|what| Held {
+            until: position,
+            what,
+        }));
         self.log.append(record);
         token
     }
 
     /// Delivers an event that is in no log, after those that came before it.
     pub(crate) fn deliver_unlogged(&mut self, published: Published) {
-        self.counters.events.inc();
-        self.hold(published, None);
+        let what = self.event(published, None);
+        let until = self.last();
+        self.held.push_back(Held { until, what });
     }
 
     /// Ends a group of the log, and delivers what is safe.
@@ -140,17 +153,37 @@ impl Core {
                     break;
                 };
                 progress = true;
-                let how = Delivering {
-                    position: held.position,
-                    mailboxes: held.mailboxes,
-                };
-                let undelivered = self.state.deliver(&held.published, how, now.instant);
-                self.give_up(undelivered, now);
+                match held.what {
+                    Waiting::Event(published, how) => {
+                        let undelivered = self.state.deliver(&published, how, now.instant);
+                        self.give_up(undelivered, now);
+                    }
+                    Waiting::Forget(agent) => self.state.mailboxes.unclaimed.drop_all_of(&agent),
+                }
             }
             if !progress {
                 return;
             }
         }
+    }
+
+    /// The positions of the events for an agent that wait for the log.
+    pub(crate) fn held_for<'a>(
+        &'a self,
+        agent: &'a AgentId,
+    ) -> impl Iterator<Item = Position> + 'a {
+        self.held.iter().filter_map(move |held| match &held.what {
+            Waiting::Event(
+                Published {
+                    route: Route::To(to),
+                    ..
+                },
+                how,
+            ) => how
+                .position
+                .filter(|_| to.iter().any(|a| a.agent == *agent)),
+            _ => None,
+        })
     }
 
     /// The last position that is safe.
@@ -163,15 +196,13 @@ impl Core {
         Position(self.log.next_position().0 - 1)
     }
 
-    fn hold(&mut self, published: Published, position: Option<Position>) {
-        let until = position.unwrap_or_else(|| self.last());
-        let mailboxes = self.state.mailboxes.count();
-        self.held.push_back(Held {
-            until,
-            published,
+    fn event(&self, published: Published, position: Option<Position>) -> Waiting {
+        let how = Delivering {
             position,
-            mailboxes,
-        });
+            mailboxes: self.state.mailboxes.count(),
+            age: Duration::ZERO,
+        };
+        Waiting::Event(published, how)
     }
 
     /// Puts an event into the log and delivers it.
@@ -301,7 +332,8 @@ impl Core {
         };
         if mail.concern == Concern::Work {
             // The assignee does not take its mail: a status for it would only push out more.
-            let to = vec![entry.requester().clone()];
+            let requester = entry.requester();
+            let to = Vec::from_iter((*requester != mail.recipient).then(|| requester.clone()));
             let said = Message::new(Role::Agent, &*reason);
             self.complete_and_tell(&task, TaskState::Failed, said, to, now);
             self.stop_work(&task, &reason);

@@ -393,7 +393,7 @@ fn open(settings: &Settings) -> Result<(Box<dyn EventLog>, State), OpenError> {
             let log = SqliteLog::open(folder, records, bytes, |id, record| {
                 state
                     .get_or_insert_with(|| State::new(settings, id))
-                    .replay(record, now);
+                    .replay(record, record.time.elapsed().unwrap_or_default(), now);
             })?;
             let state = state.unwrap_or_else(|| State::new(settings, log.id()));
             Ok((Box::new(log), state))
@@ -511,3 +511,6 @@ impl Drop for Session {
             .close(self.id(), self.said_goodbye, Now::read());
     }
 }
+
+#[cfg(test)]
+mod tests;

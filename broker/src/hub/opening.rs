@@ -63,7 +63,7 @@ impl Core {
         let before = PresenceBefore::of(self, [agent.clone()]);
         self.presence.arrive(&agent, &instance, None, now.time);
         before.tell_changes(self, now);
-        let lifetime = Lifetime::Instance(instance.clone());
+        let lifetime = Lifetime::Stream(instance.clone());
         let mailbox =
             self.state
                 .mailboxes
@@ -204,11 +204,14 @@ impl Core {
             if let (Some(id), true) = (known, durable.is_some_and(|(_, _, f)| *f == filter)) {
                 return id;
             }
+            let mut claims = mailboxes.claimable(agent, &filter);
+            // What is not delivered yet goes there too.
+            claims.extend(self.held_for(agent));
             let entry = Entry::Subscribed {
                 agent: agent.clone(),
                 name: name.clone(),
-                claims: mailboxes.claimable(agent, &filter),
                 filter: filter.clone(),
+                claims,
             };
             self.record(caller, entry, now);
             // What was recorded has opened it.

@@ -372,6 +372,7 @@ impl Core {
     ) -> Receipt {
         let event_id = published.event.event_id.clone();
         if is_memory {
+            self.counters.events.inc();
             self.deliver_unlogged(published);
             return Receipt {
                 event_id,

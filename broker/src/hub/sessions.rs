@@ -211,7 +211,7 @@ impl Core {
         Ok(())
     }
 
-    /// Mail is done with. Of a durable mailbox the log says so.
+    /// Mail is done with, and the log says so.
     pub(super) fn settle(
         &mut self,
         caller: &Caller,
@@ -223,7 +223,7 @@ impl Core {
         self.record_settled(caller, mailbox, positions, now);
     }
 
-    /// Puts into the log that mail has left a durable mailbox.
+    /// Puts into the log that mail has left a mailbox. Of one that is in no log itself, the log says that its agent has the mail.
     pub(super) fn record_settled(
         &mut self,
         caller: &Caller,
@@ -231,7 +231,7 @@ impl Core {
         positions: Vec<Position>,
         now: Now,
     ) {
-        let Some((agent, name, _)) = self.state.mailboxes.durable(mailbox) else {
+        let Some((agent, name)) = self.state.mailboxes.name_in_log(mailbox) else {
             return;
         };
         if positions.is_empty() {

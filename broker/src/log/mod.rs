@@ -125,11 +125,11 @@ pub(crate) trait EventLog: fmt::Debug + Send {
     /// How far the log is safe, at any time. Safe records never become unsafe again, in the order in which they were appended.
     fn commits(&self) -> watch::Receiver<Commit>;
 
-    /// The latest records after `position`, oldest first, whether safe or not.
+    /// The latest events after `position`, oldest first, whether safe or not.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] if records in between are no longer kept at hand.
+    /// [`Error::OutOfRange`] if events in between are no longer kept at hand.
     fn after(&self, position: Position) -> Result<Box<dyn Iterator<Item = &Record> + '_>, Error>;
 }
 

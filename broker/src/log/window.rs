@@ -1,4 +1,4 @@
-//! The latest records of a log, in memory, for rereading. What a mailbox still holds, the mailbox keeps.
+//! The latest events of a log, in memory, for rereading. What a mailbox still holds, the mailbox keeps.
 
 use std::collections::VecDeque;
 
@@ -10,16 +10,17 @@ use crate::Error;
 #[derive(Debug)]
 pub(crate) struct Window {
     id: LogId,
+    /// Records of events only.
     records: VecDeque<Record>,
     bytes: usize,
     max_records: usize,
     max_bytes: usize,
-    /// The position after the latest record.
-    next: u64,
+    /// The latest event that has left.
+    left: Position,
 }
 
 impl Window {
-    /// An empty window that keeps so many records and bytes.
+    /// An empty window that keeps so many events and bytes.
     pub(crate) fn new(id: LogId, max_records: usize, max_bytes: usize) -> Self {
         Self {
             id,
@@ -27,57 +28,52 @@ impl Window {
             bytes: 0,
             max_records,
             max_bytes,
-            next: 1,
+            left: Position(0),
         }
     }
 
-    /// Adds a record; the oldest leave.
+    /// Adds a record if it is one of an event; the oldest leave.
     pub(crate) fn push(&mut self, record: Record) {
-        self.next = record.position.0 + 1;
-        self.bytes += size(&record);
+        self.bytes += match size(&record) {
+            None => return,
+            Some(size) => size,
+        };
         self.records.push_back(record);
         while self.records.len() > self.max_records || self.bytes > self.max_bytes {
             let Some(old) = self.records.pop_front() else {
                 break;
             };
-            self.bytes -= size(&old);
+            self.bytes -= size(&old).unwrap_or_default();
+            self.left = old.position;
         }
     }
 
-    /// The records after `position`, oldest first.
+    /// The events after `position`, oldest first.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] if records in between are no longer here.
+    /// [`Error::OutOfRange`] if events in between are no longer here.
     pub(crate) fn after(
         &self,
         position: Position,
     ) -> Result<impl Iterator<Item = &Record> + use<'_>, Error> {
-        let first = self.first();
-        if position.0 + 1 < first {
+        if position < self.left {
             return Err(Error::OutOfRange(format!(
                 "the log no longer holds what came after {}; the oldest position that can be reread is {}",
                 self.id.token(position),
-                self.id.token(Position(first - 1)),
+                self.id.token(self.left),
             )));
         }
         let skip = self.records.partition_point(|r| r.position <= position);
         Ok(self.records.iter().skip(skip))
     }
-
-    /// The position of the oldest record here.
-    fn first(&self) -> u64 {
-        self.records.front().map_or(self.next, |r| r.position.0)
-    }
 }
 
-/// What a record weighs, in bytes.
-fn size(record: &Record) -> usize {
+/// What the record of an event weighs, in bytes.
+fn size(record: &Record) -> Option<usize> {
     const OVERHEAD: usize = 256;
-    OVERHEAD
-        + match &record.entry {
-            Entry::Published(published) => published.event.encoded_len(),
-            Entry::Registered(registration) => registration.card.encoded_len(),
-            Entry::Unregistered { .. } | Entry::Subscribed { .. } | Entry::Acknowledged { .. } => 0,
-        }
+    match &record.entry {
+        Entry::Published(published) => Some(OVERHEAD + published.event.encoded_len()),
+        _ => None,
+    }
 }

@@ -21,13 +21,13 @@ fn short_lease() -> Settings {
 }
 
 #[tokio::test]
-async fn a_reconnecting_instance_keeps_its_deliveries() {
+async fn a_reconnecting_instance_keeps_the_deliveries_that_it_claims() {
     let hub = TestHub::with(short_lease()).await;
     let mut peer = hub.connect(agent("echo", "i", 9)).await;
     hub.publish(user("hi"), routing("asker", "echo")).await;
     let (note, _) = peer.delivery().await;
     drop(peer);
-    let mut again = hub.connect(agent("echo", "i", 9)).await;
+    let mut again = hub.reconnect(agent("echo", "i", 9), &[&note]).await;
     let mut other = hub.connect(agent("echo", "other", 9)).await;
     other
         .beat_while(again.beat_while(tokio::time::sleep(Duration::from_millis(600))))
@@ -38,6 +38,23 @@ async fn a_reconnecting_instance_keeps_its_deliveries() {
     again.settle().await;
     again.say_goodbye().await;
     assert_eq!(other.words_so_far().await, [""; 0], "it was handled");
+}
+
+#[tokio::test]
+async fn what_a_broken_stream_lost_comes_again_at_once() {
+    let hub = TestHub::start().await;
+    let mut peer = hub.connect(agent("echo", "i", 9)).await;
+    for text in ["one", "two"] {
+        hub.publish(user(text), routing("asker", "echo")).await;
+    }
+    let (first, _) = peer.delivery().await;
+    let (second, _) = peer.delivery().await;
+    drop(peer);
+    let mut again = hub.reconnect(agent("echo", "i", 9), &[&second]).await;
+    let (note, _) = again.delivery().await;
+    assert_eq!((note.position, note.attempt), (first.position, 1));
+    again.settle().await;
+    assert_eq!(again.words_so_far().await, [""; 0], "the other was claimed");
 }
 
 #[tokio::test]

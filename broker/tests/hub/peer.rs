@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use agenthub_proto::{
     a2a::{Message, TaskState},
     agenthub::{
-        Ack, AgentEvent, AgentEventMetadata, AgentFrame, Cancel, Credit, Delivery, Filter, Goodbye,
+        Ack, AgentEvent, AgentEventMetadata, AgentFrame, Cancel, Credit, Delivery, Extension, Filter, Goodbye,
         Heartbeat, Hello, HubFrame, Lifetime, Publish, PublishResult, Refusal, Subscription,
         Welcome, publish,
     },
@@ -101,6 +101,24 @@ impl TestHub {
     pub(crate) async fn connect(&self, hello: Hello) -> Peer {
         let first = AgentFrame {
             hello: Some(hello),
+            ..Default::default()
+        };
+        try_connect(&self.client, first).await.expect("welcome")
+    }
+}
+
+impl TestHub {
+    /// Comes back on another stream, still at work on these deliveries.
+    pub(crate) async fn reconnect(&self, hello: Hello, claims: &[&Delivery]) -> Peer {
+        let first = AgentFrame {
+            hello: Some(hello),
+            extend: claims
+                .iter()
+                .map(|note| Extension {
+                    subscription: note.subscription,
+                    position: vec![note.position.clone()],
+                })
+                .collect(),
             ..Default::default()
         };
         try_connect(&self.client, first).await.expect("welcome")
