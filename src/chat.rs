@@ -19,3 +19,17 @@ pub(crate) use editor::Folder;
 pub(crate) use interactive::interactive;
 pub(crate) use piped::piped;
 pub(crate) use session::Session;
+
+use std::{
+    env,
+    io::{self, IsTerminal},
+};
+
+/// Terminals on which no line can be edited.
+const UNABLE: [&str; 3] = ["dumb", "cons25", "emacs"];
+
+/// Whether there is a terminal to chat on.
+pub(crate) fn has_terminal() -> bool {
+    let is_able = env::var("TERM").is_ok_and(|name| !UNABLE.contains(&name.as_str()));
+    is_able && io::stdin().is_terminal() && io::stdout().is_terminal()
+}
