@@ -15,7 +15,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
-use super::status::{code, status};
+use super::status::{code, explanation, status};
 use crate::{
     Error,
     caller::Caller,
@@ -308,7 +308,7 @@ fn answer(session: &Session, publish: Publish) -> PublishResult {
         Err(error) => PublishResult {
             sequence,
             code: code(&error).into(),
-            error: error.to_string(),
+            error: explanation(&error),
             ..PublishResult::default()
         },
     }
