@@ -35,9 +35,9 @@ pub(super) async fn run(args: Chat, settings: &Settings) -> anyhow::Result<ExitC
     ))?;
     let folder = Folder::new(settings.data());
     if let Some(context) = chat::interactive(session, folder, &mut signals).await? {
+        let (program, hub) = (banner::program(), banner::hub_flag(&settings.hub));
         output::line(format!(
-            "To go on with this conversation: {} chat --context {context}",
-            banner::program()
+            "To go on with this conversation: {program} chat --context {context}{hub}"
         ))?;
     }
     Ok(ExitCode::SUCCESS)
