@@ -1,6 +1,6 @@
-//! Talking with Cortex through the hub, on a terminal ([`interactive`]) or line by line ([`piped`]).
+//! Talking with Cortex through the hub, on a terminal ([`interactive()`]) or line by line ([`piped()`]).
 //!
-//! A [turn](turn) is one request. What its updates show is decided in `view`, what a line means in `command`; both are pure.
+//! A [`turn`] is one request. What its updates show is decided in `view`, what a line means in `command`; both are pure.
 //! On a terminal the `editor` has the screen while the user writes, and the `screen` while a turn is watched.
 
 mod command;
