@@ -4,7 +4,7 @@ use std::{env, net::SocketAddr, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::{logging::Target, model};
+use crate::{logging::Target, model, settings::DEFAULT_HUB};
 
 /// What there is to say.
 #[derive(Clone, Debug)]
@@ -29,6 +29,14 @@ pub(crate) struct Banner {
 pub(crate) fn program() -> String {
     let name = env::args().next().filter(|name| !name.is_empty());
     name.unwrap_or_else(|| "agenthub".to_owned())
+}
+
+/// The flag that names a hub, with a space before it; empty where it is not needed.
+pub(crate) fn hub_flag(url: &str) -> String {
+    match url {
+        DEFAULT_HUB => String::new(),
+        url => format!(" --hub {url}"),
+    }
 }
 
 impl Banner {
@@ -77,10 +85,7 @@ impl Banner {
 
     fn suggestions(&self) -> Vec<String> {
         let program = &self.program;
-        let hub = match self.url.as_str() {
-            "http://127.0.0.1:50051" => String::new(),
-            url => format!(" --hub {url}"),
-        };
+        let hub = hub_flag(&self.url);
         let mut lines = Vec::new();
         match self.model {
             Some(_) => lines.push(format!("{program} agent echo --name agent_echo2{hub}")),

@@ -28,7 +28,7 @@ pub(crate) fn aside(text: impl AsRef<str>) {
     let _ = io::stderr().lock().write_all(line.as_bytes());
 }
 
-/// Prints a message as one line of canonical JSON, as [`line`] does.
+/// Prints a message as one line of canonical JSON, as [`line()`] does.
 pub(crate) fn json<M: prost::Message + prost::Name>(message: &M) -> io::Result<()> {
     line(agenthub_proto::json::of(message).to_string())
 }

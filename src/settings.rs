@@ -16,6 +16,9 @@ use crate::listen::Listen;
 /// The settings file that is read if there is one.
 const FILE: &str = "agenthub.toml";
 
+/// Where a hub is looked for.
+pub(crate) const DEFAULT_HUB: &str = "http://127.0.0.1:50051";
+
 /// The model that needs nothing.
 pub(crate) const OFFLINE: &str = "offline";
 
@@ -120,7 +123,7 @@ impl Settings {
         file: impl figment::Provider,
     ) -> anyhow::Result<Self> {
         let defaults = Layer {
-            hub: Some("http://127.0.0.1:50051".to_owned()),
+            hub: Some(DEFAULT_HUB.to_owned()),
             grpc: Some(Listen::loopback(50051)),
             http: Some(Listen::loopback(8080)),
             data: Some(PathBuf::from("./.agenthub")),

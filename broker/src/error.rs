@@ -27,6 +27,9 @@ pub enum Error {
     /// A position that the log does not hold.
     #[error("{0}")]
     OutOfRange(String),
+    /// Something else has taken its place.
+    #[error("{0}")]
+    Aborted(String),
     /// The hub is going away; connect again.
     #[error("{0}")]
     Unavailable(String),

@@ -5,7 +5,7 @@ use agenthub_proto::{
     agenthub::{self, AgentEvent, Concern, EventKind, agent_event::Payload},
 };
 
-use crate::{Error, id::TaskId};
+use crate::{Error, id::TaskId, limits};
 
 /// All that is given must hold; what is empty holds always.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +70,25 @@ impl Filter {
             contexts: self.contexts.clone(),
             states: self.states.iter().map(|s| *s as i32).collect(),
         }
+    }
+
+    /// Whether it is within all bounds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if it is not.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        limits::ids("filter.types", self.types.iter().map(String::as_str))?;
+        limits::ids("filter.contexts", self.contexts.iter().map(String::as_str))?;
+        limits::ids("filter.task_ids", self.tasks.iter().map(|t| &**t))?;
+        let numbers = self.kinds.len().max(self.states.len());
+        if numbers > limits::VALUES {
+            return Err(Error::InvalidArgument(format!(
+                "filter: a list has {numbers} values; at most {}",
+                limits::VALUES
+            )));
+        }
+        Ok(())
     }
 
     /// Whether events of this kind can pass at all.

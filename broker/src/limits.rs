@@ -25,6 +25,8 @@ pub const AGENT_ID_BYTES: usize = 128;
 /// How deep structured content may be nested. Protobuf decoders stop at 100 messages inside each other: a level of `Struct`
 /// takes three of them, and an event in a frame wraps up to seven around it.
 pub const NESTING: usize = 30;
+/// The most values of one list in a filter, and topics of one agent.
+pub const VALUES: usize = 1000;
 /// How often work may be handed on.
 pub const HOPS: u32 = 16;
 
@@ -92,6 +94,23 @@ pub(crate) fn agent_id(what: &str, id: &str) -> Result<(), Error> {
 /// Any other id: printable, at most 256 bytes. Empty is for the caller to judge.
 pub(crate) fn id(what: &str, id: &str) -> Result<(), Error> {
     printable(what, id, ID_BYTES)
+}
+
+/// A list of ids in a filter or a registration.
+pub(crate) fn ids<'a>(
+    what: &str,
+    ids: impl ExactSizeIterator<Item = &'a str>,
+) -> Result<(), Error> {
+    if ids.len() > VALUES {
+        return Err(invalid(format!(
+            "{what} has {} values; at most {VALUES}",
+            ids.len()
+        )));
+    }
+    for one in ids {
+        id(what, one)?;
+    }
+    Ok(())
 }
 
 /// A metadata object within its bounds.

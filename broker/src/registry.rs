@@ -92,9 +92,8 @@ impl Registry {
     pub(crate) fn check(&self, registration: &Registration) -> Result<Change, Error> {
         let card = &registration.card;
         limits::card(card)?;
-        for topic in &registration.topics {
-            limits::id("subscriptions", topic)?;
-        }
+        let topics = registration.topics.iter().map(String::as_str);
+        limits::ids("subscriptions", topics)?;
         limits::id("health_check_url", &registration.health_check_url)?;
         let slug = slug(&card.name);
         if is_route_word(&slug) {

@@ -59,6 +59,10 @@ pub struct Settings {
     pub task_bytes: usize,
     /// Agents in the directory.
     pub agents: usize,
+    /// Streams that are open at one time.
+    pub streams: usize,
+    /// Subscriptions at one time, those of agents that are away included.
+    pub mailboxes: usize,
 }
 
 impl Default for Settings {
@@ -87,6 +91,8 @@ impl Default for Settings {
             tasks_bytes: 512 * MIB,
             task_bytes: 5 * MIB / 2,
             agents: 100_000,
+            streams: 10_000,
+            mailboxes: 50_000,
         }
     }
 }

@@ -124,3 +124,32 @@ pub fn system_time(timestamp: &Timestamp) -> Option<std::time::SystemTime> {
     );
     std::time::UNIX_EPOCH.checked_add(since)
 }
+
+/// The length of a duration; `None` below zero or if it is malformed. Unlike the conversion of `prost-types`, it takes any number.
+pub fn duration(duration: &prost_types::Duration) -> Option<std::time::Duration> {
+    let seconds = u64::try_from(duration.seconds).ok()?;
+    let nanos = u32::try_from(duration.nanos)
+        .ok()
+        .filter(|n| *n < 1_000_000_000)?;
+    Some(std::time::Duration::new(seconds, nanos))
+}
+
+#[cfg(test)]
+mod tests {
+    use prost_types::Duration;
+
+    use super::duration;
+
+    #[test]
+    fn any_duration_can_be_read() {
+        let of = |seconds, nanos| duration(&Duration { seconds, nanos });
+        assert_eq!(
+            of(1, 500_000_000),
+            Some(std::time::Duration::from_millis(1500))
+        );
+        for (seconds, nanos) in [(i64::MIN, 0), (0, i32::MIN), (-1, 5), (1, i32::MAX)] {
+            assert_eq!(of(seconds, nanos), None);
+        }
+        assert!(of(i64::MAX, 999_999_999).is_some());
+    }
+}

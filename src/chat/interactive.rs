@@ -40,17 +40,18 @@ const TICK: Duration = Duration::from_millis(500);
 /// The words of a request by which its answer is recognised, in characters.
 const TITLE: usize = 40;
 
-/// Talks until the user leaves or the process is told to stop.
+/// Talks until the user leaves or the process is told to stop. Returns the context of the last conversation, if anything was said.
 pub(crate) async fn interactive(
     session: Session,
     folder: Folder,
     signals: &mut Signals,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<String>> {
     let editor = Editor::open(&folder)?;
     let mut talk = Talk::new(session, editor);
     let result = talk.run(signals).await;
+    let context = talk.is_begun.then(|| talk.session.context.clone());
     talk.leave().await;
-    result
+    result.map(|()| context)
 }
 
 /// Something that a turn tells.
@@ -85,6 +86,8 @@ struct Talk {
     /// The turns that have not ended.
     turns: BTreeMap<u64, Turn>,
     next: u64,
+    /// Something was said in this conversation.
+    is_begun: bool,
     running: JoinSet<()>,
     tell: mpsc::Sender<Told>,
     told: mpsc::Receiver<Told>,
@@ -99,6 +102,7 @@ impl Talk {
             editor,
             turns: BTreeMap::new(),
             next: 0,
+            is_begun: false,
             running: JoinSet::new(),
             tell,
             told,
@@ -175,6 +179,7 @@ impl Talk {
     }
 
     fn begin(&mut self, words: &str) -> u64 {
+        self.is_begun = true;
         self.next += 1;
         let id = self.next;
         let cancel = CancellationToken::new();
@@ -295,6 +300,7 @@ impl Talk {
                 Ok(session) => {
                     self.presence = Presence::new(&session.client);
                     self.session = session;
+                    self.is_begun = false;
                     Ok(dim("a new conversation begins"))
                 }
                 Err(error) => Err(error),

@@ -22,16 +22,16 @@ use super::{
     turn,
     view::{End, Show},
 };
-use crate::{
-    output,
-    stop::{Signal, Signals},
-};
+use crate::{output, stop::Signals};
 
 /// Lines that wait for their turn; reading stops meanwhile.
 const LINES: usize = 16;
 
 /// How long nobody may be there to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The longest line about progress, in characters.
+const ASIDE: usize = 200;
 
 /// Answers one line after the other. The exit code tells whether all went well.
 pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow::Result<ExitCode> {
@@ -85,10 +85,10 @@ async fn answer(session: &Session, words: &str, signals: &mut Signals) -> anyhow
         match show {
             Show::Doing(text) if text == doing => {}
             Show::Doing(text) => {
-                output::aside(output::plain(&text));
+                output::aside(output::cut(&text, ASIDE));
                 doing = text;
             }
-            Show::Note(text) => output::aside(output::plain(&text)),
+            Show::Note(text) => output::aside(output::cut(&text, ASIDE)),
             Show::Answer { text, .. } if printed.is_ok() => {
                 printed = output::line(output::plain(&text));
             }
@@ -129,11 +129,10 @@ async fn watched(
                 let why = standing.reason(&session.hub);
                 return End::Failed(format!("no answer for {} s: {why}", PATIENCE.as_secs()));
             }
-            signal = signals.next() => {
-                if signal == Signal::Terminate {
-                    return End::Cancelled;
-                }
+            _ = signals.next() => {
                 cancel.cancel();
+                turn.await;
+                return End::Cancelled;
             }
         }
     }

@@ -1,12 +1,10 @@
 //! `agenthub chat`
 
-use std::{
-    io::{self, IsTerminal},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use super::CLIENT_LEVEL;
 use crate::{
+    banner,
     chat::{self, Folder, Session},
     cli::Chat,
     logging::{self, Target},
@@ -17,7 +15,7 @@ use crate::{
 
 /// Talks with Cortex, on a terminal or line by line.
 pub(super) async fn run(args: Chat, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let is_terminal = chat::has_terminal();
     let log = match is_terminal {
         true => logging::beside_chat(settings.data(), "chat.log"),
         false => Target::Stderr,
@@ -35,6 +33,12 @@ pub(super) async fn run(args: Chat, settings: &Settings) -> anyhow::Result<ExitC
         "Connected to {}. Say something to Cortex, or /help.",
         settings.hub
     ))?;
-    chat::interactive(session, Folder::new(settings.data()), &mut signals).await?;
+    let folder = Folder::new(settings.data());
+    if let Some(context) = chat::interactive(session, folder, &mut signals).await? {
+        let (program, hub) = (banner::program(), banner::hub_flag(&settings.hub));
+        output::line(format!(
+            "To go on with this conversation: {program} chat --context {context}{hub}"
+        ))?;
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,10 +1,6 @@
 //! `agenthub up`
 
-use std::{
-    io::{self, IsTerminal},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{process::ExitCode, time::Duration};
 
 use agenthub_agents::echo;
 use agenthub_cortex::{CORTEX, Chat, Cortex, Running, Settings as CortexSettings};
@@ -41,8 +37,7 @@ struct Everything {
 
 /// Runs everything until the chat is left or it is told to stop.
 pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let with_chat = is_terminal && !args.serve.json && !args.no_chat;
+    let with_chat = chat::has_terminal() && !args.serve.json && !args.no_chat;
     let log = match with_chat {
         true => logging::beside_chat(settings.data(), "agenthub.log"),
         false => Target::Stderr,
@@ -63,7 +58,7 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
         let session = Session::open(&hub, None).await?;
         let folder = Folder::new(settings.data());
         tokio::select! {
-            left = chat::interactive(session, folder, &mut signals) => left,
+            left = chat::interactive(session, folder, &mut signals) => left.map(drop),
             error = everything.serving.failed() => Err(error),
         }
     } else {

@@ -18,7 +18,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
-use super::status::{code, status};
+use super::status::{code, explanation, status};
 use crate::{
     Error,
     caller::Caller,
@@ -339,7 +339,7 @@ fn answer(together: &mut Together<'_>, agent: &str, publish: Publish) -> (Positi
             PublishResult {
                 sequence,
                 code: code(&error).into(),
-                error: error.to_string(),
+                error: explanation(&error),
                 ..PublishResult::default()
             },
         ),
@@ -403,7 +403,7 @@ fn duration(duration: std::time::Duration) -> Option<wkt::Duration> {
 /// A delay as a peer gives it: nothing below zero, and an hour at most.
 fn wait(delay: &wkt::Duration) -> std::time::Duration {
     const LONGEST: std::time::Duration = std::time::Duration::from_secs(3600);
-    std::time::Duration::try_from(*delay)
+    agenthub_proto::event::duration(delay)
         .unwrap_or_default()
         .min(LONGEST)
 }

@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::{
     connect::{self, FrameStream},
-    status::{published, status},
+    status::{explanation, published, status},
     stream::{self, EventStream},
 };
 use crate::{
@@ -252,7 +252,7 @@ impl AgentHub for HubService {
             },
             Err(error) => RegisterAgentResponse {
                 success: false,
-                error: error.to_string(),
+                error: explanation(&error),
                 agent_id: String::new(),
             },
         }))

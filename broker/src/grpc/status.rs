@@ -19,12 +19,26 @@ pub(super) fn code(error: &Error) -> Code {
         Error::ResourceExhausted(_) => Code::ResourceExhausted,
         Error::OutOfRange(_) => Code::OutOfRange,
         Error::Unavailable(_) => Code::Unavailable,
+        Error::Aborted(_) => Code::Aborted,
+    }
+}
+
+/// The longest explanation, in characters. A status travels in a header, where each may take twelve bytes, of the sixteen
+/// thousand that a client takes by default.
+const EXPLANATION: usize = 500;
+
+/// What a refusal says, also where it quotes what is too long.
+pub(super) fn explanation(error: &Error) -> String {
+    let text = error.to_string();
+    match text.char_indices().nth(EXPLANATION) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
     }
 }
 
 /// A refusal as a status.
 pub(super) fn status(error: Error) -> Status {
-    Status::new(code(&error), error.to_string())
+    Status::new(code(&error), explanation(&error))
 }
 
 /// A publish as older clients learn of it: what is incomplete is said in the response.
@@ -35,9 +49,9 @@ pub(super) fn published(result: Result<Receipt, Error>) -> Result<PublishRespons
             error: String::new(),
             event_id: receipt.event_id,
         }),
-        Err(Error::Incomplete(error)) => Ok(PublishResponse {
+        Err(error @ Error::Incomplete(_)) => Ok(PublishResponse {
             success: false,
-            error,
+            error: explanation(&error),
             event_id: String::new(),
         }),
         Err(error) => Err(status(error)),
@@ -48,7 +62,7 @@ pub(super) fn published(result: Result<Receipt, Error>) -> Result<PublishRespons
 pub(super) fn ended(end: &End) -> Status {
     match end {
         End::Drain => Status::unavailable("the hub is shutting down; connect again"),
-        End::Superseded(reason) => Status::aborted(reason.clone()),
+        End::Superseded(reason) => status(Error::Aborted(reason.clone())),
         End::Overflow => Status::resource_exhausted(
             "the subscriber did not read its events; subscribe again with `after` set to the last position it saw",
         ),

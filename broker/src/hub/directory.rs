@@ -182,6 +182,15 @@ impl Core {
                 })?
                 .min(1000),
         };
+        for (what, value) in [
+            ("text", &request.text),
+            ("skill", &request.skill),
+            ("tag", &request.tag),
+            ("mode", &request.mode),
+            ("capability", &request.capability),
+        ] {
+            limits::id(what, value)?;
+        }
         let state = AgentState::try_from(request.state).map_err(|_| {
             Error::InvalidArgument(format!("state: {} is no known value", request.state))
         })?;

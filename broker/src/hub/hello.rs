@@ -97,6 +97,7 @@ fn subscriptions(hello: &Hello, instance: &InstanceId) -> Result<Vec<Wanted>, Er
             )));
         }
         let filter = Filter::from_wire(&subscription.filter.clone().unwrap_or_default())?;
+        filter.check()?;
         let lifetime = match WireLifetime::try_from(subscription.lifetime).unwrap_or_default() {
             WireLifetime::Unspecified => {
                 return Err(Error::InvalidArgument(format!(

@@ -54,6 +54,8 @@ impl Core {
         decide(call, caller, "")?;
         limits::required("agent_id", &agent)?;
         limits::agent_id("agent_id", &agent)?;
+        filter.check()?;
+        self.check_room(1)?;
         let mut waiting = self.reread(&agent, &filter, &after, observes)?;
         // Mail that has waited for the agent may also be among what is reread.
         let claimed = self.state.mailboxes.claim(&agent, &filter);
@@ -99,6 +101,7 @@ impl Core {
         if let Some(registration) = &registration {
             self.check_registration(registration)?;
         }
+        self.check_room(subscriptions.len())?;
         self.sessions.supersede(&agent, &instance);
         let before = PresenceBefore::of(self, [agent.clone()]);
         self.presence
@@ -137,6 +140,22 @@ impl Core {
             .flat_map(|c| &c.position)
             .filter_map(|token| self.log.id().position(token).ok())
             .collect()
+    }
+
+    /// Whether another stream with so many subscriptions may open.
+    fn check_room(&self, subscriptions: usize) -> Result<(), Error> {
+        let (streams, mailboxes) = (self.settings.streams, self.settings.mailboxes);
+        if self.sessions.len() >= streams {
+            return Err(Error::ResourceExhausted(format!(
+                "{streams} streams are open, and that is all there may be"
+            )));
+        }
+        if self.state.mailboxes.len() + subscriptions > mailboxes {
+            return Err(Error::ResourceExhausted(format!(
+                "there are {mailboxes} subscriptions, and that is all there may be; unregister agents that are gone for good"
+            )));
+        }
+        Ok(())
     }
 
     /// A stream has ended. Without a goodbye its instance has its presence lease to come back.

@@ -71,6 +71,7 @@ impl Body {
             Self::Status(update) => {
                 limits::size("status update", update.encoded_len())?;
                 limits::required("update.task_id", &update.task_id)?;
+                limits::id("update.task_id", &update.task_id)?;
                 limits::metadata("update.metadata", update.metadata.as_ref())?;
                 let said = update.status.as_ref().and_then(|s| s.update.as_ref());
                 said.map_or(Ok(()), |said| {
@@ -81,6 +82,7 @@ impl Body {
             Self::Artifact(update) => {
                 limits::size("artifact update", update.encoded_len())?;
                 limits::required("artifact.task_id", &update.task_id)?;
+                limits::id("artifact.task_id", &update.task_id)?;
                 limits::metadata("artifact.metadata", update.metadata.as_ref())?;
                 update.artifact.as_ref().map_or(
                     Err(Error::InvalidArgument(

@@ -48,6 +48,8 @@ pub(super) struct Open {
     wake: Arc<Notify>,
     cancels: Vec<Cancel>,
     end: Option<End>,
+    /// The subscription that is first in turn.
+    turn: usize,
 }
 
 impl Open {
@@ -169,7 +171,11 @@ impl Core {
             return outgoing;
         }
         let mut void: Vec<(MailboxId, Position)> = Vec::new();
-        for (index, mailbox) in open.mailboxes.iter().enumerate() {
+        let count = open.mailboxes.len();
+        let first = open.turn;
+        open.turn = (first + 1) % count.max(1);
+        for index in (first..count).chain(0..first) {
+            let mailbox = &open.mailboxes[index];
             let mut credit = credits.get(index).copied().unwrap_or(0);
             while credit > 0 && outgoing.deliveries.len() < limit {
                 let delivery = self.state.mailboxes.take(
@@ -311,6 +317,7 @@ impl Core {
             wake: wake.clone(),
             cancels: Vec::new(),
             end: None,
+            turn: 0,
         });
         for mailbox in mailboxes {
             self.state.mailboxes.listen(mailbox, id, &wake);

@@ -334,6 +334,73 @@ fn open_tasks_are_bounded() {
     b.work("1", "asker", "worker").expect("it is there already");
 }
 
+#[test]
+fn streams_and_subscriptions_are_bounded() {
+    let mut b = Bench::new(Settings {
+        streams: 3,
+        mailboxes: 2,
+        ..Settings::default()
+    });
+    let stream = |b: &mut Bench, agent: &str| {
+        let request = StreamRequest {
+            call: Call::SubscribeToMessages,
+            agent: agent.into(),
+            filter: Filter::default(),
+            after: String::new(),
+            observes: false,
+        };
+        b.core.open_stream(&Caller::anonymous(), request, b.now)
+    };
+    let first = stream(&mut b, "a").expect("there is room");
+    stream(&mut b, "a").expect("there is room");
+    let refused = stream(&mut b, "a");
+    assert!(matches!(refused, Err(Error::ResourceExhausted(_))));
+    b.close(first.id, false);
+    let again = stream(&mut b, "a").expect("there is room again");
+    b.close(again.id, false);
+    b.core.settings.mailboxes = 100;
+    for _ in 0..2 {
+        stream(&mut b, "a").expect("there is room");
+    }
+    let refused = stream(&mut b, "a");
+    assert!(matches!(refused, Err(Error::ResourceExhausted(_))));
+}
+
+#[test]
+fn a_busy_subscription_does_not_hold_up_another() {
+    let mut b = Bench::new(Settings::default());
+    let only = |name, kind: EventKind| Subscription {
+        filter: Some(agenthub::Filter {
+            kinds: vec![kind.into()],
+            ..Default::default()
+        }),
+        ..durable(name)
+    };
+    let hello = Hello {
+        protocol_version: 1,
+        agent_id: "worker".into(),
+        instance_id: "i".into(),
+        subscription: vec![
+            only("messages", EventKind::Message),
+            only("tasks", EventKind::Task),
+        ],
+        ..Default::default()
+    };
+    let caller = Caller::anonymous();
+    let opened = b.core.connect(&caller, hello, &[], b.now).expect("good");
+    for n in 0..200 {
+        b.work(&n.to_string(), "asker", "worker").expect("good");
+    }
+    let mut seen = [0, 0];
+    for _ in 0..2 {
+        let outgoing = b.core.take(opened.id, &[1000, 1000], 64, b.now);
+        for (index, _) in outgoing.deliveries {
+            seen[index] += 1;
+        }
+    }
+    assert_eq!(seen, [64, 64]);
+}
+
 /// What may be lost is lost quietly, also where it pushes out what may not.
 #[test]
 fn an_event_in_memory_fails_the_task_whose_mail_it_pushes_out() {

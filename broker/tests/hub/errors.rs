@@ -437,6 +437,43 @@ async fn bounds_are_enforced_and_named() {
     insta::assert_snapshot!(t.1.join("\n"));
 }
 
+/// A status travels in a header, which is small: what is too long is quoted in part.
+#[tokio::test]
+async fn a_long_id_is_quoted_in_part() {
+    let hub = TestHub::start().await;
+    let request = GetTaskRequest {
+        task_id: "ä".repeat(20_000),
+        history_length: 0,
+    };
+    let answer = hub.client.clone().get_task(timed(request)).await;
+    assert_eq!(answer.expect_err("unknown").code(), tonic::Code::NotFound);
+    let request = SubscribeToMessagesRequest {
+        agent_id: "a".into(),
+        after: "ä".repeat(20_000),
+        ..Default::default()
+    };
+    let answer = hub
+        .client
+        .clone()
+        .subscribe_to_messages(timed(request))
+        .await;
+    let status = answer.expect_err("no position");
+    assert_eq!(status.code(), tonic::Code::InvalidArgument);
+    assert!(status.message().ends_with('…'), "{}", status.message());
+    let request = SubscribeToMessagesRequest {
+        agent_id: "a".into(),
+        contexts: vec!["c".into(); 1001],
+        ..Default::default()
+    };
+    let answer = hub
+        .client
+        .clone()
+        .subscribe_to_messages(timed(request))
+        .await;
+    let status = answer.expect_err("too much");
+    assert_eq!(status.code(), tonic::Code::InvalidArgument);
+}
+
 /// What is accepted can be read: the deepest content that passes comes back out in every form that an event gives it.
 #[tokio::test]
 async fn the_deepest_content_reaches_every_kind_of_subscriber() {

@@ -1,1 +1,421 @@
-//! placeholder
+//! Arbitrary messages at every call: nothing crashes, nothing hangs, and the hub goes on serving.
+
+use std::time::{Duration, Instant};
+
+use agenthub_proto::agenthub::{AgentFrame, Hello};
+use proptest::prelude::*;
+use prost::Message as _;
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, Value,
+};
+use tokio::time::timeout;
+use tokio_stream::StreamExt;
+use tonic::{
+    Code, Request, Status, client::Grpc, codegen::http::uri::PathAndQuery, transport::Channel,
+};
+use tonic_prost::ProstCodec;
+
+use crate::harness::{DEADLINE, TestHub, routing, user};
+
+/// How long all cases of one test may take together.
+const BUDGET: Duration = Duration::from_secs(5);
+
+/// Choices that come from one number, so that a case can be repeated.
+struct Choices(u64);
+
+impl Choices {
+    fn next(&mut self) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        usize::try_from(self.next() % n as u64).expect("it is less than a usize")
+    }
+
+    fn one_of<T: Clone>(&mut self, values: &[T]) -> T {
+        values[self.below(values.len())].clone()
+    }
+}
+
+/// Ids that come up again and again, so that cases meet, and text that no id should be.
+fn text(choices: &mut Choices) -> String {
+    let long = "x".repeat(choices.one_of(&[129, 257, 20_000]));
+    let known = [
+        "",
+        "",
+        "a",
+        "b",
+        "agent@1",
+        "@",
+        "t1",
+        "t2",
+        "t3",
+        "c1",
+        "echo",
+        "message",
+        "default",
+        "00000000-1",
+        "ffffffff-18446744073709551615",
+        "../..",
+        "a\nb",
+        "\0",
+        "\u{202e}rtl",
+        "💥",
+        &long,
+    ];
+    choices.one_of(&known).to_owned()
+}
+
+fn number(choices: &mut Choices) -> i64 {
+    let arbitrary = choices.next().cast_signed();
+    choices.one_of(&[
+        0,
+        0,
+        1,
+        1,
+        2,
+        3,
+        4,
+        8,
+        16,
+        64,
+        -1,
+        99,
+        i64::MAX,
+        i64::MIN,
+        arbitrary,
+    ])
+}
+
+fn scalar(kind: &Kind, choices: &mut Choices, depth: usize) -> Value {
+    #[allow(clippy::cast_possible_truncation)]
+    let small = number(choices) as i32;
+    match kind {
+        Kind::Double => Value::F64(choices.one_of(&[0.0, -1.5, f64::NAN, f64::INFINITY, 1e308])),
+        Kind::Float => Value::F32(choices.one_of(&[0.0, f32::NAN])),
+        Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => Value::I32(small),
+        Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => Value::I64(number(choices)),
+        Kind::Uint32 | Kind::Fixed32 => Value::U32(small.cast_unsigned()),
+        Kind::Uint64 | Kind::Fixed64 => Value::U64(number(choices).cast_unsigned()),
+        Kind::Bool => Value::Bool(choices.below(2) == 0),
+        Kind::String => Value::String(text(choices)),
+        Kind::Bytes => Value::Bytes(text(choices).into_bytes().into()),
+        Kind::Enum(_) => Value::EnumNumber(small),
+        Kind::Message(message) => {
+            let mut value = DynamicMessage::new(message.clone());
+            fill(&mut value, choices, depth + 1);
+            Value::Message(value)
+        }
+    }
+}
+
+fn value(field: &FieldDescriptor, choices: &mut Choices, depth: usize) -> Value {
+    if field.is_map() {
+        let entry = field.kind();
+        let entry = entry.as_message().expect("a map's entry is a message");
+        let of = entry.map_entry_value_field().kind();
+        let entries = (0..choices.below(3)).map(|_| {
+            let key = MapKey::String(text(choices));
+            (key, scalar(&of, choices, depth))
+        });
+        return Value::Map(entries.collect());
+    }
+    if field.is_list() {
+        let count = choices.one_of(&[0, 1, 1, 2, 5]);
+        let kind = field.kind();
+        return Value::List((0..count).map(|_| scalar(&kind, choices, depth)).collect());
+    }
+    scalar(&field.kind(), choices, depth)
+}
+
+/// Sets about three fields of four, fewer the deeper it goes.
+fn fill(message: &mut DynamicMessage, choices: &mut Choices, depth: usize) {
+    for field in message.descriptor().fields() {
+        let likely = match depth {
+            0..=2 => 12,
+            3..=5 => 8,
+            6..=40 => 4,
+            _ => 0,
+        };
+        if choices.below(16) < likely {
+            let value = value(&field, choices, depth);
+            message.set_field(&field, value);
+        }
+    }
+}
+
+fn pool() -> DescriptorPool {
+    DescriptorPool::decode(agenthub_proto::FILE_DESCRIPTOR_SET).expect("descriptors")
+}
+
+/// An arbitrary message of the type of that name, as bytes.
+fn arbitrary(pool: &DescriptorPool, name: &str, choices: &mut Choices) -> Vec<u8> {
+    let descriptor = pool.get_message_by_name(name).expect("it is known");
+    let mut message = DynamicMessage::new(descriptor);
+    fill(&mut message, choices, 0);
+    message.encode_to_vec()
+}
+
+/// Calls a method with what the bytes say, and reads the first three answers if there are as many at once.
+async fn call<Q, A>(channel: &Channel, method: &str, bodies: Vec<Vec<u8>>) -> Result<(), Status>
+where
+    Q: prost::Message + Default + 'static,
+    A: prost::Message + Default + 'static,
+{
+    // What no decoder takes would not get past the client's own either.
+    let requests: Vec<Q> = bodies
+        .iter()
+        .filter_map(|b| Q::decode(b.as_slice()).ok())
+        .collect();
+    let mut grpc = Grpc::new(channel.clone()).max_decoding_message_size(usize::MAX);
+    grpc.ready()
+        .await
+        .map_err(|e| Status::unavailable(e.to_string()))?;
+    let path = PathAndQuery::try_from(format!("/agenthub.AgentHub/{method}"));
+    let answer = grpc
+        .streaming(
+            Request::new(tokio_stream::iter(requests)),
+            path.expect("a path"),
+            ProstCodec::<Q, A>::default(),
+        )
+        .await;
+    let mut answers = answer?.into_inner();
+    for _ in 0..3 {
+        match timeout(Duration::from_millis(2), answers.next()).await {
+            Ok(Some(Ok(_))) => {}
+            Ok(Some(Err(status))) => return Err(status),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    Ok(())
+}
+
+/// A refusal that says what is wrong; what a crash or a bug gives is none.
+fn is_civil(answer: &Result<(), Status>) -> bool {
+    !matches!(
+        answer.as_ref().map_err(Status::code),
+        Err(Code::Unknown
+            | Code::Internal
+            | Code::DataLoss
+            | Code::Unavailable
+            | Code::Unimplemented)
+    )
+}
+
+async fn still_serves(hub: &TestHub) {
+    hub.publish(user("are you there"), routing("prober", "probed"))
+        .await;
+}
+
+/// Runs cases until there were enough or the time is up; there are always some.
+fn cases(count: u32, case: impl Fn(u64)) {
+    let start = Instant::now();
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases: count,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let result = runner.run(&any::<u64>(), |seed| {
+        if start.elapsed() < BUDGET {
+            case(seed);
+        }
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime")
+}
+
+async fn channel(hub: &TestHub) -> Channel {
+    Channel::from_shared(format!("http://{}", hub.server.address()))
+        .expect("a URL")
+        .connect()
+        .await
+        .expect("it listens")
+}
+
+#[test]
+fn every_call_survives_arbitrary_requests() {
+    use agenthub_proto::{a2a, agenthub as hub_types};
+    let runtime = runtime();
+    let hub = runtime.block_on(TestHub::start());
+    let channel = runtime.block_on(channel(&hub));
+    let pool = pool();
+    let service = pool
+        .get_service_by_name("agenthub.AgentHub")
+        .expect("the hub's service");
+    let methods: Vec<(String, String)> = service
+        .methods()
+        .filter(|m| !m.is_client_streaming())
+        .map(|m| (m.name().to_owned(), m.input().full_name().to_owned()))
+        .collect();
+    cases(300, |seed| {
+        runtime.block_on(async {
+            let mut choices = Choices(seed);
+            for (method, input) in &methods {
+                let body = vec![arbitrary(&pool, input, &mut choices)];
+                let called = async {
+                    match method.as_str() {
+                        "PublishMessage" => {
+                            call::<hub_types::PublishMessageRequest, hub_types::PublishResponse>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
+                        "PublishTaskUpdate" => {
+                            call::<hub_types::PublishTaskUpdateRequest, hub_types::PublishResponse>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
+                        "PublishTaskArtifact" => call::<
+                            hub_types::PublishTaskArtifactRequest,
+                            hub_types::PublishResponse,
+                        >(&channel, method, body)
+                        .await,
+                        "SubscribeToMessages" => {
+                            call::<hub_types::SubscribeToMessagesRequest, hub_types::AgentEvent>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
+                        "SubscribeToTasks" => {
+                            call::<hub_types::SubscribeToTasksRequest, hub_types::AgentEvent>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
+                        "SubscribeToAgentEvents" => {
+                            call::<hub_types::SubscribeToAgentEventsRequest, hub_types::AgentEvent>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
+                        "GetTask" => {
+                            call::<hub_types::GetTaskRequest, a2a::Task>(&channel, method, body)
+                                .await
+                        }
+                        "CancelTask" => {
+                            call::<hub_types::CancelTaskRequest, a2a::Task>(&channel, method, body)
+                                .await
+                        }
+                        "ListTasks" => {
+                            call::<hub_types::ListTasksRequest, hub_types::ListTasksResponse>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
+                        "GetAgentCard" => call::<(), a2a::AgentCard>(&channel, method, body).await,
+                        "RegisterAgent" => call::<
+                            hub_types::RegisterAgentRequest,
+                            hub_types::RegisterAgentResponse,
+                        >(&channel, method, body)
+                        .await,
+                        "UnregisterAgent" => {
+                            call::<
+                                hub_types::UnregisterAgentRequest,
+                                hub_types::UnregisterAgentResponse,
+                            >(&channel, method, body)
+                            .await
+                        }
+                        "ListAgents" => {
+                            call::<hub_types::ListAgentsRequest, hub_types::ListAgentsResponse>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
+                        "GetAgent" => {
+                            call::<hub_types::GetAgentRequest, hub_types::AgentEntry>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
+                        other => panic!("{other} is not tried"),
+                    }
+                };
+                let answer = timeout(DEADLINE, called).await;
+                let answer = answer.unwrap_or_else(|_| panic!("{method} hangs"));
+                assert!(is_civil(&answer), "{method}: {answer:?}");
+            }
+            still_serves(&hub).await;
+        });
+    });
+}
+
+#[test]
+fn connect_survives_arbitrary_frames() {
+    let runtime = runtime();
+    let hub = runtime.block_on(TestHub::start());
+    let channel = runtime.block_on(channel(&hub));
+    let pool = pool();
+    cases(300, |seed| {
+        runtime.block_on(async {
+            let mut choices = Choices(seed);
+            let good = AgentFrame {
+                hello: Some(Hello {
+                    protocol_version: 1,
+                    agent_id: "a".into(),
+                    instance_id: choices.one_of(&["1", "2"]).into(),
+                    subscription: vec![
+                        crate::peer::durable("work", 1000),
+                        crate::peer::of_instance("own", 1000),
+                    ],
+                    ..Default::default()
+                }),
+                ..Default::default()
+            };
+            let mut frames = Vec::new();
+            if choices.below(4) > 0 {
+                frames.push(good.encode_to_vec());
+            }
+            for _ in 0..choices.below(6) {
+                let frame = arbitrary(&pool, "agenthub.AgentFrame", &mut choices);
+                // Most streams would end at a second hello.
+                let mut frame = AgentFrame::decode(frame.as_slice()).unwrap_or_default();
+                if !frames.is_empty() && choices.below(8) > 0 {
+                    frame.hello = None;
+                }
+                frames.push(frame.encode_to_vec());
+            }
+            let called =
+                call::<AgentFrame, agenthub_proto::agenthub::HubFrame>(&channel, "Connect", frames);
+            let answer = timeout(DEADLINE, called).await;
+            let answer = answer.unwrap_or_else(|_| panic!("Connect hangs"));
+            assert!(is_civil(&answer), "{answer:?}");
+            still_serves(&hub).await;
+        });
+    });
+}
+
+/// Bytes that are no message at all.
+#[tokio::test]
+async fn garbage_on_the_wire_is_refused() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let hub = TestHub::start().await;
+    for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 4096], &[0xff; 64]] {
+        let mut socket = tokio::net::TcpStream::connect(hub.server.address())
+            .await
+            .expect("it listens");
+        // The hub may hang up at any byte.
+        let _ = socket.write_all(garbage).await;
+        let _ = socket.shutdown().await;
+        let mut answer = Vec::new();
+        let _ = timeout(DEADLINE, socket.read_to_end(&mut answer))
+            .await
+            .expect("the hub hangs up");
+        still_serves(&hub).await;
+    }
+}

@@ -5,9 +5,9 @@ use std::{collections::VecDeque, time::Duration};
 use agenthub_proto::{
     a2a::{Message, TaskState},
     agenthub::{
-        Ack, AgentEvent, AgentEventMetadata, AgentFrame, Cancel, Credit, Delivery, Extension, Filter, Goodbye,
-        Heartbeat, Hello, HubFrame, Lifetime, Publish, PublishResult, Refusal, Subscription,
-        Welcome, publish,
+        Ack, AgentEvent, AgentEventMetadata, AgentFrame, Cancel, Credit, Delivery, Extension,
+        Filter, Goodbye, Heartbeat, Hello, HubFrame, Lifetime, Publish, PublishResult, Refusal,
+        Subscription, Welcome, publish,
     },
     wkt,
 };

@@ -44,7 +44,7 @@ pub(super) async fn run(state: &mut State, dialed: Dialed, closed: &Cancellation
         sender,
     } = dialed;
     let duration = |d: Option<agenthub_proto::wkt::Duration>, default: u64| {
-        d.and_then(|d| Duration::try_from(d).ok())
+        d.and_then(|d| agenthub_proto::event::duration(&d))
             .filter(|d| !d.is_zero())
             .unwrap_or(Duration::from_secs(default))
     };
