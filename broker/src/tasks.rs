@@ -163,7 +163,7 @@ impl Tasks {
 
     /// Whether there may be another task.
     pub(crate) fn has_room_for_another(&self) -> bool {
-        self.has_room() && self.entries.len() - self.ended.len() < self.bounds.open
+        self.has_room() && self.entries.len().saturating_sub(self.ended.len()) < self.bounds.open
     }
 
     /// How many tasks are known.
