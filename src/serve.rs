@@ -2,7 +2,7 @@
 
 use std::{future::IntoFuture, net::SocketAddr, time::Duration};
 
-use agenthub_broker::{Server, Settings as HubSettings, http_router};
+use agenthub_broker::{Server, Settings as HubSettings, Storage, http_router};
 use anyhow::{Context, bail};
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -39,12 +39,16 @@ impl Serving {
             .await
             .with_context(|| cannot_listen("--http", settings.http))?;
         let hub = HubSettings {
+            storage: match settings.data() {
+                Some(folder) => Storage::Folder(folder.to_owned()),
+                None => Storage::Memory,
+            },
             drain: DRAIN,
             ..HubSettings::default()
         };
         let server = Server::start(hub, settings.grpc.0, others)
             .await
-            .context("the hub cannot start (--grpc)")?;
+            .context("the hub cannot start")?;
         let address = http.local_addr().context("the address of --http")?;
         let stop = CancellationToken::new();
         let serving = axum::serve(http, http_router(server.hub().clone()))
@@ -75,9 +79,16 @@ impl Serving {
 
     /// Waits until serving ends by itself, which it does not unless something is badly wrong.
     pub(crate) async fn failed(&mut self) -> anyhow::Error {
-        match self.server.failed().await {
-            Ok(()) => anyhow::anyhow!("the hub no longer listens on {}", self.grpc()),
-            Err(error) => anyhow::Error::new(error).context("the hub no longer listens"),
+        let hub = self.server.hub().clone();
+        let grpc = self.grpc();
+        tokio::select! {
+            reason = hub.log_failure() => anyhow::anyhow!(
+                "the hub's log has failed ({reason}): see to the disk, then start the hub again"
+            ),
+            ended = self.server.failed() => match ended {
+                Ok(()) => anyhow::anyhow!("the hub no longer listens on {grpc}"),
+                Err(error) => anyhow::Error::new(error).context("the hub no longer listens"),
+            },
         }
     }
 

@@ -46,6 +46,86 @@ fn a_chat_outlives_its_hub() {
     drop(cortex);
 }
 
+/// What was accepted is there after a crash: the directory, the tasks, and mail for an agent that was away.
+#[test]
+fn a_hub_that_was_killed_knows_what_it_knew() {
+    let (system, broker) = System::durable_broker();
+    let echo = system.start_echo("agent_echo");
+    let done = [
+        "publish",
+        "--to",
+        "agent_echo",
+        "--task",
+        "done",
+        "--task-type",
+        "echo",
+        "--wait",
+        "one",
+    ];
+    assert!(system.run(&done, "").stdout.contains("Echo: one"));
+    drop(echo);
+    let waiting = [
+        "publish",
+        "--to",
+        "agent_echo",
+        "--task",
+        "waiting",
+        "--task-type",
+        "echo",
+        "two",
+    ];
+    assert_eq!(system.run(&waiting, "").code, Some(0));
+    broker.kill();
+
+    let _broker = system.start_durable_broker();
+    let agents = system.json(&["agents", "list", "--json"]);
+    assert_eq!(agents.len(), 1, "{agents:?}");
+    let task = |id: &str| system.json(&["tasks", "show", id, "--json"]).remove(0);
+    assert_eq!(task("done")["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(task("waiting")["status"]["state"], "TASK_STATE_SUBMITTED");
+    let _echo = system.start_echo("agent_echo");
+    eventually("the mail that waited is answered", || {
+        (task("waiting")["status"]["state"] == "TASK_STATE_COMPLETED").then_some(())
+    });
+    let history = task("done")["history"].as_array().map(Vec::len);
+    assert_eq!(history, Some(2), "what was handled is not handled again");
+}
+
+/// Work in hand when the hub dies is finished by the agent that had it, and its requester gets the answer late.
+#[test]
+fn a_turn_outlives_a_hub_that_comes_back() {
+    let (system, broker) = System::durable_broker();
+    let echo = system.start_echo("agent_echo");
+    let _cortex = system.start_cortex();
+    echo.signal(nix::sys::signal::Signal::SIGSTOP);
+    let mut chat = system.start(&["chat"]);
+    chat.type_line("echo patience");
+    eventually("the agent has the work", || {
+        let tasks = system.json(&["tasks", "list", "--agent", "agent_echo", "--json"]);
+        (!tasks.is_empty()).then_some(())
+    });
+    broker.kill();
+    let _broker = system.start_durable_broker();
+    echo.signal(nix::sys::signal::Signal::SIGCONT);
+    let chat = chat.finish("");
+    assert_eq!(chat.code, Some(0), "{chat:?}");
+    assert_eq!(chat.stdout.matches("patience").count(), 1, "{chat:?}");
+}
+
+#[test]
+fn a_data_folder_belongs_to_one_hub() {
+    let (system, _broker) = System::durable_broker();
+    let second = system.run(
+        &["broker", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"],
+        "",
+    );
+    assert_eq!(second.code, Some(1), "{second:?}");
+    assert!(
+        second.stderr.contains("in use by another hub"),
+        "{second:?}"
+    );
+}
+
 #[test]
 fn a_cortex_that_comes_back_answers_again() {
     let (system, _broker) = System::broker();

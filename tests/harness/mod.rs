@@ -72,6 +72,21 @@ impl System {
         broker
     }
 
+    /// A system with nothing but a hub that keeps its log on disk.
+    pub(crate) fn durable_broker() -> (Self, Process) {
+        let system = Self::bare(free_address());
+        let broker = system.start_durable_broker();
+        (system, broker)
+    }
+
+    /// The hub with its log on disk, again or for the first time, where the system expects it.
+    pub(crate) fn start_durable_broker(&self) -> Process {
+        let grpc = self.grpc();
+        let broker = self.start(&["broker", "--json", "--grpc", grpc, "--http", "127.0.0.1:0"]);
+        broker.line("the banner");
+        broker
+    }
+
     /// An echo agent that has found the hub.
     pub(crate) fn start_echo(&self, name: &str) -> Process {
         let agent = self.start(&["agent", "echo", "--name", name]);
