@@ -38,7 +38,7 @@ use crate::{
     filter::known,
     id::{AgentId, SessionId, TaskId},
     limits,
-    log::{Commit, EventLog, MemoryLog, OpenError, Position, Registration, SqliteLog},
+    log::{Commit, EventLog, MemoryLog, OpenError, Options, Position, Registration, SqliteLog},
     metrics::{Counters, Gauges},
     settings::{Settings, Storage},
     state::State,
@@ -389,8 +389,13 @@ fn open(settings: &Settings) -> Result<(Box<dyn EventLog>, State), OpenError> {
         }
         Storage::Folder(folder) => {
             let now = Instant::now();
+            let options = Options {
+                window_records: records,
+                window_bytes: bytes,
+                vfs: None,
+            };
             let mut state = None;
-            let log = SqliteLog::open(folder, records, bytes, |id, record| {
+            let log = SqliteLog::open(folder, &options, |id, record| {
                 state
                     .get_or_insert_with(|| State::new(settings, id))
                     .replay(record, record.time.elapsed().unwrap_or_default(), now);

@@ -5,6 +5,7 @@
 pub(crate) mod codec;
 #[cfg(test)]
 mod contract;
+mod error;
 mod memory;
 mod sqlite;
 mod window;
@@ -21,9 +22,9 @@ use crate::{
     routing::Route,
 };
 
+pub use error::OpenError;
 pub(crate) use memory::MemoryLog;
-pub use sqlite::OpenError;
-pub(crate) use sqlite::SqliteLog;
+pub(crate) use sqlite::{Options, SqliteLog};
 use tokio::sync::watch;
 use uuid::Uuid;
 

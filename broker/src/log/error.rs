@@ -1,0 +1,50 @@
+//! Why a log cannot be opened or read.
+
+use std::{io, path::PathBuf};
+
+use super::sqlite::SCHEMA;
+
+/// The log cannot be opened or read.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another hub has the folder.
+    #[error("{} is in use by another hub; stop that one, or choose another folder with --data", .0.display())]
+    Locked(PathBuf),
+    /// The folder or a file in it cannot be used.
+    #[error("cannot use {}", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// SQLite refuses.
+    #[error("cannot read {}", path.display())]
+    Sqlite {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: rusqlite::Error,
+    },
+    /// A record is damaged or missing.
+    #[error(
+        "{} is damaged at position {position}: {reason}. Restore a backup; or keep what stands before it with `agenthub log export --until {}`",
+        path.display(), position.saturating_sub(1)
+    )]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// The position of the first record that cannot be trusted.
+        position: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It was written by a later release.
+    #[error("{} was written by a newer agenthub (schema {found}, this one knows {SCHEMA}): use that one", path.display())]
+    Newer {
+        /// Which file.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+    },
+}

@@ -1,0 +1,193 @@
+//! The log in SQLite: write-ahead log, `synchronous=FULL`, one row for each record, one writer thread that commits what has come
+//! meanwhile in one transaction. Each row carries a checksum; what is damaged is named, never skipped.
+
+mod read;
+mod reserve;
+mod row;
+mod schema;
+mod writer;
+
+use std::{
+    fs::File,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{SyncSender, TrySendError, sync_channel},
+    },
+    thread::JoinHandle,
+};
+
+use tokio::sync::watch;
+
+use self::{read::read, row::Row, writer::Writer};
+use super::{Commit, EventLog, LogId, OpenError, Position, Record, window::Window};
+use crate::Error;
+
+pub(crate) use schema::SCHEMA;
+
+/// The database, beside it SQLite's own `-wal` and `-shm`.
+pub(crate) const FILE: &str = "log.db";
+/// Groups that wait for the writer.
+const QUEUE: usize = 16_384;
+/// Bytes that wait for the writer before publishes are refused. Less than the reserve.
+const QUEUE_BYTES: usize = 16 * 1024 * 1024;
+
+/// How the log is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// Events that are kept at hand for rereading.
+    pub(crate) window_records: usize,
+    /// Their bytes.
+    pub(crate) window_bytes: usize,
+    /// The layer through which SQLite reaches its files, if it is not the usual one.
+    pub(crate) vfs: Option<String>,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct SqliteLog {
+    id: LogId,
+    next: u64,
+    window: Window,
+    group: Vec<Row>,
+    queued: Arc<AtomicUsize>,
+    groups: Option<SyncSender<Vec<Row>>>,
+    commits: watch::Receiver<Commit>,
+    writer: Option<JoinHandle<()>>,
+    _lock: File,
+}
+
+impl SqliteLog {
+    /// Opens the log in a folder, or makes one, and hands every record in it to `each`, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`], which says what is wrong, where, and what to do.
+    pub(crate) fn open(
+        folder: &Path,
+        options: &Options,
+        mut each: impl FnMut(LogId, &Record),
+    ) -> Result<Self, OpenError> {
+        let lock = schema::lock(folder)?;
+        let path = folder.join(FILE);
+        let connection = schema::open(&path, options.vfs.as_deref())?;
+        let id = schema::prepare(&connection, &path)?;
+
+        let mut window = Window::new(id, options.window_records, options.window_bytes);
+        let mut next = 1;
+        read(&connection, &path, Position(0), |record| {
+            next = record.position.0 + 1;
+            each(id, &record);
+            window.push(record);
+            true
+        })?;
+
+        let reserve = folder.join(reserve::FILE);
+        reserve::make(&reserve);
+        let (groups, queue) = sync_channel(QUEUE);
+        let (committed, commits) = watch::channel(Commit::Upto(Position(next - 1)));
+        let queued = Arc::new(AtomicUsize::new(0));
+        let writer = Writer {
+            connection,
+            queue,
+            queued: queued.clone(),
+            committed,
+            reserve,
+        };
+        let writer = std::thread::Builder::new()
+            .name("log-writer".to_owned())
+            .spawn(|| writer.run())
+            .map_err(|source| OpenError::Folder {
+                path: folder.to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            id,
+            next,
+            window,
+            group: Vec::new(),
+            queued,
+            groups: Some(groups),
+            commits,
+            writer: Some(writer),
+            _lock: lock,
+        })
+    }
+}
+
+impl EventLog for SqliteLog {
+    fn id(&self) -> LogId {
+        self.id
+    }
+
+    fn next_position(&self) -> Position {
+        Position(self.next)
+    }
+
+    fn admit(&self) -> Result<(), Error> {
+        match &*self.commits.borrow() {
+            Commit::Upto(_) => {}
+            Commit::Full(_) => {
+                return Err(Error::ResourceExhausted(
+                    "the disk of the hub's log is full: make room in its data folder; nothing is accepted until then".to_owned(),
+                ));
+            }
+            Commit::Failed(reason) => {
+                return Err(Error::Unavailable(format!(
+                    "the hub's log has failed ({reason}): the hub has to be started again"
+                )));
+            }
+        }
+        if self.queued.load(Ordering::Relaxed) > QUEUE_BYTES || self.group.len() > QUEUE {
+            return Err(Error::ResourceExhausted(
+                "the hub's log is behind: publish again later".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, record: Record) {
+        debug_assert_eq!(record.position.0, self.next);
+        self.next += 1;
+        self.group.push(Row::from(&record));
+        self.window.push(record);
+    }
+
+    fn commit(&mut self) {
+        if self.group.is_empty() {
+            return;
+        }
+        let group = std::mem::take(&mut self.group);
+        let bytes: usize = group.iter().map(Row::bytes).sum();
+        let Some(groups) = &self.groups else { return };
+        self.queued.fetch_add(bytes, Ordering::Relaxed);
+        if let Err(TrySendError::Full(group)) = groups.try_send(group) {
+            // It goes with the next one; `admit` keeps it from growing.
+            self.queued.fetch_sub(bytes, Ordering::Relaxed);
+            self.group = group;
+        }
+        // Once the writer has failed, `admit` says so.
+    }
+
+    fn commits(&self) -> watch::Receiver<Commit> {
+        self.commits.clone()
+    }
+
+    fn after(&self, position: Position) -> Result<Box<dyn Iterator<Item = &Record> + '_>, Error> {
+        Ok(Box::new(self.window.after(position)?))
+    }
+}
+
+impl Drop for SqliteLog {
+    /// Waits until everything that was appended is written.
+    fn drop(&mut self) {
+        self.commit();
+        if let Some(groups) = self.groups.take() {
+            let _ = groups.send(std::mem::take(&mut self.group));
+        }
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}

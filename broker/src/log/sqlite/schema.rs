@@ -1,0 +1,100 @@
+//! The folder and the tables.
+
+use std::{
+    fs::{self, File},
+    path::Path,
+};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::super::{LogId, OpenError};
+
+/// Held as long as a hub uses the folder.
+const LOCK: &str = "hub.lock";
+/// Changes when the tables do.
+pub(crate) const SCHEMA: i64 = 1;
+
+/// Takes a folder, which is made where it is missing, as long as the file lives.
+pub(super) fn lock(folder: &Path) -> Result<File, OpenError> {
+    let problem = |source| OpenError::Folder {
+        path: folder.to_owned(),
+        source,
+    };
+    fs::create_dir_all(folder).map_err(problem)?;
+    let file = File::create(folder.join(LOCK)).map_err(problem)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(OpenError::Locked(folder.to_owned())),
+        Err(fs::TryLockError::Error(source)) => Err(problem(source)),
+    }
+}
+
+/// Opens the database to write.
+pub(super) fn open(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenError> {
+    let sqlite = |source| OpenError::Sqlite {
+        path: path.to_owned(),
+        source,
+    };
+    let flags = OpenFlags::default();
+    let connection = match vfs {
+        None => Connection::open_with_flags(path, flags),
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+    };
+    let connection = connection.map_err(sqlite)?;
+    configure(&connection).map_err(sqlite)?;
+    Ok(connection)
+}
+
+fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "locking_mode", "NORMAL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
+    connection.set_prepared_statement_cache_capacity(8);
+    Ok(())
+}
+
+/// Makes the tables where there are none. Returns the log's id.
+pub(super) fn prepare(connection: &Connection, path: &Path) -> Result<LogId, OpenError> {
+    let sqlite = |source| OpenError::Sqlite {
+        path: path.to_owned(),
+        source,
+    };
+    let found: i64 = connection
+        .pragma_query_value(None, "user_version", |r| r.get(0))
+        .map_err(sqlite)?;
+    if found > SCHEMA {
+        return Err(OpenError::Newer {
+            path: path.to_owned(),
+            found,
+        });
+    }
+    if found == 0 {
+        let id = LogId::random();
+        connection
+            .execute_batch(&format!(
+                "BEGIN;
+                 CREATE TABLE log (id INTEGER NOT NULL);
+                 INSERT INTO log VALUES ({});
+                 CREATE TABLE events (
+                     position INTEGER PRIMARY KEY,
+                     time_us INTEGER NOT NULL,
+                     kind INTEGER NOT NULL,
+                     namespace TEXT NOT NULL,
+                     order_key TEXT NOT NULL,
+                     principal TEXT NOT NULL,
+                     payload BLOB NOT NULL,
+                     sum INTEGER NOT NULL
+                 );
+                 PRAGMA user_version = {SCHEMA};
+                 COMMIT;",
+                id.number()
+            ))
+            .map_err(sqlite)?;
+        return Ok(id);
+    }
+    let id: u32 = connection
+        .query_row("SELECT id FROM log", [], |r| r.get(0))
+        .map_err(sqlite)?;
+    Ok(LogId::from_number(id))
+}
