@@ -98,10 +98,10 @@ pub(crate) struct Serve {
 /// Where files go.
 #[derive(Debug, Args)]
 pub(crate) struct Folder {
-    /// The folder for logs and the chat's history [default: ./.agenthub]
+    /// The folder for what the hub knows, log files and the history of the chat [default: ./.agenthub]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Writes no files
+    /// Keeps everything in memory, and writes no files
     #[arg(long)]
     pub(crate) ephemeral: bool,
 }
