@@ -392,7 +392,7 @@ fn open(settings: &Settings) -> Result<(Box<dyn EventLog>, State), OpenError> {
             let options = Options {
                 window_records: records,
                 window_bytes: bytes,
-                vfs: None,
+                ..Options::default()
             };
             let mut state = None;
             let log = SqliteLog::open(folder, &options, |id, record| {

@@ -39,6 +39,21 @@ pub enum OpenError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Records that were acknowledged are not there.
+    #[error(
+        "{} ends at position {last}, but records up to {acknowledged} were acknowledged: its -wal file is damaged or was removed, or it is an older copy. Restore a newer one; or, to go on without those records, remove {}",
+        path.display(), marker.display()
+    )]
+    Lost {
+        /// Which file.
+        path: PathBuf,
+        /// The last position in it.
+        last: u64,
+        /// The last position that was acknowledged.
+        acknowledged: u64,
+        /// The file that says so.
+        marker: PathBuf,
+    },
     /// It was written by a later release.
     #[error("{} was written by a newer agenthub (schema {found}, this one knows {SCHEMA}): use that one", path.display())]
     Newer {

@@ -1,6 +1,10 @@
 //! The log in SQLite: write-ahead log, `synchronous=FULL`, one row for each record, one writer thread that commits what has come
-//! meanwhile in one transaction. Each row carries a checksum; what is damaged is named, never skipped.
+//! meanwhile in one transaction. Each row carries a checksum, and one row says where the log begins and ends; what is damaged or
+//! missing is named, never skipped.
 
+mod acknowledged;
+mod checkpoint;
+mod extent;
 mod read;
 mod reserve;
 mod row;
@@ -12,7 +16,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{SyncSender, TrySendError, sync_channel},
     },
     thread::JoinHandle,
@@ -20,7 +24,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use self::{read::read, row::Row, writer::Writer};
+use self::{acknowledged::Acknowledged, read::read, reserve::Reserve, row::Row, writer::Writer};
 use super::{Commit, EventLog, LogId, OpenError, Position, Record, window::Window};
 use crate::Error;
 
@@ -42,6 +46,38 @@ pub(crate) struct Options {
     pub(crate) window_bytes: usize,
     /// The layer through which SQLite reaches its files, if it is not the usual one.
     pub(crate) vfs: Option<String>,
+    /// Bytes of the file that is given up when the disk is full.
+    pub(crate) reserve_bytes: u64,
+    /// What a test does to the settings of SQLite.
+    #[cfg(test)]
+    pub(crate) pragmas: &'static str,
+    /// Pages of the write-ahead log from which on they are moved into the database.
+    #[cfg(test)]
+    pub(crate) checkpoint_pages: i32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            window_records: usize::MAX,
+            window_bytes: usize::MAX,
+            vfs: None,
+            reserve_bytes: 32 * 1024 * 1024,
+            #[cfg(test)]
+            pragmas: "",
+            #[cfg(test)]
+            checkpoint_pages: checkpoint::PAGES,
+        }
+    }
+}
+
+impl Options {
+    fn checkpoint_pages(&self) -> i32 {
+        #[cfg(test)]
+        return self.checkpoint_pages;
+        #[cfg(not(test))]
+        checkpoint::PAGES
+    }
 }
 
 /// See the module's description.
@@ -52,6 +88,7 @@ pub(crate) struct SqliteLog {
     window: Window,
     group: Vec<Row>,
     queued: Arc<AtomicUsize>,
+    is_closing: Arc<AtomicBool>,
     groups: Option<SyncSender<Vec<Row>>>,
     commits: watch::Receiver<Commit>,
     writer: Option<JoinHandle<()>>,
@@ -71,30 +108,71 @@ impl SqliteLog {
     ) -> Result<Self, OpenError> {
         let lock = schema::lock(folder)?;
         let path = folder.join(FILE);
-        let connection = schema::open(&path, options.vfs.as_deref())?;
-        let id = schema::prepare(&connection, &path)?;
+        let mut connection = schema::open(&path, options.vfs.as_deref())?;
+        #[cfg(test)]
+        connection
+            .execute_batch(options.pragmas)
+            .expect("a test knows what SQLite takes");
+        schema::prepare(&connection, &path)?;
+        let (id, extent) = extent::read(&connection, &path)?;
+        let (first, last) = extent.into_inner();
+        let marker = folder.join(acknowledged::FILE);
+        let mut acknowledged = Acknowledged::open(&marker, id).map_err(|source| {
+            let path = marker.clone();
+            OpenError::Folder { path, source }
+        })?;
+        if acknowledged.position() > last {
+            return Err(OpenError::Lost {
+                path,
+                last,
+                acknowledged: acknowledged.position(),
+                marker,
+            });
+        }
 
         let mut window = Window::new(id, options.window_records, options.window_bytes);
-        let mut next = 1;
+        let mut next = first;
         read(&connection, &path, Position(0), |record| {
-            next = record.position.0 + 1;
+            if record.position.0 != next {
+                return false;
+            }
+            next += 1;
             each(id, &record);
             window.push(record);
             true
         })?;
 
-        let reserve = folder.join(reserve::FILE);
-        reserve::make(&reserve);
+        if next != last + 1 {
+            return Err(OpenError::Damaged {
+                path,
+                position: next,
+                reason: format!("the record is missing; there are {first} to {last}"),
+            });
+        }
+        // After a sync that failed, what was read may be in the system's cache alone. Written again, it is safe.
+        let sqlite = |source| OpenError::Sqlite {
+            path: path.clone(),
+            source,
+        };
+        checkpoint::complete(&connection).map_err(sqlite)?;
+        checkpoint::automatic(&mut connection, options.checkpoint_pages()).map_err(sqlite)?;
+        acknowledged.advance(last);
+
         let (groups, queue) = sync_channel(QUEUE);
         let (committed, commits) = watch::channel(Commit::Upto(Position(next - 1)));
         let queued = Arc::new(AtomicUsize::new(0));
-        let writer = Writer {
+        let is_closing = Arc::new(AtomicBool::new(false));
+        let mut writer = Writer {
             connection,
             queue,
             queued: queued.clone(),
+            is_closing: is_closing.clone(),
             committed,
-            reserve,
+            last,
+            acknowledged,
+            reserve: Reserve::new(folder, options.reserve_bytes),
         };
+        writer.tell();
         let writer = std::thread::Builder::new()
             .name("log-writer".to_owned())
             .spawn(|| writer.run())
@@ -108,6 +186,7 @@ impl SqliteLog {
             window,
             group: Vec::new(),
             queued,
+            is_closing,
             groups: Some(groups),
             commits,
             writer: Some(writer),
@@ -180,8 +259,9 @@ impl EventLog for SqliteLog {
 }
 
 impl Drop for SqliteLog {
-    /// Waits until everything that was appended is written.
+    /// Waits until everything that was appended is written, or until it is clear that the disk has no room for it.
     fn drop(&mut self) {
+        self.is_closing.store(true, Ordering::Relaxed);
         self.commit();
         if let Some(groups) = self.groups.take() {
             let _ = groups.send(std::mem::take(&mut self.group));

@@ -7,7 +7,8 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::super::{LogId, OpenError};
+use super::extent;
+use crate::log::{LogId, OpenError};
 
 /// Held as long as a hub uses the folder.
 const LOCK: &str = "hub.lock";
@@ -21,6 +22,13 @@ pub(super) fn lock(folder: &Path) -> Result<File, OpenError> {
         source,
     };
     fs::create_dir_all(folder).map_err(problem)?;
+    // A folder survives a power cut once its parent is synced.
+    let real = folder.canonicalize().map_err(problem)?;
+    for folder in real.ancestors().take(2) {
+        File::open(folder)
+            .and_then(|f| f.sync_all())
+            .map_err(problem)?;
+    }
     let file = File::create(folder.join(LOCK)).map_err(problem)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -49,13 +57,13 @@ fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "locking_mode", "NORMAL")?;
-    connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.set_prepared_statement_cache_capacity(8);
     Ok(())
 }
 
-/// Makes the tables where there are none. Returns the log's id.
-pub(super) fn prepare(connection: &Connection, path: &Path) -> Result<LogId, OpenError> {
+/// Makes the tables where there are none.
+pub(super) fn prepare(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let sqlite = |source| OpenError::Sqlite {
         path: path.to_owned(),
         source,
@@ -70,12 +78,10 @@ pub(super) fn prepare(connection: &Connection, path: &Path) -> Result<LogId, Ope
         });
     }
     if found == 0 {
-        let id = LogId::random();
         connection
             .execute_batch(&format!(
                 "BEGIN;
-                 CREATE TABLE log (id INTEGER NOT NULL);
-                 INSERT INTO log VALUES ({});
+                 {}
                  CREATE TABLE events (
                      position INTEGER PRIMARY KEY,
                      time_us INTEGER NOT NULL,
@@ -88,13 +94,9 @@ pub(super) fn prepare(connection: &Connection, path: &Path) -> Result<LogId, Ope
                  );
                  PRAGMA user_version = {SCHEMA};
                  COMMIT;",
-                id.number()
+                extent::create(LogId::random())
             ))
             .map_err(sqlite)?;
-        return Ok(id);
     }
-    let id: u32 = connection
-        .query_row("SELECT id FROM log", [], |r| r.get(0))
-        .map_err(sqlite)?;
-    Ok(LogId::from_number(id))
+    Ok(())
 }

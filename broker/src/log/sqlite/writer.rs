@@ -1,24 +1,23 @@
 //! The thread that alone writes: it commits what has come meanwhile in one transaction.
 
 use std::{
-    path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
-        mpsc::Receiver,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{Receiver, RecvTimeoutError},
     },
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, config::DbConfig, params};
 use tokio::sync::watch;
 
-use super::{reserve, row::Row};
+use super::{acknowledged::Acknowledged, checkpoint::is_full, extent, reserve::Reserve, row::Row};
 use crate::log::{Commit, Position};
 
 /// Bytes of one transaction, unless one group alone is larger.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
-/// How long the writer waits before it tries again on a full disk.
+/// How long the writer waits before it looks for room again on a full disk.
 const FULL_PAUSE: Duration = Duration::from_millis(200);
 
 /// The thread that alone writes.
@@ -27,14 +26,18 @@ pub(super) struct Writer {
     pub(super) queue: Receiver<Vec<Row>>,
     /// Bytes that wait in the queue.
     pub(super) queued: Arc<AtomicUsize>,
+    /// The log is being closed: a full disk is not waited out.
+    pub(super) is_closing: Arc<AtomicBool>,
     pub(super) committed: watch::Sender<Commit>,
-    /// The reserve file.
-    pub(super) reserve: PathBuf,
+    /// The last position that is safe.
+    pub(super) last: u64,
+    pub(super) acknowledged: Acknowledged,
+    pub(super) reserve: Reserve,
 }
 
 impl Writer {
     pub(super) fn run(mut self) {
-        while let Ok(first) = self.queue.recv() {
+        while let Some(first) = self.next() {
             let mut batch = first;
             let mut bytes: usize = batch.iter().map(Row::bytes).sum();
             while bytes < BATCH_BYTES {
@@ -45,13 +48,23 @@ impl Writer {
                 batch.extend(group);
             }
             if let Err(error) = self.commit(&batch) {
-                tracing::error!(%error, "the log cannot be written: the hub has to be started again");
-                self.committed
-                    .send_replace(Commit::Failed(error.to_string()));
+                self.fail(&error);
                 return;
             }
             self.queued.fetch_sub(bytes, Ordering::Relaxed);
         }
+    }
+
+    /// The next group; `None` at the end. While the disk is full, it looks for room meanwhile.
+    fn next(&mut self) -> Option<Vec<Row>> {
+        while !self.reserve.is_there() {
+            match self.queue.recv_timeout(FULL_PAUSE) {
+                Ok(group) => return Some(group),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => self.tell(),
+            }
+        }
+        self.queue.recv().ok()
     }
 
     /// Writes a batch. A full disk is waited out; after any other failure what is on disk is not known, and nothing is tried again.
@@ -60,25 +73,23 @@ impl Writer {
             return Ok(());
         };
         loop {
-            match self.transaction(batch) {
+            match self.transaction(batch, last) {
                 Ok(()) => break,
-                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
-                    self.give_up_reserve(last)
+                Err(error) if is_full(&error) && self.reserve.give_up() => self.tell_full(),
+                Err(error) if is_full(&error) && !self.is_closing.load(Ordering::Relaxed) => {
+                    self.tell_full();
+                    std::thread::sleep(FULL_PAUSE);
                 }
                 Err(error) => return Err(error),
             }
         }
-        let has_room = self.reserve.exists() || reserve::make(&self.reserve);
-        let position = Position(last);
-        self.committed.send_replace(if has_room {
-            Commit::Upto(position)
-        } else {
-            Commit::Full(position)
-        });
+        self.last = last;
+        self.acknowledged.advance(last);
+        self.tell();
         Ok(())
     }
 
-    fn transaction(&mut self, batch: &[Row]) -> Result<(), rusqlite::Error> {
+    fn transaction(&mut self, batch: &[Row], last: u64) -> Result<(), rusqlite::Error> {
         let transaction = self.connection.transaction()?;
         {
             let mut insert = transaction.prepare_cached(
@@ -97,17 +108,47 @@ impl Writer {
                 ])?;
             }
         }
+        extent::set(&transaction, None, last)?;
         transaction.commit()
     }
 
-    fn give_up_reserve(&self, last: u64) {
-        if std::fs::remove_file(&self.reserve).is_err() {
-            std::thread::sleep(FULL_PAUSE);
+    /// Says how far the log is safe. The disk counts as full as long as there is no room for the reserve.
+    pub(super) fn tell(&mut self) {
+        match self.reserve.make() {
+            true => self.say(Commit::Upto(Position(self.last))),
+            false => self.tell_full(),
         }
-        tracing::error!(
-            "the disk of the hub's log is full: nothing more is accepted until there is room"
-        );
+    }
+
+    fn tell_full(&self) {
+        self.say(Commit::Full(Position(self.last)));
+    }
+
+    fn say(&self, news: Commit) {
+        let was_full = matches!(*self.committed.borrow(), Commit::Full(_));
+        match (was_full, &news) {
+            (false, Commit::Full(_)) => tracing::error!(
+                "the disk of the hub's log is full: nothing new is accepted until there is room"
+            ),
+            (true, Commit::Upto(_)) => {
+                tracing::info!("there is room again on the disk of the hub's log");
+            }
+            _ => {}
+        }
+        self.committed.send_if_modified(|said| {
+            let is_news = *said != news;
+            *said = news;
+            is_news
+        });
+    }
+
+    /// What the disk holds is not known: it is left as it is.
+    fn fail(&self, error: &rusqlite::Error) {
+        let left = self
+            .connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        tracing::error!(%error, is_left = left.is_ok(), "the log cannot be written: the hub has to be started again");
         self.committed
-            .send_replace(Commit::Full(Position(last.saturating_sub(1))));
+            .send_replace(Commit::Failed(error.to_string()));
     }
 }

@@ -1,0 +1,75 @@
+//! How far records were acknowledged, in a file beside the log: without it, a log that lost its end looks like a shorter one.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+use crate::log::LogId;
+
+/// Its name in the log's folder.
+pub(super) const FILE: &str = "acknowledged";
+/// Id, position, checksum.
+const BYTES: usize = 16;
+
+/// The file. It is written in place and never synced: it is a lower bound, so what a power cut leaves of it is enough.
+#[derive(Debug)]
+pub(super) struct Acknowledged {
+    file: File,
+    log: LogId,
+    position: u64,
+}
+
+impl Acknowledged {
+    /// Opens or makes it. What is unreadable, or says something of another log, bounds nothing.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be made or read.
+    pub(super) fn open(path: &Path, log: LogId) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        let mut bytes = [0; BYTES];
+        let position = match file.read_exact_at(&mut bytes, 0) {
+            Ok(()) => read(&bytes, log).unwrap_or(0),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
+            file,
+            log,
+            position,
+        })
+    }
+
+    /// The last position that was acknowledged for certain.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Notes that records up to here are safe. That it cannot be noted harms nobody.
+    pub(super) fn advance(&mut self, position: u64) {
+        self.position = position;
+        let _ = self.file.write_all_at(&write(self.log, position), 0);
+    }
+}
+
+fn write(log: LogId, position: u64) -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    bytes[..4].copy_from_slice(&log.number().to_le_bytes());
+    bytes[4..12].copy_from_slice(&position.to_le_bytes());
+    let sum = crc32fast::hash(&bytes[..12]);
+    bytes[12..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+fn read(bytes: &[u8; BYTES], log: LogId) -> Option<u64> {
+    let position = u64::from_le_bytes(bytes[4..12].try_into().ok()?);
+    (write(log, position) == *bytes).then_some(position)
+}
