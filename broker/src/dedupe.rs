@@ -52,6 +52,14 @@ impl Dedupe {
         (now.duration_since(*at) <= self.window).then_some(seen)
     }
 
+    /// All that is known, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, Instant, &Seen)> {
+        self.by_age.iter().filter_map(|(at, key)| {
+            let (latest, seen) = self.seen.get(key)?;
+            (latest == at).then_some((key, *at, seen))
+        })
+    }
+
     pub(crate) fn remember(&mut self, key: Key, seen: Seen, now: Instant) {
         while self.by_age.front().is_some_and(|(at, _)| {
             now.duration_since(*at) > self.window || self.by_age.len() >= CAPACITY

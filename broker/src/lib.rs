@@ -26,6 +26,7 @@ mod presence;
 mod registry;
 mod server;
 mod settings;
+mod snapshot;
 mod state;
 mod tasks;
 mod unclaimed;

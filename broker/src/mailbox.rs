@@ -323,6 +323,15 @@ impl Mailbox {
         all.into_iter().map(|w| w.mail).collect()
     }
 
+    /// Everything that waits or is out, in the order in which it came.
+    pub(crate) fn mail(&self) -> Vec<&Mail> {
+        let lanes = self.lanes.values().flat_map(|l| &l.queue);
+        let leases = self.leases.values().map(|l| &l.waiting);
+        let mut all: Vec<&Waiting> = lanes.chain(leases).chain(self.delayed.values()).collect();
+        all.sort_by_key(|w| w.rank.serial);
+        all.into_iter().map(|w| &w.mail).collect()
+    }
+
     fn give_back(
         &mut self,
         position: Position,

@@ -501,6 +501,8 @@ impl Mailboxes {
     }
 }
 
+mod saved;
+
 fn from_mailbox(
     id: MailboxId,
     undelivered: impl IntoIterator<Item = Undelivered>,

@@ -122,7 +122,8 @@ impl State {
 
     /// Takes in a record that was in the log before the process began, delivery included. It is so old.
     pub(crate) fn replay(&mut self, record: &Record, age: Duration, now: Instant) {
-        self.apply(record, now);
+        // As if it happened when it did, for what lasts a time from there on.
+        self.apply(record, now.checked_sub(age).unwrap_or(now));
         match &record.entry {
             Entry::Published(published) => {
                 let how = Delivering {

@@ -409,5 +409,9 @@ fn merge(artifacts: &mut Vec<Artifact>, artifact: &Artifact, append: bool) -> us
     0
 }
 
+mod saved;
+
+pub(crate) use saved::Saved;
+
 #[cfg(test)]
 mod tests;

@@ -79,6 +79,24 @@ impl Unclaimed {
         None
     }
 
+    /// All that waits: for whom, until when, and what, in the order in which it came.
+    pub(crate) fn piles(&self) -> impl Iterator<Item = (&AgentId, Option<Instant>, &[Mail])> {
+        let piles = self.piles.iter();
+        piles.map(|(agent, pile)| (agent, pile.until, pile.mail.as_slice()))
+    }
+
+    /// Takes back what [`piles`](Self::piles) gave.
+    pub(crate) fn restore(&mut self, agent: &AgentId, until: Option<Instant>, mail: Vec<Mail>) {
+        self.events += mail.len();
+        self.bytes += mail.iter().map(|m| m.event.encoded_len()).sum::<usize>();
+        self.ends.extend(until.map(|until| (until, agent.clone())));
+        let pile = self.piles.entry(agent.clone()).or_insert_with(|| Pile {
+            mail: Vec::new(),
+            until,
+        });
+        pile.mail.extend(mail);
+    }
+
     /// Looks at what waits for an agent.
     pub(crate) fn of<'a>(&'a self, agent: &AgentId) -> impl Iterator<Item = &'a Mail> {
         self.piles.get(agent).into_iter().flat_map(|p| &p.mail)

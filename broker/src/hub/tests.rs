@@ -33,6 +33,7 @@ use crate::{
     mailboxes::Lifetime,
     metrics::Counters,
     settings::Settings,
+    snapshot,
     state::State,
     tasks::Query,
 };
@@ -103,6 +104,13 @@ impl Bench {
                 instant: Instant::now(),
                 time: SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000),
             },
+        }
+    }
+
+    fn moment(&self) -> snapshot::Moment {
+        snapshot::Moment {
+            instant: self.now.instant,
+            time: self.now.time,
         }
     }
 
@@ -661,5 +669,53 @@ proptest! {
             prop_assert_eq!(state.tasks.in_flight(&agent), folded.tasks.in_flight(&agent));
         }
         prop_assert_eq!(contents(state), contents(&mut folded));
+    }
+
+    /// A snapshot and what came after it give what the whole log gives, wherever the snapshot was taken.
+    #[test]
+    fn a_snapshot_stands_for_what_it_was_made_of(ops in ops(), part in 0.0..=1.0) {
+        let settings = Settings { max_attempts: 2, ..Settings::default() };
+        let mut live = Bench::new(settings.clone());
+        run(&mut live, ops);
+        live.core();
+        let records = live.records.lock().expect("one thread").clone();
+        let (log, moment) = (live.core.log.id(), live.moment());
+        let fold = |mut state: State, records: &[Record]| {
+            for record in records {
+                let age = moment.time.duration_since(record.time).unwrap_or_default();
+                state.replay(record, age, moment.instant);
+            }
+            state
+        };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let (before, after) = records.split_at((records.len() as f64 * part) as usize);
+        let early = fold(State::new(&settings, log), before);
+        let mut parts = Vec::new();
+        let _ = snapshot::write(&early, moment, &mut |part| {
+            parts.push(part);
+            Ok::<_, ()>(())
+        });
+        let mut reading = snapshot::Reading::new(&settings, log, moment);
+        for position in snapshot::kept(&early, moment) {
+            let kept = records.iter().find(|r| r.position == position);
+            prop_assert_eq!(reading.keep(kept.expect("it is in the log").clone()), Ok(()));
+        }
+        for part in &parts {
+            prop_assert_eq!(reading.part(part), Ok(()));
+        }
+        let mut restored = fold(reading.finish(), after);
+        let mut whole = fold(State::new(&settings, log), &records);
+
+        prop_assert_eq!(&whole.registry, &restored.registry);
+        let all = Query { limit: usize::MAX, ..Query::default() };
+        prop_assert_eq!(whole.tasks.list(&all), restored.tasks.list(&all));
+        for a in 0..3 {
+            let agent = agent(a).into();
+            prop_assert_eq!(whole.tasks.in_flight(&agent), restored.tasks.in_flight(&agent));
+            let waiting = |state: &State| -> Vec<_> { state.mailboxes.unclaimed.of(&agent).map(|m| m.position).collect() };
+            prop_assert_eq!(waiting(&whole), waiting(&restored));
+        }
+        prop_assert_eq!(whole.dedupe.iter().collect::<Vec<_>>(), restored.dedupe.iter().collect::<Vec<_>>());
+        prop_assert_eq!(contents(&mut whole), contents(&mut restored));
     }
 }

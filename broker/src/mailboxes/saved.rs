@@ -1,0 +1,34 @@
+//! Mailboxes as a snapshot keeps them.
+
+use super::{Lifetime, Mailboxes};
+use crate::{filter::Filter, id::AgentId, mailbox::Mail};
+
+/// One durable mailbox.
+#[derive(Debug)]
+pub(crate) struct Saved<'a> {
+    pub(crate) agent: &'a AgentId,
+    pub(crate) name: &'a str,
+    pub(crate) filter: &'a Filter,
+    /// In the order in which it came.
+    pub(crate) mail: Vec<&'a Mail>,
+}
+
+impl Mailboxes {
+    /// The durable mailboxes, in the order in which they were opened.
+    pub(crate) fn saved(&self) -> Vec<Saved<'_>> {
+        let slots = self.slots.iter();
+        let mut durable: Vec<_> = slots
+            .filter(|(_, slot)| slot.lifetime == Lifetime::Durable)
+            .collect();
+        durable.sort_by_key(|(id, _)| **id);
+        durable
+            .into_iter()
+            .map(|(_, slot)| Saved {
+                agent: &slot.agent,
+                name: &slot.name,
+                filter: &slot.filter,
+                mail: slot.mailbox.mail(),
+            })
+            .collect()
+    }
+}

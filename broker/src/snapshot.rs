@@ -1,0 +1,459 @@
+//! What the hub knows in parts that outlive the process, and back. What later releases read: fields are added, never changed.
+//!
+//! Mail is in a snapshot as positions only: the log keeps those records as long as the snapshot names them.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use agenthub_proto::{
+    a2a::Task,
+    agenthub::{AgentEvent, Concern, agent_event::Payload},
+};
+use prost::Message;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::{
+    dedupe::{Key, Seen},
+    id::{AgentId, OrderKey},
+    log::{Entry, LogId, Position, Record, Registration, codec},
+    mailbox::Mail,
+    mailboxes::Lifetime,
+    routing::Route,
+    settings::Settings,
+    state::State,
+    tasks,
+};
+
+/// Letters or publishes in one part.
+const CHUNK: usize = 1000;
+
+/// One moment by both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) instant: Instant,
+    pub(crate) time: SystemTime,
+}
+
+impl Moment {
+    pub(crate) fn now() -> Self {
+        Self {
+            instant: Instant::now(),
+            time: SystemTime::now(),
+        }
+    }
+
+    fn micros_at(self, instant: Instant) -> i64 {
+        let micros = |d: Duration| i64::try_from(d.as_micros()).unwrap_or(i64::MAX);
+        let ahead = micros(instant.saturating_duration_since(self.instant));
+        let behind = micros(self.instant.saturating_duration_since(instant));
+        micros(since_epoch(self.time))
+            .saturating_add(ahead)
+            .saturating_sub(behind)
+    }
+
+    fn instant_at(self, micros: i64) -> Instant {
+        let time = time(micros);
+        let ahead = time.duration_since(self.time).unwrap_or_default();
+        let behind = self.time.duration_since(time).unwrap_or_default();
+        let instant = self.instant.checked_sub(behind).unwrap_or(self.instant);
+        instant.checked_add(ahead).unwrap_or(instant)
+    }
+}
+
+/// The positions of all mail that waits: their records have to be kept.
+pub(crate) fn kept(state: &State, moment: Moment) -> BTreeSet<Position> {
+    let boxes = state.mailboxes.saved().into_iter().flat_map(|m| m.mail);
+    let piles = state.mailboxes.unclaimed.piles();
+    let piles = piles
+        .filter(|(_, until, _)| !is_over(*until, moment))
+        .flat_map(|(_, _, mail)| mail);
+    let piles = piles.chain(overdue(state, moment));
+    boxes.chain(piles).filter_map(|m| m.position).collect()
+}
+
+/// Hands over what the state knows, part by part, until `each` says no.
+pub(crate) fn write<E>(
+    state: &State,
+    moment: Moment,
+    each: &mut impl FnMut(Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut part = |what: What| {
+        let part = PartRecord { what: Some(what) };
+        each(part.encode_to_vec())
+    };
+    for (_, agent) in state.registry.iter() {
+        for (_, card) in &agent.versions {
+            let registration = Registration {
+                card: card.clone(),
+                ..agent.registration.clone()
+            };
+            part(What::Happened(HappenedRecord {
+                time_us: micros(agent.registered_at),
+                entry: codec::encode(&Entry::Registered(registration)),
+            }))?;
+        }
+    }
+    for mailbox in state.mailboxes.saved() {
+        let opened = Entry::Subscribed {
+            agent: mailbox.agent.clone(),
+            name: mailbox.name.to_owned(),
+            filter: mailbox.filter.clone(),
+            claims: Vec::new(),
+        };
+        part(What::Happened(HappenedRecord {
+            time_us: 0,
+            entry: codec::encode(&opened),
+        }))?;
+        for chunk in mailbox.mail.chunks(CHUNK) {
+            let letters = chunk.iter().filter_map(|m| letter(m)).collect();
+            part(What::Mail(MailRecord {
+                agent: mailbox.agent.to_string(),
+                name: mailbox.name.to_owned(),
+                until_us: 0,
+                letters,
+            }))?;
+        }
+    }
+    for (agent, until, mail) in state.mailboxes.unclaimed.piles() {
+        let is_over = is_over(until, moment);
+        let mail: Vec<&Mail> = mail
+            .iter()
+            .filter(|m| !is_over || is_owed(m, state))
+            .collect();
+        for chunk in mail.chunks(CHUNK) {
+            part(What::Mail(MailRecord {
+                agent: agent.to_string(),
+                name: String::new(),
+                until_us: until.map_or(0, |until| moment.micros_at(until)),
+                letters: chunk.iter().filter_map(|m| letter(m)).collect(),
+            }))?;
+        }
+    }
+    for saved in state.tasks.saved() {
+        part(What::Task(saved.into()))?;
+    }
+    part(What::Changes(state.tasks.changes()))?;
+    let seen: Vec<SeenRecord> = state
+        .dedupe
+        .iter()
+        .map(|(key, at, seen)| SeenRecord {
+            sender: key.sender.to_string(),
+            order: key.order.to_string(),
+            id: key.id.clone(),
+            digest: seen.digest.as_bytes().to_vec(),
+            event_id: seen.event_id.clone(),
+            position: seen.position.clone(),
+            time_us: moment.micros_at(at),
+        })
+        .collect();
+    for chunk in seen.chunks(CHUNK) {
+        let publishes = chunk.to_vec();
+        part(What::Seen(SeenList { publishes }))?;
+    }
+    Ok(())
+}
+
+/// A state that is read back: what has to be kept first, then the parts in their order.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    state: State,
+    moment: Moment,
+    kept: HashMap<Position, (Arc<AgentEvent>, OrderKey, bool)>,
+}
+
+impl Reading {
+    pub(crate) fn new(settings: &Settings, log: LogId, moment: Moment) -> Self {
+        Self {
+            state: State::new(settings, log),
+            moment,
+            kept: HashMap::new(),
+        }
+    }
+
+    /// A record that parts refer to.
+    ///
+    /// # Errors
+    ///
+    /// It is not one of an event.
+    pub(crate) fn keep(&mut self, record: Record) -> Result<(), String> {
+        let Entry::Published(published) = record.entry else {
+            return Err(format!("record {} is no event", record.position.0));
+        };
+        let is_directed = matches!(published.route, Route::To(_));
+        let kept = (published.event, record.order, is_directed);
+        self.kept.insert(record.position, kept);
+        Ok(())
+    }
+
+    /// A part.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read.
+    pub(crate) fn part(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let part = PartRecord::decode(bytes).map_err(|e| e.to_string())?;
+        match part.what.ok_or("a part holds nothing that is known")? {
+            What::Happened(happened) => {
+                let entry = codec::decode(&happened.entry).map_err(|e| e.to_string())?;
+                let record = Record {
+                    position: Position(0),
+                    time: time(happened.time_us),
+                    namespace: String::new(),
+                    principal: String::new(),
+                    order: entry.order(),
+                    entry,
+                };
+                self.state.apply(&record, self.moment.instant);
+            }
+            What::Mail(mail) => self.mail(&mail)?,
+            What::Task(task) => self.state.tasks.restore(task.read()?),
+            What::Changes(changes) => self.state.tasks.restore_changes(changes),
+            What::Seen(list) => {
+                for seen in list.publishes {
+                    let at = self.moment.instant_at(seen.time_us);
+                    let (key, seen) = seen.read()?;
+                    self.state.dedupe.remember(key, seen, at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The state, when all parts are read.
+    pub(crate) fn finish(self) -> State {
+        self.state
+    }
+
+    fn mail(&mut self, record: &MailRecord) -> Result<(), String> {
+        let agent = AgentId::from(record.agent.as_str());
+        let letters = record.letters.iter().map(|l| self.letter(l, &agent));
+        let letters = letters.collect::<Result<Vec<Mail>, String>>()?;
+        let mailboxes = &mut self.state.mailboxes;
+        if record.name.is_empty() {
+            let until = (record.until_us != 0).then(|| self.moment.instant_at(record.until_us));
+            mailboxes.unclaimed.restore(&agent, until, letters);
+            return Ok(());
+        }
+        let id = mailboxes
+            .find(&agent, &record.name, &Lifetime::Durable)
+            .ok_or_else(|| format!("there is mail for \"{agent}\", which has no such mailbox"))?;
+        for letter in letters {
+            mailboxes.put(id, letter, self.moment.instant);
+        }
+        Ok(())
+    }
+
+    fn letter(&self, letter: &LetterRecord, recipient: &AgentId) -> Result<Mail, String> {
+        let position = Position(letter.position);
+        let (event, order, is_directed) = self
+            .kept
+            .get(&position)
+            .ok_or_else(|| format!("the event of mail at {} was not kept", position.0))?;
+        Ok(Mail {
+            event: event.clone(),
+            recipient: recipient.clone(),
+            position: Some(position),
+            order: order.clone(),
+            concern: Concern::try_from(letter.concern).unwrap_or_default(),
+            version: Some(letter.version.as_str())
+                .filter(|v| !v.is_empty())
+                .map(Into::into),
+            is_directed: *is_directed,
+        })
+    }
+}
+
+fn is_over(until: Option<Instant>, moment: Moment) -> bool {
+    until.is_some_and(|until| until <= moment.instant)
+}
+
+/// Mail that nobody came for, as far as somebody has to be told so.
+fn overdue(state: &State, moment: Moment) -> impl Iterator<Item = &Mail> {
+    let piles = state.mailboxes.unclaimed.piles();
+    let over = piles.filter(move |(_, until, _)| is_over(*until, moment));
+    over.flat_map(|(_, _, mail)| mail)
+        .filter(|mail| is_owed(mail, state))
+}
+
+/// Whether a task waits for the outcome of mail.
+fn is_owed(mail: &Mail, state: &State) -> bool {
+    matches!(&mail.event.payload, Some(Payload::Message(m))
+        if state.tasks.get(&m.task_id).is_some_and(|t| !t.is_terminal()))
+}
+
+fn letter(mail: &Mail) -> Option<LetterRecord> {
+    Some(LetterRecord {
+        position: mail.position?.0,
+        concern: mail.concern.into(),
+        version: mail
+            .version
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    })
+}
+
+fn since_epoch(time: SystemTime) -> Duration {
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+fn micros(time: SystemTime) -> i64 {
+    i64::try_from(since_epoch(time).as_micros()).unwrap_or(i64::MAX)
+}
+
+fn nanos(time: SystemTime) -> i64 {
+    i64::try_from(since_epoch(time).as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn time(micros: i64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PartRecord {
+    #[prost(oneof = "What", tags = "1, 2, 3, 4, 5")]
+    what: Option<What>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+enum What {
+    #[prost(message, tag = "1")]
+    Happened(HappenedRecord),
+    #[prost(message, tag = "2")]
+    Mail(MailRecord),
+    #[prost(message, tag = "3")]
+    Task(TaskRecord),
+    #[prost(uint64, tag = "4")]
+    Changes(u64),
+    #[prost(message, tag = "5")]
+    Seen(SeenList),
+}
+
+/// An entry of the log that leads to the same.
+#[derive(Clone, PartialEq, Message)]
+struct HappenedRecord {
+    #[prost(int64, tag = "1")]
+    time_us: i64,
+    #[prost(bytes = "vec", tag = "2")]
+    entry: Vec<u8>,
+}
+
+/// Mail in the mailbox of that name, or mail that waits for a first subscription.
+#[derive(Clone, PartialEq, Message)]
+struct MailRecord {
+    #[prost(string, tag = "1")]
+    agent: String,
+    #[prost(string, tag = "2")]
+    name: String,
+    #[prost(int64, tag = "3")]
+    until_us: i64,
+    #[prost(message, repeated, tag = "4")]
+    letters: Vec<LetterRecord>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct LetterRecord {
+    #[prost(uint64, tag = "1")]
+    position: u64,
+    #[prost(int32, tag = "2")]
+    concern: i32,
+    #[prost(string, tag = "3")]
+    version: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TaskRecord {
+    #[prost(message, optional, tag = "1")]
+    task: Option<Task>,
+    #[prost(string, tag = "2")]
+    requester: String,
+    #[prost(string, optional, tag = "3")]
+    assignee: Option<String>,
+    #[prost(string, tag = "4")]
+    task_type: String,
+    #[prost(int64, optional, tag = "5")]
+    deadline_ns: Option<i64>,
+    #[prost(int64, optional, tag = "6")]
+    ended_us: Option<i64>,
+    #[prost(uint64, tag = "8")]
+    bytes: u64,
+    #[prost(uint64, tag = "7")]
+    changed: u64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SeenList {
+    #[prost(message, repeated, tag = "1")]
+    publishes: Vec<SeenRecord>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SeenRecord {
+    #[prost(string, tag = "1")]
+    sender: String,
+    #[prost(string, tag = "2")]
+    order: String,
+    #[prost(string, tag = "3")]
+    id: String,
+    #[prost(bytes = "vec", tag = "4")]
+    digest: Vec<u8>,
+    #[prost(string, tag = "5")]
+    event_id: String,
+    #[prost(string, tag = "6")]
+    position: String,
+    #[prost(int64, tag = "7")]
+    time_us: i64,
+}
+
+impl From<tasks::Saved> for TaskRecord {
+    fn from(saved: tasks::Saved) -> Self {
+        Self {
+            task: Some(saved.task),
+            requester: saved.requester.to_string(),
+            assignee: saved.assignee.map(|a| a.to_string()),
+            task_type: saved.task_type,
+            deadline_ns: saved.deadline.map(nanos),
+            bytes: saved.bytes as u64,
+            ended_us: saved.ended_at.map(micros),
+            changed: saved.changed,
+        }
+    }
+}
+
+impl TaskRecord {
+    fn read(self) -> Result<tasks::Saved, String> {
+        Ok(tasks::Saved {
+            task: self.task.ok_or("a task is empty")?,
+            requester: self.requester.into(),
+            assignee: self.assignee.map(Into::into),
+            task_type: self.task_type,
+            deadline: self.deadline_ns.map(|ns| {
+                SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(ns).unwrap_or(0))
+            }),
+            bytes: usize::try_from(self.bytes).map_err(|e| e.to_string())?,
+            ended_at: self.ended_us.map(time),
+            changed: self.changed,
+        })
+    }
+}
+
+impl SeenRecord {
+    fn read(self) -> Result<(Key, Seen), String> {
+        let key = Key {
+            sender: self.sender.into(),
+            order: self.order.into(),
+            id: self.id,
+        };
+        let seen = Seen {
+            digest: Uuid::from_slice(&self.digest).map_err(|e| e.to_string())?,
+            event_id: self.event_id,
+            position: self.position,
+        };
+        Ok((key, seen))
+    }
+}
