@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::{
     dedupe::{Key, Seen},
     id::{AgentId, OrderKey},
-    log::{Entry, LogId, Position, Record, Registration, codec},
+    log::{Entry, Found, LogId, Position, Record, Registration, codec},
     mailbox::Mail,
     mailboxes::Lifetime,
     routing::Route,
@@ -264,6 +264,52 @@ impl Reading {
                 .map(Into::into),
             is_directed: *is_directed,
         })
+    }
+}
+
+/// The fold of a log that is read: its snapshot, if there is one, and what happened after that.
+#[derive(Debug)]
+pub(crate) struct Folding<'a> {
+    settings: &'a Settings,
+    moment: Moment,
+    reading: Option<Reading>,
+}
+
+impl<'a> Folding<'a> {
+    /// Nothing is read yet. Ages are counted up to `moment`.
+    pub(crate) fn new(settings: &'a Settings, moment: Moment) -> Self {
+        Self {
+            settings,
+            moment,
+            reading: None,
+        }
+    }
+
+    /// Takes in what was read next.
+    ///
+    /// # Errors
+    ///
+    /// Why a part of a snapshot cannot be read.
+    pub(crate) fn take(&mut self, log: LogId, found: Found<'_>) -> Result<(), String> {
+        let reading = self
+            .reading
+            .get_or_insert_with(|| Reading::new(self.settings, log, self.moment));
+        match found {
+            Found::Kept(record) => reading.keep(record),
+            Found::Part(bytes) => reading.part(bytes),
+            Found::Record(record) => {
+                let age = self.moment.time.duration_since(record.time);
+                let age = age.unwrap_or_default();
+                reading.state.replay(record, age, self.moment.instant);
+                Ok(())
+            }
+        }
+    }
+
+    /// What is known by all that.
+    pub(crate) fn finish(self, log: LogId) -> State {
+        let reading = self.reading;
+        reading.map_or_else(|| State::new(self.settings, log), Reading::finish)
     }
 }
 

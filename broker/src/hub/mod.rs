@@ -20,7 +20,7 @@ use agenthub_proto::{
         AgentEntry, Extension, Hello, ListAgentsRequest, ListTasksRequest, ListTasksResponse,
     },
 };
-use tokio::{sync::watch, time::Instant};
+use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::core::{Core, Now};
@@ -41,6 +41,7 @@ use crate::{
     log::{Commit, EventLog, MemoryLog, OpenError, Options, Position, Registration, SqliteLog},
     metrics::{Counters, Gauges},
     settings::{Settings, Storage},
+    snapshot::{Folding, Moment},
     state::State,
     tasks::Query,
 };
@@ -388,19 +389,14 @@ fn open(settings: &Settings) -> Result<(Box<dyn EventLog>, State), OpenError> {
             Ok((Box::new(log), state))
         }
         Storage::Folder(folder) => {
-            let now = Instant::now();
             let options = Options {
                 window_records: records,
                 window_bytes: bytes,
                 ..Options::default()
             };
-            let mut state = None;
-            let log = SqliteLog::open(folder, &options, |id, record| {
-                state
-                    .get_or_insert_with(|| State::new(settings, id))
-                    .replay(record, record.time.elapsed().unwrap_or_default(), now);
-            })?;
-            let state = state.unwrap_or_else(|| State::new(settings, log.id()));
+            let mut folding = Folding::new(settings, Moment::now());
+            let log = SqliteLog::open(folder, &options, |id, found| folding.take(id, found))?;
+            let state = folding.finish(log.id());
             Ok((Box::new(log), state))
         }
     }

@@ -19,8 +19,13 @@ const NO_BOUND: usize = usize::MAX;
 
 fn sqlite(folder: &Path) -> (SqliteLog, Vec<Record>) {
     let mut read = Vec::new();
-    let log = SqliteLog::open(folder, &Options::default(), |_, r| read.push(r.clone()))
-        .expect("it opens");
+    let log = SqliteLog::open(folder, &Options::default(), |_, found| {
+        if let Found::Record(record) = found {
+            read.push(record.clone());
+        }
+        Ok(())
+    })
+    .expect("it opens");
     (log, read)
 }
 
@@ -213,7 +218,7 @@ fn a_position_of_another_log_is_told_apart() {
 async fn a_folder_belongs_to_one_hub() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_log, _) = sqlite(folder.path());
-    let second = SqliteLog::open(folder.path(), &Options::default(), |_, _| {});
+    let second = SqliteLog::open(folder.path(), &Options::default(), |_, _| Ok(()));
     assert!(matches!(second, Err(OpenError::Locked(_))), "{second:?}");
 }
 
@@ -228,7 +233,7 @@ async fn damage_is_named_with_its_position() {
         rusqlite::Connection::open(folder.path().join(sqlite::FILE)).expect("the database");
     let damage = |sql: &str| {
         database.execute_batch(sql).expect("it can be changed");
-        let opened = SqliteLog::open(folder.path(), &Options::default(), |_, _| {});
+        let opened = SqliteLog::open(folder.path(), &Options::default(), |_, _| Ok(()));
         match opened {
             Err(OpenError::Damaged { position, .. }) => position,
             other => panic!("{sql}: {other:?}"),

@@ -54,6 +54,17 @@ pub enum OpenError {
         /// The file that says so.
         marker: PathBuf,
     },
+    /// The snapshot cannot be read, and what came before it is gone from the log.
+    #[error("the snapshot in {} cannot be used: {reason}. Restore a backup", path.display())]
+    Snapshot {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is no log.
+    #[error("there is no log in {}; name the hub's data folder with --data", .0.display())]
+    Missing(PathBuf),
     /// It was written by a later release.
     #[error("{} was written by a newer agenthub (schema {found}, this one knows {SCHEMA}): use that one", path.display())]
     Newer {

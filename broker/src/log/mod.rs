@@ -24,7 +24,7 @@ use crate::{
 
 pub use error::OpenError;
 pub(crate) use memory::MemoryLog;
-pub(crate) use sqlite::{Options, SqliteLog};
+pub(crate) use sqlite::{Found, Options, SqliteLog};
 use tokio::sync::watch;
 use uuid::Uuid;
 

@@ -32,6 +32,11 @@ impl Window {
         }
     }
 
+    /// What came up to here is not kept.
+    pub(crate) fn begin_after(&mut self, position: Position) {
+        self.left = position;
+    }
+
     /// Adds a record if it is one of an event; the oldest leave.
     pub(crate) fn push(&mut self, record: Record) {
         self.bytes += match size(&record) {

@@ -21,6 +21,22 @@ pub(super) fn create(id: LogId) -> String {
     )
 }
 
+/// Schema 1 began with a log that knew its id alone.
+pub(super) fn upgrade(connection: &Connection) -> Result<(), rusqlite::Error> {
+    if connection.column_exists(None, "log", "first")? {
+        return Ok(());
+    }
+    let id: u32 = connection.query_row("SELECT id FROM log", [], |r| r.get(0))?;
+    connection.execute_batch(&format!(
+        "DROP TABLE log; {}",
+        create(LogId::from_number(id))
+    ))?;
+    let last = connection.query_row("SELECT ifnull(max(position), 0) FROM events", [], |r| {
+        r.get::<_, i64>(0)
+    })?;
+    set(connection, None, last.cast_unsigned())
+}
+
 /// The log's id and the positions that it holds.
 ///
 /// # Errors

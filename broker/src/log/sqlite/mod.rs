@@ -6,9 +6,11 @@ mod acknowledged;
 mod checkpoint;
 mod extent;
 mod read;
+mod recover;
 mod reserve;
 mod row;
 mod schema;
+mod snapshot;
 mod writer;
 
 use std::{
@@ -24,10 +26,11 @@ use std::{
 
 use tokio::sync::watch;
 
-use self::{acknowledged::Acknowledged, read::read, reserve::Reserve, row::Row, writer::Writer};
+use self::{acknowledged::Acknowledged, read::Reader, reserve::Reserve, row::Row, writer::Writer};
 use super::{Commit, EventLog, LogId, OpenError, Position, Record, window::Window};
 use crate::Error;
 
+pub(crate) use read::Found;
 pub(crate) use schema::SCHEMA;
 
 /// The database, beside it SQLite's own `-wal` and `-shm`.
@@ -96,7 +99,7 @@ pub(crate) struct SqliteLog {
 }
 
 impl SqliteLog {
-    /// Opens the log in a folder, or makes one, and hands every record in it to `each`, oldest first.
+    /// Opens the log in a folder, or makes one, and hands over what it consists of, in order.
     ///
     /// # Errors
     ///
@@ -104,7 +107,7 @@ impl SqliteLog {
     pub(crate) fn open(
         folder: &Path,
         options: &Options,
-        mut each: impl FnMut(LogId, &Record),
+        mut each: impl FnMut(LogId, Found<'_>) -> Result<(), String>,
     ) -> Result<Self, OpenError> {
         let lock = schema::lock(folder)?;
         let path = folder.join(FILE);
@@ -114,8 +117,8 @@ impl SqliteLog {
             .execute_batch(options.pragmas)
             .expect("a test knows what SQLite takes");
         schema::prepare(&connection, &path)?;
-        let (id, extent) = extent::read(&connection, &path)?;
-        let (first, last) = extent.into_inner();
+        let reader = Reader::new(&connection, &path)?;
+        let (id, last) = (reader.id, reader.last.0);
         let marker = folder.join(acknowledged::FILE);
         let mut acknowledged = Acknowledged::open(&marker, id).map_err(|source| {
             let path = marker.clone();
@@ -130,25 +133,7 @@ impl SqliteLog {
             });
         }
 
-        let mut window = Window::new(id, options.window_records, options.window_bytes);
-        let mut next = first;
-        read(&connection, &path, Position(0), |record| {
-            if record.position.0 != next {
-                return false;
-            }
-            next += 1;
-            each(id, &record);
-            window.push(record);
-            true
-        })?;
-
-        if next != last + 1 {
-            return Err(OpenError::Damaged {
-                path,
-                position: next,
-                reason: format!("the record is missing; there are {first} to {last}"),
-            });
-        }
+        let window = recover::recover(&reader, options, |found| each(id, found))?;
         // After a sync that failed, what was read may be in the system's cache alone. Written again, it is safe.
         let sqlite = |source| OpenError::Sqlite {
             path: path.clone(),
@@ -159,7 +144,7 @@ impl SqliteLog {
         acknowledged.advance(last);
 
         let (groups, queue) = sync_channel(QUEUE);
-        let (committed, commits) = watch::channel(Commit::Upto(Position(next - 1)));
+        let (committed, commits) = watch::channel(Commit::Upto(Position(last)));
         let queued = Arc::new(AtomicUsize::new(0));
         let is_closing = Arc::new(AtomicBool::new(false));
         let mut writer = Writer {
@@ -182,7 +167,7 @@ impl SqliteLog {
             })?;
         Ok(Self {
             id,
-            next,
+            next: last + 1,
             window,
             group: Vec::new(),
             queued,

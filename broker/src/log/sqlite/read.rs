@@ -1,71 +1,251 @@
-//! Reading: every record is checked; what is damaged is named, never skipped.
+//! Reading: every record and every snapshot is checked; what is damaged is named, never skipped.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::{
-    super::{OpenError, Position, Record},
+    super::{LogId, OpenError, Position, Record},
+    FILE, extent,
     row::Row,
+    schema,
+    snapshot::{self, Head, Part},
 };
 
-/// Reads and checks the records after a position, oldest first, until `each` says no.
-pub(super) fn read(
-    connection: &Connection,
-    path: &Path,
-    after: Position,
-    mut each: impl FnMut(Record) -> bool,
-) -> Result<(), OpenError> {
+/// How long a hub that is just starting or ending is waited for.
+const BUSY: Duration = Duration::from_secs(5);
+const COLUMNS: &str = "position, time_us, kind, namespace, order_key, principal, payload, sum";
+
+/// What a log consists of, in the order in which it is read.
+#[derive(Debug)]
+pub(crate) enum Found<'a> {
+    /// A record that a part of the snapshot refers to.
+    Kept(Record),
+    /// A part of the snapshot.
+    Part(&'a [u8]),
+    /// What happened after the snapshot.
+    Record(&'a Record),
+}
+
+/// A database that is read.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    connection: &'a Connection,
+    path: &'a Path,
+    /// Names the log.
+    pub(crate) id: LogId,
+    /// The position from which on every record is there.
+    pub(crate) first: Position,
+    /// The position of the last record; the one before the first if there is none.
+    pub(crate) last: Position,
+}
+
+/// Reads the log of a folder as of one moment, while a hub may be writing.
+///
+/// # Errors
+///
+/// [`OpenError`], also where there is none.
+pub(crate) fn beside<T>(
+    folder: &Path,
+    read: impl FnOnce(&Reader<'_>) -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
+    let path = folder.join(FILE);
+    if !path.is_file() {
+        return Err(OpenError::Missing(folder.to_owned()));
+    }
     let sqlite = |source| OpenError::Sqlite {
-        path: path.to_owned(),
+        path: path.clone(),
         source,
     };
-    let damaged = |position, reason: String| OpenError::Damaged {
-        path: path.to_owned(),
-        position,
-        reason,
-    };
-    let mut statement = connection
-        .prepare("SELECT position, time_us, kind, namespace, order_key, principal, payload, sum FROM events WHERE position > ? ORDER BY position")
-        .map_err(sqlite)?;
-    let mut rows = statement.query([after.0.cast_signed()]).map_err(sqlite)?;
-    let mut expected = None;
-    loop {
-        let next = rows
-            .next()
-            .map_err(|e| damaged(expected.unwrap_or(after.0 + 1), e.to_string()))?;
-        let Some(row) = next else { return Ok(()) };
-        let get = |row: &rusqlite::Row<'_>| -> Result<(Row, u32), rusqlite::Error> {
-            let found = Row {
-                position: row.get::<_, i64>(0)?.cast_unsigned(),
-                time_us: row.get(1)?,
-                kind: row.get(2)?,
-                namespace: row.get(3)?,
-                order: row.get(4)?,
-                principal: row.get(5)?,
-                payload: row.get(6)?,
-            };
-            Ok((found, row.get(7)?))
+    let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let connection = connection.map_err(sqlite)?;
+    connection.busy_timeout(BUSY).map_err(sqlite)?;
+    schema::check(&connection, &path)?;
+    let moment = connection.unchecked_transaction().map_err(sqlite)?;
+    read(&Reader::new(&moment, &path)?)
+}
+
+impl<'a> Reader<'a> {
+    /// Reads what the log says of itself.
+    pub(super) fn new(connection: &'a Connection, path: &'a Path) -> Result<Self, OpenError> {
+        let (id, extent) = extent::read(connection, path)?;
+        let (first, last) = (Position(*extent.start()), Position(*extent.end()));
+        Ok(Self {
+            connection,
+            path,
+            id,
+            first,
+            last,
+        })
+    }
+
+    /// Bytes that the log uses.
+    pub(crate) fn bytes(&self) -> Result<u64, OpenError> {
+        let number = |name: &str| {
+            let value = self
+                .connection
+                .pragma_query_value(None, name, |r| r.get::<_, i64>(0));
+            value
+                .map(i64::cast_unsigned)
+                .map_err(|source| self.sqlite(source))
         };
-        let (row, sum) =
-            get(row).map_err(|e| damaged(expected.unwrap_or(after.0 + 1), e.to_string()))?;
-        if let Some(expected) = expected.filter(|e| *e != row.position) {
-            return Err(damaged(
-                expected,
-                format!("the record is missing; the next one is {}", row.position),
-            ));
-        }
-        if row.sum() != sum {
-            return Err(damaged(
-                row.position,
-                "its checksum does not fit its content".to_owned(),
-            ));
-        }
-        expected = Some(row.position + 1);
-        let position = row.position;
-        let record = row.record().map_err(|reason| damaged(position, reason))?;
-        if !each(record) {
-            return Ok(());
+        let pages = number("page_count")?.saturating_sub(number("freelist_count")?);
+        Ok(pages * number("page_size")?)
+    }
+
+    /// The snapshot that a hub would start from, checked; `None` where the whole log is read.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Snapshot`] if it cannot be read and the log does not go back to its beginning.
+    pub(crate) fn snapshot(&self) -> Result<Option<Head>, OpenError> {
+        match snapshot::check(self.connection) {
+            Ok(head) => Ok(head),
+            Err(reason) if self.first == Position(1) => {
+                tracing::warn!(%reason, "the snapshot is not used; the whole log is read instead");
+                Ok(None)
+            }
+            Err(reason) => Err(OpenError::Snapshot {
+                path: self.path.to_owned(),
+                reason,
+            }),
         }
     }
+
+    /// Hands over a snapshot: first the records that it refers to, then its parts.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] for damage, and for what `each` refuses.
+    pub(crate) fn parts(
+        &self,
+        head: &Head,
+        mut each: impl FnMut(Found<'_>) -> Result<(), String>,
+    ) -> Result<(), OpenError> {
+        let problem = |reason| OpenError::Snapshot {
+            path: self.path.to_owned(),
+            reason,
+        };
+        for part in [Part::Kept, Part::State] {
+            snapshot::each(self.connection, head, part, |payload| {
+                if part == Part::State {
+                    return each(Found::Part(payload)).map_err(problem);
+                }
+                for position in snapshot::positions(payload) {
+                    let record = self.record(position)?;
+                    each(Found::Kept(record)).map_err(problem)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// One record.
+    pub(crate) fn record(&self, position: Position) -> Result<Record, OpenError> {
+        let sql = format!("SELECT {COLUMNS} FROM events WHERE position = ?");
+        let mut statement = self
+            .connection
+            .prepare_cached(&sql)
+            .map_err(|e| self.sqlite(e))?;
+        let found = statement
+            .query_row([position.0.cast_signed()], |row| Ok(checked(row)))
+            .optional()
+            .map_err(|e| self.damaged(position.0, e.to_string()))?;
+        found
+            .unwrap_or_else(|| Err("the record is missing".to_owned()))
+            .map_err(|reason| self.damaged(position.0, reason))
+    }
+
+    /// Reads and checks all records from a position on, oldest first, until `each` says no.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Damaged`] with the first record that is damaged or missing.
+    pub(crate) fn records(
+        &self,
+        from: Position,
+        mut each: impl FnMut(Record) -> Result<bool, OpenError>,
+    ) -> Result<(), OpenError> {
+        let sql = format!("SELECT {COLUMNS} FROM events WHERE position >= ? ORDER BY position");
+        let mut statement = self.connection.prepare(&sql).map_err(|e| self.sqlite(e))?;
+        let rows = statement.query([from.0.cast_signed()]);
+        let mut rows = rows.map_err(|e| self.damaged(from.0, e.to_string()))?;
+        let mut expected = from.0;
+        loop {
+            let next = rows
+                .next()
+                .map_err(|e| self.damaged(expected, e.to_string()))?;
+            let Some(row) = next else { break };
+            let position = row.get::<_, i64>(0);
+            let position = position.map_err(|e| self.damaged(expected, e.to_string()))?;
+            if position.cast_unsigned() != expected {
+                return Err(self.damaged(
+                    expected,
+                    format!("the record is missing; the next one is {position}"),
+                ));
+            }
+            let record = checked(row).map_err(|reason| self.damaged(expected, reason))?;
+            expected += 1;
+            if !each(record)? {
+                return Ok(());
+            }
+        }
+        if expected <= self.last.0 {
+            let reason = format!("the record is missing; the last one is {}", self.last.0);
+            return Err(self.damaged(expected, reason));
+        }
+        Ok(())
+    }
+
+    /// The positions of the records from before the first that mailboxes still need.
+    pub(crate) fn sparse(&self) -> Result<Vec<Position>, OpenError> {
+        let first = self.first.0.cast_signed();
+        let read = || {
+            let mut statement = self
+                .connection
+                .prepare("SELECT position FROM events WHERE position < ? ORDER BY position")?;
+            let positions = statement.query_map([first], |r| r.get::<_, i64>(0))?;
+            positions
+                .map(|p| p.map(|p| Position(p.cast_unsigned())))
+                .collect::<Result<_, _>>()
+        };
+        read().map_err(|e| self.sqlite(e))
+    }
+
+    fn sqlite(&self, source: rusqlite::Error) -> OpenError {
+        OpenError::Sqlite {
+            path: self.path.to_owned(),
+            source,
+        }
+    }
+
+    pub(super) fn damaged(&self, position: u64, reason: String) -> OpenError {
+        OpenError::Damaged {
+            path: self.path.to_owned(),
+            position,
+            reason,
+        }
+    }
+}
+
+/// The record of a row, if its checksum fits.
+fn checked(row: &rusqlite::Row<'_>) -> Result<Record, String> {
+    let read = || -> Result<(Row, u32), rusqlite::Error> {
+        let found = Row {
+            position: row.get::<_, i64>(0)?.cast_unsigned(),
+            time_us: row.get(1)?,
+            kind: row.get(2)?,
+            namespace: row.get(3)?,
+            order: row.get(4)?,
+            principal: row.get(5)?,
+            payload: row.get(6)?,
+        };
+        Ok((found, row.get(7)?))
+    };
+    let (row, sum) = read().map_err(|e| e.to_string())?;
+    if row.sum() != sum {
+        return Err("its checksum does not fit its content".to_owned());
+    }
+    row.record()
 }

@@ -13,7 +13,7 @@ use crate::log::{LogId, OpenError};
 /// Held as long as a hub uses the folder.
 const LOCK: &str = "hub.lock";
 /// Changes when the tables do.
-pub(crate) const SCHEMA: i64 = 1;
+pub(crate) const SCHEMA: i64 = 2;
 
 /// Takes a folder, which is made where it is missing, as long as the file lives.
 pub(super) fn lock(folder: &Path) -> Result<File, OpenError> {
@@ -62,41 +62,70 @@ fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
     Ok(())
 }
 
-/// Makes the tables where there are none.
+/// Whether this release can read the tables. Returns which they are; 0 for none.
+///
+/// # Errors
+///
+/// [`OpenError::Newer`] if it cannot.
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<i64, OpenError> {
+    let found: i64 = connection
+        .pragma_query_value(None, "user_version", |r| r.get(0))
+        .map_err(|source| OpenError::Sqlite {
+            path: path.to_owned(),
+            source,
+        })?;
+    match found > SCHEMA {
+        true => Err(OpenError::Newer {
+            path: path.to_owned(),
+            found,
+        }),
+        false => Ok(found),
+    }
+}
+
+/// Makes the tables where there are none, and those of earlier releases what they are today.
 pub(super) fn prepare(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let steps = match check(connection, path)? {
+        0 => format!("{}{EVENTS}{SNAPSHOTS}", extent::create(LogId::random())),
+        1 => SNAPSHOTS.to_owned(),
+        _ => return Ok(()),
+    };
     let sqlite = |source| OpenError::Sqlite {
         path: path.to_owned(),
         source,
     };
-    let found: i64 = connection
-        .pragma_query_value(None, "user_version", |r| r.get(0))
-        .map_err(sqlite)?;
-    if found > SCHEMA {
-        return Err(OpenError::Newer {
-            path: path.to_owned(),
-            found,
-        });
-    }
-    if found == 0 {
-        connection
-            .execute_batch(&format!(
-                "BEGIN;
-                 {}
-                 CREATE TABLE events (
-                     position INTEGER PRIMARY KEY,
-                     time_us INTEGER NOT NULL,
-                     kind INTEGER NOT NULL,
-                     namespace TEXT NOT NULL,
-                     order_key TEXT NOT NULL,
-                     principal TEXT NOT NULL,
-                     payload BLOB NOT NULL,
-                     sum INTEGER NOT NULL
-                 );
-                 PRAGMA user_version = {SCHEMA};
-                 COMMIT;",
-                extent::create(LogId::random())
-            ))
-            .map_err(sqlite)?;
-    }
-    Ok(())
+    let transaction = connection.unchecked_transaction().map_err(sqlite)?;
+    transaction
+        .execute_batch(&steps)
+        .and_then(|()| extent::upgrade(&transaction))
+        .and_then(|()| transaction.pragma_update(None, "user_version", SCHEMA))
+        .and_then(|()| transaction.commit())
+        .map_err(sqlite)
 }
+
+const EVENTS: &str = "CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    time_us INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    order_key TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    payload BLOB NOT NULL,
+    sum INTEGER NOT NULL
+);";
+
+/// Since schema 2.
+const SNAPSHOTS: &str = "CREATE TABLE snapshots (
+    position INTEGER PRIMARY KEY,
+    format INTEGER NOT NULL,
+    parts INTEGER NOT NULL,
+    sum INTEGER NOT NULL
+);
+CREATE TABLE parts (
+    snapshot INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    payload BLOB NOT NULL,
+    sum INTEGER NOT NULL,
+    UNIQUE (snapshot, number)
+);";
