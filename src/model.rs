@@ -30,7 +30,7 @@ fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
     } = settings.clone();
     let model = Genai::new(Settings {
         endpoint,
-        api_key: api_key.map(Secret::new),
+        api_key: api_key.map(|key| Secret::new(key.0)),
         project,
         location,
         ..Settings::new(name)
@@ -99,7 +99,7 @@ mod tests {
     fn a_provider_with_what_it_needs_is_used() {
         let mut settings = named("openai/m");
         settings.endpoint = Some("http://127.0.0.1:9/v1".to_owned());
-        settings.api_key = Some("k".to_owned());
+        settings.api_key = Some(crate::settings::ApiKey("k".to_owned()));
         let model = model(&settings).expect("nothing is missing");
         assert_eq!(model.name(), "openai/m");
     }

@@ -55,13 +55,24 @@ pub(crate) struct Model {
     pub(crate) endpoint: Option<String>,
     /// The provider's key; if not given, its usual variable is read.
     #[serde(default)]
-    pub(crate) api_key: Option<String>,
+    pub(crate) api_key: Option<ApiKey>,
     /// The Google Cloud project.
     #[serde(default)]
     pub(crate) project: Option<String>,
     /// The Google Cloud location or AWS region.
     #[serde(default)]
     pub(crate) location: Option<String>,
+}
+
+/// A provider's key. It shows itself to nobody by accident.
+#[derive(Clone, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ApiKey(pub(crate) String);
+
+impl std::fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
 }
 
 /// What one source says; nothing is `None`.

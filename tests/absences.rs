@@ -108,7 +108,7 @@ fn rooms_know_only_those_below_them() {
     }
 }
 
-/// Absence 6
+/// Absence 5
 #[test]
 fn no_queue_is_without_a_bound() {
     for (file, code) in sources() {

@@ -34,13 +34,16 @@ fn piped_output_is_the_answers_alone() {
     assert!(!chat.stdout.contains('\u{1b}'), "no escape codes: {chat:?}");
 }
 
-/// Two users who even chose the same context each see their own answers only.
+/// Four people at once, two of them even in the same conversation: each sees their own answers only.
 #[test]
 fn no_answer_crosses_from_one_user_to_another() {
     let (system, _up) = System::up();
     let users: Vec<_> = (0..4)
         .map(|user| {
-            let process = system.start(&["chat", "--context", "shared"]);
+            let process = match user {
+                0 | 1 => system.start(&["chat", "--context", "shared"]),
+                _ => system.start(&["chat"]),
+            };
             let input: String = (0..5).map(|n| format!("echo word{user}x{n}\n")).collect();
             (user, std::thread::spawn(move || process.finish(&input)))
         })

@@ -1,52 +1,73 @@
 #!/usr/bin/env bash
-# Does what the README says with the binary given as the argument: the first command, a chat in a pipe, a second agent, and every
-# grpcurl line as printed there. Needs grpcurl on the PATH, and the README's ports free.
+# Does what the README says: its first command, a chat in a pipe, a second agent, and every grpcurl line as printed there. Needs
+# grpcurl on the PATH, and the README's ports free.
 set -euo pipefail
-binary=$(realpath "$1")
-readme=$(realpath "$(dirname "$0")/../README.md")
+cd "$(dirname "$0")/.."
+root=$PWD
 folder=$(mktemp -d)
-mkdir "$folder/bin"
-ln -s "$binary" "$folder/bin/agenthub"
-export PATH="$folder/bin:$PATH"
-cd "$folder"
+up=
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
 
-fail() { printf 'the tour fails: %s\n' "$*" >&2; cat up.log >&2; exit 1; }
-# expect TEXT COMMAND...: the command works and prints the text.
-expect() {
-  local text=$1 out
-  shift
-  printf '\n$ %s\n' "$*"
-  out=$(timeout 60 bash -c "$*" 2>&1) || fail "\`$*\` failed: $out"
-  printf '%s\n' "$out"
-  grep -qF -- "$text" <<<"$out" || fail "\`$*\` did not print \"$text\""
+fail() {
+  printf 'the tour fails: %s\n' "$*" >&2
+  cat "$folder"/*.log >&2
+  exit 1
 }
+# expect TEXT COMMAND: the command works and prints the text.
+expect() {
+  local text=$1 command=$2 out
+  printf '\n$ %s\n' "$command"
+  out=$(timeout 60 bash -c "$command" 2>&1) || fail "\`$command\` failed: $out"
+  printf '%s\n' "$out"
+  grep -qF -- "$text" <<<"$out" || fail "\`$command\` did not print \"$text\""
+}
+# here AGENT: the agent is online, within a minute.
+here() {
+  for _ in $(seq 300); do
+    [ -z "$up" ] || kill -0 "$up" 2>/dev/null || fail "the first command has ended"
+    agenthub agents show "$1" 2>/dev/null | grep -qi online && return
+    sleep 0.2
+  done
+  fail "$1 did not come"
+}
+# line TEXT: the first line of the README that holds the text, without its comment.
+line() { grep -m1 -F -- "$1" README.md | sed 's/ *#.*//'; }
 
-agenthub up >up.log 2>&1 </dev/null &
+first=$(line '-- up')
+printf '$ %s\n' "$first"
+AGENTHUB_DATA=$folder/data bash -c "exec $first" >"$folder/up.log" 2>&1 </dev/null &
 up=$!
-for _ in $(seq 100); do
-  kill -0 "$up" 2>/dev/null || fail "up has ended"
-  agenthub agents show agent_echo 2>/dev/null | grep -qi online && break
-  sleep 0.1
-done
+export PATH="$root/target/release:$PATH"
+here agent_echo
+here cortex
 
 expect "hello there" 'echo "echo hello there" | agenthub chat'
-expect "hi from a pipe" "$(grep -F '| agenthub chat' "$readme")"
+expect "hi from a pipe" "$(line '| agenthub chat')"
 
-agenthub agent echo --name agent_echo2 >echo2.log 2>&1 &
-for _ in $(seq 100); do
-  agenthub agents show agent_echo2 2>/dev/null | grep -qi online && break
-  sleep 0.1
-done
+second=$(line 'agenthub agent echo --name')
+printf '\n$ %s\n' "$second"
+bash -c "exec $second" >"$folder/echo2.log" 2>&1 &
+here agent_echo2
 expect "good morning" 'echo "ask agent_echo2 to echo good morning" | agenthub chat'
 
+example=$(line '--example shout' | grep -o 'cargo run[^`]*')
+printf '\n$ %s\n' "$example"
+bash -c "exec $example" >"$folder/shout.log" 2>&1 &
+for _ in $(seq 300); do # It is built first.
+  agenthub agents show agent_shout 2>/dev/null | grep -qi online && break
+  sleep 1
+done
+here agent_shout
+expect "GOOD MORNING" 'echo "shout good morning" | agenthub chat'
+
 wanted=("agenthub.AgentHub" "hello from grpcurl" '"success": true' "Echo: good day")
-mapfile -t lines < <(grep '^grpcurl ' "$readme")
+mapfile -t lines < <(grep '^grpcurl ' README.md)
 [ "${#lines[@]}" -eq "${#wanted[@]}" ] || fail "the README has ${#lines[@]} grpcurl lines, this script knows ${#wanted[@]}"
 for i in "${!lines[@]}"; do
   expect "${wanted[$i]}" "${lines[$i]}"
 done
 
 kill -TERM "$up"
-wait "$up" || fail "up did not end well on SIGTERM: $?"
-echo "the tour works"
+wait "$up" || fail "the first command did not end well on SIGTERM: $?"
+up=
+printf '\nthe tour works\n'

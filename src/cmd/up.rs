@@ -55,10 +55,15 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
     }
     let result = if with_chat {
         let hub = everything.serving.url();
-        let session = Session::open(&hub, None).await?;
         let folder = Folder::new(settings.data());
+        let talk = async {
+            let session = Session::open(&hub, None).await?;
+            chat::interactive(session, folder, &mut signals)
+                .await
+                .map(drop)
+        };
         tokio::select! {
-            left = chat::interactive(session, folder, &mut signals) => left.map(drop),
+            left = talk => left,
             error = everything.serving.failed() => Err(error),
         }
     } else {

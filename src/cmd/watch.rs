@@ -31,13 +31,20 @@ where
             if opened().await? {
                 return Ok(());
             }
-            while let Some(Ok(event)) = stream.next().await {
+            while let Some(event) = stream.next().await {
+                let event = match event {
+                    Ok(event) => event,
+                    Err(error) => {
+                        tracing::warn!(%error, "the stream ended");
+                        break;
+                    }
+                };
                 print(&event, json)?;
                 if is_last(&event) {
                     return Ok(());
                 }
             }
-            tracing::warn!("the hub is gone: waiting for it to come back");
+            tracing::warn!("going on as soon as the hub is there");
             back(client).await?;
         }
     };

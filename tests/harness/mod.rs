@@ -4,7 +4,6 @@ mod process;
 
 use std::{
     net::TcpListener,
-    path::Path,
     time::{Duration, Instant},
 };
 
@@ -142,10 +141,6 @@ impl System {
     /// `host:port` of the hub.
     pub(crate) fn grpc(&self) -> &str {
         &self.grpc
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
     }
 }
 
