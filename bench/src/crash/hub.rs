@@ -1,0 +1,138 @@
+//! The hub under test: a process that is killed and started again.
+
+use std::{
+    fs::{File, OpenOptions},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context as _, bail};
+
+/// Ports that no operating system gives to outgoing connections: a client that tries to reach a dead hub could get the hub's own
+/// port as its end otherwise, and would be connected with itself.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// How to start it.
+#[derive(Clone, Debug)]
+pub(crate) struct Launcher {
+    binary: PathBuf,
+    folder: PathBuf,
+    address: SocketAddr,
+}
+
+/// It runs until this is dropped, which kills it.
+#[derive(Debug)]
+pub(crate) struct Hub(Child);
+
+impl Launcher {
+    /// # Errors
+    ///
+    /// If there is no such program, or no port is free.
+    pub(crate) fn new(
+        binary: Option<PathBuf>,
+        folder: &Path,
+        rng: &mut fastrand::Rng,
+    ) -> anyhow::Result<Self> {
+        let binary = match binary {
+            Some(binary) => binary,
+            None => std::env::current_exe()
+                .context("where this program is")?
+                .with_file_name("agenthub"),
+        };
+        if !binary.is_file() {
+            bail!(
+                "there is no hub at {}: build it with `cargo build`, or name one with --hub-binary",
+                binary.display()
+            );
+        }
+        Ok(Self {
+            binary: std::path::absolute(&binary).context("where the hub's program is")?,
+            folder: folder.to_owned(),
+            address: free_address(rng)?,
+        })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What the hubs said.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("hub.log")
+    }
+
+    /// Starts it with no settings but those given here. It is ready some time later.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system refuses.
+    pub(crate) fn start(&self) -> anyhow::Result<Hub> {
+        let log: File = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.log())
+            .with_context(|| format!("opening {}", self.log().display()))?;
+        let mut command = Command::new(&self.binary);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("AGENTHUB_") {
+                command.env_remove(name);
+            }
+        }
+        let child = command
+            .args(["broker", "--json", "--http", "127.0.0.1:0", "--grpc"])
+            .arg(self.address.to_string())
+            .arg("--data")
+            .arg(self.folder.join("data"))
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("starting {}", self.binary.display()))?;
+        Ok(Hub(child))
+    }
+}
+
+impl Hub {
+    /// # Errors
+    ///
+    /// If it has ended by itself.
+    pub(crate) fn check_alive(&mut self) -> anyhow::Result<()> {
+        match self.0.try_wait().context("the hub's state")? {
+            Some(status) => bail!("the hub ended by itself ({status})"),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends it as a power switch would, and returns when it is gone.
+    ///
+    /// # Errors
+    ///
+    /// If it had ended by itself already.
+    pub(crate) fn kill(mut self) -> anyhow::Result<()> {
+        self.check_alive()?;
+        self.0.kill().context("killing the hub")?;
+        self.0.wait().context("waiting for the hub's end")?;
+        Ok(())
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        // It may have been killed already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn free_address(rng: &mut fastrand::Rng) -> anyhow::Result<SocketAddr> {
+    const TRIES: usize = 100;
+    for _ in 0..TRIES {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, rng.u16(PORTS)));
+        if TcpListener::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
+    bail!("no free port in {PORTS:?}")
+}

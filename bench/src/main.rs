@@ -1,0 +1,37 @@
+//! What the hub is put to: crash tests. It is a program of its own, so that it outlives the hubs that it kills.
+
+mod crash;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "agenthub-bench", version, about = "Puts a hub to the test")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Kills a hub at random moments while it is at work, and counts what is lost, doubled or out of order.
+    ///
+    /// Exits with 1 if anything is.
+    Crash(crash::Settings),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Crash(settings) => crash::run(settings).await,
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
