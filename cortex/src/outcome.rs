@@ -170,6 +170,7 @@ fn within(data: impl Iterator<Item = Value>, bytes: usize) -> Vec<Value> {
 mod tests {
     use super::*;
     use agenthub_proto::a2a::{Artifact, Part};
+    use agenthub_sdk::model::{LanguageModel, Message, Offline, Request, deltas};
 
     fn outcome(state: TaskState, text: &str, error: &str) -> Outcome {
         Outcome {
@@ -181,6 +182,18 @@ mod tests {
             message: None,
             error: error.to_owned(),
         }
+    }
+
+    /// What the offline model makes of this item of the prompt's `results` block.
+    async fn told_offline(result: Value) -> String {
+        let results = Value::Array(vec![result]);
+        let messages = vec![Message::user("go"), Message::data("results", results)];
+        let request = Request::new(messages).json("decision", json!({"type": "object"}));
+        let answer = Offline.complete(request, deltas().0).await;
+        let answer: Value =
+            serde_json::from_str(&answer.expect("an answer").text).expect("a decision is JSON");
+        let text = answer["actions"][0]["text"].as_str();
+        text.unwrap_or_default().to_owned()
     }
 
     #[test]
@@ -204,6 +217,55 @@ mod tests {
             without(End::Lost("restart".into())),
             "the task of a was lost: restart"
         );
+    }
+
+    /// spec: HUB-7
+    #[tokio::test]
+    async fn the_offline_model_tells_every_end_in_plain_words_once() {
+        let done = |text| TaskOutcome::of("a", "t", "1", &outcome(TaskState::Completed, text, ""));
+        let without = |end| TaskOutcome::without_result("a", "t", "1", end);
+        let why = || "why".to_owned();
+        let cases = [
+            (done("hello"), "a says: hello"),
+            (done(""), "a has done it and says nothing."),
+            (without(End::Failed(why())), "a failed: why"),
+            (
+                without(End::Rejected(why())),
+                "a does not take this task: why",
+            ),
+            (
+                without(End::Cancelled(why())),
+                "the task of a was cancelled: why",
+            ),
+            (without(End::InputRequired(why())), "a asks back: why"),
+            (without(End::TimedOut(5)), "a did not answer within 5 s"),
+            (
+                without(End::WentAway),
+                "agent a went away before it was done",
+            ),
+            (without(End::Lost(why())), "the task of a was lost: why"),
+        ];
+        for (outcome, expected) in cases {
+            assert_eq!(told_offline(outcome.to_json(1)).await, expected);
+        }
+    }
+
+    /// Without a reason the label is all that there is to tell.
+    #[tokio::test]
+    async fn the_offline_model_knows_the_label_of_every_end() {
+        let why = String::new;
+        let ends = [
+            End::Rejected(why()),
+            End::Cancelled(why()),
+            End::InputRequired(why()),
+            End::TimedOut(1),
+            End::WentAway,
+            End::Lost(why()),
+        ];
+        for end in ends {
+            let answer = told_offline(json!({"agent": "a", "state": end.label()})).await;
+            assert!(!answer.contains("could not do it"), "{end:?}: {answer}");
+        }
     }
 
     #[test]

@@ -298,6 +298,7 @@ struct Outcome {
     state: String,
     #[serde(default)]
     text: Option<String>,
+    /// Why it was not done, as a sentence that names the agent.
     #[serde(default)]
     error: Option<String>,
 }
@@ -307,21 +308,27 @@ impl Outcome {
         let agent = &self.agent;
         let text = self.text.as_deref().filter(|text| !text.is_empty());
         let error = self.error.as_deref().filter(|error| !error.is_empty());
-        if self.state == "completed" && error.is_none() {
-            return match text {
-                Some(text) => format!("{agent} says: {text}"),
-                None => format!("{agent} has done it and says nothing."),
-            };
+        // It names the agent already.
+        if let Some(error) = error {
+            return error.to_owned();
         }
         let verb = match self.state.as_str() {
-            "rejected" => "declined the task",
-            "cancelled" | "canceled" => "was stopped before it was done",
-            "timeout" | "timed_out" => "did not answer in time",
-            "input_required" => "needs to know more",
+            "completed" => {
+                return match text {
+                    Some(text) => format!("{agent} says: {text}"),
+                    None => format!("{agent} has done it and says nothing."),
+                };
+            }
+            "rejected" => "does not take this task",
+            "cancelled" => "was stopped before it was done",
+            "timed-out" => "did not answer in time",
+            "input-required" => "asks back",
+            "away" => "went away before it was done",
+            "lost" => "was asked, but the task was lost",
             _ => "could not do it",
         };
-        match error.or(text) {
-            Some(reason) => format!("{agent} {verb}: {reason}"),
+        match text {
+            Some(text) => format!("{agent} {verb}: {text}"),
             None => format!("{agent} {verb}."),
         }
     }

@@ -147,15 +147,15 @@ fn results_are_told_with_the_name_of_the_agent() {
         "results",
         json!([
             {"agent": "agent_echo", "task_type": "echo", "state": "completed", "text": "Echo: hello", "correlation_id": "1"},
-            {"agent": "writer", "task_type": "draft", "state": "failed", "text": "", "error": "no ink left"},
-            {"agent": "slow", "state": "timeout"},
+            {"agent": "writer", "task_type": "draft", "state": "failed", "text": "", "error": "writer failed: no ink left"},
+            {"agent": "slow", "state": "timed-out"},
             {"agent": "picky", "state": "rejected", "error": null, "text": "not my job"},
         ]),
     ));
     assert_eq!(
         response(&with_results),
-        "agent_echo says: Echo: hello\nwriter could not do it: no ink left\nslow did not answer in time.\n\
-         picky declined the task: not my job"
+        "agent_echo says: Echo: hello\nwriter failed: no ink left\nslow did not answer in time.\n\
+         picky does not take this task: not my job"
     );
 }
 
