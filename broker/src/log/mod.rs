@@ -5,6 +5,8 @@
 pub(crate) mod codec;
 #[cfg(test)]
 mod contract;
+#[cfg(feature = "ack-before-commit")]
+mod early;
 mod error;
 mod memory;
 mod sqlite;
@@ -22,6 +24,8 @@ use crate::{
     routing::Route,
 };
 
+#[cfg(feature = "ack-before-commit")]
+pub(crate) use early::Early;
 pub use error::OpenError;
 pub(crate) use memory::MemoryLog;
 pub(crate) use sqlite::{Found, Options, SqliteLog};

@@ -1,0 +1,69 @@
+//! A log that says too early that it is safe. It exists to prove that the crash test finds such a hub out, and for nothing else.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::{Commit, EventLog, LogId, Position, Record, SqliteLog};
+use crate::Error;
+
+/// How long records stay in memory, though they count as safe.
+const LAG: Duration = Duration::from_millis(200);
+
+/// Calls every group safe at once, and hands it to the real log later.
+#[derive(Debug)]
+pub(crate) struct Early {
+    log: SqliteLog,
+    claimed: watch::Sender<Commit>,
+    committed: Instant,
+}
+
+impl Early {
+    pub(crate) fn new(log: SqliteLog) -> Self {
+        let safe = log.commits().borrow().clone();
+        Self {
+            log,
+            claimed: watch::Sender::new(safe),
+            committed: Instant::now(),
+        }
+    }
+}
+
+impl EventLog for Early {
+    fn id(&self) -> LogId {
+        self.log.id()
+    }
+
+    fn next_position(&self) -> Position {
+        self.log.next_position()
+    }
+
+    fn admit(&self) -> Result<(), Error> {
+        self.log.admit()
+    }
+
+    fn append(&mut self, record: Record) {
+        self.log.append(record);
+    }
+
+    fn commit(&mut self) {
+        let last = Commit::Upto(Position(self.log.next_position().0 - 1));
+        self.claimed.send_if_modified(|claimed| {
+            let is_new = *claimed != last;
+            *claimed = last;
+            is_new
+        });
+        if self.committed.elapsed() >= LAG {
+            self.log.commit();
+            self.committed = Instant::now();
+        }
+    }
+
+    fn commits(&self) -> watch::Receiver<Commit> {
+        self.claimed.subscribe()
+    }
+
+    fn after(&self, position: Position) -> Result<Box<dyn Iterator<Item = &Record> + '_>, Error> {
+        self.log.after(position)
+    }
+}
