@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, time::Duration};
 
 use agenthub_proto::agenthub::agent_hub_server::AgentHubServer;
-use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
+use tokio::{net::TcpSocket, task::JoinHandle, time::timeout};
 use tokio_stream::{StreamExt, wrappers::TcpListenerStream};
 use tokio_util::sync::CancellationToken;
 use tonic::{service::Routes, transport};
@@ -15,6 +15,9 @@ use crate::{Hub, OpenError, Settings, grpc::HubService, limits::MESSAGE_BYTES};
 const REQUEST_BYTES: usize = 8 * MESSAGE_BYTES;
 /// How often an idle connection is pinged, and how long the answer may take.
 const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// Connections that wait to be taken.
+const BACKLOG: u32 = 1024;
 
 /// The hub cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +36,17 @@ pub enum StartError {
     /// The descriptors of the services do not fit together.
     #[error("cannot serve reflection")]
     Reflection(#[from] tonic_reflection::server::Error),
+}
+
+/// Takes an address for oneself, without listening there yet.
+fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(cfg!(unix))?;
+    socket.bind(address)?;
+    Ok(socket)
 }
 
 fn reason(error: &io::Error) -> String {
@@ -67,9 +81,12 @@ impl Server {
         others: Routes,
     ) -> Result<Self, StartError> {
         let listen = |source| StartError::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(listen)?;
-        let bound = listener.local_addr().map_err(listen)?;
+        // Until the log is read, peers are turned away at once: whoever waited in the queue of the socket would have given up, and
+        // its stream would take the place of the one that it has opened meanwhile.
+        let socket = bind(address).map_err(listen)?;
+        let bound = socket.local_addr().map_err(listen)?;
         let hub = Hub::start(settings)?;
+        let listener = socket.listen(BACKLOG).map_err(listen)?;
 
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<AgentHubServer<HubService>>().await;
@@ -147,5 +164,24 @@ impl Server {
             serving.abort();
         }
         self.hub.stop().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_address_that_is_taken_turns_peers_away_until_the_hub_listens() {
+        let socket = bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
+        let address = socket.local_addr().expect("it is bound");
+        let early = TcpStream::connect(address).await.map(|_| ());
+        let refused = early.map_err(|e| e.kind());
+        assert_eq!(refused, Err(io::ErrorKind::ConnectionRefused));
+        let listener = socket.listen(BACKLOG).expect("nobody else listens");
+        let (accepted, connected) = tokio::join!(listener.accept(), TcpStream::connect(address));
+        assert!(accepted.is_ok() && connected.is_ok());
     }
 }
