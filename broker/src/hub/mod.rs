@@ -397,6 +397,8 @@ fn open(settings: &Settings) -> Result<(Box<dyn EventLog>, State), OpenError> {
             let mut folding = Folding::new(settings, Moment::now());
             let log = SqliteLog::open(folder, &options, |id, found| folding.take(id, found))?;
             let state = folding.finish(log.id());
+            #[cfg(feature = "ack-before-commit")]
+            let log = crate::log::Early::new(log);
             Ok((Box::new(log), state))
         }
     }
