@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// How long it may take to come to an end after having been told to.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What an agent works with.
 pub(super) struct Dispatcher {

@@ -3,16 +3,24 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
+    time::Duration,
 };
 
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{AgentBuilder, Hands, Slots, dispatch::Menu, dispatcher::Dispatcher};
+use super::{
+    AgentBuilder, Hands, Slots,
+    dispatch::Menu,
+    dispatcher::{Dispatcher, LAST_WORDS},
+};
 use crate::{
     Client, Connection, Error,
     connection::{Lease, Work},
 };
+
+/// How much longer than it should the work may take to end before it is broken off.
+const BREAK_OFF: Duration = Duration::from_secs(1);
 
 /// An agent that is registered and works. Dropping it stops it without waiting for anything; its messages are delivered again
 /// to others, later.
@@ -21,6 +29,8 @@ pub struct RunningAgent {
     client: Client,
     dispatcher: JoinSet<Vec<Lease>>,
     stop: CancellationToken,
+    /// The longest that the work may take to end.
+    drain: Duration,
     _stop_on_drop: DropGuard,
 }
 
@@ -31,12 +41,18 @@ impl RunningAgent {
     }
 
     /// Takes no more work, waits for the handlers at work, 10 s unless the builder says otherwise, gives back what was not handled,
-    /// says goodbye, and waits until all is over.
+    /// says goodbye, and waits until all is over. Takes at most 7 s longer than the handlers may: what cannot end by itself, as when
+    /// the hub is away and everything that waits for it is full, is broken off and delivered again later.
     pub async fn stop(mut self) {
         self.stop.cancel();
-        let unhandled = match self.dispatcher.join_next().await {
-            Some(Ok(unhandled)) => unhandled,
-            Some(Err(_)) | None => Vec::new(),
+        let unhandled = match timeout(self.drain, self.dispatcher.join_next()).await {
+            Ok(Some(Ok(unhandled))) => unhandled,
+            Ok(Some(Err(_)) | None) => Vec::new(),
+            Err(_) => {
+                tracing::warn!("the work did not end in time and is broken off");
+                self.dispatcher.abort_all();
+                Vec::new()
+            }
         };
         self.client.leave(unhandled, "the agent stops").await;
     }
@@ -86,6 +102,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         credit: builder.concurrency,
     };
     let client = client.connect_with(Some(work)).await?;
+    let drain = builder.drain_timeout + LAST_WORDS + BREAK_OFF;
     let dispatcher = Dispatcher {
         menu,
         handlers: builder.handlers.into_iter().map(|(_, h)| h).collect(),
@@ -103,6 +120,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
     Ok(RunningAgent {
         client,
         dispatcher: running,
+        drain,
         _stop_on_drop: stop.clone().drop_guard(),
         stop,
     })

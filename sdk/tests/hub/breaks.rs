@@ -10,8 +10,11 @@ use std::{
 
 use agenthub_broker::Settings;
 use agenthub_sdk::{
-    Agent, Client, Connection, Delegation, Error, Failure, TaskContext, Update,
-    proto::a2a::TaskState,
+    Agent, Client, Connection, Delegation, Error, Failure, Reply, TaskContext, Update,
+    proto::{
+        a2a::{Message, Role, TaskState},
+        agenthub::{AgentEventMetadata, Durability},
+    },
 };
 use tokio::sync::{Semaphore, mpsc};
 
@@ -316,4 +319,59 @@ async fn stopping_does_not_wait_for_a_hub_that_is_away() {
     soon(pending.cancel("enough"))
         .await
         .expect("it is cancelled");
+}
+
+#[tokio::test]
+async fn stopping_ends_although_the_hub_is_away_and_everything_is_full() {
+    let hub = Hub::start().await;
+    let line = Line::to(hub.address()).await;
+    let gate = Arc::new(Semaphore::new(0));
+    let (began, mut begun) = mpsc::channel(8);
+    let held = gate.clone();
+    let agent = Agent::worker(card("a"))
+        .drain_timeout(Duration::from_millis(100))
+        .on("work", move |_: TaskContext| {
+            let (gate, began) = (held.clone(), began.clone());
+            async move {
+                began.send(()).await?;
+                gate.acquire().await?.forget();
+                Ok::<_, Failure>(Reply::none())
+            }
+        })
+        .start(line.url())
+        .await
+        .expect("it starts");
+    // It is not in the log, so its handler ends without a word to the hub; only the next delivery is to be asked for.
+    let routing = AgentEventMetadata {
+        to_agent_id: "a".into(),
+        durability: Durability::Memory.into(),
+        ..Default::default()
+    };
+    let message = || Message::new(Role::User, "go").with_metadata("task_type", "work");
+    let user = hub.client().await;
+    let published = user.publish(message(), routing.clone()).await;
+    published.expect("it is taken");
+    soon(begun.recv()).await;
+
+    let mut connection = agent.client().connection();
+    line.cut().await;
+    soon(connection.wait_for(|c| matches!(c, Connection::Reconnecting { .. })))
+        .await
+        .expect("it is alive");
+    // More than the connection takes.
+    let mut full = tokio::task::JoinSet::new();
+    for _ in 0..2000 {
+        let (client, message, routing) = (agent.client().clone(), message(), routing.clone());
+        full.spawn(async move { client.publish(message, routing).await });
+    }
+    let turns = async |n: usize| {
+        for _ in 0..n {
+            tokio::task::yield_now().await;
+        }
+    };
+    turns(100).await;
+    gate.add_permits(1);
+    // The dispatcher comes to ask for the next delivery.
+    turns(100).await;
+    soon(agent.stop()).await;
 }
