@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::{StreamExt, stream};
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -13,6 +14,9 @@ use crate::{Connection, Error, client::Calls};
 
 /// The messages that may hold the outcome of a task whose agent reports no states.
 const HISTORY: i32 = 8;
+
+/// The tasks that the hub is asked for at the same time.
+const AT_ONCE: usize = 16;
 
 /// Runs until `closed`. Then whoever still waits gets [`Error::Closed`].
 pub(crate) async fn run(
@@ -56,36 +60,75 @@ async fn watch(table: &Table, calls: &Calls, connection: &mut watch::Receiver<Co
     }
 }
 
+/// Asks for all of them, some at a time.
 async fn check(table: &Table, calls: &Calls, task_ids: Vec<String>, is_overdue: bool) {
-    for task_id in task_ids {
-        match calls.task(&task_id, HISTORY).await {
-            Ok(task) if table.settle(&task) => {}
-            Ok(_) if is_overdue => {
-                let reason = "its deadline has passed";
-                if let Err(error) = calls.cancel_task(&task_id, reason).await {
-                    tracing::debug!(task_id, %error, "an overdue task was not cancelled");
-                }
-                table.fail(
-                    &task_id,
-                    Error::DeadlineExceeded {
-                        task_id: task_id.clone(),
-                    },
-                );
+    stream::iter(task_ids)
+        .for_each_concurrent(AT_ONCE, |task_id| async move {
+            check_one(table, calls, &task_id, is_overdue).await;
+        })
+        .await;
+}
+
+async fn check_one(table: &Table, calls: &Calls, task_id: &str, is_overdue: bool) {
+    match calls.task(task_id, HISTORY).await {
+        Ok(task) if table.settle(&task) => {}
+        Ok(_) if is_overdue => {
+            let reason = "its deadline has passed";
+            if let Err(error) = calls.cancel_task(task_id, reason).await {
+                tracing::debug!(task_id, %error, "an overdue task was not cancelled");
             }
-            Err(Error::NotFound(_)) => {
-                tracing::warn!(
-                    task_id,
-                    "the hub restarted and no longer knows a task that was asked for"
-                );
-                table.fail(
-                    &task_id,
-                    Error::Lost {
-                        task_id: task_id.clone(),
-                    },
-                );
-            }
-            Err(error) if is_overdue => table.fail(&task_id, error),
-            Ok(_) | Err(_) => {}
+            let late = Error::DeadlineExceeded {
+                task_id: task_id.to_owned(),
+            };
+            table.fail(task_id, late);
+        }
+        Err(Error::NotFound(_)) => {
+            tracing::warn!(
+                task_id,
+                "the hub restarted and no longer knows a task that was asked for"
+            );
+            let lost = Error::Lost {
+                task_id: task_id.to_owned(),
+            };
+            table.fail(task_id, lost);
+        }
+        Err(error) if is_overdue => table.fail(task_id, error),
+        Ok(_) | Err(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Client, Outcome};
+    use std::time::Duration;
+    use tokio::net::TcpListener;
+    use tonic::transport::Endpoint;
+
+    #[tokio::test(start_paused = true)]
+    async fn many_overdue_tasks_do_not_wait_for_each_other() {
+        let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = silent.local_addr().expect("it is bound");
+        let hub = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+        let calls = Calls::new(hub.connect_lazy());
+        let table = Table::default();
+        let task_ids: Vec<String> = (0..2 * AT_ONCE).map(|n| n.to_string()).collect();
+        let ends: Vec<_> = task_ids
+            .iter()
+            .map(|id| {
+                table
+                    .add(id, "", Duration::ZERO, false)
+                    .expect("a new task")
+            })
+            .collect();
+
+        let begun = Instant::now();
+        check(&table, &calls, task_ids, true).await;
+        let limit = 2 * Client::CALL_DEADLINE + Duration::from_secs(1);
+        assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
+        for end in ends {
+            let outcome: Result<Outcome, Error> = end.outcome.await.expect("it is told");
+            assert_eq!(outcome, Err(Error::Timeout(Client::CALL_DEADLINE)));
         }
     }
 }
