@@ -20,7 +20,7 @@ use tokio_stream::Stream;
 use tonic::{Response, Status, Streaming, transport::Channel};
 
 use super::Client;
-use crate::Error;
+use crate::{Error, connection::MAX_RECEIVED_BYTES};
 
 /// The unary calls, each with its deadline. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl Calls {
     }
 
     fn hub(&self) -> AgentHubClient<Channel> {
-        AgentHubClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
+        AgentHubClient::new(self.channel.clone()).max_decoding_message_size(MAX_RECEIVED_BYTES)
     }
 
     pub(crate) async fn task(&self, task_id: &str, history: i32) -> Result<Task, Error> {

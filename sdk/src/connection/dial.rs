@@ -10,6 +10,7 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
+use super::MAX_RECEIVED_BYTES;
 use crate::{Error, error::chain};
 
 /// The frames that wait for the network; further ones are merged until there is room.
@@ -69,7 +70,8 @@ pub(crate) async fn dial(
         let (sender, outgoing) = mpsc::channel(FRAMES);
         // There is room: it is the first frame.
         let _ = sender.try_send(hello);
-        let mut client = AgentHubClient::new(channel.clone()).max_decoding_message_size(usize::MAX);
+        let mut client =
+            AgentHubClient::new(channel.clone()).max_decoding_message_size(MAX_RECEIVED_BYTES);
         let response = client.connect(ReceiverStream::new(outgoing)).await?;
         let mut frames = response.into_inner();
         let mut rest = frames

@@ -16,6 +16,10 @@ pub(crate) use link::{Link, Scope};
 pub(crate) use outbox::publish;
 pub(crate) use peer::{Peer, Work, start};
 
+/// The largest message that is taken from a hub, in bytes. A hub sends several MiB at most: a page of a listing, a task with all that
+/// belongs to it, or a frame.
+pub(crate) const MAX_RECEIVED_BYTES: usize = 16 * 1024 * 1024;
+
 /// How the connection to the hub stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connection {
