@@ -1,5 +1,6 @@
 //! The command line.
 
+mod log;
 mod query;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use log::Log;
 pub(crate) use query::{AgentFilter, Agents, Json, Publish, Tasks};
 
 use crate::{
@@ -57,6 +59,9 @@ pub(crate) enum Command {
     /// Shows and cancels tasks
     #[command(subcommand)]
     Tasks(Tasks),
+    /// Looks after the log of a hub
+    #[command(subcommand)]
+    Log(Log),
     /// Prints a completion script for a shell
     Completions {
         /// Which shell
@@ -180,6 +185,10 @@ impl Cli {
                 hub: chat.hub.hub.clone(),
                 ..chat.folder.layer()
             },
+            Command::Log(log) => Layer {
+                data: log.data().cloned(),
+                ..Layer::default()
+            },
             other => Layer {
                 hub: other.hub().and_then(|hub| hub.hub.clone()),
                 ..Layer::default()
@@ -193,7 +202,7 @@ impl Cli {
 impl Command {
     fn hub(&self) -> Option<&Hub> {
         match self {
-            Self::Up(_) | Self::Broker(_) | Self::Completions { .. } => None,
+            Self::Up(_) | Self::Broker(_) | Self::Log(_) | Self::Completions { .. } => None,
             Self::Cortex(Cortex { hub, .. })
             | Self::Agent(Agent::Echo { hub, .. })
             | Self::Chat(Chat { hub, .. })

@@ -6,6 +6,7 @@ mod broker;
 mod chat;
 pub(crate) mod completions;
 mod cortex;
+mod log;
 mod publish;
 mod tasks;
 mod up;
@@ -54,6 +55,10 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
         Command::Tasks(args) => {
             log(CLIENT_LEVEL)?;
             tasks::run(args, &settings.hub).await?;
+        }
+        Command::Log(args) => {
+            log(CLIENT_LEVEL)?;
+            tokio::task::spawn_blocking(move || log::run(&args, &settings)).await??;
         }
         Command::Completions { shell } => completions::run(shell)?,
     }

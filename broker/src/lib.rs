@@ -21,6 +21,7 @@ pub mod limits;
 mod log;
 mod mailbox;
 mod mailboxes;
+pub mod maintenance;
 mod metrics;
 mod presence;
 mod registry;
@@ -30,6 +31,7 @@ mod snapshot;
 mod state;
 mod tasks;
 mod unclaimed;
+mod upkeep;
 
 pub use caller::{Caller, DEFAULT_NAMESPACE};
 pub use error::Error;

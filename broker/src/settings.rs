@@ -48,6 +48,12 @@ pub struct Settings {
     pub log_events: usize,
     /// See [`log_events`](Self::log_events).
     pub log_bytes: usize,
+    /// Records after which the log on disk gets another snapshot, from which a hub starts.
+    pub log_snapshot: u64,
+    /// How long records stay in the log on disk that no mailbox needs.
+    pub log_age: Duration,
+    /// Bytes that the log on disk takes before the oldest of those go.
+    pub log_disk_bytes: u64,
     /// Tasks that have not ended; more are refused.
     pub open_tasks: usize,
     /// Tasks that have ended and are still known.
@@ -86,6 +92,9 @@ impl Default for Settings {
             mailbox_bytes: 256 * MIB,
             log_events: 100_000,
             log_bytes: 256 * MIB,
+            log_snapshot: 200_000,
+            log_age: Duration::from_secs(7 * 24 * 3600),
+            log_disk_bytes: 4096 * 1024 * 1024,
             open_tasks: 100_000,
             ended_tasks: 20_000,
             tasks_bytes: 512 * MIB,

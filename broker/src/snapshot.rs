@@ -179,12 +179,12 @@ impl Reading {
     /// # Errors
     ///
     /// It is not one of an event.
-    pub(crate) fn keep(&mut self, record: Record) -> Result<(), String> {
-        let Entry::Published(published) = record.entry else {
+    pub(crate) fn keep(&mut self, record: &Record) -> Result<(), String> {
+        let Entry::Published(published) = &record.entry else {
             return Err(format!("record {} is no event", record.position.0));
         };
         let is_directed = matches!(published.route, Route::To(_));
-        let kept = (published.event, record.order, is_directed);
+        let kept = (published.event.clone(), record.order.clone(), is_directed);
         self.kept.insert(record.position, kept);
         Ok(())
     }
@@ -367,6 +367,7 @@ struct PartRecord {
 }
 
 #[derive(Clone, PartialEq, prost::Oneof)]
+#[allow(clippy::large_enum_variant)]
 enum What {
     #[prost(message, tag = "1")]
     Happened(HappenedRecord),

@@ -3,6 +3,7 @@
 mod core;
 mod directory;
 mod hello;
+mod keeper;
 mod locked;
 mod opening;
 mod publish;
@@ -38,7 +39,9 @@ use crate::{
     filter::known,
     id::{AgentId, SessionId, TaskId},
     limits,
-    log::{Commit, EventLog, MemoryLog, OpenError, Options, Position, Registration, SqliteLog},
+    log::{
+        Commit, EventLog, MemoryLog, OpenError, Options, Position, Registration, SqliteLog, Upkeep,
+    },
     metrics::{Counters, Gauges},
     settings::{Settings, Storage},
     snapshot::{Folding, Moment},
@@ -74,7 +77,7 @@ impl Hub {
     /// [`OpenError`] if the log cannot be opened or is damaged.
     pub fn start(settings: Settings) -> Result<Self, OpenError> {
         let counters = Arc::new(Counters::default());
-        let (log, state) = open(&settings)?;
+        let (log, state, upkeep) = open(&settings)?;
         let commits = log.commits();
         let hub = Self {
             shared: Arc::new(Shared {
@@ -93,6 +96,9 @@ impl Hub {
         tasks.spawn(timekeeper::probe(hub.clone(), stop.clone()));
         if hub.settings().storage != Storage::Memory {
             hub.spawn(deliver_committed(hub.clone(), commits));
+        }
+        if let Some(upkeep) = upkeep {
+            tasks.spawn(keeper::keep_log(hub.clone(), upkeep, stop.clone()));
         }
         Ok(hub)
     }
@@ -380,13 +386,15 @@ impl Hub {
     }
 }
 
-fn open(settings: &Settings) -> Result<(Box<dyn EventLog>, State), OpenError> {
+type Opening = (Box<dyn EventLog>, State, Option<Upkeep>);
+
+fn open(settings: &Settings) -> Result<Opening, OpenError> {
     let (records, bytes) = (settings.log_events, settings.log_bytes);
     match &settings.storage {
         Storage::Memory => {
             let log = MemoryLog::new(records, bytes);
             let state = State::new(settings, log.id());
-            Ok((Box::new(log), state))
+            Ok((Box::new(log), state, None))
         }
         Storage::Folder(folder) => {
             let options = Options {
@@ -397,9 +405,10 @@ fn open(settings: &Settings) -> Result<(Box<dyn EventLog>, State), OpenError> {
             let mut folding = Folding::new(settings, Moment::now());
             let log = SqliteLog::open(folder, &options, |id, found| folding.take(id, found))?;
             let state = folding.finish(log.id());
+            let upkeep = log.upkeep();
             #[cfg(feature = "ack-before-commit")]
             let log = crate::log::Early::new(log);
-            Ok((Box::new(log), state))
+            Ok((Box::new(log), state, Some(upkeep)))
         }
     }
 }

@@ -698,7 +698,7 @@ proptest! {
         let mut reading = snapshot::Reading::new(&settings, log, moment);
         for position in snapshot::kept(&early, moment) {
             let kept = records.iter().find(|r| r.position == position);
-            prop_assert_eq!(reading.keep(kept.expect("it is in the log").clone()), Ok(()));
+            prop_assert_eq!(reading.keep(kept.expect("it is in the log")), Ok(()));
         }
         for part in &parts {
             prop_assert_eq!(reading.part(part), Ok(()));

@@ -62,9 +62,20 @@ pub enum OpenError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A page of the file is damaged, though every record can be read.
+    #[error("{} is damaged: {reason}. Restore a backup; or make a sound copy with `agenthub log backup`", path.display())]
+    Pages {
+        /// Which file.
+        path: PathBuf,
+        /// What SQLite says.
+        reason: String,
+    },
     /// There is no log.
     #[error("there is no log in {}; name the hub's data folder with --data", .0.display())]
     Missing(PathBuf),
+    /// It was written by an earlier release, and no hub of this one has opened it yet.
+    #[error("{} is of an earlier release: start the hub once, which upgrades it", .0.display())]
+    Older(PathBuf),
     /// It was written by a later release.
     #[error("{} was written by a newer agenthub (schema {found}, this one knows {SCHEMA}): use that one", path.display())]
     Newer {

@@ -8,7 +8,9 @@ mod contract;
 #[cfg(feature = "ack-before-commit")]
 mod early;
 mod error;
+mod export;
 mod memory;
+mod retention;
 mod sqlite;
 mod window;
 
@@ -27,8 +29,10 @@ use crate::{
 #[cfg(feature = "ack-before-commit")]
 pub(crate) use early::Early;
 pub use error::OpenError;
+pub(crate) use export::to_json;
 pub(crate) use memory::MemoryLog;
-pub(crate) use sqlite::{Found, Options, SqliteLog};
+pub(crate) use retention::Retention;
+pub(crate) use sqlite::{FILE, Found, Options, SqliteLog, Unfinished, Upkeep, beside, replay};
 use tokio::sync::watch;
 use uuid::Uuid;
 

@@ -81,6 +81,12 @@ pub(super) fn set(
     Ok(())
 }
 
+/// Says that the log begins later.
+pub(super) fn begin_at(connection: &Connection, first: u64) -> Result<(), rusqlite::Error> {
+    let last = connection.query_row("SELECT last FROM log", [], |r| r.get::<_, i64>(0))?;
+    set(connection, Some(first), last.cast_unsigned())
+}
+
 fn sum(id: LogId, first: u64, last: u64) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&id.number().to_le_bytes());

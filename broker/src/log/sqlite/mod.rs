@@ -4,6 +4,7 @@
 
 mod acknowledged;
 mod checkpoint;
+mod compaction;
 mod extent;
 mod read;
 mod recover;
@@ -11,11 +12,12 @@ mod reserve;
 mod row;
 mod schema;
 mod snapshot;
+mod upkeep;
 mod writer;
 
 use std::{
     fs::File,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -26,12 +28,19 @@ use std::{
 
 use tokio::sync::watch;
 
-use self::{acknowledged::Acknowledged, read::Reader, reserve::Reserve, row::Row, writer::Writer};
+use self::{
+    acknowledged::Acknowledged,
+    reserve::Reserve,
+    row::Row,
+    writer::{Job, Writer},
+};
 use super::{Commit, EventLog, LogId, OpenError, Position, Record, window::Window};
 use crate::Error;
 
-pub(crate) use read::Found;
+pub(crate) use read::{Found, Reader, beside};
+pub(crate) use recover::replay;
 pub(crate) use schema::SCHEMA;
+pub(crate) use upkeep::{Unfinished, Upkeep};
 
 /// The database, beside it SQLite's own `-wal` and `-shm`.
 pub(crate) const FILE: &str = "log.db";
@@ -92,7 +101,8 @@ pub(crate) struct SqliteLog {
     group: Vec<Row>,
     queued: Arc<AtomicUsize>,
     is_closing: Arc<AtomicBool>,
-    groups: Option<SyncSender<Vec<Row>>>,
+    jobs: SyncSender<Job>,
+    folder: PathBuf,
     commits: watch::Receiver<Commit>,
     writer: Option<JoinHandle<()>>,
     _lock: File,
@@ -143,13 +153,14 @@ impl SqliteLog {
         checkpoint::automatic(&mut connection, options.checkpoint_pages()).map_err(sqlite)?;
         acknowledged.advance(last);
 
-        let (groups, queue) = sync_channel(QUEUE);
+        let (jobs, queue) = sync_channel(QUEUE);
         let (committed, commits) = watch::channel(Commit::Upto(Position(last)));
         let queued = Arc::new(AtomicUsize::new(0));
         let is_closing = Arc::new(AtomicBool::new(false));
         let mut writer = Writer {
             connection,
             queue,
+            waiting: None,
             queued: queued.clone(),
             is_closing: is_closing.clone(),
             committed,
@@ -172,11 +183,22 @@ impl SqliteLog {
             group: Vec::new(),
             queued,
             is_closing,
-            groups: Some(groups),
+            jobs,
+            folder: folder.to_owned(),
             commits,
             writer: Some(writer),
             _lock: lock,
         })
+    }
+}
+
+impl SqliteLog {
+    /// A handle for what is done to the log while it is used.
+    pub(crate) fn upkeep(&self) -> Upkeep {
+        Upkeep {
+            folder: self.folder.clone(),
+            jobs: self.jobs.clone(),
+        }
     }
 }
 
@@ -224,9 +246,8 @@ impl EventLog for SqliteLog {
         }
         let group = std::mem::take(&mut self.group);
         let bytes: usize = group.iter().map(Row::bytes).sum();
-        let Some(groups) = &self.groups else { return };
         self.queued.fetch_add(bytes, Ordering::Relaxed);
-        if let Err(TrySendError::Full(group)) = groups.try_send(group) {
+        if let Err(TrySendError::Full(Job::Group(group))) = self.jobs.try_send(Job::Group(group)) {
             // It goes with the next one; `admit` keeps it from growing.
             self.queued.fetch_sub(bytes, Ordering::Relaxed);
             self.group = group;
@@ -248,9 +269,9 @@ impl Drop for SqliteLog {
     fn drop(&mut self) {
         self.is_closing.store(true, Ordering::Relaxed);
         self.commit();
-        if let Some(groups) = self.groups.take() {
-            let _ = groups.send(std::mem::take(&mut self.group));
-        }
+        let rest = std::mem::take(&mut self.group);
+        let _ = self.jobs.send(Job::Group(rest));
+        let _ = self.jobs.send(Job::End);
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }

@@ -1,12 +1,12 @@
 //! Reading: every record and every snapshot is checked; what is damaged is named, never skipped.
 
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::{
     super::{LogId, OpenError, Position, Record},
-    FILE, extent,
+    FILE, acknowledged, extent,
     row::Row,
     schema,
     snapshot::{self, Head, Part},
@@ -20,7 +20,7 @@ const COLUMNS: &str = "position, time_us, kind, namespace, order_key, principal,
 #[derive(Debug)]
 pub(crate) enum Found<'a> {
     /// A record that a part of the snapshot refers to.
-    Kept(Record),
+    Kept(&'a Record),
     /// A part of the snapshot.
     Part(&'a [u8]),
     /// What happened after the snapshot.
@@ -60,9 +60,25 @@ pub(crate) fn beside<T>(
     let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     let connection = connection.map_err(sqlite)?;
     connection.busy_timeout(BUSY).map_err(sqlite)?;
-    schema::check(&connection, &path)?;
+    if schema::check(&connection, &path)? < schema::SCHEMA {
+        return Err(OpenError::Older(path));
+    }
+    // Noted before the moment, so that a hub that goes on is not ahead of it.
+    let marker = folder.join(acknowledged::FILE);
+    let (id, _) = extent::read(&connection, &path)?;
+    let acknowledged = acknowledged::noted(&marker, id);
     let moment = connection.unchecked_transaction().map_err(sqlite)?;
-    read(&Reader::new(&moment, &path)?)
+    let reader = Reader::new(&moment, &path)?;
+    let last = reader.last.0;
+    if acknowledged > last {
+        return Err(OpenError::Lost {
+            path,
+            last,
+            acknowledged,
+            marker,
+        });
+    }
+    read(&reader)
 }
 
 impl<'a> Reader<'a> {
@@ -93,6 +109,17 @@ impl<'a> Reader<'a> {
         Ok(pages * number("page_size")?)
     }
 
+    /// Where the snapshot was taken, unchecked; 0 if there is none.
+    pub(crate) fn snapshot_position(&self) -> Result<Position, OpenError> {
+        let position =
+            self.connection
+                .query_row("SELECT ifnull(max(position), 0) FROM snapshots", [], |r| {
+                    r.get::<_, i64>(0)
+                });
+        let position = position.map_err(|e| self.sqlite(e))?;
+        Ok(Position(position.cast_unsigned()))
+    }
+
     /// The snapshot that a hub would start from, checked; `None` where the whole log is read.
     ///
     /// # Errors
@@ -110,6 +137,59 @@ impl<'a> Reader<'a> {
                 reason,
             }),
         }
+    }
+
+    /// Checks the pages of the file.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Pages`] with what is wrong first.
+    pub(crate) fn check_pages(&self) -> Result<(), OpenError> {
+        let pages = |reason: String| OpenError::Pages {
+            path: self.path.to_owned(),
+            reason,
+        };
+        let said = self
+            .connection
+            .query_row("PRAGMA integrity_check(1)", [], |r| r.get::<_, String>(0));
+        match said.map_err(|e| pages(e.to_string()))? {
+            ok if ok == "ok" => Ok(()),
+            reason => Err(pages(reason.replace('\n', " "))),
+        }
+    }
+
+    /// Copies everything into a file, which must not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Sqlite`] if either cannot be used.
+    pub(crate) fn copy_to(&self, path: &Path) -> Result<(), OpenError> {
+        let copy = || {
+            let mut to = Connection::open(path)?;
+            let backup = rusqlite::backup::Backup::new(self.connection, &mut to)?;
+            backup.step(-1)?;
+            drop(backup);
+            // A copy of a write-ahead log is complete only with its own files beside it.
+            to.pragma_update(None, "journal_mode", "DELETE")
+        };
+        copy().map_err(|source| OpenError::Sqlite {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// The positions that a snapshot refers to.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Sqlite`] if they cannot be read.
+    pub(crate) fn kept(&self, head: &Head) -> Result<BTreeSet<Position>, OpenError> {
+        let mut kept = BTreeSet::new();
+        snapshot::each(self.connection, head, Part::Kept, |payload| {
+            kept.extend(snapshot::positions(payload));
+            Ok(())
+        })?;
+        Ok(kept)
     }
 
     /// Hands over a snapshot: first the records that it refers to, then its parts.
@@ -133,7 +213,7 @@ impl<'a> Reader<'a> {
                 }
                 for position in snapshot::positions(payload) {
                     let record = self.record(position)?;
-                    each(Found::Kept(record)).map_err(problem)?;
+                    each(Found::Kept(&record)).map_err(problem)?;
                 }
                 Ok(())
             })?;

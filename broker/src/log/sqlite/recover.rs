@@ -6,6 +6,22 @@ use super::{
     read::Reader,
 };
 
+/// Hands over everything that a fold needs. Returns how far that goes.
+///
+/// # Errors
+///
+/// See [`recover`].
+pub(crate) fn replay(
+    reader: &Reader<'_>,
+    each: impl FnMut(Found<'_>) -> Result<(), String>,
+) -> Result<Position, OpenError> {
+    let options = Options {
+        window_records: 0,
+        ..Options::default()
+    };
+    recover(reader, &options, each).map(|_window| reader.last)
+}
+
 /// Hands over everything that a fold needs, and keeps the latest events at hand.
 ///
 /// # Errors

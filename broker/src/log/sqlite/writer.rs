@@ -20,10 +20,25 @@ const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// How long the writer waits before it looks for room again on a full disk.
 const FULL_PAUSE: Duration = Duration::from_millis(200);
 
+/// What the writer does.
+pub(super) enum Job {
+    /// Writes a group.
+    Group(Vec<Row>),
+    /// Does something in between.
+    Step(Step),
+    /// Ends, whoever else could still send something.
+    End,
+}
+
+/// A short transaction of the upkeep. Its error is told to who asked for it, too.
+pub(super) type Step = Box<dyn FnOnce(&Connection) -> Result<(), rusqlite::Error> + Send>;
+
 /// The thread that alone writes.
 pub(super) struct Writer {
     pub(super) connection: Connection,
-    pub(super) queue: Receiver<Vec<Row>>,
+    pub(super) queue: Receiver<Job>,
+    /// What came while a batch was put together, and is not for it.
+    pub(super) waiting: Option<Job>,
     /// Bytes that wait in the queue.
     pub(super) queued: Arc<AtomicUsize>,
     /// The log is being closed: a full disk is not waited out.
@@ -37,34 +52,57 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn run(mut self) {
-        while let Some(first) = self.next() {
-            let mut batch = first;
-            let mut bytes: usize = batch.iter().map(Row::bytes).sum();
-            while bytes < BATCH_BYTES {
-                let Ok(group) = self.queue.try_recv() else {
-                    break;
-                };
-                bytes += group.iter().map(Row::bytes).sum::<usize>();
-                batch.extend(group);
-            }
-            if let Err(error) = self.commit(&batch) {
+        while let Some(job) = self.next() {
+            let done = match job {
+                Job::Group(group) => self.write(group),
+                Job::Step(step) => match step(&self.connection) {
+                    Err(error) if is_fatal(&error) => Err(error),
+                    _ => Ok(()),
+                },
+                Job::End => return,
+            };
+            if let Err(error) = done {
                 self.fail(&error);
                 return;
             }
-            self.queued.fetch_sub(bytes, Ordering::Relaxed);
         }
     }
 
-    /// The next group; `None` at the end. While the disk is full, it looks for room meanwhile.
-    fn next(&mut self) -> Option<Vec<Row>> {
+    /// The next job; `None` at the end. While the disk is full, it looks for room meanwhile.
+    fn next(&mut self) -> Option<Job> {
+        if let Some(job) = self.waiting.take() {
+            return Some(job);
+        }
         while !self.reserve.is_there() {
             match self.queue.recv_timeout(FULL_PAUSE) {
-                Ok(group) => return Some(group),
+                Ok(job) => return Some(job),
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => self.tell(),
             }
         }
         self.queue.recv().ok()
+    }
+
+    /// Writes a group, and those that have come meanwhile.
+    fn write(&mut self, first: Vec<Row>) -> Result<(), rusqlite::Error> {
+        let mut batch = first;
+        let mut bytes: usize = batch.iter().map(Row::bytes).sum();
+        while bytes < BATCH_BYTES {
+            match self.queue.try_recv() {
+                Ok(Job::Group(group)) => {
+                    bytes += group.iter().map(Row::bytes).sum::<usize>();
+                    batch.extend(group);
+                }
+                Ok(other) => {
+                    self.waiting = Some(other);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        self.commit(&batch)?;
+        self.queued.fetch_sub(bytes, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Writes a batch. A full disk is waited out; after any other failure what is on disk is not known, and nothing is tried again.
@@ -151,4 +189,14 @@ impl Writer {
         self.committed
             .send_replace(Commit::Failed(error.to_string()));
     }
+}
+
+/// Whether an error of the upkeep leaves open what is on disk.
+fn is_fatal(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{ConstraintViolation, DatabaseBusy, DatabaseLocked};
+    let harmless = [DatabaseBusy, DatabaseLocked, ConstraintViolation];
+    !is_full(error)
+        && error
+            .sqlite_error_code()
+            .is_some_and(|code| !harmless.contains(&code))
 }

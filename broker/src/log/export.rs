@@ -1,0 +1,80 @@
+//! Records as JSON, for people and their tools.
+
+use agenthub_proto::{event::timestamp, json};
+use serde_json::{Value, json};
+
+use super::{Entry, Position, Record};
+use crate::{id::Address, routing::Route};
+
+/// A record as an object: position, time, kind, who, and what happened.
+pub(crate) fn to_json(record: &Record) -> Value {
+    let (kind, what) = describe(&record.entry);
+    let mut object = json!({
+        "position": record.position.0,
+        "time": timestamp(record.time).to_string(),
+        "kind": kind,
+        "namespace": record.namespace,
+        "principal": record.principal,
+        "order": &*record.order,
+    });
+    if let (Value::Object(object), Value::Object(what)) = (&mut object, what) {
+        object.extend(what);
+    }
+    object
+}
+
+fn describe(entry: &Entry) -> (&'static str, Value) {
+    match entry {
+        Entry::Published(published) => {
+            let to = match &published.route {
+                Route::Everyone => json!("everyone"),
+                Route::To(to) => to.iter().map(address).collect(),
+            };
+            let what = json!({"to": to, "event": json::of(&*published.event)});
+            ("published", what)
+        }
+        Entry::Registered(registration) => {
+            let what = json!({
+                "topics": registration.topics,
+                "healthCheckUrl": registration.health_check_url,
+                "card": json::of(&registration.card),
+            });
+            ("registered", what)
+        }
+        Entry::Unregistered { agent } => ("unregistered", json!({"agent": &**agent})),
+        Entry::Subscribed {
+            agent,
+            name,
+            filter,
+            claims,
+        } => {
+            let what = json!({
+                "agent": &**agent,
+                "name": name,
+                "filter": json::of(&filter.to_wire()),
+                "claims": numbers(claims),
+            });
+            ("subscribed", what)
+        }
+        Entry::Acknowledged {
+            agent,
+            name,
+            positions,
+        } => {
+            let positions = numbers(positions);
+            let what = json!({"agent": &**agent, "name": name, "positions": positions});
+            ("acknowledged", what)
+        }
+    }
+}
+
+fn numbers(positions: &[Position]) -> Vec<u64> {
+    positions.iter().map(|p| p.0).collect()
+}
+
+fn address(address: &Address) -> Value {
+    match &address.version {
+        None => json!(&*address.agent),
+        Some(version) => json!(format!("{}@{version}", address.agent)),
+    }
+}

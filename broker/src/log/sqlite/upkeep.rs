@@ -1,0 +1,196 @@
+//! What is done to a log while a hub uses it: snapshots are written and old records go, in small steps between the groups of the
+//! writer.
+
+use std::{
+    collections::BTreeSet,
+    path::PathBuf,
+    sync::mpsc::{SyncSender, sync_channel},
+    time::SystemTime,
+};
+
+use rusqlite::Connection;
+
+use super::{
+    compaction, extent,
+    read::{Reader, beside},
+    snapshot::{self, Heading, Part},
+    writer::{Job, Step},
+};
+use crate::log::{OpenError, Position, Retention};
+
+/// Bytes of parts in one step.
+const STEP_BYTES: usize = 1024 * 1024;
+/// Positions in one part.
+const POSITIONS: usize = 10_000;
+/// Parts that go in one step.
+const PARTS: i64 = 500;
+
+/// Upkeep of a log that is open. It ends with the log.
+#[derive(Clone, Debug)]
+pub(crate) struct Upkeep {
+    pub(super) folder: PathBuf,
+    pub(super) jobs: SyncSender<Job>,
+}
+
+/// Upkeep was not finished; the log is as good as before.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unfinished {
+    /// The log is closed, or has failed.
+    #[error("the log is closed")]
+    Closed,
+    /// The hub stops.
+    #[error("it was told to stop")]
+    Stopped,
+    /// There is no room, or somebody else is writing.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+impl Upkeep {
+    /// Reads the log as of one moment.
+    ///
+    /// # Errors
+    ///
+    /// What `read` says.
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&Reader<'_>) -> Result<T, OpenError>,
+    ) -> Result<T, OpenError> {
+        beside(&self.folder, read)
+    }
+
+    /// Writes a snapshot of everything up to a position. `write` hands over its parts; it is the log's snapshot once all of it is
+    /// safe.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfinished`]; the snapshot before it stays then.
+    pub(crate) fn write_snapshot(
+        &self,
+        position: Position,
+        kept: &BTreeSet<Position>,
+        write: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> Result<(), Unfinished>) -> Result<(), Unfinished>,
+    ) -> Result<(), Unfinished> {
+        // One that was never finished may have the same position, or one that cannot be used.
+        self.step(move |connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let position = [position.0.cast_signed()];
+            transaction.execute("DELETE FROM snapshots WHERE position = ?", position)?;
+            transaction.execute("DELETE FROM parts WHERE snapshot = ?", position)?;
+            transaction.commit()
+        })?;
+        let mut heading = Heading::new(position);
+        let mut batch: Vec<(Part, (i64, u32), Vec<u8>)> = Vec::new();
+        let mut bytes = 0;
+        let mut add = |kind: Part, payload: Vec<u8>| {
+            bytes += payload.len();
+            batch.push((kind, heading.add(kind as i64, &payload), payload));
+            if bytes < STEP_BYTES {
+                return Ok(());
+            }
+            bytes = 0;
+            self.write_parts(position, std::mem::take(&mut batch))
+        };
+        let kept: Vec<Position> = kept.iter().copied().collect();
+        for chunk in kept.chunks(POSITIONS) {
+            add(Part::Kept, snapshot::kept(chunk.iter().copied()))?;
+        }
+        write(&mut |payload| add(Part::State, payload))?;
+        self.write_parts(position, batch)?;
+        let head = heading.finish();
+        self.step(move |connection| snapshot::write_head(connection, &head))?;
+        while self.ask(|connection| snapshot::sweep(connection, PARTS))? {}
+        Ok(())
+    }
+
+    /// Removes old records, as far as the snapshot stands for them and nothing in it refers to them. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfinished`]; what went before that is gone.
+    pub(crate) fn compact(
+        &self,
+        snapshot: Position,
+        kept: &BTreeSet<Position>,
+        retention: &Retention,
+        now: SystemTime,
+    ) -> Result<u64, Unfinished> {
+        let plan = self.read(|reader| compaction::plan(reader, snapshot, kept, retention, now))?;
+        let mut gone = 0;
+        for range in plan.stale {
+            gone += self.ask(move |connection| compaction::remove(connection, range))?;
+        }
+        for (ranges, first) in plan.steps {
+            gone += self.ask(move |connection| {
+                let transaction = connection.unchecked_transaction()?;
+                let mut gone = 0;
+                for range in ranges {
+                    gone += compaction::remove(&transaction, range)?;
+                }
+                extent::begin_at(&transaction, first.0)?;
+                transaction.commit()?;
+                Ok(gone)
+            })?;
+        }
+        Ok(gone)
+    }
+
+    /// Gives the room that removed records took back to the system. Stops all writing meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfinished`]; the log is as good as before.
+    pub(crate) fn shrink(&self) -> Result<(), Unfinished> {
+        self.step(|connection| connection.execute_batch("VACUUM"))
+    }
+
+    fn write_parts(
+        &self,
+        position: Position,
+        batch: Vec<(Part, (i64, u32), Vec<u8>)>,
+    ) -> Result<(), Unfinished> {
+        self.step(move |connection| {
+            let transaction = connection.unchecked_transaction()?;
+            for (kind, numbered, payload) in &batch {
+                snapshot::write_part(&transaction, position, *kind, *numbered, payload)?;
+            }
+            transaction.commit()
+        })
+    }
+
+    fn step(
+        &self,
+        act: impl FnOnce(&Connection) -> Result<(), rusqlite::Error> + Send + 'static,
+    ) -> Result<(), Unfinished> {
+        self.ask(act)
+    }
+
+    /// Has the writer do something, and waits until it has.
+    fn ask<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Connection) -> Result<T, rusqlite::Error> + Send + 'static,
+    ) -> Result<T, Unfinished> {
+        let (answer, answered) = sync_channel(1);
+        let step: Step = Box::new(move |connection| {
+            let result = act(connection);
+            let error = result.as_ref().err().map(copy);
+            let _ = answer.send(result);
+            error.map_or(Ok(()), Err)
+        });
+        let sent = self.jobs.send(Job::Step(step));
+        sent.map_err(|_| Unfinished::Closed)?;
+        let answered = answered.recv().map_err(|_| Unfinished::Closed)?;
+        Ok(answered?)
+    }
+}
+
+/// The same error for the writer, which judges it by its code.
+fn copy(error: &rusqlite::Error) -> rusqlite::Error {
+    match error {
+        rusqlite::Error::SqliteFailure(e, text) => rusqlite::Error::SqliteFailure(*e, text.clone()),
+        _ => rusqlite::Error::InvalidQuery,
+    }
+}

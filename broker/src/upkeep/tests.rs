@@ -1,0 +1,416 @@
+//! A log over time: what goes, what stays, and what is known after a restart.
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use agenthub_proto::{
+    a2a::{AgentCard, Message, Role},
+    agenthub::{AgentEvent, AgentEventMetadata, agent_event::Payload},
+};
+
+use super::*;
+use crate::{
+    Error, OpenError,
+    dedupe::{Key, digest},
+    filter::Filter,
+    log::{Entry, EventLog, FILE, LogId, Options, Published, Record, Registration, SqliteLog},
+    mailboxes::Lifetime,
+    maintenance,
+    routing::Route,
+    state::State,
+};
+
+/// Nothing is kept for its own sake.
+fn short_lived() -> Settings {
+    Settings {
+        log_disk_bytes: 0,
+        ..Settings::default()
+    }
+}
+
+fn open(folder: &Path) -> Result<(SqliteLog, State), OpenError> {
+    let settings = Settings::default();
+    let mut folding = Folding::new(&settings, Moment::now());
+    let log = SqliteLog::open(folder, &Options::default(), |id, found| {
+        folding.take(id, found)
+    })?;
+    let state = folding.finish(log.id());
+    Ok((log, state))
+}
+
+fn append(log: &mut SqliteLog, entry: Entry) -> Position {
+    let position = log.next_position();
+    log.append(Record {
+        position,
+        time: SystemTime::now(),
+        namespace: "default".into(),
+        principal: "someone".into(),
+        order: entry.order(),
+        entry,
+    });
+    log.commit();
+    position
+}
+
+fn work(task: &str, to: &str) -> Entry {
+    let message = Message {
+        task_id: task.into(),
+        context_id: "c".into(),
+        message_id: task.into(),
+        ..Message::new(Role::User, "go")
+    };
+    let routing = AgentEventMetadata {
+        from_agent_id: "asker".into(),
+        to_agent_id: to.into(),
+        ..Default::default()
+    };
+    let event = AgentEvent {
+        event_id: format!("evt_{task}"),
+        routing: Some(routing),
+        payload: Some(Payload::Message(message)),
+        ..Default::default()
+    };
+    Entry::Published(Published {
+        event: Arc::new(event),
+        route: Route::To(vec![crate::id::AgentId::from(to).into()]),
+        assignee: Some(to.into()),
+        passes_by: false,
+        key: Some((key(task), digest(task.as_bytes()))),
+    })
+}
+
+fn key(task: &str) -> Key {
+    Key {
+        sender: "asker".into(),
+        order: "c".into(),
+        id: task.into(),
+    }
+}
+
+/// An agent with a mailbox and ten tasks, of which it has handled all but the third.
+fn busy(log: &mut SqliteLog) -> Position {
+    let card = AgentCard {
+        name: "worker".into(),
+        ..Default::default()
+    };
+    append(
+        log,
+        Entry::Registered(Registration {
+            card,
+            topics: vec!["topic".into()],
+            health_check_url: String::new(),
+        }),
+    );
+    append(
+        log,
+        Entry::Subscribed {
+            agent: "worker".into(),
+            name: "work".into(),
+            filter: Filter::default(),
+            claims: Vec::new(),
+        },
+    );
+    let positions: Vec<Position> = (0..10)
+        .map(|n| append(log, work(&format!("t{n}"), "worker")))
+        .collect();
+    append(log, work("for nobody", "nobody"));
+    append(
+        log,
+        Entry::Acknowledged {
+            agent: "worker".into(),
+            name: "work".into(),
+            positions: positions
+                .iter()
+                .copied()
+                .filter(|p| *p != positions[2])
+                .collect(),
+        },
+    )
+}
+
+/// What the worker's mailbox holds, and what waits for nobody.
+fn mail(state: &mut State) -> (Vec<Option<Position>>, usize) {
+    let mailboxes = &mut state.mailboxes;
+    let id = mailboxes.find(&"worker".into(), "work", &Lifetime::Durable);
+    let mail = mailboxes.close(id.expect("it is there"));
+    let waiting = mailboxes.unclaimed.of(&"nobody".into()).count();
+    (mail.iter().map(|m| m.position).collect(), waiting)
+}
+
+async fn safe(log: &SqliteLog, position: Position) {
+    let mut commits = log.commits();
+    let is_safe = commits.wait_for(|c| c.position().is_some_and(|p| p >= position));
+    tokio::time::timeout(Duration::from_secs(10), is_safe)
+        .await
+        .expect("in time")
+        .expect("the log is there");
+}
+
+/// A log with everything removed that can be.
+async fn compacted(folder: &Path) -> (SqliteLog, Done) {
+    let (mut log, _) = open(folder).expect("it opens");
+    let last = busy(&mut log);
+    safe(&log, last).await;
+    let done = keep(&log.upkeep(), &short_lived(), &|| false).expect("it is kept");
+    (log, done)
+}
+
+/// Promise 1, across compaction: nothing that a mailbox needs goes, and the hub knows after a restart what it knew.
+#[tokio::test]
+async fn compaction_leaves_what_mailboxes_need_and_what_the_hub_knows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, done) = compacted(folder.path()).await;
+    assert_eq!(done.snapshot, Position(14));
+    assert_eq!(done.removed, 12, "all but one mail and the one for nobody");
+    let id = log.id();
+    append(&mut log, work("later", "worker"));
+    drop(log);
+
+    let report = maintenance::verify(folder.path()).expect("it is sound");
+    assert_eq!((report.first, report.last, report.kept), (15, 15, 2));
+    let (log, mut state) = open(folder.path()).expect("it opens");
+    assert_eq!((log.id(), log.next_position()), (id, Position(16)));
+    assert!(state.registry.get(&"worker".into()).is_some());
+    assert_eq!(state.tasks.len(), 12);
+    assert_eq!(state.tasks.in_flight(&"worker".into()), 11);
+    let seen = state.dedupe.get(&key("t3"), Moment::now().instant);
+    assert_eq!(seen.map(|s| s.event_id.as_str()), Some("evt_t3"));
+    let waiting = vec![Some(Position(5)), Some(Position(15))];
+    assert_eq!(mail(&mut state), (waiting, 1));
+}
+
+#[tokio::test]
+async fn what_was_kept_for_a_mailbox_goes_once_it_is_handled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = compacted(folder.path()).await;
+    let handled = Entry::Acknowledged {
+        agent: "worker".into(),
+        name: "work".into(),
+        positions: vec![Position(5)],
+    };
+    let last = append(&mut log, handled);
+    safe(&log, last).await;
+    let done = keep(&log.upkeep(), &short_lived(), &|| false).expect("it is kept");
+    assert_eq!((done.snapshot, done.removed), (last, 2));
+    drop(log);
+    assert_eq!(
+        maintenance::verify(folder.path()).expect("sound").kept,
+        1,
+        "the one for nobody"
+    );
+    let (_log, mut state) = open(folder.path()).expect("it opens");
+    assert_eq!(mail(&mut state), (vec![], 1));
+}
+
+#[tokio::test]
+async fn a_position_that_is_gone_is_out_of_range() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = compacted(folder.path()).await;
+    append(&mut log, work("later", "worker"));
+    drop(log);
+    let (log, _) = open(folder.path()).expect("it opens");
+    let old = log.after(Position(13)).map(|_| ());
+    assert!(matches!(old, Err(Error::OutOfRange(_))), "{old:?}");
+    assert_eq!(log.after(Position(14)).expect("at hand").count(), 1);
+}
+
+/// Young records stay, though the snapshot stands for them, and are at hand after a restart.
+#[tokio::test]
+async fn a_snapshot_alone_removes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = open(folder.path()).expect("it opens");
+    let last = busy(&mut log);
+    safe(&log, last).await;
+    let done = keep(&log.upkeep(), &Settings::default(), &|| false).expect("it is kept");
+    assert_eq!((done.snapshot, done.removed), (last, 0));
+    let again = keep(&log.upkeep(), &short_lived(), &|| false).expect("it is kept");
+    assert_eq!(again.snapshot, last);
+    assert_eq!(again.removed, 12, "what the snapshot refers to stays");
+    drop(log);
+    open(folder.path()).expect("it opens");
+}
+
+fn damage(folder: &Path, sql: &str) {
+    let database = rusqlite::Connection::open(folder.join(FILE)).expect("the database");
+    database.execute_batch(sql).expect("it can be changed");
+}
+
+#[tokio::test]
+async fn a_damaged_snapshot_is_named_unless_the_log_is_complete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = open(folder.path()).expect("it opens");
+    let last = busy(&mut log);
+    safe(&log, last).await;
+    keep(&log.upkeep(), &Settings::default(), &|| false).expect("it is kept");
+    drop(log);
+    damage(
+        folder.path(),
+        "UPDATE parts SET payload = zeroblob(length(payload)) WHERE number = 2",
+    );
+    let (log, mut state) = open(folder.path()).expect("the log is complete");
+    assert_eq!(mail(&mut state), (vec![Some(Position(5))], 1));
+    keep(&log.upkeep(), &short_lived(), &|| false).expect("another snapshot is taken");
+    drop(log);
+    maintenance::verify(folder.path()).expect("sound again");
+
+    damage(folder.path(), "DELETE FROM parts WHERE number = 2");
+    for result in [
+        open(folder.path()).map(drop),
+        maintenance::verify(folder.path()).map(drop),
+    ] {
+        assert!(
+            matches!(result, Err(OpenError::Snapshot { .. })),
+            "{result:?}"
+        );
+    }
+}
+
+/// Nothing of a snapshot counts before all of it is written.
+#[tokio::test]
+async fn a_snapshot_that_was_not_finished_leaves_no_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = open(folder.path()).expect("it opens");
+    let last = busy(&mut log);
+    safe(&log, last).await;
+    let unfinished = log
+        .upkeep()
+        .write_snapshot(last, &[Position(5)].into(), |each| {
+            each(vec![0; 2 * 1024 * 1024])?;
+            Err(Unfinished::Stopped)
+        });
+    assert!(matches!(unfinished, Err(Unfinished::Stopped)));
+    drop(log);
+    assert_eq!(
+        maintenance::verify(folder.path()).expect("sound").snapshot,
+        None
+    );
+    let (log, _) = open(folder.path()).expect("it opens");
+    let done = keep(&log.upkeep(), &Settings::default(), &|| false).expect("it is kept");
+    drop(log);
+    let report = maintenance::verify(folder.path()).expect("sound");
+    assert_eq!(report.snapshot, Some(done.snapshot.0));
+}
+
+#[tokio::test]
+async fn a_backup_is_the_log_as_of_one_moment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = compacted(folder.path()).await;
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let copy = elsewhere.path().join(FILE);
+    let report = maintenance::backup(folder.path(), &copy).expect("it is copied");
+    let last = append(&mut log, work("later", "worker"));
+    safe(&log, last).await;
+    assert!(matches!(
+        maintenance::backup(folder.path(), &copy),
+        Err(maintenance::Error::Exists(_))
+    ));
+    assert_eq!(maintenance::verify(elsewhere.path()).ok(), Some(report));
+    let (copy, mut state) = open(elsewhere.path()).expect("it opens");
+    assert_eq!((copy.id(), copy.next_position()), (log.id(), Position(15)));
+    assert_eq!(mail(&mut state), (vec![Some(Position(5))], 1));
+}
+
+#[tokio::test]
+async fn records_are_exported_as_json_up_to_the_damage() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = open(folder.path()).expect("it opens");
+    busy(&mut log);
+    drop(log);
+    let export = |after, until| {
+        let mut found = Vec::new();
+        let result = maintenance::export(folder.path(), after, until, |record| {
+            found.push(record);
+            Ok(())
+        });
+        (found, result)
+    };
+    let (all, result) = export(0, None);
+    result.expect("it is read");
+    let kinds: Vec<&str> = all.iter().filter_map(|r| r["kind"].as_str()).collect();
+    assert_eq!(kinds[..3], ["registered", "subscribed", "published"]);
+    assert_eq!(all[2]["event"]["message"]["taskId"], "t0");
+    assert_eq!(all[13]["positions"].as_array().map(Vec::len), Some(9));
+    let (some, _) = export(3, Some(5));
+    assert_eq!(some, all[3..5]);
+
+    damage(
+        folder.path(),
+        "UPDATE events SET principal = 'x' WHERE position = 8",
+    );
+    let (before, result) = export(0, None);
+    assert_eq!(before, all[..7]);
+    assert!(matches!(
+        result,
+        Err(maintenance::Error::Open(OpenError::Damaged {
+            position: 8,
+            ..
+        }))
+    ));
+    assert_eq!(export(0, Some(7)).0, all[..7]);
+}
+
+/// Bits that flip in the file are found, wherever they are, or change nothing that is read.
+#[tokio::test]
+async fn flipped_bits_in_the_file_are_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (log, _) = compacted(folder.path()).await;
+    drop(log);
+    let file = folder.path().join(FILE);
+    let sound = std::fs::read(&file).expect("the file");
+    let export = || {
+        let mut found = Vec::new();
+        let each = |record| {
+            found.push(record);
+            Ok(())
+        };
+        let result = maintenance::export(folder.path(), 0, None, each);
+        result.map(|()| found)
+    };
+    let before = export().expect("it is sound");
+    let mut named = 0;
+    for at in (100..sound.len()).step_by(37) {
+        let mut damaged = sound.clone();
+        damaged[at] ^= 0x10;
+        std::fs::write(&file, &damaged).expect("written");
+        match maintenance::verify(folder.path()) {
+            Err(_) => named += 1,
+            Ok(_) => assert_eq!(export().ok().as_ref(), Some(&before), "byte {at}"),
+        }
+    }
+    assert!(named > 0);
+}
+
+#[test]
+fn a_snapshot_is_due_after_so_many_records() {
+    assert!(!is_due(Position(109), Position(10), 100));
+    assert!(is_due(Position(110), Position(10), 100));
+    assert!(!is_due(Position(10), Position(10), 0));
+}
+
+/// Logs of earlier releases are read: what a hub of schema 1 left behind is known to this one.
+#[test]
+fn the_log_of_the_first_release_is_read() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/log-v1.db");
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::copy(golden, folder.path().join(FILE)).expect("copied");
+    let older = maintenance::verify(folder.path());
+    assert!(matches!(older, Err(OpenError::Older(_))), "{older:?}");
+    let (log, state) = open(folder.path()).expect("it opens");
+    assert_eq!(log.next_position(), Position(11));
+    assert_ne!(log.id(), LogId::from_number(0));
+    let states = ["done", "waiting", "nobody"].map(|task| {
+        let entry = state.tasks.get(task).expect("it is known");
+        entry.task().state().label().to_owned()
+    });
+    assert_eq!(states, ["completed", "submitted", "submitted"]);
+    let echo = state.registry.get(&"agent_echo".into());
+    assert_eq!(echo.map(|a| a.registration.card.skills.len()), Some(1));
+    let inbox = state.mailboxes.saved();
+    assert_eq!(inbox.len(), 1);
+    assert_eq!(inbox[0].mail.len(), 1, "the message that waits");
+    drop(log);
+    maintenance::verify(folder.path()).expect("it is sound");
+}
