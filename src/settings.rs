@@ -65,7 +65,7 @@ pub(crate) struct Model {
 }
 
 /// A provider's key. It shows itself to nobody by accident.
-#[derive(Clone, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ApiKey(pub(crate) String);
 
