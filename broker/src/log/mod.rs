@@ -5,6 +5,8 @@
 pub(crate) mod codec;
 #[cfg(test)]
 mod contract;
+#[cfg(test)]
+mod disk;
 #[cfg(feature = "ack-before-commit")]
 mod early;
 mod error;

@@ -30,6 +30,7 @@ use tokio::sync::watch;
 
 use self::{
     acknowledged::Acknowledged,
+    checkpoint::Checkpoints,
     reserve::Reserve,
     row::Row,
     writer::{Job, Writer},
@@ -150,7 +151,8 @@ impl SqliteLog {
             source,
         };
         checkpoint::complete(&connection).map_err(sqlite)?;
-        checkpoint::automatic(&mut connection, options.checkpoint_pages()).map_err(sqlite)?;
+        let checkpoints =
+            Checkpoints::new(&mut connection, options.checkpoint_pages()).map_err(sqlite)?;
         acknowledged.advance(last);
 
         let (jobs, queue) = sync_channel(QUEUE);
@@ -159,6 +161,7 @@ impl SqliteLog {
         let is_closing = Arc::new(AtomicBool::new(false));
         let mut writer = Writer {
             connection,
+            checkpoints,
             queue,
             waiting: None,
             queued: queued.clone(),

@@ -12,7 +12,13 @@ use std::{
 use rusqlite::{Connection, config::DbConfig, params};
 use tokio::sync::watch;
 
-use super::{acknowledged::Acknowledged, checkpoint::is_full, extent, reserve::Reserve, row::Row};
+use super::{
+    acknowledged::Acknowledged,
+    checkpoint::{Checkpoints, is_full},
+    extent,
+    reserve::Reserve,
+    row::Row,
+};
 use crate::log::{Commit, Position};
 
 /// Bytes of one transaction, unless one group alone is larger.
@@ -36,6 +42,7 @@ pub(super) type Step = Box<dyn FnOnce(&Connection) -> Result<(), rusqlite::Error
 /// The thread that alone writes.
 pub(super) struct Writer {
     pub(super) connection: Connection,
+    pub(super) checkpoints: Checkpoints,
     pub(super) queue: Receiver<Job>,
     /// What came while a batch was put together, and is not for it.
     pub(super) waiting: Option<Job>,
@@ -56,8 +63,9 @@ impl Writer {
             let done = match job {
                 Job::Group(group) => self.write(group),
                 Job::Step(step) => match step(&self.connection) {
+                    Ok(()) => self.checkpoints.after_commit(&self.connection),
                     Err(error) if is_fatal(&error) => Err(error),
-                    _ => Ok(()),
+                    Err(_) => Ok(()),
                 },
                 Job::End => return,
             };
@@ -147,7 +155,8 @@ impl Writer {
             }
         }
         extent::set(&transaction, None, last)?;
-        transaction.commit()
+        transaction.commit()?;
+        self.checkpoints.after_commit(&self.connection)
     }
 
     /// Says how far the log is safe. The disk counts as full as long as there is no room for the reserve.

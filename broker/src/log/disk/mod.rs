@@ -1,0 +1,128 @@
+//! What a disk does to the log: it loses what was not synced, fails to sync, is full, flips bits.
+
+mod failing;
+mod flips;
+mod power;
+mod simulated;
+mod vfs;
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use agenthub_proto::{
+    a2a::{Message, Role},
+    agenthub::{AgentEvent, agent_event::Payload},
+};
+
+use self::{simulated::Disk, vfs::Mounted};
+use super::*;
+
+/// How long the log's thread may take for anything.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A folder on a simulated disk. The files that SQLite does not see are on the real one.
+struct Machine {
+    folder: tempfile::TempDir,
+    mounted: Mounted,
+    pragmas: &'static str,
+    checkpoint_pages: i32,
+}
+
+impl Machine {
+    fn new(disk: Disk) -> Self {
+        Self {
+            folder: folder(),
+            mounted: Mounted::new(Arc::new(disk)),
+            pragmas: "",
+            checkpoint_pages: 20,
+        }
+    }
+
+    fn disk(&self) -> &Disk {
+        self.mounted.disk()
+    }
+
+    fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The log, with its id and what it holds.
+    fn open(&self) -> Result<(SqliteLog, Vec<Record>), OpenError> {
+        let options = Options {
+            vfs: Some(self.mounted.name()),
+            reserve_bytes: 1,
+            pragmas: self.pragmas,
+            checkpoint_pages: self.checkpoint_pages,
+            ..Options::default()
+        };
+        let mut records = Vec::new();
+        let log = SqliteLog::open(self.folder(), &options, |_, found| {
+            if let Found::Record(record) = found {
+                records.push(record.clone());
+            }
+            Ok(())
+        })?;
+        Ok((log, records))
+    }
+}
+
+/// A folder in memory where there is such a place: what is synced there is not the point here.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .expect("a folder")
+}
+
+/// Appends a group of records with these texts. It is not committed yet.
+fn append(log: &mut SqliteLog, texts: impl IntoIterator<Item = String>) -> Vec<Record> {
+    let append = |text: String| {
+        let published = Published {
+            event: Arc::new(AgentEvent {
+                payload: Some(Payload::Message(Message::new(Role::User, text))),
+                ..Default::default()
+            }),
+            route: crate::routing::Route::Everyone,
+            assignee: None,
+            passes_by: false,
+            key: None,
+        };
+        let entry = Entry::Published(published);
+        let record = Record {
+            position: log.next_position(),
+            time: SystemTime::UNIX_EPOCH,
+            namespace: "default".to_owned(),
+            principal: "someone".to_owned(),
+            order: entry.order(),
+            entry,
+        };
+        log.append(record.clone());
+        record
+    };
+    texts.into_iter().map(append).collect()
+}
+
+/// Waits until what the log says of its commits is like this.
+fn wait(log: &SqliteLog, what: impl FnMut(&Commit) -> bool) -> Commit {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
+    let mut commits = log.commits();
+    let waited = async { tokio::time::timeout(PATIENCE, commits.wait_for(what)).await };
+    let said = runtime.block_on(waited).expect("in time");
+    said.expect("the log is there").clone()
+}
+
+/// Appends one group and waits until it is safe; if the log fails, the reason.
+fn publish(log: &mut SqliteLog, text: &str) -> Result<Record, String> {
+    let record = append(log, [text.to_owned()]).remove(0);
+    log.commit();
+    let said = wait(log, |c| c.position().is_none_or(|p| p >= record.position));
+    match said {
+        Commit::Failed(reason) => Err(reason),
+        _ => Ok(record),
+    }
+}

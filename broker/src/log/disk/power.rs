@@ -1,0 +1,159 @@
+//! The power is cut at any step, again and again: what was acknowledged is there, in order, and groups are whole or absent.
+
+use super::*;
+
+/// Runs that CI can afford.
+const SEEDS: u64 = 1_000;
+const THREADS: usize = 4;
+
+/// What is known of the records.
+#[derive(Default)]
+struct Known {
+    id: Option<LogId>,
+    /// They have to be there.
+    acknowledged: Vec<Record>,
+    /// Groups after those, which may be there, in this order.
+    unanswered: Vec<Vec<Record>>,
+}
+
+impl Known {
+    /// Compares what a log holds with what is known. From here on all of it has to stay.
+    fn check(&mut self, id: LogId, found: Vec<Record>) -> Result<(), String> {
+        let known = self.acknowledged.len();
+        if found.get(..known) != Some(&self.acknowledged[..]) {
+            let same = self.acknowledged.iter().zip(&found);
+            let same = same.take_while(|(a, b)| a == b).count();
+            return Err(format!(
+                "acknowledged were {known}, of which there are {same}"
+            ));
+        }
+        let mut expected = known;
+        for group in self.unanswered.drain(..) {
+            if found.len() == expected {
+                break;
+            }
+            let end = expected + group.len();
+            if found.get(expected..end) != Some(&group[..]) {
+                return Err(format!(
+                    "there are {} records, and a group ends at {end}",
+                    found.len()
+                ));
+            }
+            expected = end;
+        }
+        if found.len() != expected {
+            return Err(format!(
+                "{expected} records were written, and {} are there",
+                found.len()
+            ));
+        }
+        if found.is_empty() {
+            self.id = Some(id);
+        } else if self.id.replace(id) != Some(id) {
+            return Err("it is another log".to_owned());
+        }
+        self.acknowledged = found;
+        Ok(())
+    }
+
+    /// What was appended is safe up to here.
+    fn acknowledge(&mut self, position: Position) {
+        while let Some(group) = self.unanswered.first() {
+            if group.last().is_some_and(|r| r.position > position) {
+                break;
+            }
+            self.acknowledged.extend(self.unanswered.remove(0));
+        }
+    }
+}
+
+/// A log through some lives of its machine; what it did wrong, if anything.
+fn lives(seed: u64, pragmas: &'static str) -> Result<(), String> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut machine = Machine::new(Disk::default());
+    machine.pragmas = pragmas;
+    machine.checkpoint_pages = rng.i32(5..60);
+    let mut known = Known::default();
+    for _ in 0..rng.usize(1..5) {
+        let last = 10_u64.pow(rng.u32(1..3)) * 2;
+        machine.disk().cut_in(rng.u64(1..last));
+        life(&machine, &mut known, &mut rng)?;
+        match rng.u8(..4) {
+            0 => machine.disk().restart(),
+            _ => machine.disk().power_on(&mut rng),
+        }
+    }
+    let (log, found) = machine.open().map_err(|e| format!("{e:?}"))?;
+    known.check(log.id(), found)
+}
+
+fn life(machine: &Machine, known: &mut Known, rng: &mut fastrand::Rng) -> Result<(), String> {
+    let (mut log, found) = match machine.open() {
+        Ok(opened) => opened,
+        Err(_) if machine.disk().is_off() => return Ok(()),
+        Err(error) => return Err(format!("{error:?}")),
+    };
+    known.check(log.id(), found)?;
+    for _ in 0..rng.usize(..15) {
+        let groups = if rng.u8(..4) == 0 { rng.usize(2..6) } else { 1 };
+        if groups > 1 {
+            machine.disk().hold();
+        }
+        for group in 0..groups {
+            let texts: Vec<String> = (0..rng.usize(1..5)).map(|_| text(rng)).collect();
+            known.unanswered.push(append(&mut log, texts));
+            log.commit();
+            // The first is written alone, the others together.
+            if groups > 1 && group == 0 {
+                machine.disk().wait_held();
+            }
+        }
+        machine.disk().release();
+        let last = Position(log.next_position().0 - 1);
+        let said = wait(&log, |c| c.position().is_none_or(|p| p >= last));
+        match said.position() {
+            Some(position) => known.acknowledge(position),
+            None if machine.disk().is_off() => return Ok(()),
+            None => return Err(format!("{said:?}")),
+        }
+    }
+    Ok(())
+}
+
+fn text(rng: &mut fastrand::Rng) -> String {
+    let most = if rng.u8(..8) == 0 { 20_000 } else { 300 };
+    let length = rng.usize(..most);
+    std::iter::repeat_with(|| rng.alphanumeric())
+        .take(length)
+        .collect()
+}
+
+/// spec: HUB-8; design part 6, promise 1.
+#[test]
+fn a_power_cut_takes_nothing_that_was_acknowledged() {
+    let check = |first| {
+        for seed in (first..SEEDS).step_by(THREADS) {
+            if let Err(wrong) = lives(seed, "") {
+                panic!("seed {seed}: {wrong}");
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for first in 0..THREADS as u64 {
+            scope.spawn(move || check(first));
+        }
+    });
+}
+
+/// A checker that cannot fail proves nothing.
+#[test]
+fn without_syncs_the_same_check_finds_loss() {
+    let wrong: Vec<String> = (0..100)
+        .filter_map(|seed| lives(seed, "PRAGMA synchronous = OFF").err())
+        .collect();
+    let lost = wrong
+        .iter()
+        .filter(|w| w.starts_with("acknowledged were"))
+        .count();
+    assert!(lost > 0, "{wrong:?}");
+}

@@ -1,0 +1,369 @@
+//! A disk in memory, with the system's cache before it. What was not synced may be lost, in any part, when the power goes.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Condvar, Mutex, MutexGuard},
+};
+
+use rusqlite::ffi;
+
+use super::PATIENCE;
+
+/// What is written as a whole, in bytes. Even of that a part may be lost.
+const SECTOR: usize = 512;
+
+/// A result code of SQLite.
+pub(super) type Code = i32;
+
+/// A file, whatever it is called.
+pub(super) type Inode = u64;
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(super) struct Disk {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    names: BTreeMap<String, Inode>,
+    /// The names that survive.
+    safe_names: BTreeMap<String, Inode>,
+    files: BTreeMap<Inode, File>,
+    steps: u64,
+    /// The power goes at this step.
+    cut_at: Option<u64>,
+    /// Nothing works any more.
+    is_off: bool,
+    /// This many more syncs work, then one fails.
+    syncs_left: Option<u64>,
+    /// Syncs since one has failed.
+    syncs_since_failure: Option<u64>,
+    /// Bytes that all files may have together.
+    room: Option<u64>,
+    is_held: bool,
+    is_waited_at: bool,
+}
+
+#[derive(Debug, Default)]
+struct File {
+    /// As programs see it.
+    seen: Vec<u8>,
+    safe: Vec<u8>,
+    /// What leads from `safe` to `seen`.
+    unsynced: Vec<Change>,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Write { at: usize, bytes: Vec<u8> },
+    Truncate(usize),
+}
+
+impl Disk {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no code panics while it has this")
+    }
+
+    /// The power goes at the so-maniest step from here on.
+    pub(super) fn cut_in(&self, steps: u64) {
+        let mut state = self.state();
+        state.cut_at = Some(state.steps + steps);
+    }
+
+    pub(super) fn is_off(&self) -> bool {
+        self.state().is_off
+    }
+
+    /// The machine starts again; of what was not synced there is what `rng` leaves.
+    pub(super) fn power_on(&self, rng: &mut fastrand::Rng) {
+        let mut state = self.state();
+        let all: Vec<String> = state
+            .names
+            .keys()
+            .chain(state.safe_names.keys())
+            .cloned()
+            .collect();
+        let mut names = BTreeMap::new();
+        for name in all {
+            let which = if rng.bool() {
+                &state.names
+            } else {
+                &state.safe_names
+            };
+            if let Some(inode) = which.get(&name) {
+                names.insert(name, *inode);
+            }
+        }
+        for file in state.files.values_mut() {
+            file.lose(rng);
+        }
+        state.names = names.clone();
+        state.safe_names = names;
+        state.again();
+    }
+
+    /// The process starts again, after it was killed; the system has gone on.
+    pub(super) fn restart(&self) {
+        self.state().again();
+    }
+
+    /// After so many syncs one fails, once.
+    pub(super) fn fail_sync_after(&self, syncs: u64) {
+        self.state().syncs_left = Some(syncs);
+    }
+
+    /// How often something was synced after a sync had failed; `None` if none has.
+    pub(super) fn syncs_since_failure(&self) -> Option<u64> {
+        self.state().syncs_since_failure
+    }
+
+    /// There is room for so many more bytes; `None` for any number.
+    pub(super) fn leave_room(&self, more: Option<u64>) {
+        let mut state = self.state();
+        let used = state.used();
+        state.room = more.map(|more| used + more);
+    }
+
+    /// Writes wait until [`release`](Self::release).
+    pub(super) fn hold(&self) {
+        self.state().is_held = true;
+    }
+
+    /// Waits until a write waits.
+    pub(super) fn wait_held(&self) {
+        let state = self.state();
+        let (state, waited) = self
+            .changed
+            .wait_timeout_while(state, PATIENCE, |s| !s.is_waited_at)
+            .expect("no code panics while it has this");
+        assert!(!waited.timed_out(), "nothing is written");
+        drop(state);
+    }
+
+    pub(super) fn release(&self) {
+        let mut state = self.state();
+        state.is_held = false;
+        state.is_waited_at = false;
+        self.changed.notify_all();
+    }
+
+    /// The content of the file whose name ends so, to change it; makes none.
+    pub(super) fn change(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut state = self.state();
+        let inode = state.inode(name);
+        let file = state.files.get_mut(&inode).expect("it has a name");
+        change(&mut file.seen);
+        file.safe = file.seen.clone();
+        file.unsynced.clear();
+    }
+
+    pub(super) fn write(&self, inode: Inode, at: usize, bytes: &[u8]) -> Result<(), Code> {
+        let mut state = self.state();
+        while state.is_held {
+            state.is_waited_at = true;
+            self.changed.notify_all();
+            state = self
+                .changed
+                .wait(state)
+                .expect("no code panics while it has this");
+        }
+        state.step()?;
+        let used = state.used();
+        let room = state.room;
+        let file = state.file(inode)?;
+        let grows = (at + bytes.len()).saturating_sub(file.seen.len()) as u64;
+        if grows > 0 && room.is_some_and(|room| used + grows > room) {
+            return Err(ffi::SQLITE_FULL);
+        }
+        file.do_it(Change::Write {
+            at,
+            bytes: bytes.to_owned(),
+        });
+        Ok(())
+    }
+}
+
+impl State {
+    /// The file of this name, which is made if it is missing and that is wanted.
+    pub(super) fn open(&mut self, name: Option<&str>, create: bool) -> Result<Inode, Code> {
+        if let Some(inode) = name.and_then(|n| self.names.get(n)) {
+            return Ok(*inode);
+        }
+        if !create {
+            return Err(ffi::SQLITE_CANTOPEN);
+        }
+        self.step()?;
+        let inode = self.files.keys().last().map_or(1, |last| last + 1);
+        self.files.insert(inode, File::default());
+        if let Some(name) = name {
+            self.names.insert(name.to_owned(), inode);
+        }
+        Ok(inode)
+    }
+
+    pub(super) fn exists(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+
+    pub(super) fn delete(&mut self, name: &str, is_synced: bool) -> Result<(), Code> {
+        self.step()?;
+        self.names
+            .remove(name)
+            .ok_or(ffi::SQLITE_IOERR_DELETE_NOENT)?;
+        if is_synced {
+            self.safe_names = self.names.clone();
+        }
+        Ok(())
+    }
+
+    /// How many bytes could be read.
+    pub(super) fn read(&self, inode: Inode, at: usize, into: &mut [u8]) -> Result<usize, Code> {
+        if self.is_off {
+            return Err(ffi::SQLITE_IOERR_READ);
+        }
+        let file = self.files.get(&inode).ok_or(ffi::SQLITE_IOERR_READ)?;
+        let found = file.seen.get(at..).unwrap_or_default();
+        let n = found.len().min(into.len());
+        into[..n].copy_from_slice(&found[..n]);
+        Ok(n)
+    }
+
+    pub(super) fn size(&self, inode: Inode) -> usize {
+        self.files.get(&inode).map_or(0, |f| f.seen.len())
+    }
+
+    pub(super) fn truncate(&mut self, inode: Inode, size: usize) -> Result<(), Code> {
+        self.step()?;
+        self.file(inode)?.do_it(Change::Truncate(size));
+        Ok(())
+    }
+
+    pub(super) fn sync(&mut self, inode: Inode, with_names: bool) -> Result<(), Code> {
+        self.step()?;
+        if let Some(since) = &mut self.syncs_since_failure {
+            *since += 1;
+        }
+        if self.syncs_left == Some(0) {
+            self.syncs_left = None;
+            self.syncs_since_failure = Some(0);
+            // As Linux does it: the pages stay in the cache and count as written.
+            self.file(inode)?.unsynced.clear();
+            return Err(ffi::SQLITE_IOERR_FSYNC);
+        }
+        if let Some(left) = &mut self.syncs_left {
+            *left -= 1;
+        }
+        let file = self.file(inode)?;
+        for change in std::mem::take(&mut file.unsynced) {
+            change.apply(&mut file.safe, 0);
+        }
+        if with_names {
+            self.safe_names = self.names.clone();
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), Code> {
+        self.steps += 1;
+        self.is_off |= self.cut_at.is_some_and(|at| self.steps >= at);
+        match self.is_off {
+            true => Err(ffi::SQLITE_IOERR),
+            false => Ok(()),
+        }
+    }
+
+    fn again(&mut self) {
+        self.is_off = false;
+        self.cut_at = None;
+        self.syncs_since_failure = None;
+    }
+
+    fn used(&self) -> u64 {
+        self.names
+            .values()
+            .filter_map(|inode| self.files.get(inode))
+            .map(|f| f.seen.len() as u64)
+            .sum()
+    }
+
+    fn inode(&self, name: &str) -> Inode {
+        let found = self.names.iter().find(|(n, _)| n.ends_with(name));
+        *found.unwrap_or_else(|| panic!("no {name}")).1
+    }
+
+    fn file(&mut self, inode: Inode) -> Result<&mut File, Code> {
+        self.files.get_mut(&inode).ok_or(ffi::SQLITE_IOERR)
+    }
+}
+
+impl File {
+    fn do_it(&mut self, change: Change) {
+        change.clone().apply(&mut self.seen, 0);
+        self.unsynced.push(change);
+    }
+
+    /// Of what was not synced nothing, all, the first part or any parts are kept.
+    fn lose(&mut self, rng: &mut fastrand::Rng) {
+        let unsynced = std::mem::take(&mut self.unsynced);
+        let parts: Vec<Change> = unsynced.iter().flat_map(Change::parts).collect();
+        let (upto, chance) = match rng.u8(..4) {
+            0 => (0, 0.0),
+            1 => (parts.len(), 1.0),
+            2 => (rng.usize(..=parts.len()), 1.0),
+            _ => (parts.len(), rng.f64()),
+        };
+        let filler = if rng.bool() { 0 } else { rng.u8(..) };
+        for part in parts.into_iter().take(upto) {
+            if rng.f64() < chance {
+                part.torn(rng).apply(&mut self.safe, filler);
+            }
+        }
+        self.seen = self.safe.clone();
+    }
+}
+
+impl Change {
+    fn apply(self, to: &mut Vec<u8>, filler: u8) {
+        match self {
+            Self::Write { at, bytes } => {
+                let end = at + bytes.len();
+                if to.len() < end {
+                    to.resize(end, filler);
+                }
+                to[at..end].copy_from_slice(&bytes);
+            }
+            Self::Truncate(size) => to.resize(size, 0),
+        }
+    }
+
+    /// The same, sector by sector.
+    fn parts(&self) -> Vec<Self> {
+        let Self::Write { at, bytes } = self else {
+            return vec![self.clone()];
+        };
+        let mut parts = Vec::new();
+        let mut from = 0;
+        while from < bytes.len() {
+            let to = bytes.len().min(from + SECTOR - (at + from) % SECTOR);
+            parts.push(Self::Write {
+                at: at + from,
+                bytes: bytes[from..to].to_owned(),
+            });
+            from = to;
+        }
+        parts
+    }
+
+    /// Now and then only the first part of a sector.
+    fn torn(self, rng: &mut fastrand::Rng) -> Self {
+        match self {
+            Self::Write { at, mut bytes } if rng.u8(..16) == 0 => {
+                bytes.truncate(rng.usize(..=bytes.len()));
+                Self::Write { at, bytes }
+            }
+            other => other,
+        }
+    }
+}
