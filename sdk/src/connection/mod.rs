@@ -8,6 +8,7 @@ mod link;
 mod outbox;
 mod peer;
 mod session;
+mod stray;
 
 pub(crate) use dial::{Dialed, dial, endpoint};
 pub(crate) use inbound::{Delivered, Inbound};

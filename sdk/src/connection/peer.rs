@@ -21,6 +21,7 @@ use super::{
     link::Command,
     outbox::Outbox,
     session::{self, End},
+    stray::Stray,
 };
 use crate::Error;
 
@@ -70,6 +71,7 @@ pub(super) struct State {
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) leaving: Option<Leaving>,
     pub(super) epoch: u64,
+    pub(super) stray: Stray,
     incarnation: String,
     connection: watch::Sender<Connection>,
 }
@@ -108,6 +110,7 @@ pub(crate) fn start(
         commands: orders,
         leaving: None,
         epoch: 0,
+        stray: Stray::default(),
         incarnation,
         connection,
     };
@@ -197,7 +200,12 @@ async fn reconnect(
                 );
                 return Err(reason);
             }
-            Some(Err(error)) => tracing::debug!(url = peer.url, %error, "no connection yet"),
+            Some(Err(error)) => {
+                if let Error::Timeout(_) = error {
+                    state.stray.given_up(Instant::now());
+                }
+                tracing::debug!(url = peer.url, %error, "no connection yet");
+            }
         }
     }
 }
