@@ -40,7 +40,10 @@ pub(crate) fn beside_chat(data: Option<&Path>, file: &str) -> Target {
 ///
 /// The level is none, or the file cannot be written.
 pub(crate) fn start(level: Option<&str>, default: &str, target: &Target) -> anyhow::Result<()> {
-    let builder = tracing_subscriber::fmt().with_env_filter(filter(level.unwrap_or(default))?);
+    // Whoever reads the log may go; that is no reason to end.
+    let builder = tracing_subscriber::fmt()
+        .log_internal_errors(false)
+        .with_env_filter(filter(level.unwrap_or(default))?);
     match target {
         Target::Stderr if io::stderr().is_terminal() => {
             builder.with_writer(io::stderr).with_target(false).init();

@@ -55,12 +55,8 @@ impl Cortex {
     ///
     /// The hub cannot be reached or does not take Cortex.
     pub async fn start(settings: Settings) -> Result<Running, Error> {
-        tracing::info!(
-            model = settings.model.name(),
-            hub = settings.hub,
-            "Cortex starts"
-        );
         let hub = settings.hub.clone();
+        let model = settings.model.name().to_owned();
         let shared = Arc::new(Shared::new(settings));
         let request = chat::handler(Arc::clone(&shared));
         let any = chat::handler(Arc::clone(&shared));
@@ -69,8 +65,9 @@ impl Cortex {
             .concurrency(CONCURRENCY)
             .on(CHAT_REQUEST, request)
             .on_any(any)
-            .start(hub)
+            .start(&*hub)
             .await?;
+        tracing::info!(model, hub, "Cortex is connected");
         shared.keep(shared.roster.clone().run(agent.client().clone()));
         Ok(Running { agent, shared })
     }
