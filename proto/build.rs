@@ -4,10 +4,11 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message;
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "proto/a2a_core.proto",
     "proto/events.proto",
     "proto/connect.proto",
+    "proto/mailboxes.proto",
     "proto/eventbus.proto",
     "proto/cortex.proto",
 ];

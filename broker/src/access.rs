@@ -35,11 +35,25 @@ pub enum Call {
     ListAgents,
     /// `GetAgent`
     GetAgent,
+    /// `ListMailboxes`
+    ListMailboxes,
+    /// `GetMailbox`
+    GetMailbox,
+    /// `SeekMailbox`
+    SeekMailbox,
+    /// `PurgeMailbox`
+    PurgeMailbox,
+    /// `ListDeadLetters`
+    ListDeadLetters,
+    /// `RetryDeadLetter`
+    RetryDeadLetter,
+    /// `DropDeadLetter`
+    DropDeadLetter,
 }
 
 impl Call {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 22] = [
         Self::Connect,
         Self::PublishMessage,
         Self::PublishTaskUpdate,
@@ -55,6 +69,13 @@ impl Call {
         Self::UnregisterAgent,
         Self::ListAgents,
         Self::GetAgent,
+        Self::ListMailboxes,
+        Self::GetMailbox,
+        Self::SeekMailbox,
+        Self::PurgeMailbox,
+        Self::ListDeadLetters,
+        Self::RetryDeadLetter,
+        Self::DropDeadLetter,
     ];
 }
 

@@ -10,6 +10,7 @@ mod task;
 
 pub mod access;
 mod caller;
+mod dead_letters;
 mod dedupe;
 mod error;
 mod filter;

@@ -1,8 +1,11 @@
 //! The bounds on what is published, checked before anything else looks at it.
 
+use std::time::Duration;
+
 use agenthub_proto::{
     a2a::{AgentCard, Artifact, DataPart, Message, Part, part::Part as Content},
-    agenthub::AgentEventMetadata,
+    agenthub::{AgentEventMetadata, Durability},
+    event::system_time,
     wkt::{Kind, Struct, Value},
 };
 use prost::Message as _;
@@ -27,6 +30,8 @@ pub const AGENT_ID_BYTES: usize = 128;
 pub const NESTING: usize = 30;
 /// The most values of one list in a filter, and topics of one agent.
 pub const VALUES: usize = 1000;
+/// How far ahead the delivery of an event may be.
+pub const DELIVERY_AHEAD: Duration = Duration::from_secs(366 * 24 * 3600);
 /// How often work may be handed on.
 pub const HOPS: u32 = 16;
 
@@ -62,6 +67,18 @@ pub(crate) fn routing(routing: &AgentEventMetadata) -> Result<(), Error> {
             "routing.hops is {}; work is handed on at most {HOPS} times, to keep agents from calling each other in circles",
             routing.hops
         )));
+    }
+    if let Some(deliver_at) = &routing.deliver_at {
+        if routing.durability() == Durability::Memory {
+            return Err(invalid(
+                "routing.deliver_at: an event that is kept in memory only cannot wait".to_owned(),
+            ));
+        }
+        if system_time(deliver_at).is_none() {
+            return Err(invalid(
+                "routing.deliver_at is no time after 1970".to_owned(),
+            ));
+        }
     }
     id("routing.idempotency_key", &routing.idempotency_key)?;
     agent_id("routing.from_agent_id", &routing.from_agent_id)?;

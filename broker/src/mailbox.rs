@@ -2,47 +2,27 @@
 //!
 //! Waiting mail stands in *lanes*, one for each order key. Within a lane the order is that of the log. Between lanes priority
 //! chooses, with aging: a lane's rank is the time at which its head came, set back by what its priority is worth. While an instance
-//! holds deliveries of a lane, the lane is that instance's.
+//! holds deliveries of a lane, the lane is that instance's. In an *ordered* mailbox the head of a lane waits until nothing of the lane
+//! is out or comes back.
+
+mod lanes;
+mod mail;
+mod view;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
-    sync::Arc,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     time::Duration,
 };
 
-use agenthub_proto::agenthub::{AgentEvent, Concern, Priority};
-use prost::Message;
+use agenthub_proto::agenthub::Priority;
 use tokio::time::Instant;
 
+use self::lanes::{LaneKey, Lanes};
+pub(crate) use self::mail::{Delivery, HandOver, Mail, Timing, Undelivered};
 use crate::{
-    id::{AgentId, InstanceId, MailboxId, OrderKey, Version},
+    id::{InstanceId, Version},
     log::Position,
 };
-
-/// One event in a mailbox.
-#[derive(Clone, Debug)]
-pub(crate) struct Mail {
-    pub(crate) event: Arc<AgentEvent>,
-    /// Whose mail it is.
-    pub(crate) recipient: AgentId,
-    /// Where it stands in the log; what has no position may be lost and is not acknowledged.
-    pub(crate) position: Option<Position>,
-    pub(crate) order: OrderKey,
-    /// On which side of the task it reaches the agent.
-    pub(crate) concern: Concern,
-    /// Only instances of this version may have it.
-    pub(crate) version: Option<Version>,
-    /// It is for this agent, rather than for everyone.
-    pub(crate) is_directed: bool,
-}
-
-/// Mail on its way to an instance.
-#[derive(Clone, Debug)]
-pub(crate) struct Delivery {
-    pub(crate) mail: Mail,
-    /// 1 on the first delivery.
-    pub(crate) attempt: u32,
-}
 
 /// Its bounds.
 #[derive(Clone, Copy, Debug)]
@@ -53,14 +33,8 @@ pub(crate) struct Bounds {
     pub(crate) max_attempts: u32,
 }
 
-/// Why mail left without having been handled.
-#[derive(Clone, Debug)]
-pub(crate) struct Undelivered {
-    pub(crate) mail: Mail,
-    pub(crate) reason: String,
-    /// Where it was.
-    pub(crate) mailbox: Option<MailboxId>,
-}
+/// Why mail is given up that nobody took.
+const EXPIRED: &str = "it has waited too long";
 
 /// Lower goes first. The serial number keeps mail of the same time in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,11 +49,30 @@ struct Waiting {
     rank: Rank,
     /// Deliveries so far.
     attempts: u32,
+    /// Who had it last.
+    last: Option<InstanceId>,
 }
 
 impl Waiting {
     fn lane(&self) -> LaneKey {
         (self.mail.order.clone(), self.mail.version.clone())
+    }
+
+    fn handed_over(&self, from: &InstanceId, to: &InstanceId) -> Option<HandOver> {
+        (from != to).then(|| HandOver {
+            mail: self.mail.clone(),
+            from: from.clone(),
+            to: to.clone(),
+        })
+    }
+
+    fn give_up(self, reason: String) -> Undelivered {
+        Undelivered {
+            mail: self.mail,
+            attempts: self.attempts,
+            reason,
+            mailbox: None,
+        }
     }
 }
 
@@ -90,14 +83,12 @@ struct Lease {
     until: Instant,
 }
 
-/// A lane is mail with one order key for one version.
-type LaneKey = (OrderKey, Option<Version>);
-
-#[derive(Debug, Default)]
-struct Lane {
-    queue: VecDeque<Waiting>,
-    /// The instance with deliveries of this lane, and how many.
-    holder: Option<(InstanceId, usize)>,
+/// Where mail is that is not out.
+#[derive(Clone, Debug)]
+enum Place {
+    Lane(LaneKey),
+    /// It comes to its lane at that time.
+    Later((Instant, u64)),
 }
 
 /// See the module's description.
@@ -108,18 +99,14 @@ pub(crate) struct Mailbox {
     serial: u64,
     events: usize,
     bytes: usize,
-    lanes: HashMap<LaneKey, Lane>,
-    /// The heads of the lanes that any instance of the version may have.
-    free: HashMap<Option<Version>, BTreeMap<Rank, LaneKey>>,
-    /// The heads of the lanes that belong to an instance.
-    held: HashMap<InstanceId, BTreeMap<Rank, LaneKey>>,
-    /// The heads of all lanes, oldest first.
-    oldest: BTreeMap<u64, LaneKey>,
+    lanes: Lanes,
     leases: HashMap<Position, Lease>,
     lease_ends: BTreeSet<(Instant, Position)>,
-    delayed: BTreeMap<(Instant, u64), Waiting>,
-    /// The lane of all mail that is not out.
-    lane_of: HashMap<Position, LaneKey>,
+    later: BTreeMap<(Instant, u64), Waiting>,
+    /// All mail that is in the log and not out.
+    places: HashMap<Position, Place>,
+    /// When that is given up.
+    expiries: BTreeSet<(Instant, Position)>,
 }
 
 impl Mailbox {
@@ -130,32 +117,46 @@ impl Mailbox {
             serial: 0,
             events: 0,
             bytes: 0,
-            lanes: HashMap::new(),
-            free: HashMap::new(),
-            held: HashMap::new(),
-            oldest: BTreeMap::new(),
+            lanes: Lanes::default(),
             leases: HashMap::new(),
             lease_ends: BTreeSet::new(),
-            delayed: BTreeMap::new(),
-            lane_of: HashMap::new(),
+            later: BTreeMap::new(),
+            places: HashMap::new(),
+            expiries: BTreeSet::new(),
         }
     }
 
-    /// Adds mail. Returns the oldest that waits, as far as the mailbox would be too full with it.
-    pub(crate) fn push(&mut self, mail: Mail, now: Instant) -> Vec<Undelivered> {
+    /// Whether the next delivery of a lane waits for the acknowledgement of the one before.
+    pub(crate) fn set_ordered(&mut self, ordered: bool) {
+        self.lanes.set_ordered(ordered);
+    }
+
+    /// Adds mail. The mailbox may hold too much afterwards: see [`surplus`](Self::surplus).
+    pub(crate) fn push(&mut self, mail: Mail, now: Instant) {
         self.serial += 1;
-        let arrived = i64::try_from(now.duration_since(self.born).as_millis()).unwrap_or(i64::MAX);
+        let due = mail.timing.due.filter(|due| *due > now);
+        let arrived = due.unwrap_or(now).duration_since(self.born).as_millis();
         let rank = Rank {
-            due_ms: arrived - head_start_ms(mail.event.priority()),
+            due_ms: i64::try_from(arrived).unwrap_or(i64::MAX)
+                - head_start_ms(mail.event.priority()),
             serial: self.serial,
         };
         self.events += 1;
-        self.bytes += mail.event.encoded_len();
-        self.insert(Waiting {
+        self.bytes += mail.bytes();
+        let waiting = Waiting {
             mail,
             rank,
             attempts: 0,
-        });
+            last: None,
+        };
+        match due {
+            Some(due) => self.delay(waiting, due),
+            None => self.insert(waiting),
+        }
+    }
+
+    /// Takes out the oldest that waits, as far as the mailbox is too full.
+    pub(crate) fn surplus(&mut self) -> Vec<Undelivered> {
         let mut evicted = Vec::new();
         while self.events > self.bounds.events || self.bytes > self.bounds.bytes {
             let Some(oldest) = self.evict() else { break };
@@ -171,22 +172,16 @@ impl Mailbox {
         version: Option<&Version>,
         now: Instant,
     ) -> Option<Delivery> {
-        let lane_key = [
-            self.free.get(&None),
-            version.and_then(|v| self.free.get(&Some(v.clone()))),
-            self.held.get(instance),
-        ]
-        .into_iter()
-        .flatten()
-        .filter_map(BTreeMap::first_key_value)
-        .min_by_key(|(rank, _)| **rank)
-        .map(|(_, key)| key.clone())?;
-
-        let mut waiting = self.pop(&lane_key)?;
+        let mut waiting = self.lanes.pop_for(instance, version)?;
+        self.unplace(&waiting);
         waiting.attempts += 1;
         let delivery = Delivery {
             mail: waiting.mail.clone(),
             attempt: waiting.attempts,
+            handed_over: waiting
+                .last
+                .as_ref()
+                .and_then(|last| waiting.handed_over(last, instance)),
         };
         let Some(position) = waiting.mail.position else {
             self.forget(&waiting);
@@ -194,6 +189,12 @@ impl Mailbox {
         };
         self.lease(waiting, position, instance, now);
         Some(delivery)
+    }
+
+    /// Handled by an instance. What another one has by then is that one's to handle.
+    pub(crate) fn acknowledge_from(&mut self, position: Position, instance: &InstanceId) -> bool {
+        let is_anothers = |lease: &Lease| lease.instance != *instance;
+        !self.leases.get(&position).is_some_and(is_anothers) && self.acknowledge(position)
     }
 
     /// Handled. Mail that is not out counts too: its handler was only slow, or the log is being read again.
@@ -239,13 +240,14 @@ impl Mailbox {
     }
 
     /// The instance is back on another stream. What it claims stays its own, or becomes so again; what it had and does not claim did not
-    /// reach it, and is to be delivered again.
+    /// reach it, and is to be delivered again. Returns what
+    /// it claims and another one has by then, or had.
     pub(crate) fn reclaim(
         &mut self,
         instance: &InstanceId,
         claimed: &HashSet<Position>,
         now: Instant,
-    ) {
+    ) -> Vec<HandOver> {
         let lost: Vec<Position> = self
             .leases
             .iter()
@@ -258,12 +260,18 @@ impl Mailbox {
                 self.insert(lease.waiting);
             }
         }
+        let mut handed_over = Vec::new();
         for position in claimed {
-            if let Some(mut waiting) = self.take_out(*position) {
+            if let Some(lease) = self.leases.get(position) {
+                handed_over.extend(lease.waiting.handed_over(instance, &lease.instance));
+            } else if let Some(mut waiting) = self.take_out(*position) {
                 waiting.attempts = waiting.attempts.max(1);
+                let last = waiting.last.as_ref();
+                handed_over.extend(last.and_then(|last| waiting.handed_over(last, instance)));
                 self.lease(waiting, *position, instance, now);
             }
         }
+        handed_over
     }
 
     /// The instance is gone: what it had is to be delivered again.
@@ -297,9 +305,23 @@ impl Mailbox {
                 now,
             ));
         }
-        while let Some(entry) = self.delayed.first_entry().filter(|e| e.key().0 <= now) {
-            let waiting = entry.remove();
-            self.insert(waiting);
+        while let Some((at, _)) = self.later.first_key_value().filter(|(at, _)| at.0 <= now) {
+            let at = *at;
+            if let Some(waiting) = self.take_later(at) {
+                self.insert(waiting);
+            }
+        }
+        while let Some((_, position)) = self
+            .expiries
+            .first()
+            .copied()
+            .filter(|(expires, _)| *expires <= now)
+        {
+            let Some(waiting) = self.take_out(position) else {
+                break;
+            };
+            self.forget(&waiting);
+            undelivered.push(waiting.give_up(EXPIRED.to_owned()));
         }
         undelivered
     }
@@ -307,29 +329,9 @@ impl Mailbox {
     /// When [`tick`](Self::tick) has something to do.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
         let lease = self.lease_ends.first().map(|(at, _)| *at);
-        let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);
-        lease.into_iter().chain(delayed).min()
-    }
-
-    /// Everything that waits or is out, in the order of the log.
-    pub(crate) fn into_mail(self) -> Vec<Mail> {
-        let lanes = self.lanes.into_values().flat_map(|l| l.queue);
-        let leases = self.leases.into_values().map(|l| l.waiting);
-        let mut all: Vec<Waiting> = lanes
-            .chain(leases)
-            .chain(self.delayed.into_values())
-            .collect();
-        all.sort_by_key(|w| (w.mail.position, w.rank.serial));
-        all.into_iter().map(|w| w.mail).collect()
-    }
-
-    /// Everything that waits or is out, in the order in which it came.
-    pub(crate) fn mail(&self) -> Vec<&Mail> {
-        let lanes = self.lanes.values().flat_map(|l| &l.queue);
-        let leases = self.leases.values().map(|l| &l.waiting);
-        let mut all: Vec<&Waiting> = lanes.chain(leases).chain(self.delayed.values()).collect();
-        all.sort_by_key(|w| w.rank.serial);
-        all.into_iter().map(|w| &w.mail).collect()
+        let later = self.later.first_key_value().map(|((at, _), _)| *at);
+        let expiry = self.expiries.first().map(|(at, _)| *at);
+        [lease, later, expiry].into_iter().flatten().min()
     }
 
     fn give_back(
@@ -344,25 +346,38 @@ impl Mailbox {
     }
 
     fn insert(&mut self, waiting: Waiting) {
-        let key = waiting.lane();
         if let Some(position) = waiting.mail.position {
-            self.lane_of.insert(position, key.clone());
+            self.places.insert(position, Place::Lane(waiting.lane()));
+            self.expiries
+                .insert((waiting.mail.timing.expires, position));
         }
-        self.lanes.entry(key.clone()).or_default();
-        self.change(&key, |lane| {
-            let at = lane
-                .queue
-                .partition_point(|w| w.rank.serial < waiting.rank.serial);
-            lane.queue.insert(at, waiting);
-        });
+        self.lanes.insert(waiting);
+    }
+
+    /// Keeps mail until it may be delivered.
+    fn delay(&mut self, waiting: Waiting, until: Instant) {
+        let at = (until, waiting.rank.serial);
+        if let Some(position) = waiting.mail.position {
+            self.places.insert(position, Place::Later(at));
+            self.expiries
+                .insert((waiting.mail.timing.expires, position));
+        }
+        if waiting.attempts > 0 {
+            self.lanes.expect(&waiting.lane());
+        }
+        self.later.insert(at, waiting);
     }
 
     /// Puts mail out with an instance.
-    fn lease(&mut self, waiting: Waiting, position: Position, instance: &InstanceId, now: Instant) {
-        self.change(&waiting.lane(), |lane| match &mut lane.holder {
-            Some((_, held)) => *held += 1,
-            none => *none = Some((instance.clone(), 1)),
-        });
+    fn lease(
+        &mut self,
+        mut waiting: Waiting,
+        position: Position,
+        instance: &InstanceId,
+        now: Instant,
+    ) {
+        waiting.last = Some(instance.clone());
+        self.lanes.hold(&waiting.lane(), instance);
         let until = now + self.bounds.ack_deadline;
         self.lease_ends.insert((until, position));
         let instance = instance.clone();
@@ -376,80 +391,35 @@ impl Mailbox {
 
     /// Takes mail out of where it waits.
     fn take_out(&mut self, position: Position) -> Option<Waiting> {
-        let key = self.lane_of.remove(&position)?;
-        let is_it = |w: &Waiting| w.mail.position == Some(position);
-        let waiting = self.change(&key, |lane| {
-            let at = lane.queue.iter().position(is_it)?;
-            lane.queue.remove(at)
-        });
-        waiting.or_else(|| {
-            let at = self
-                .delayed
-                .iter()
-                .find(|(_, w)| is_it(w))
-                .map(|(at, _)| *at);
-            self.delayed.remove(&at?)
-        })
+        let waiting = match self.places.get(&position)?.clone() {
+            Place::Lane(key) => self.lanes.remove(&key, position),
+            Place::Later(at) => self.take_later(at),
+        }?;
+        self.unplace(&waiting);
+        Some(waiting)
     }
 
-    fn pop(&mut self, key: &LaneKey) -> Option<Waiting> {
-        let waiting = self.change(key, |lane| lane.queue.pop_front())?;
-        if let Some(position) = waiting.mail.position {
-            self.lane_of.remove(&position);
+    fn take_later(&mut self, at: (Instant, u64)) -> Option<Waiting> {
+        let waiting = self.later.remove(&at)?;
+        if waiting.attempts > 0 {
+            self.lanes.expect_no_more(&waiting.lane());
         }
         Some(waiting)
     }
 
-    /// Changes a lane and keeps the index of heads true. A lane that is idle afterwards leaves.
-    fn change<T: Default>(&mut self, key: &LaneKey, change: impl FnOnce(&mut Lane) -> T) -> T {
-        let Some(lane) = self.lanes.get_mut(key) else {
-            // A lane leaves with its last mail and comes back with its holder.
-            let mut lane = Lane::default();
-            let result = change(&mut lane);
-            if lane.holder.is_some() {
-                self.lanes.insert(key.clone(), lane);
-            }
-            return result;
-        };
-        if let Some(head) = lane.queue.front() {
-            self.oldest.remove(&head.rank.serial);
-            match &lane.holder {
-                Some((instance, _)) => remove_head(&mut self.held, instance, head.rank),
-                None => remove_head(&mut self.free, &key.1, head.rank),
-            }
+    /// The mail does not wait any more.
+    fn unplace(&mut self, waiting: &Waiting) {
+        if let Some(position) = waiting.mail.position {
+            self.places.remove(&position);
+            self.expiries
+                .remove(&(waiting.mail.timing.expires, position));
         }
-        let result = change(lane);
-        if let Some(head) = lane.queue.front() {
-            self.oldest.insert(head.rank.serial, key.clone());
-        }
-        match (lane.queue.front(), &lane.holder) {
-            (Some(head), Some((instance, _))) => {
-                self.held
-                    .entry(instance.clone())
-                    .or_default()
-                    .insert(head.rank, key.clone());
-            }
-            (Some(head), None) => {
-                self.free
-                    .entry(key.1.clone())
-                    .or_default()
-                    .insert(head.rank, key.clone());
-            }
-            (None, Some(_)) => {}
-            (None, None) => {
-                self.lanes.remove(key);
-            }
-        }
-        result
     }
 
     fn end_lease(&mut self, position: Position) -> Option<Lease> {
         let lease = self.leases.remove(&position)?;
         self.lease_ends.remove(&(lease.until, position));
-        self.change(&lease.waiting.lane(), |lane| match &mut lane.holder {
-            Some((_, held)) if *held > 1 => *held -= 1,
-            holder => *holder = None,
-        });
+        self.lanes.release(&lease.waiting.lane());
         Some(lease)
     }
 
@@ -460,58 +430,41 @@ impl Mailbox {
         reason: &str,
         now: Instant,
     ) -> Option<Undelivered> {
-        if waiting.attempts >= self.bounds.max_attempts {
+        if waiting.attempts >= self.bounds.max_attempts || waiting.mail.timing.expires <= now {
             self.forget(&waiting);
-            let reason = format!("given up after {} deliveries: {reason}", waiting.attempts);
-            return Some(Undelivered {
-                mail: waiting.mail,
-                reason,
-                mailbox: None,
-            });
+            let why = match waiting.attempts >= self.bounds.max_attempts {
+                true => format!("given up after {} deliveries: {reason}", waiting.attempts),
+                false => EXPIRED.to_owned(),
+            };
+            return Some(waiting.give_up(why));
         }
         if delay.is_zero() {
             self.insert(waiting);
         } else {
-            if let Some(position) = waiting.mail.position {
-                self.lane_of.insert(position, waiting.lane());
-            }
-            self.delayed
-                .insert((now + delay, waiting.rank.serial), waiting);
+            self.delay(waiting, now + delay);
         }
         None
     }
 
     fn evict(&mut self) -> Option<Undelivered> {
-        let key = self.oldest.first_key_value()?.1.clone();
-        let waiting = self.pop(&key)?;
+        let waiting = match self.lanes.pop_oldest() {
+            Some(waiting) => waiting,
+            None => {
+                let at = *self.later.first_key_value()?.0;
+                self.take_later(at)?
+            }
+        };
+        self.unplace(&waiting);
         self.forget(&waiting);
-        Some(Undelivered {
-            mail: waiting.mail,
-            reason: format!(
-                "the mailbox is full ({} events, {} bytes)",
-                self.bounds.events, self.bounds.bytes
-            ),
-            mailbox: None,
-        })
+        let Bounds { events, bytes, .. } = self.bounds;
+        let reason = format!("the mailbox is full ({events} events, {bytes} bytes)");
+        Some(waiting.give_up(reason))
     }
 
     /// Counts mail out that has left.
     fn forget(&mut self, waiting: &Waiting) {
         self.events -= 1;
-        self.bytes -= waiting.mail.event.encoded_len();
-    }
-}
-
-fn remove_head<K: std::hash::Hash + Eq>(
-    heads: &mut HashMap<K, BTreeMap<Rank, LaneKey>>,
-    of: &K,
-    rank: Rank,
-) {
-    if let Some(ranks) = heads.get_mut(of) {
-        ranks.remove(&rank);
-        if ranks.is_empty() {
-            heads.remove(of);
-        }
+        self.bytes -= waiting.mail.bytes();
     }
 }
 

@@ -1,4 +1,7 @@
-//! All mailboxes: which there are for an agent, and into which of them an event goes.
+//! All mailboxes: which there are for an agent, and what its instances do with them.
+
+mod delivering;
+mod view;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -6,15 +9,18 @@ use std::{
     time::Duration,
 };
 
-use agenthub_proto::agenthub::{AgentEvent, Concern, EventKind, agent_event::Payload};
+use agenthub_proto::agenthub::EventKind;
 use tokio::{sync::Notify, time::Instant};
 
+pub(crate) use self::{
+    delivering::{Post, own_type},
+    view::Seen,
+};
 use crate::{
-    filter::{About, Filter},
-    id::{Address, AgentId, InstanceId, MailboxId, OrderKey, SessionId, Version},
+    filter::Filter,
+    id::{AgentId, InstanceId, MailboxId, SessionId, Version},
     log::Position,
-    mailbox::{Bounds, Delivery, Mail, Mailbox, Undelivered},
-    routing::Route,
+    mailbox::{Bounds, Delivery, HandOver, Mail, Mailbox, Undelivered},
     unclaimed::Unclaimed,
 };
 
@@ -42,40 +48,28 @@ impl Lifetime {
 /// Longer than any stream.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// An event on its way into mailboxes.
-#[derive(Clone, Debug)]
-pub(crate) struct Post<'a> {
-    pub(crate) event: &'a Arc<AgentEvent>,
-    pub(crate) position: Option<Position>,
-    pub(crate) order: &'a OrderKey,
-    pub(crate) route: &'a Route,
-    pub(crate) sender: &'a AgentId,
-    /// Who asked for the task that the event belongs to.
-    pub(crate) requester: Option<&'a AgentId>,
-    pub(crate) task_type: &'a str,
-    /// How many mailboxes had been opened when it happened.
-    pub(crate) mailboxes: u64,
-    /// How long ago it happened.
-    pub(crate) age: Duration,
-}
-
 #[derive(Debug)]
 struct Slot {
     agent: AgentId,
     name: String,
     lifetime: Lifetime,
     filter: Filter,
+    ordered: bool,
     mailbox: Mailbox,
     listeners: Vec<(SessionId, Arc<Notify>)>,
     /// The mailbox lost mail that nobody else has.
     has_overflowed: bool,
     next_tick: Option<Instant>,
+    /// What another of the agent's streams has handled: it does not wait for the next one.
+    handled: HashSet<Position>,
 }
 
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Mailboxes {
     bounds: Bounds,
+    /// How long mail waits in a mailbox.
+    age: Duration,
     slots: HashMap<MailboxId, Slot>,
     by_agent: HashMap<AgentId, Vec<MailboxId>>,
     observers: BTreeSet<MailboxId>,
@@ -86,9 +80,10 @@ pub(crate) struct Mailboxes {
 }
 
 impl Mailboxes {
-    pub(crate) fn new(bounds: Bounds, unknown_recipient: Duration) -> Self {
+    pub(crate) fn new(bounds: Bounds, age: Duration, unknown_recipient: Duration) -> Self {
         Self {
             bounds,
+            age,
             slots: HashMap::new(),
             by_agent: HashMap::new(),
             observers: BTreeSet::new(),
@@ -105,13 +100,17 @@ impl Mailboxes {
         name: &str,
         lifetime: Lifetime,
         filter: Filter,
-        observes: bool,
+        ordered: bool,
         now: Instant,
     ) -> MailboxId {
         if let Some(id) = self.find(agent, name, &lifetime) {
             if let Some(slot) = self.slots.get_mut(&id) {
                 slot.filter = filter;
+                slot.ordered = ordered;
+                slot.mailbox.set_ordered(ordered);
                 slot.has_overflowed = false;
+                // Where the order matters no more, what it held back is free.
+                self.wake(id);
             }
             return id;
         }
@@ -121,22 +120,28 @@ impl Mailboxes {
         if let Lifetime::Stream(_) = lifetime {
             bounds.ack_deadline = NEVER;
         }
+        let mut mailbox = Mailbox::new(bounds, now);
+        mailbox.set_ordered(ordered);
         let slot = Slot {
             agent: agent.clone(),
             name: name.to_owned(),
             lifetime,
             filter,
-            mailbox: Mailbox::new(bounds, now),
+            ordered,
+            mailbox,
             listeners: Vec::new(),
             has_overflowed: false,
             next_tick: None,
+            handled: HashSet::new(),
         };
         self.slots.insert(id, slot);
         self.by_agent.entry(agent.clone()).or_default().push(id);
-        if observes {
-            self.observers.insert(id);
-        }
         id
+    }
+
+    /// The mailbox sees the events of every agent.
+    pub(crate) fn observe(&mut self, id: MailboxId) {
+        self.observers.insert(id);
     }
 
     /// The mailbox of that name and lifetime: those of instances are each instance's own.
@@ -154,13 +159,13 @@ impl Mailboxes {
         })
     }
 
-    /// Name and filter of a durable mailbox.
-    pub(crate) fn durable(&self, id: MailboxId) -> Option<(&AgentId, &str, &Filter)> {
+    /// Filter of a durable mailbox, and whether it is ordered.
+    pub(crate) fn durable(&self, id: MailboxId) -> Option<(&Filter, bool)> {
         let slot = self
             .slots
             .get(&id)
             .filter(|s| s.lifetime == Lifetime::Durable)?;
-        Some((&slot.agent, &slot.name, &slot.filter))
+        Some((&slot.filter, slot.ordered))
     }
 
     /// Agent and name under which the log knows a mailbox; one that is not durable has no name. `None` for one that only observes.
@@ -192,7 +197,7 @@ impl Mailboxes {
         }
     }
 
-    /// Removes a mailbox. Returns what it still held.
+    /// Removes a mailbox. Returns what it still held and no other has handled.
     pub(crate) fn close(&mut self, id: MailboxId) -> Vec<Mail> {
         let Some(slot) = self.slots.remove(&id) else {
             return Vec::new();
@@ -210,7 +215,9 @@ impl Mailboxes {
         for (_, wake) in slot.listeners {
             wake.notify_one();
         }
-        slot.mailbox.into_mail()
+        let mut left = slot.mailbox.into_mail();
+        left.retain(|m| m.position.is_none_or(|p| !slot.handled.contains(&p)));
+        left
     }
 
     /// The mailboxes that live as long as this instance.
@@ -239,111 +246,6 @@ impl Mailboxes {
         self.slots.len()
     }
 
-    /// Whether somebody whom the route names wants events of this kind.
-    pub(crate) fn wanted(&self, kind: EventKind, route: &Route, sender: &AgentId) -> bool {
-        let takes = |id: &MailboxId| self.takes(*id, kind);
-        self.observers.iter().any(takes)
-            || match route {
-                Route::To(to) => to
-                    .iter()
-                    .any(|a| self.by_agent.get(&a.agent).into_iter().flatten().any(takes)),
-                Route::Everyone => self
-                    .slots
-                    .iter()
-                    .any(|(id, slot)| slot.agent != *sender && takes(id)),
-            }
-    }
-
-    /// Puts an event into the mailboxes of those whom its route names. Mail for an agent without subscriptions waits.
-    pub(crate) fn deliver(
-        &mut self,
-        post: &Post<'_>,
-        is_known: impl Fn(&AgentId) -> bool,
-        now: Instant,
-    ) -> Vec<Undelivered> {
-        let mut undelivered = Vec::new();
-        let mut reached: BTreeSet<MailboxId> = BTreeSet::new();
-        match post.route {
-            Route::Everyone => {
-                let all: Vec<MailboxId> = self
-                    .slots
-                    .iter()
-                    .filter(|(_, s)| s.agent != *post.sender || post.sender.is_empty())
-                    .map(|(id, _)| *id)
-                    .collect();
-                for id in all {
-                    undelivered.extend(self.offer(id, post, None, now));
-                }
-                return undelivered;
-            }
-            Route::To(to) => {
-                for Address { agent, version } in to {
-                    if post.position.is_some() && self.is_to_wait(agent, post.event) {
-                        let concern = concern(post, agent);
-                        let mail = mail(post, agent, concern, version.as_ref());
-                        undelivered.extend(self.unclaimed.keep(
-                            mail,
-                            is_known(agent),
-                            post.age,
-                            now,
-                        ));
-                    }
-                    for id in self.of_agent(agent) {
-                        reached.insert(id);
-                        undelivered.extend(self.offer(id, post, version.as_ref(), now));
-                    }
-                }
-            }
-        }
-        let observers: Vec<MailboxId> = self.observers.difference(&reached).copied().collect();
-        for id in observers {
-            undelivered.extend(self.offer(id, post, None, now));
-        }
-        undelivered
-    }
-
-    /// Puts mail into one mailbox, whatever its route was.
-    pub(crate) fn put(&mut self, id: MailboxId, mail: Mail, now: Instant) {
-        if let Some(slot) = self.slots.get_mut(&id) {
-            slot.has_overflowed |= !slot.mailbox.push(mail, now).is_empty();
-            for (_, wake) in &slot.listeners {
-                wake.notify_one();
-            }
-        }
-    }
-
-    /// Puts an event into one mailbox if its filter accepts it.
-    pub(crate) fn offer(
-        &mut self,
-        id: MailboxId,
-        post: &Post<'_>,
-        version: Option<&Version>,
-        now: Instant,
-    ) -> Vec<Undelivered> {
-        let Some(slot) = self.slots.get_mut(&id) else {
-            return Vec::new();
-        };
-        let concern = concern(post, &slot.agent);
-        let about = About {
-            event: post.event,
-            task_type: post.task_type,
-        };
-        let is_in_snapshot = post.event.kind() == EventKind::AgentCard && id.0 > post.mailboxes;
-        if is_in_snapshot || !slot.filter.accepts(about, concern) {
-            return Vec::new();
-        }
-        let mail = mail(post, &slot.agent, concern, version);
-        let evicted = slot.mailbox.push(mail, now);
-        for (_, wake) in &slot.listeners {
-            wake.notify_one();
-        }
-        if slot.lifetime != Lifetime::Durable {
-            slot.has_overflowed |= !evicted.is_empty();
-            return Vec::new();
-        }
-        from_mailbox(id, evicted)
-    }
-
     /// The next delivery from a mailbox to an instance.
     pub(crate) fn take(
         &mut self,
@@ -361,6 +263,34 @@ impl Mailboxes {
         let was_here = self
             .with(id, |mailbox| mailbox.acknowledge(position))
             .unwrap_or(false);
+        self.wake_others(id);
+        was_here
+    }
+
+    /// What was in no durable mailbox was handled: other streams of the agent need not hand it on.
+    pub(crate) fn handled(&mut self, agent: &AgentId, positions: &[Position]) {
+        for id in self.of_agent(agent) {
+            let slot = self.slots.get_mut(&id);
+            if let Some(slot) = slot.filter(|s| s.lifetime != Lifetime::Durable) {
+                let held = positions.iter().filter(|p| slot.mailbox.holds(**p));
+                slot.handled.extend(held);
+            }
+        }
+    }
+
+    /// See [`Mailbox::acknowledge_from`].
+    pub(crate) fn acknowledge_from(
+        &mut self,
+        id: MailboxId,
+        position: Position,
+        instance: &InstanceId,
+    ) -> bool {
+        let was_here = self
+            .with(id, |mailbox| mailbox.acknowledge_from(position, instance))
+            .unwrap_or(false);
+        if let Some(slot) = self.slots.get_mut(&id) {
+            slot.handled.remove(&position);
+        }
         self.wake_others(id);
         was_here
     }
@@ -402,8 +332,9 @@ impl Mailboxes {
         instance: &InstanceId,
         claimed: &HashSet<Position>,
         now: Instant,
-    ) {
-        self.with(id, |mailbox| mailbox.reclaim(instance, claimed, now));
+    ) -> Vec<HandOver> {
+        self.with(id, |mailbox| mailbox.reclaim(instance, claimed, now))
+            .unwrap_or_default()
     }
 
     /// An instance is gone: what it had is to be delivered again.
@@ -439,37 +370,6 @@ impl Mailboxes {
         undelivered
     }
 
-    /// Mail that nobody took waits for the agent's next subscription, unless another one of its has it.
-    pub(crate) fn put_back(&mut self, left: Vec<Mail>, is_known: bool, now: Instant) {
-        for mail in left {
-            if self.is_to_wait(&mail.recipient, &mail.event) {
-                // What finds no room here was offered before: nothing else would come of it.
-                self.unclaimed.keep(mail, is_known, Duration::ZERO, now);
-            }
-        }
-    }
-
-    /// What waits for an agent and passes a filter, as it is taken out by that.
-    pub(crate) fn claim(&mut self, agent: &AgentId, filter: &Filter) -> Vec<Mail> {
-        self.unclaimed.claim(agent, |mail| is_for(mail, filter))
-    }
-
-    /// The positions of what [`claim`](Self::claim) would take out.
-    pub(crate) fn claimable(&self, agent: &AgentId, filter: &Filter) -> Vec<Position> {
-        let mail = self.unclaimed.of(agent).filter(|m| is_for(m, filter));
-        mail.filter_map(|m| m.position).collect()
-    }
-
-    /// Whether an event for an agent has to wait for a subscription. Older clients open one after the other, so that a message
-    /// waits for the one that takes messages, whatever else there is.
-    fn is_to_wait(&self, agent: &AgentId, event: &AgentEvent) -> bool {
-        let Some(ids) = self.by_agent.get(agent) else {
-            return true;
-        };
-        let kind = event.kind();
-        kind == EventKind::Message && !ids.iter().any(|id| self.takes(*id, kind))
-    }
-
     /// Does something with a mailbox and keeps its next tick true.
     fn with<T>(&mut self, id: MailboxId, act: impl FnOnce(&mut Mailbox) -> T) -> Option<T> {
         let slot = self.slots.get_mut(&id)?;
@@ -487,9 +387,10 @@ impl Mailboxes {
         Some(result)
     }
 
-    /// What one instance has finished with may be another's turn.
+    /// What one instance has finished with may be another's turn, or in an ordered mailbox the next one's.
     fn wake_others(&self, id: MailboxId) {
-        if self.slots.get(&id).is_some_and(|s| s.listeners.len() > 1) {
+        let slot = self.slots.get(&id);
+        if slot.is_some_and(|s| s.ordered || s.listeners.len() > 1) {
             self.wake(id);
         }
     }
@@ -514,45 +415,4 @@ fn from_mailbox(
             ..u
         })
         .collect()
-}
-
-fn is_for(mail: &Mail, filter: &Filter) -> bool {
-    let about = About {
-        event: &mail.event,
-        task_type: own_type(&mail.event),
-    };
-    filter.accepts(about, mail.concern)
-}
-
-fn mail(post: &Post<'_>, recipient: &AgentId, concern: Concern, version: Option<&Version>) -> Mail {
-    Mail {
-        event: post.event.clone(),
-        recipient: recipient.clone(),
-        position: post.position,
-        order: post.order.clone(),
-        concern,
-        version: version.cloned(),
-        is_directed: matches!(post.route, Route::To(_)),
-    }
-}
-
-/// On which side of its task an event reaches an agent. What an agent sends itself is work, not an answer.
-fn concern(post: &Post<'_>, agent: &AgentId) -> Concern {
-    let asked = post.requester == Some(agent);
-    let is_own_message =
-        matches!(post.event.payload, Some(Payload::Message(_))) && post.sender == agent;
-    if asked && !is_own_message {
-        Concern::Replies
-    } else {
-        Concern::Work
-    }
-}
-
-/// The task type that the event itself carries.
-pub(crate) fn own_type(event: &AgentEvent) -> &str {
-    match &event.payload {
-        Some(Payload::Message(m)) => m.task_type(),
-        Some(Payload::Task(t)) => t.task_type(),
-        _ => "",
-    }
 }

@@ -44,6 +44,12 @@ pub struct Settings {
     pub mailbox_events: usize,
     /// See [`mailbox_events`](Self::mailbox_events).
     pub mailbox_bytes: usize,
+    /// How long mail waits in a mailbox before it is given up.
+    pub mailbox_age: Duration,
+    /// Dead letters that are kept, and their bytes: the oldest leave.
+    pub dead_letters: usize,
+    /// See [`dead_letters`](Self::dead_letters).
+    pub dead_letters_bytes: usize,
     /// Events and bytes that the log in memory keeps for rereading.
     pub log_events: usize,
     /// See [`log_events`](Self::log_events).
@@ -90,6 +96,9 @@ impl Default for Settings {
             publish_credit: 1024,
             mailbox_events: 100_000,
             mailbox_bytes: 256 * MIB,
+            mailbox_age: Duration::from_secs(7 * 24 * 3600),
+            dead_letters: 10_000,
+            dead_letters_bytes: 64 * MIB,
             log_events: 100_000,
             log_bytes: 256 * MIB,
             log_snapshot: 200_000,

@@ -11,16 +11,18 @@ use std::{
 use agenthub_proto::{
     a2a::Task,
     agenthub::{AgentEvent, Concern, agent_event::Payload},
+    event::system_time,
 };
 use prost::Message;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{
+    dead_letters::DeadLetter,
     dedupe::{Key, Seen},
     id::{AgentId, OrderKey},
     log::{Entry, Found, LogId, Position, Record, Registration, codec},
-    mailbox::Mail,
+    mailbox::{Mail, Timing},
     mailboxes::Lifetime,
     routing::Route,
     settings::Settings,
@@ -72,7 +74,8 @@ pub(crate) fn kept(state: &State, moment: Moment) -> BTreeSet<Position> {
         .filter(|(_, until, _)| !is_over(*until, moment))
         .flat_map(|(_, _, mail)| mail);
     let piles = piles.chain(overdue(state, moment));
-    boxes.chain(piles).filter_map(|m| m.position).collect()
+    let all = boxes.chain(piles).filter(|m| !m.is_copy);
+    all.filter_map(|m| m.position).collect()
 }
 
 /// Hands over what the state knows, part by part, until `each` says no.
@@ -103,13 +106,14 @@ pub(crate) fn write<E>(
             name: mailbox.name.to_owned(),
             filter: mailbox.filter.clone(),
             claims: Vec::new(),
+            ordered: mailbox.ordered,
         };
         part(What::Happened(HappenedRecord {
             time_us: 0,
             entry: codec::encode(&opened),
         }))?;
         for chunk in mailbox.mail.chunks(CHUNK) {
-            let letters = chunk.iter().filter_map(|m| letter(m)).collect();
+            let letters = chunk.iter().filter_map(|m| letter(m, moment)).collect();
             part(What::Mail(MailRecord {
                 agent: mailbox.agent.to_string(),
                 name: mailbox.name.to_owned(),
@@ -129,9 +133,16 @@ pub(crate) fn write<E>(
                 agent: agent.to_string(),
                 name: String::new(),
                 until_us: until.map_or(0, |until| moment.micros_at(until)),
-                letters: chunk.iter().filter_map(|m| letter(m)).collect(),
+                letters: chunk.iter().filter_map(|m| letter(m, moment)).collect(),
             }))?;
         }
+    }
+    for (id, letter) in state.dead_letters.iter() {
+        part(What::DeadLetter(DeadLetterRecord {
+            id: id.0,
+            time_us: micros(letter.time),
+            entry: codec::encode(&Entry::GivenUp(letter.given_up.clone())),
+        }))?;
     }
     for saved in state.tasks.saved() {
         part(What::Task(saved.into()))?;
@@ -140,15 +151,7 @@ pub(crate) fn write<E>(
     let seen: Vec<SeenRecord> = state
         .dedupe
         .iter()
-        .map(|(key, at, seen)| SeenRecord {
-            sender: key.sender.to_string(),
-            order: key.order.to_string(),
-            id: key.id.clone(),
-            digest: seen.digest.as_bytes().to_vec(),
-            event_id: seen.event_id.clone(),
-            position: seen.position.clone(),
-            time_us: moment.micros_at(at),
-        })
+        .map(|(key, at, seen)| SeenRecord::of(key, seen, moment.micros_at(at)))
         .collect();
     for chunk in seen.chunks(CHUNK) {
         let publishes = chunk.to_vec();
@@ -209,7 +212,16 @@ impl Reading {
                 };
                 self.state.apply(&record, self.moment.instant);
             }
-            What::Mail(mail) => self.mail(&mail)?,
+            What::Mail(mail) => self.mail(mail)?,
+            What::DeadLetter(letter) => {
+                let entry = codec::decode(&letter.entry).map_err(|e| e.to_string())?;
+                let Entry::GivenUp(given_up) = entry else {
+                    return Err("a dead letter is none".to_owned());
+                };
+                let time = time(letter.time_us);
+                let dead = DeadLetter { time, given_up };
+                self.state.dead_letters.add(Position(letter.id), dead);
+            }
             What::Task(task) => self.state.tasks.restore(task.read()?),
             What::Changes(changes) => self.state.tasks.restore_changes(changes),
             What::Seen(list) => {
@@ -228,9 +240,9 @@ impl Reading {
         self.state
     }
 
-    fn mail(&mut self, record: &MailRecord) -> Result<(), String> {
+    fn mail(&mut self, record: MailRecord) -> Result<(), String> {
         let agent = AgentId::from(record.agent.as_str());
-        let letters = record.letters.iter().map(|l| self.letter(l, &agent));
+        let letters = record.letters.into_iter().map(|l| self.letter(l, &agent));
         let letters = letters.collect::<Result<Vec<Mail>, String>>()?;
         let mailboxes = &mut self.state.mailboxes;
         if record.name.is_empty() {
@@ -247,22 +259,44 @@ impl Reading {
         Ok(())
     }
 
-    fn letter(&self, letter: &LetterRecord, recipient: &AgentId) -> Result<Mail, String> {
+    fn letter(&self, letter: LetterRecord, recipient: &AgentId) -> Result<Mail, String> {
         let position = Position(letter.position);
-        let (event, order, is_directed) = self
-            .kept
-            .get(&position)
-            .ok_or_else(|| format!("the event of mail at {} was not kept", position.0))?;
+        let is_copy = letter.copy.is_some();
+        let (event, order, is_directed, timing) = match letter.copy {
+            Some(copy) => {
+                let event = copy.event.ok_or("a copy is empty")?;
+                let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
+                let timing = Timing {
+                    due: None,
+                    expires: self.moment.instant_at(copy.expires_us),
+                };
+                (Arc::new(event), order, copy.is_directed, timing)
+            }
+            None => {
+                let kept = self.kept.get(&position);
+                let (event, order, is_directed) = kept
+                    .cloned()
+                    .ok_or_else(|| format!("the event of mail at {} was not kept", position.0))?;
+                let sent = event.timestamp.as_ref().and_then(system_time);
+                let age = sent.and_then(|sent| self.moment.time.duration_since(sent).ok());
+                let age = age.unwrap_or_default();
+                let mailboxes = &self.state.mailboxes;
+                let timing = mailboxes.timing(&event, age, self.moment.instant);
+                (event, order, is_directed, timing)
+            }
+        };
         Ok(Mail {
-            event: event.clone(),
+            event,
             recipient: recipient.clone(),
             position: Some(position),
-            order: order.clone(),
+            order,
             concern: Concern::try_from(letter.concern).unwrap_or_default(),
             version: Some(letter.version.as_str())
                 .filter(|v| !v.is_empty())
                 .map(Into::into),
-            is_directed: *is_directed,
+            is_directed,
+            is_copy,
+            timing,
         })
     }
 }
@@ -331,8 +365,14 @@ fn is_owed(mail: &Mail, state: &State) -> bool {
         if state.tasks.get(&m.task_id).is_some_and(|t| !t.is_terminal()))
 }
 
-fn letter(mail: &Mail) -> Option<LetterRecord> {
+fn letter(mail: &Mail, moment: Moment) -> Option<LetterRecord> {
+    let copy = mail.is_copy.then(|| CopyRecord {
+        event: Some(AgentEvent::clone(&mail.event)),
+        is_directed: mail.is_directed,
+        expires_us: moment.micros_at(mail.timing.expires),
+    });
     Some(LetterRecord {
+        copy,
         position: mail.position?.0,
         concern: mail.concern.into(),
         version: mail
@@ -362,7 +402,7 @@ fn time(micros: i64) -> SystemTime {
 
 #[derive(Clone, PartialEq, Message)]
 struct PartRecord {
-    #[prost(oneof = "What", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "What", tags = "1, 2, 3, 4, 5, 6")]
     what: Option<What>,
 }
 
@@ -379,6 +419,8 @@ enum What {
     Changes(u64),
     #[prost(message, tag = "5")]
     Seen(SeenList),
+    #[prost(message, tag = "6")]
+    DeadLetter(DeadLetterRecord),
 }
 
 /// An entry of the log that leads to the same.
@@ -411,6 +453,29 @@ struct LetterRecord {
     concern: i32,
     #[prost(string, tag = "3")]
     version: String,
+    /// The event itself, where its record need not be there any more.
+    #[prost(message, optional, tag = "4")]
+    copy: Option<CopyRecord>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct CopyRecord {
+    #[prost(message, optional, tag = "1")]
+    event: Option<AgentEvent>,
+    #[prost(bool, tag = "2")]
+    is_directed: bool,
+    #[prost(int64, tag = "3")]
+    expires_us: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct DeadLetterRecord {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(int64, tag = "2")]
+    time_us: i64,
+    #[prost(bytes = "vec", tag = "3")]
+    entry: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -431,6 +496,8 @@ struct TaskRecord {
     bytes: u64,
     #[prost(uint64, tag = "7")]
     changed: u64,
+    #[prost(message, optional, tag = "9")]
+    made_by: Option<SeenRecord>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -468,6 +535,9 @@ impl From<tasks::Saved> for TaskRecord {
             bytes: saved.bytes as u64,
             ended_us: saved.ended_at.map(micros),
             changed: saved.changed,
+            made_by: saved
+                .made_by
+                .map(|(key, seen)| SeenRecord::of(&key, &seen, 0)),
         }
     }
 }
@@ -485,11 +555,24 @@ impl TaskRecord {
             bytes: usize::try_from(self.bytes).map_err(|e| e.to_string())?,
             ended_at: self.ended_us.map(time),
             changed: self.changed,
+            made_by: self.made_by.map(SeenRecord::read).transpose()?,
         })
     }
 }
 
 impl SeenRecord {
+    fn of(key: &Key, seen: &Seen, time_us: i64) -> Self {
+        Self {
+            sender: key.sender.to_string(),
+            order: key.order.to_string(),
+            id: key.id.clone(),
+            digest: seen.digest.as_bytes().to_vec(),
+            event_id: seen.event_id.clone(),
+            position: seen.position.clone(),
+            time_us,
+        }
+    }
+
     fn read(self) -> Result<(Key, Seen), String> {
         let key = Key {
             sender: self.sender.into(),

@@ -6,10 +6,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::{
+    dead_letters::{DeadLetter, DeadLetters},
     dedupe::{Dedupe, Seen},
-    id::{AgentId, OrderKey},
-    log::{Entry, LogId, Position, Published, Record},
-    mailbox::{Bounds, Undelivered},
+    id::{AgentId, MailboxId, OrderKey, Version},
+    log::{Again, Entry, LogId, Position, Published, Record},
+    mailbox::{Bounds, Mail, Undelivered},
     mailboxes::{Lifetime, Mailboxes, Post, own_type},
     registry::Registry,
     settings::Settings,
@@ -23,6 +24,7 @@ pub(crate) struct State {
     pub(crate) tasks: Tasks,
     pub(crate) mailboxes: Mailboxes,
     pub(crate) dedupe: Dedupe,
+    pub(crate) dead_letters: DeadLetters,
     log: LogId,
 }
 
@@ -35,6 +37,20 @@ pub(crate) struct Delivering {
     pub(crate) mailboxes: u64,
     /// How long ago it happened.
     pub(crate) age: Duration,
+    /// It comes from the log.
+    pub(crate) is_replayed: bool,
+}
+
+impl Delivering {
+    /// An event from the log, for one mailbox.
+    pub(crate) fn again(position: Position) -> Self {
+        Self {
+            position: Some(position),
+            mailboxes: 0,
+            age: Duration::ZERO,
+            is_replayed: false,
+        }
+    }
 }
 
 impl State {
@@ -53,8 +69,9 @@ impl State {
                 ended: settings.ended_tasks,
                 bytes: settings.tasks_bytes,
             }),
-            mailboxes: Mailboxes::new(bounds, settings.unknown_recipient),
+            mailboxes: Mailboxes::new(bounds, settings.mailbox_age, settings.unknown_recipient),
             dedupe: Dedupe::new(settings.dedupe_window),
+            dead_letters: DeadLetters::new(settings.dead_letters, settings.dead_letters_bytes),
             log,
         }
     }
@@ -79,11 +96,12 @@ impl State {
                 name,
                 filter,
                 claims,
+                ordered,
             } => {
                 let lifetime = Lifetime::Durable;
                 let id = self
                     .mailboxes
-                    .open(agent, name, lifetime, filter.clone(), false, now);
+                    .open(agent, name, lifetime, filter.clone(), *ordered, now);
                 let claimed = self.mailboxes.unclaimed.claim(agent, |mail| {
                     mail.position.is_some_and(|p| claims.contains(&p))
                 });
@@ -96,17 +114,38 @@ impl State {
                 name,
                 positions,
             } => {
-                if name.is_empty() {
-                    self.mailboxes.unclaimed.claim(agent, |mail| {
-                        mail.position.is_some_and(|p| positions.contains(&p))
-                    });
-                } else if let Some(id) = self.mailboxes.find(agent, name, &Lifetime::Durable) {
-                    for position in positions {
-                        self.mailboxes.acknowledge(id, *position);
-                    }
+                self.forget(agent, name, positions);
+            }
+            Entry::GivenUp(given_up) => {
+                self.forget(&given_up.agent, &given_up.name, &[given_up.mail.position]);
+                let letter = DeadLetter {
+                    time: record.time,
+                    given_up: given_up.clone(),
+                };
+                self.dead_letters.add(record.position, letter);
+            }
+            Entry::Settled { letter, again } => {
+                let letter = self.dead_letters.remove(*letter).filter(|_| *again);
+                if let Some(DeadLetter { given_up, .. }) = letter {
+                    let mail = self.again(&given_up.agent, &given_up.mail, now);
+                    let is_known = self.registry.get(&given_up.agent).is_some();
+                    self.mailboxes
+                        .put_again(&given_up.name, mail, is_known, now);
+                }
+            }
+            Entry::Reread { agent, name, mail } => {
+                let id = self.mailboxes.find(agent, name, &Lifetime::Durable);
+                for (id, mail) in id
+                    .into_iter()
+                    .flat_map(|id| mail.iter().map(move |m| (id, m)))
+                {
+                    let mail = self.again(agent, mail, now);
+                    self.mailboxes.put(id, mail, now);
                 }
             }
             Entry::Published(published) => {
+                let task = published.event.task_id();
+                let is_new = self.tasks.get(task).is_none();
                 self.apply_to_task(published, record);
                 if let Some((key, digest)) = &published.key {
                     let seen = Seen {
@@ -114,6 +153,9 @@ impl State {
                         event_id: published.event.event_id.clone(),
                         position: self.log.token(record.position),
                     };
+                    if is_new {
+                        self.tasks.set_made_by(task, key.clone(), seen.clone());
+                    }
                     self.dedupe.remember(key.clone(), seen, now);
                 }
             }
@@ -130,12 +172,13 @@ impl State {
                     position: Some(record.position),
                     mailboxes: self.mailboxes.count(),
                     age,
+                    is_replayed: true,
                 };
-                // What a full mailbox lost then, it loses again; its task has failed in a later record.
+                // What was given up for want of room, a later record says.
                 self.deliver(published, how, now);
             }
             Entry::Unregistered { agent } => self.mailboxes.unclaimed.drop_all_of(agent),
-            Entry::Registered(_) | Entry::Subscribed { .. } | Entry::Acknowledged { .. } => {}
+            _ => {}
         }
     }
 
@@ -150,18 +193,7 @@ impl State {
         let sender = AgentId::from(event.sender());
         let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
         // Borrows the stores one by one: the mailboxes change below.
-        let task = self.tasks.get(event.task_id());
-        let post = Post {
-            event,
-            position: how.position,
-            order: &order,
-            mailboxes: how.mailboxes,
-            age: how.age,
-            route: &published.route,
-            sender: &sender,
-            requester: task.map(crate::tasks::Entry::requester),
-            task_type: task.map_or_else(|| own_type(event), crate::tasks::Entry::task_type),
-        };
+        let post = post(&self.tasks, published, &sender, &order, how);
         let registry = &self.registry;
         self.mailboxes
             .deliver(&post, |agent| registry.get(agent).is_some(), now)
@@ -171,6 +203,52 @@ impl State {
     pub(crate) fn task_type<'a>(&'a self, event: &'a AgentEvent) -> &'a str {
         let task = self.tasks.get(event.task_id());
         task.map_or_else(|| own_type(event), crate::tasks::Entry::task_type)
+    }
+
+    /// What an event is as mail of a durable mailbox, if that takes it. It happened so long ago.
+    pub(crate) fn mail_for(
+        &self,
+        id: MailboxId,
+        published: &Published,
+        how: Delivering,
+        version: Option<&Version>,
+        now: Instant,
+    ) -> Option<Mail> {
+        let event = &published.event;
+        let sender = AgentId::from(event.sender());
+        let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
+        let post = post(&self.tasks, published, &sender, &order, how);
+        self.mailboxes.mail_for(id, &post, version, now)
+    }
+
+    /// Mail has left a mailbox; without a name it waited for a subscription.
+    fn forget(&mut self, agent: &AgentId, name: &str, positions: &[Position]) {
+        if name.is_empty() {
+            self.mailboxes.unclaimed.claim(agent, |mail| {
+                mail.position.is_some_and(|p| positions.contains(&p))
+            });
+            self.mailboxes.handled(agent, positions);
+        } else if let Some(id) = self.mailboxes.find(agent, name, &Lifetime::Durable) {
+            for position in positions {
+                self.mailboxes.acknowledge(id, *position);
+            }
+        }
+    }
+
+    /// An event that goes into a mailbox again, where it may wait as long as one that is new.
+    fn again(&self, agent: &AgentId, again: &Again, now: Instant) -> Mail {
+        let event = &again.event;
+        Mail {
+            recipient: agent.clone(),
+            position: Some(again.position),
+            order: OrderKey::of(event.context_id(), event.task_id(), event.sender()),
+            concern: again.concern,
+            version: again.version.clone(),
+            is_directed: again.is_directed,
+            is_copy: true,
+            timing: self.mailboxes.timing_again(now),
+            event: event.clone(),
+        }
     }
 
     fn apply_to_task(&mut self, published: &Published, record: &Record) {
@@ -185,5 +263,28 @@ impl State {
             Some(Payload::ArtifactUpdate(u)) => self.tasks.apply_artifact(u, assignee),
             _ => {}
         }
+    }
+}
+
+fn post<'a>(
+    tasks: &'a Tasks,
+    published: &'a Published,
+    sender: &'a AgentId,
+    order: &'a OrderKey,
+    how: Delivering,
+) -> Post<'a> {
+    let event = &published.event;
+    let task = tasks.get(event.task_id());
+    Post {
+        event,
+        position: how.position,
+        order,
+        mailboxes: how.mailboxes,
+        age: how.age,
+        is_replayed: how.is_replayed,
+        route: &published.route,
+        sender,
+        requester: task.map(tasks::Entry::requester),
+        task_type: task.map_or_else(|| own_type(event), tasks::Entry::task_type),
     }
 }

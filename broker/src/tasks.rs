@@ -14,6 +14,7 @@ use agenthub_proto::{
 use prost::Message as _;
 
 use crate::{
+    dedupe::{Key, Seen},
     id::{AgentId, TaskId},
     limits::PAGE_BYTES,
     routing::Parties,
@@ -28,6 +29,8 @@ pub(crate) struct Entry {
     task_type: String,
     deadline: Option<SystemTime>,
     ended_at: Option<SystemTime>,
+    /// The publish that made it, known as long as the task is.
+    made_by: Option<(Key, Seen)>,
     bytes: usize,
     /// Rises with every change of any task.
     changed: u64,
@@ -151,6 +154,19 @@ impl Tasks {
         self.entries.get(id)
     }
 
+    /// What is known of a publish that made this task.
+    pub(crate) fn made_by(&self, task: &str, key: &Key) -> Option<&Seen> {
+        let (made_by, seen) = self.entries.get(task)?.made_by.as_ref()?;
+        (made_by == key).then_some(seen)
+    }
+
+    /// Remembers the publish that has made a task.
+    pub(crate) fn set_made_by(&mut self, task: &str, key: Key, seen: Seen) {
+        if let Some(entry) = self.entries.get_mut(task) {
+            entry.made_by = Some((key, seen));
+        }
+    }
+
     /// Tasks that an agent works on and has not ended.
     pub(crate) fn in_flight(&self, agent: &AgentId) -> usize {
         self.open.get(agent).copied().unwrap_or(0)
@@ -264,6 +280,7 @@ impl Tasks {
             task_type: message.task_type().to_owned(),
             deadline,
             ended_at: None,
+            made_by: None,
             changed: 0,
         };
         entry.set_metadata("requester", &routing.from_agent_id);

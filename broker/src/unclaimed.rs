@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-use prost::Message;
 use tokio::time::Instant;
 
 use crate::{
@@ -13,11 +12,13 @@ use crate::{
     mailbox::{Bounds, Mail, Undelivered},
 };
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Pile {
     mail: Vec<Mail>,
-    /// When it is given up; never, if the agent is known.
+    /// When all of it is given up, if the agent is not known by then.
     until: Option<Instant>,
+    /// When the first of it is given up.
+    end: Instant,
 }
 
 /// See the module's description.
@@ -44,39 +45,49 @@ impl Unclaimed {
         }
     }
 
-    /// Keeps mail, which came so long ago, until its recipient claims it. Gives it back if there is no room.
-    pub(crate) fn keep(
-        &mut self,
-        mail: Mail,
-        is_known: bool,
-        age: Duration,
-        now: Instant,
-    ) -> Option<Undelivered> {
-        let bytes = mail.event.encoded_len();
-        if self.events >= self.bounds.events || self.bytes + bytes > self.bounds.bytes {
-            let reason = format!(
+    /// Whether mail finds room.
+    pub(crate) fn has_room(&self, mail: &Mail) -> bool {
+        self.events < self.bounds.events && self.bytes + mail.bytes() <= self.bounds.bytes
+    }
+
+    /// Mail that finds none.
+    pub(crate) fn refuse(&self, mail: Mail) -> Undelivered {
+        Undelivered {
+            mail,
+            attempts: 0,
+            reason: format!(
                 "too much mail waits for agents that are not there ({} events, {} bytes)",
                 self.events, self.bytes
-            );
-            return Some(Undelivered {
-                mail,
-                reason,
-                mailbox: None,
-            });
+            ),
+            mailbox: None,
         }
+    }
+
+    /// Keeps mail, which came so long ago, until its recipient claims it.
+    pub(crate) fn keep(&mut self, mail: Mail, is_known: bool, age: Duration, now: Instant) {
         self.events += 1;
-        self.bytes += bytes;
+        self.bytes += mail.bytes();
         let agent = mail.recipient.clone();
-        let until = (!is_known).then(|| now + self.wait.saturating_sub(age));
+        let due = mail.timing.due.unwrap_or(now);
+        let until = (!is_known).then(|| due + self.wait.saturating_sub(age));
         let pile = self.piles.entry(agent.clone()).or_insert_with(|| Pile {
             mail: Vec::new(),
             until,
+            end: mail.timing.expires,
         });
-        if let Some(until) = pile.until {
-            self.ends.insert((until, agent));
-        }
+        let end = pile.until.unwrap_or(mail.timing.expires);
+        let end = end.min(mail.timing.expires);
         pile.mail.push(mail);
-        None
+        if pile.mail.len() == 1 || end < pile.end {
+            self.ends.remove(&(pile.end, agent.clone()));
+            pile.end = end;
+            self.ends.insert((end, agent));
+        }
+    }
+
+    /// The agents for whom mail waits.
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &AgentId> {
+        self.piles.keys()
     }
 
     /// All that waits: for whom, until when, and what, in the order in which it came.
@@ -88,13 +99,17 @@ impl Unclaimed {
     /// Takes back what [`piles`](Self::piles) gave.
     pub(crate) fn restore(&mut self, agent: &AgentId, until: Option<Instant>, mail: Vec<Mail>) {
         self.events += mail.len();
-        self.bytes += mail.iter().map(|m| m.event.encoded_len()).sum::<usize>();
-        self.ends.extend(until.map(|until| (until, agent.clone())));
+        self.bytes += mail.iter().map(Mail::bytes).sum::<usize>();
+        let Some(end) = mail.iter().map(|m| m.timing.expires).chain(until).min() else {
+            return;
+        };
         let pile = self.piles.entry(agent.clone()).or_insert_with(|| Pile {
             mail: Vec::new(),
             until,
+            end,
         });
         pile.mail.extend(mail);
+        self.find_end(agent);
     }
 
     /// Looks at what waits for an agent.
@@ -118,10 +133,10 @@ impl Unclaimed {
 
     /// The agent is known from here on: its mail waits as long as any.
     pub(crate) fn is_known(&mut self, agent: &AgentId) {
-        let until = self.piles.get_mut(agent).and_then(|p| p.until.take());
-        if let Some(until) = until {
-            self.ends.remove(&(until, agent.clone()));
+        if let Some(pile) = self.piles.get_mut(agent) {
+            pile.until = None;
         }
+        self.find_end(agent);
     }
 
     /// Forgets what waits for an agent.
@@ -130,14 +145,21 @@ impl Unclaimed {
         self.count_out(&mail);
     }
 
-    /// Gives up what waits for agents that never came.
+    /// Gives up what waits for agents that never came, and what has waited too long.
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
         while let Some((_, agent)) = self.ends.first().filter(|(at, _)| *at <= now).cloned() {
-            let mail = self.remove(&agent);
-            self.count_out(&mail);
-            undelivered.extend(mail.into_iter().map(|mail| Undelivered {
-                reason: format!("there is no agent \"{agent}\""),
+            let is_over = |p: &Pile| p.until.is_some_and(|until| until <= now);
+            let never_came = self.piles.get(&agent).is_some_and(is_over);
+            let reason = match never_came {
+                true => format!("there is no agent \"{agent}\""),
+                false => format!("agent \"{agent}\" did not come for it in time"),
+            };
+            let given_up = self.claim(&agent, |m| never_came || m.timing.expires <= now);
+            self.find_end(&agent);
+            undelivered.extend(given_up.into_iter().map(|mail| Undelivered {
+                reason: reason.clone(),
+                attempts: 0,
                 mail,
                 mailbox: None,
             }));
@@ -145,18 +167,29 @@ impl Unclaimed {
         undelivered
     }
 
+    /// Finds out when the first mail of an agent is given up.
+    fn find_end(&mut self, agent: &AgentId) {
+        let Some(pile) = self.piles.get_mut(agent) else {
+            return;
+        };
+        self.ends.remove(&(pile.end, agent.clone()));
+        let expires = pile.mail.iter().map(|m| m.timing.expires);
+        if let Some(end) = expires.chain(pile.until).min() {
+            pile.end = end;
+            self.ends.insert((end, agent.clone()));
+        }
+    }
+
     fn remove(&mut self, agent: &AgentId) -> Vec<Mail> {
         let Some(pile) = self.piles.remove(agent) else {
             return Vec::new();
         };
-        if let Some(until) = pile.until {
-            self.ends.remove(&(until, agent.clone()));
-        }
+        self.ends.remove(&(pile.end, agent.clone()));
         pile.mail
     }
 
     fn count_out(&mut self, mail: &[Mail]) {
         self.events -= mail.len();
-        self.bytes -= mail.iter().map(|m| m.event.encoded_len()).sum::<usize>();
+        self.bytes -= mail.iter().map(Mail::bytes).sum::<usize>();
     }
 }

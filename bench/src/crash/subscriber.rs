@@ -153,6 +153,7 @@ impl Subscriber {
                 ..Default::default()
             }),
             credit: CREDIT,
+            ordered: false,
         };
         Hello {
             protocol_version: 1,

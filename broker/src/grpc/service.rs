@@ -3,12 +3,16 @@
 use agenthub_proto::{
     a2a::{AgentCard, Task},
     agenthub::{
-        AgentEntry, AgentEventMetadata, AgentFrame, CancelTaskRequest, EventKind, GetAgentRequest,
-        GetTaskRequest, ListAgentsRequest, ListAgentsResponse, ListTasksRequest, ListTasksResponse,
-        PublishMessageRequest, PublishResponse, PublishTaskArtifactRequest,
-        PublishTaskUpdateRequest, RegisterAgentRequest, RegisterAgentResponse,
-        SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
-        UnregisterAgentRequest, UnregisterAgentResponse, agent_hub_server::AgentHub,
+        AgentEntry, AgentEventMetadata, AgentFrame, CancelTaskRequest, DropDeadLetterRequest,
+        DropDeadLetterResponse, EventKind, GetAgentRequest, GetMailboxRequest, GetMailboxResponse,
+        GetTaskRequest, ListAgentsRequest, ListAgentsResponse, ListDeadLettersRequest,
+        ListDeadLettersResponse, ListMailboxesRequest, ListMailboxesResponse, ListTasksRequest,
+        ListTasksResponse, PublishMessageRequest, PublishResponse, PublishTaskArtifactRequest,
+        PublishTaskUpdateRequest, PurgeMailboxRequest, PurgeMailboxResponse, RegisterAgentRequest,
+        RegisterAgentResponse, RetryDeadLetterRequest, RetryDeadLetterResponse, SeekMailboxRequest,
+        SeekMailboxResponse, SubscribeToAgentEventsRequest, SubscribeToMessagesRequest,
+        SubscribeToTasksRequest, UnregisterAgentRequest, UnregisterAgentResponse,
+        agent_hub_server::AgentHub,
     },
 };
 use tonic::{Request, Response, Status, Streaming};
@@ -54,6 +58,13 @@ impl HubService {
             .publish(&caller(), body, routing, Repetition::Accept)?;
         self.hub.safe(receipt.safe_at).await?;
         Ok(receipt)
+    }
+
+    /// Answers once what has happened is safe.
+    async fn safe<T>(&self, done: Result<T, Error>) -> Result<Response<T>, Status> {
+        let done = done.map_err(status)?;
+        self.hub.synced().await.map_err(status)?;
+        Ok(Response::new(done))
     }
 
     fn subscribe(&self, request: StreamRequest) -> Result<Response<EventStream>, Status> {
@@ -295,5 +306,65 @@ impl AgentHub for HubService {
             .agent(&caller(), &request.into_inner().agent_id)
             .map(Response::new)
             .map_err(status)
+    }
+
+    async fn list_mailboxes(
+        &self,
+        request: Request<ListMailboxesRequest>,
+    ) -> Result<Response<ListMailboxesResponse>, Status> {
+        let page = self.hub.list_mailboxes(&caller(), &request.into_inner());
+        page.map(Response::new).map_err(status)
+    }
+
+    async fn get_mailbox(
+        &self,
+        request: Request<GetMailboxRequest>,
+    ) -> Result<Response<GetMailboxResponse>, Status> {
+        let mailbox = self.hub.mailbox(&caller(), &request.into_inner());
+        mailbox.map(Response::new).map_err(status)
+    }
+
+    async fn seek_mailbox(
+        &self,
+        request: Request<SeekMailboxRequest>,
+    ) -> Result<Response<SeekMailboxResponse>, Status> {
+        let sought = self.hub.seek_mailbox(&caller(), &request.into_inner());
+        self.safe(sought).await
+    }
+
+    async fn purge_mailbox(
+        &self,
+        request: Request<PurgeMailboxRequest>,
+    ) -> Result<Response<PurgeMailboxResponse>, Status> {
+        let purged = self.hub.purge_mailbox(&caller(), &request.into_inner());
+        self.safe(purged.map(|purged| PurgeMailboxResponse { purged }))
+            .await
+    }
+
+    async fn list_dead_letters(
+        &self,
+        request: Request<ListDeadLettersRequest>,
+    ) -> Result<Response<ListDeadLettersResponse>, Status> {
+        let page = self.hub.list_dead_letters(&caller(), &request.into_inner());
+        page.map(Response::new).map_err(status)
+    }
+
+    async fn retry_dead_letter(
+        &self,
+        request: Request<RetryDeadLetterRequest>,
+    ) -> Result<Response<RetryDeadLetterResponse>, Status> {
+        let id = request.into_inner().id;
+        let retried = self.hub.retry_dead_letter(&caller(), &id);
+        self.safe(retried.map(|task_id| RetryDeadLetterResponse { task_id }))
+            .await
+    }
+
+    async fn drop_dead_letter(
+        &self,
+        request: Request<DropDeadLetterRequest>,
+    ) -> Result<Response<DropDeadLetterResponse>, Status> {
+        let id = request.into_inner().id;
+        let dropped = self.hub.drop_dead_letter(&caller(), &id);
+        self.safe(dropped.map(|()| DropDeadLetterResponse {})).await
     }
 }

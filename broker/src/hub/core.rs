@@ -9,15 +9,14 @@ use std::{
 use agenthub_proto::{
     a2a::{Message, Role, TaskState, TaskStatus},
     agenthub::{
-        AgentEvent, AgentEventMetadata, Cancel, Concern, TaskStatusUpdateEvent,
-        agent_event::Payload,
+        AgentEvent, AgentEventMetadata, Cancel, TaskStatusUpdateEvent, agent_event::Payload,
     },
     event::timestamp,
     trace::TraceContext,
 };
 use tokio::{sync::watch, time::Instant};
 
-use super::sessions::Sessions;
+use super::{sessions::Sessions, superseded::Superseded};
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     id::{AgentId, TaskId},
@@ -68,7 +67,9 @@ pub(crate) struct Core {
     pub(crate) probes: HashMap<AgentId, Option<bool>>,
     pub(crate) counters: Arc<crate::metrics::Counters>,
     /// Mail that was given up and whose sender is not told yet.
-    given_up: VecDeque<Undelivered>,
+    pub(super) given_up: VecDeque<Undelivered>,
+    /// Who has lost tasks to other instances.
+    pub(super) superseded: Superseded,
 }
 
 /// What happens to mailboxes once the log is safe up to a position.
@@ -105,6 +106,7 @@ impl Core {
             settings,
             counters,
             given_up: VecDeque::new(),
+            superseded: Superseded::default(),
         }
     }
 
@@ -125,7 +127,7 @@ impl Core {
         let waiting = match &record.entry {
             Entry::Published(published) => Some(self.event(published.clone(), Some(position))),
             Entry::Unregistered { agent } => Some(Waiting::Forget(agent.clone())),
-            Entry::Registered(_) | Entry::Subscribed { .. } | Entry::Acknowledged { .. } => None,
+            _ => None,
         };
         self.held.extend(waiting.map(|what| Held {
             until: position,
@@ -201,6 +203,7 @@ impl Core {
             position,
             mailboxes: self.state.mailboxes.count(),
             age: Duration::ZERO,
+            is_replayed: false,
         };
         Waiting::Event(published, how)
     }
@@ -237,7 +240,7 @@ impl Core {
         self.complete_and_tell(task, state, said, to, now);
     }
 
-    fn complete_and_tell(
+    pub(super) fn complete_and_tell(
         &mut self,
         task: &TaskId,
         state: TaskState,
@@ -295,49 +298,6 @@ impl Core {
             reason: reason.to_owned(),
         };
         self.sessions.cancel(&assignee, &cancel);
-    }
-
-    /// Mail was given up. Where it was work for a task's assignee, the task fails.
-    pub(crate) fn give_up(&mut self, undelivered: Vec<Undelivered>, now: Now) {
-        // Telling of it may push other mail out of a full mailbox, which comes back here.
-        let is_under_way = !self.given_up.is_empty();
-        self.given_up.extend(undelivered);
-        if is_under_way {
-            return;
-        }
-        while let Some(next) = self.given_up.front().cloned() {
-            self.fail_undelivered(next, now);
-            self.given_up.pop_front();
-        }
-    }
-
-    fn fail_undelivered(&mut self, undelivered: Undelivered, now: Now) {
-        let Undelivered {
-            mail,
-            reason,
-            mailbox,
-        } = undelivered;
-        self.counters.undelivered.inc();
-        tracing::warn!(event_id = mail.event.event_id, task_id = mail.event.task_id(), recipient = %mail.recipient, %reason, "event was not delivered");
-        if let (Some(mailbox), Some(position)) = (mailbox, mail.position) {
-            self.record_settled(&hub(), mailbox, vec![position], now);
-        }
-        let Some(Payload::Message(message)) = &mail.event.payload else {
-            return;
-        };
-        let task = TaskId::from(message.task_id.as_str());
-        let entry = self.state.tasks.get(&task);
-        let Some(entry) = entry.filter(|t| t.assignee() == Some(&mail.recipient)) else {
-            return;
-        };
-        if mail.concern == Concern::Work {
-            // The assignee does not take its mail: a status for it would only push out more.
-            let requester = entry.requester();
-            let to = Vec::from_iter((*requester != mail.recipient).then(|| requester.clone()));
-            let said = Message::new(Role::Agent, &*reason);
-            self.complete_and_tell(&task, TaskState::Failed, said, to, now);
-            self.stop_work(&task, &reason);
-        }
     }
 }
 

@@ -164,6 +164,8 @@ impl Core {
                 concern: Default::default(),
                 version: None,
                 is_directed: true,
+                is_copy: false,
+                timing: self.state.mailboxes.timing_again(now.instant),
             };
             self.state.mailboxes.put(mailbox, mail, now.instant);
         }

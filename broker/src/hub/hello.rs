@@ -35,6 +35,7 @@ pub(super) struct Wanted {
     pub(super) name: String,
     pub(super) lifetime: Lifetime,
     pub(super) filter: Filter,
+    pub(super) ordered: bool,
 }
 
 /// Reads a hello.
@@ -116,6 +117,7 @@ fn subscriptions(hello: &Hello, instance: &InstanceId) -> Result<Vec<Wanted>, Er
             name: name.clone(),
             lifetime,
             filter,
+            ordered: subscription.ordered,
         });
     }
     Ok(wanted)

@@ -1,13 +1,19 @@
 //! The hub: a lock around its state, and the calls that services make. Nothing here waits for anything.
 
 mod core;
+mod dead_letters_admin;
 mod directory;
+mod giving_up;
 mod hello;
 mod keeper;
 mod locked;
+mod mailboxes_admin;
 mod opening;
 mod publish;
+mod session;
 mod sessions;
+mod superseded;
+mod task_calls;
 mod timekeeper;
 
 use std::sync::{
@@ -16,10 +22,8 @@ use std::sync::{
 };
 
 use agenthub_proto::{
-    a2a::{AgentCard, Task, TaskState},
-    agenthub::{
-        AgentEntry, Extension, Hello, ListAgentsRequest, ListTasksRequest, ListTasksResponse,
-    },
+    a2a::AgentCard,
+    agenthub::{AgentEntry, AgentEventMetadata, Extension, Hello, ListAgentsRequest},
 };
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -30,14 +34,13 @@ pub(crate) use self::{
     directory::Announce,
     opening::StreamRequest,
     publish::{Body, Receipt, Repetition},
+    session::{Session, Together},
     sessions::{End, Opened, Outgoing},
 };
 use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
-    filter::known,
-    id::{AgentId, SessionId, TaskId},
     limits,
     log::{
         Commit, EventLog, MemoryLog, OpenError, Options, Position, Registration, SqliteLog, Upkeep,
@@ -46,9 +49,7 @@ use crate::{
     settings::{Settings, Storage},
     snapshot::{Folding, Moment},
     state::State,
-    tasks::Query,
 };
-use agenthub_proto::agenthub::AgentEventMetadata;
 
 /// A hub. Cloning it gives another handle to the same hub.
 #[derive(Clone, Debug)]
@@ -265,80 +266,6 @@ impl Hub {
         self.core().agent(id)
     }
 
-    pub(crate) fn task(&self, caller: &Caller, id: &str, history: i32) -> Result<Task, Error> {
-        decide(Call::GetTask, caller, "")?;
-        limits::required("task_id", id)?;
-        let core = self.core();
-        let entry = core.state.tasks.get(id).ok_or_else(task_not_found)?;
-        Ok(entry.with_history(history))
-    }
-
-    pub(crate) fn cancel_task(
-        &self,
-        caller: &Caller,
-        id: &str,
-        reason: &str,
-    ) -> Result<Task, Error> {
-        decide(Call::CancelTask, caller, "")?;
-        limits::required("task_id", id)?;
-        limits::size("reason", reason.len())?;
-        let mut core = self.core();
-        let entry = core.state.tasks.get(id).ok_or_else(task_not_found)?;
-        if entry.is_terminal() {
-            return Err(Error::FailedPrecondition(format!(
-                "the task has ended ({}): it cannot be cancelled",
-                entry.task().state().label()
-            )));
-        }
-        let reason = if reason.is_empty() {
-            "cancelled"
-        } else {
-            reason
-        };
-        core.end_task(&TaskId::from(id), TaskState::Cancelled, reason, Now::read());
-        let entry = core.state.tasks.get(id).ok_or_else(task_not_found)?;
-        Ok(entry.with_history(0))
-    }
-
-    pub(crate) fn list_tasks(
-        &self,
-        caller: &Caller,
-        request: &ListTasksRequest,
-    ) -> Result<ListTasksResponse, Error> {
-        decide(Call::ListTasks, caller, "")?;
-        let given = |text: &str| Some(text.to_owned()).filter(|t| !t.is_empty());
-        let limit = match request.page_size {
-            0 => 50,
-            n => usize::try_from(n)
-                .map_err(|_| {
-                    Error::InvalidArgument(format!("page_size is {n}; 1 to 100, or 0 for 50"))
-                })?
-                .min(100),
-        };
-        let before = given(&request.page_token)
-            .map(|token| {
-                u64::from_str_radix(&token, 16).map_err(|_| {
-                    Error::InvalidArgument(format!(
-                        "page_token \"{token}\" is none; use next_page_token of the page before"
-                    ))
-                })
-            })
-            .transpose()?;
-        let query = Query {
-            agent: given(&request.agent_id).map(AgentId::from),
-            context: given(&request.context_id),
-            states: known(&request.states, "states", |n| TaskState::try_from(n).ok())?,
-            before,
-            limit,
-        };
-        let core = self.core();
-        let (page, next) = core.state.tasks.list(&query);
-        Ok(ListTasksResponse {
-            tasks: page.into_iter().map(|e| e.with_history(0)).collect(),
-            next_page_token: next.map(|n| format!("{n:x}")).unwrap_or_default(),
-        })
-    }
-
     pub(crate) fn card(&self, caller: &Caller) -> Result<AgentCard, Error> {
         decide(Call::GetAgentCard, caller, "")?;
         Ok(AgentCard {
@@ -417,110 +344,6 @@ fn open(settings: &Settings) -> Result<Opening, OpenError> {
 async fn deliver_committed(hub: Hub, mut commits: watch::Receiver<Commit>) {
     while commits.changed().await.is_ok() {
         drop(hub.core());
-    }
-}
-
-fn task_not_found() -> Error {
-    Error::NotFound("task not found".to_owned())
-}
-
-/// An open stream. Dropping it ends it.
-#[derive(Debug)]
-pub(crate) struct Session {
-    hub: Hub,
-    caller: Caller,
-    opened: Opened,
-    said_goodbye: bool,
-}
-
-impl Session {
-    fn id(&self) -> SessionId {
-        self.opened.id
-    }
-
-    pub(crate) fn agent(&self) -> &AgentId {
-        &self.opened.agent
-    }
-
-    /// Woken when there may be something to send.
-    pub(crate) fn wake(&self) -> Arc<tokio::sync::Notify> {
-        self.opened.wake.clone()
-    }
-
-    /// See [`Core::take`].
-    pub(crate) fn take(&self, credits: &[u32], limit: usize) -> Outgoing {
-        self.hub.core().take(self.id(), credits, limit, Now::read())
-    }
-
-    /// Several things at once: they become safe together.
-    pub(crate) fn together(&self) -> Together<'_> {
-        Together {
-            core: self.hub.core(),
-            session: self,
-        }
-    }
-
-    /// The peer goes for good: others get at once what it had.
-    pub(crate) fn say_goodbye(&mut self) {
-        self.said_goodbye = true;
-    }
-}
-
-/// What one frame of a session brings about.
-pub(crate) struct Together<'a> {
-    core: Locked<'a>,
-    session: &'a Session,
-}
-
-impl Together<'_> {
-    pub(crate) fn publish(
-        &mut self,
-        body: Body,
-        routing: AgentEventMetadata,
-    ) -> Result<Receipt, Error> {
-        let caller = &self.session.caller;
-        let result = self
-            .core
-            .publish(caller, body, routing, Repetition::Refuse, Now::read());
-        if result.is_err() {
-            self.session.hub.shared.counters.refused.inc();
-        }
-        result
-    }
-
-    pub(crate) fn acknowledge(
-        &mut self,
-        subscription: u32,
-        positions: &[String],
-    ) -> Result<(), Error> {
-        let Session { caller, opened, .. } = self.session;
-        self.core
-            .acknowledge(caller, opened.id, subscription, positions, Now::read())
-    }
-
-    pub(crate) fn refuse(
-        &mut self,
-        subscription: u32,
-        position: &str,
-        delay: std::time::Duration,
-        reason: &str,
-    ) -> Result<(), Error> {
-        let id = self.session.id();
-        self.core
-            .refuse(id, subscription, position, delay, reason, Now::read())
-    }
-
-    pub(crate) fn extend(&mut self, subscription: u32, positions: &[String]) -> Result<(), Error> {
-        let id = self.session.id();
-        self.core.extend(id, subscription, positions, Now::read())
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.hub
-            .core()
-            .close(self.id(), self.said_goodbye, Now::read());
     }
 }
 

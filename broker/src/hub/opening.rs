@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use agenthub_proto::agenthub::{EventKind, Extension, Hello};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
@@ -56,7 +57,7 @@ impl Core {
         limits::agent_id("agent_id", &agent)?;
         filter.check()?;
         self.check_room(1)?;
-        let mut waiting = self.reread(&agent, &filter, &after, observes)?;
+        let mut waiting = self.reread(&agent, &filter, &after, observes, now.instant)?;
         // Mail that has waited for the agent may also be among what is reread.
         let claimed = self.state.mailboxes.claim(&agent, &filter);
         waiting.extend(claimed.into_iter().filter_map(|m| Some((m.position?, m))));
@@ -69,7 +70,10 @@ impl Core {
         let mailbox =
             self.state
                 .mailboxes
-                .open(&agent, &instance, lifetime, filter, observes, now.instant);
+                .open(&agent, &instance, lifetime, filter, false, now.instant);
+        if observes {
+            self.state.mailboxes.observe(mailbox);
+        }
         if self.state.mailboxes.takes(mailbox, EventKind::AgentCard) {
             self.put_snapshot(mailbox, &agent, now);
         }
@@ -125,9 +129,10 @@ impl Core {
         self.close_mailboxes(&agent, dropped.collect(), now);
         for (index, mailbox) in mailboxes.iter().enumerate() {
             let claimed = self.claimed(claims, index);
-            self.state
-                .mailboxes
-                .reclaim(*mailbox, &instance, &claimed, now.instant);
+            let mailboxes = &mut self.state.mailboxes;
+            for change in mailboxes.reclaim(*mailbox, &instance, &claimed, now.instant) {
+                self.superseded.hand_over(&change);
+            }
         }
         Ok(self.insert_session(Kind::Connect, agent, instance, version, mailboxes))
     }
@@ -215,12 +220,13 @@ impl Core {
             name,
             lifetime,
             filter,
+            ordered,
         } = wanted;
         let mailboxes = &mut self.state.mailboxes;
         let known = mailboxes.find(agent, &name, &lifetime);
         if lifetime == Lifetime::Durable {
             let durable = known.and_then(|id| mailboxes.durable(id));
-            if let (Some(id), true) = (known, durable.is_some_and(|(_, _, f)| *f == filter)) {
+            if let (Some(id), true) = (known, durable == Some((&filter, ordered))) {
                 return id;
             }
             let mut claims = mailboxes.claimable(agent, &filter);
@@ -231,17 +237,18 @@ impl Core {
                 name: name.clone(),
                 filter: filter.clone(),
                 claims,
+                ordered,
             };
             self.record(caller, entry, now);
             // What was recorded has opened it.
             return self
                 .state
                 .mailboxes
-                .open(agent, &name, lifetime, filter, false, now.instant);
+                .open(agent, &name, lifetime, filter, ordered, now.instant);
         }
         let claimed = mailboxes.claim(agent, &filter);
         let watches = filter.takes(EventKind::AgentCard);
-        let mailbox = mailboxes.open(agent, &name, lifetime, filter, false, now.instant);
+        let mailbox = mailboxes.open(agent, &name, lifetime, filter, ordered, now.instant);
         for mail in claimed {
             self.state.mailboxes.put(mailbox, mail, now.instant);
         }
@@ -258,6 +265,7 @@ impl Core {
         filter: &Filter,
         after: &str,
         observes: bool,
+        now: Instant,
     ) -> Result<BTreeMap<Position, Mail>, Error> {
         let mut found = BTreeMap::new();
         if after.is_empty() {
@@ -286,6 +294,8 @@ impl Core {
                     concern: Default::default(),
                     version: None,
                     is_directed: true,
+                    is_copy: false,
+                    timing: self.state.mailboxes.timing_again(now),
                 };
                 found.insert(record.position, mail);
             }

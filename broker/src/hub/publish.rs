@@ -17,7 +17,7 @@ use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
-    dedupe::{self, Key, Seen},
+    dedupe::{self, Key},
     id::{Address, AgentId, OrderKey, TaskId},
     limits,
     log::{Position, Published},
@@ -63,6 +63,11 @@ impl Body {
             Self::Status(u) => (&u.context_id, &u.task_id),
             Self::Artifact(u) => (&u.context_id, &u.task_id),
         }
+    }
+
+    /// The task that it belongs to; empty if none.
+    pub(super) fn task_id(&self) -> &str {
+        self.ids().1
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -118,27 +123,29 @@ impl Core {
         self.log.admit()?;
         body.check()?;
         limits::routing(&routing)?;
+        let deliver_at = routing.deliver_at.as_ref().and_then(system_time);
+        if deliver_at.is_some_and(|at| at > now.time + limits::DELIVERY_AHEAD) {
+            return Err(Error::InvalidArgument(
+                "routing.deliver_at is more than a year ahead".to_owned(),
+            ));
+        }
 
         let key = key(&body, &routing);
         if let Some((key, digest)) = &key {
-            match self.state.dedupe.get(key, now.instant) {
-                Some(Seen {
-                    digest: known,
-                    event_id,
-                    position,
-                }) if known == digest => {
-                    return Ok(self.receipt(event_id.clone(), position.clone()));
-                }
-                Some(_) if repetition == Repetition::Refuse => {
+            let made_task = self.state.tasks.made_by(body.task_id(), key);
+            let recent = self.state.dedupe.get(key, now.instant);
+            let known = || made_task.into_iter().chain(recent);
+            if let Some(seen) = known().find(|seen| seen.digest == *digest) {
+                return Ok(self.receipt(seen.event_id.clone(), seen.position.clone()));
+            }
+            if known().next().is_some() {
+                if repetition == Repetition::Refuse {
                     return Err(Error::AlreadyExists(format!(
                         "\"{}\" was published by \"{}\" before with another content; every message needs an id of its own",
                         key.id, key.sender
                     )));
                 }
-                Some(_) => {
-                    tracing::warn!(message_id = key.id, sender = %key.sender, "message id was used before with another content: taken as another message")
-                }
-                None => {}
+                tracing::warn!(message_id = key.id, sender = %key.sender, "message id was used before with another content: taken as another message");
             }
         }
         match body {

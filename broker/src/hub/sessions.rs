@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use agenthub_proto::agenthub::{Cancel, Concern, agent_event::Payload};
+use agenthub_proto::agenthub::{AgentEvent, Cancel, Concern, agent_event::Payload};
 use tokio::sync::Notify;
 
 use super::core::{Core, Now, hub};
@@ -190,6 +190,9 @@ impl Core {
                     continue;
                 }
                 credit -= 1;
+                if let Some(change) = &delivery.handed_over {
+                    self.superseded.hand_over(change);
+                }
                 outgoing.deliveries.push((index, delivery));
             }
         }
@@ -211,9 +214,13 @@ impl Core {
         tokens: &[String],
         now: Now,
     ) -> Result<(), Error> {
-        let positions = self.positions(tokens)?;
+        let mut positions = self.positions(tokens)?;
         let mailbox = self.mailbox(session, index)?;
-        self.settle(caller, mailbox, positions, now);
+        if let Some(Open { instance, .. }) = self.sessions.open.get(&session) {
+            let mailboxes = &mut self.state.mailboxes;
+            positions.retain(|p| mailboxes.acknowledge_from(mailbox, *p, instance));
+            self.record_settled(caller, mailbox, positions, now);
+        }
         Ok(())
     }
 
@@ -249,6 +256,14 @@ impl Core {
             positions,
         };
         self.record(caller, entry, now);
+    }
+
+    /// Whether what a stream's instance sends for a task still counts.
+    pub(super) fn check_lease(&self, session: SessionId, task: &str) -> Result<(), Error> {
+        match self.sessions.open.get(&session) {
+            Some(open) => self.superseded.check(task, &open.agent, &open.instance),
+            None => Ok(()),
+        }
     }
 
     /// A delivery was not handled.
@@ -342,10 +357,15 @@ impl Core {
 
 /// Work on a task that has ended is never delivered.
 pub(super) fn is_void(mail: &Mail, tasks: &Tasks) -> bool {
-    let Some(Payload::Message(message)) = &mail.event.payload else {
+    is_void_work(&mail.event, mail.concern, tasks)
+}
+
+/// Whether an event is work on a task that has ended.
+pub(super) fn is_void_work(event: &AgentEvent, concern: Concern, tasks: &Tasks) -> bool {
+    let Some(Payload::Message(message)) = &event.payload else {
         return false;
     };
-    mail.concern == Concern::Work
+    concern == Concern::Work
         && tasks
             .get(&message.task_id)
             .is_some_and(crate::tasks::Entry::is_terminal)

@@ -9,8 +9,8 @@ use std::{
 use agenthub_proto::{
     a2a::{AgentCard, Artifact, Message, Role, TaskState, TaskStatus},
     agenthub::{
-        self, AgentEventMetadata, EventKind, Hello, Subscription, TaskArtifactUpdateEvent,
-        TaskStatusUpdateEvent,
+        self, AgentEventMetadata, EventKind, Hello, SeekMailboxRequest, Subscription,
+        TaskArtifactUpdateEvent, TaskStatusUpdateEvent, seek_mailbox_request::To,
     },
 };
 use proptest::prelude::*;
@@ -27,6 +27,7 @@ use crate::{
     Error,
     access::Call,
     caller::Caller,
+    dead_letters::DeadLetter,
     filter::Filter,
     id::SessionId,
     log::{Commit, EventLog, LogId, MemoryLog, Position, Record, Registration},
@@ -480,6 +481,9 @@ enum Op {
     Refuse(u8),
     Close(u8, bool),
     Wait(u8),
+    Seek(u8, u8),
+    Purge(u8),
+    Retry(u8),
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -498,6 +502,9 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         2 => any::<u8>().prop_map(Op::Refuse),
         2 => (any::<u8>(), any::<bool>()).prop_map(|(s, g)| Op::Close(s, g)),
         2 => (1u8..40).prop_map(Op::Wait),
+        1 => (0u8..3, any::<u8>()).prop_map(|(a, n)| Op::Seek(a, n)),
+        1 => (0u8..3).prop_map(Op::Purge),
+        1 => any::<u8>().prop_map(Op::Retry),
     ];
     prop::collection::vec(op, 0..120)
 }
@@ -593,6 +600,7 @@ fn run(b: &mut Bench, ops: Vec<Op>) {
                 let subscription = match which {
                     0 => durable("all"),
                     1 => Subscription {
+                        ordered: true,
                         filter: Some(agenthub::Filter {
                             kinds: vec![EventKind::Task.into()],
                             ..Default::default()
@@ -623,10 +631,48 @@ fn run(b: &mut Bench, ops: Vec<Op>) {
                 let session = sessions.swap_remove(usize::from(n) % sessions.len());
                 b.close(session, said_goodbye);
             }
+            Op::Seek(a, n) => {
+                let last = b.core.last();
+                let to = Position(u64::from(n) * last.0 / 255);
+                let request = SeekMailboxRequest {
+                    agent_id: agent(a),
+                    name: SUBSCRIPTIONS[usize::from(n % 2)].into(),
+                    to: Some(To::After(b.core.log.id().token(to))),
+                };
+                let _ = b.core.seek(&caller, &request, b.now);
+            }
+            Op::Purge(a) => {
+                let (a, all) = (agent(a).into(), Position(u64::MAX));
+                b.core.skip(&caller, &a, "all", all, "purged", b.now);
+            }
+            Op::Retry(n) => {
+                let letters: Vec<Position> =
+                    b.core.state.dead_letters.iter().map(|l| l.0).collect();
+                if let Some(letter) = letters.get(usize::from(n) % letters.len().max(1)) {
+                    let letter = b.core.log.id().token(*letter);
+                    let _ = b.core.retry_dead_letter(&caller, &letter, b.now);
+                }
+            }
             Op::Wait(seconds) => b.wait(Duration::from_secs(seconds.into())),
             Op::Take(_) | Op::Acknowledge(_) | Op::Refuse(_) | Op::Close(..) => {}
         }
     }
+}
+
+/// Small bounds, so that mail is given up for every reason.
+fn tight() -> Settings {
+    Settings {
+        max_attempts: 2,
+        mailbox_events: 12,
+        mailbox_age: Duration::from_secs(100),
+        dead_letters: 8,
+        ..Settings::default()
+    }
+}
+
+fn dead_letters(state: &State) -> Vec<(Position, DeadLetter)> {
+    let letters = state.dead_letters.iter();
+    letters.map(|(id, l)| (id, l.clone())).collect()
 }
 
 /// What each durable mailbox holds.
@@ -652,13 +698,14 @@ proptest! {
     /// Folding the log again gives what the hub knows: the directory, the tasks, and what waits in durable mailboxes.
     #[test]
     fn the_state_is_the_fold_of_the_log(ops in ops()) {
-        let settings = Settings { max_attempts: 2, ..Settings::default() };
+        let settings = tight();
         let mut live = Bench::new(settings.clone());
         run(&mut live, ops);
         live.core();
         let mut folded = State::new(&settings, live.core.log.id());
         for record in live.records.lock().expect("one thread").iter() {
-            folded.replay(record, Duration::ZERO, live.now.instant);
+            let age = live.now.time.duration_since(record.time).unwrap_or_default();
+            folded.replay(record, age, live.now.instant);
         }
         let state = &mut live.core.state;
         prop_assert_eq!(&state.registry, &folded.registry);
@@ -668,13 +715,14 @@ proptest! {
             let agent = agent(a).into();
             prop_assert_eq!(state.tasks.in_flight(&agent), folded.tasks.in_flight(&agent));
         }
+        prop_assert_eq!(dead_letters(state), dead_letters(&folded));
         prop_assert_eq!(contents(state), contents(&mut folded));
     }
 
     /// A snapshot and what came after it give what the whole log gives, wherever the snapshot was taken.
     #[test]
     fn a_snapshot_stands_for_what_it_was_made_of(ops in ops(), part in 0.0..=1.0) {
-        let settings = Settings { max_attempts: 2, ..Settings::default() };
+        let settings = tight();
         let mut live = Bench::new(settings.clone());
         run(&mut live, ops);
         live.core();
@@ -716,6 +764,7 @@ proptest! {
             prop_assert_eq!(waiting(&whole), waiting(&restored));
         }
         prop_assert_eq!(whole.dedupe.iter().collect::<Vec<_>>(), restored.dedupe.iter().collect::<Vec<_>>());
+        prop_assert_eq!(dead_letters(&whole), dead_letters(&restored));
         prop_assert_eq!(contents(&mut whole), contents(&mut restored));
     }
 }

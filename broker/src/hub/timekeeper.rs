@@ -31,6 +31,7 @@ impl Core {
         for (agent, instance) in self.presence.overdue(now.instant) {
             self.forget_instance(&agent, &instance, now);
         }
+        self.forget_superseded(now);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Records as bytes, for logs that outlive the process. What is written here is read by every later release: fields are added, never
 //! changed.
 
+mod mail;
+
 use std::sync::Arc;
 
 use agenthub_proto::{
@@ -10,6 +12,7 @@ use agenthub_proto::{
 use prost::Message;
 use uuid::Uuid;
 
+use self::mail::{GivenUpRecord, MailRecord, RereadRecord, SettledRecord};
 use super::{Entry, Position, Published, Registration};
 use crate::{
     dedupe::Key,
@@ -38,6 +41,9 @@ pub(crate) fn kind(entry: &Entry) -> i64 {
         Entry::Unregistered { .. } => 3,
         Entry::Subscribed { .. } => 4,
         Entry::Acknowledged { .. } => 5,
+        Entry::GivenUp(_) => 6,
+        Entry::Settled { .. } => 7,
+        Entry::Reread { .. } => 8,
     }
 }
 
@@ -58,11 +64,13 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
             name,
             filter,
             claims,
+            ordered,
         } => What::Subscribed(SubscribedRecord {
             agent: agent.to_string(),
             name: name.clone(),
             filter: Some(filter.to_wire()),
             claims: claims.iter().map(|p| p.0).collect(),
+            ordered: *ordered,
         }),
         Entry::Acknowledged {
             agent,
@@ -72,6 +80,16 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
             agent: agent.to_string(),
             name: name.clone(),
             positions: positions.iter().map(|p| p.0).collect(),
+        }),
+        Entry::GivenUp(given_up) => What::GivenUp(given_up.into()),
+        Entry::Settled { letter, again } => What::Settled(SettledRecord {
+            letter: letter.0,
+            again: *again,
+        }),
+        Entry::Reread { agent, name, mail } => What::Reread(RereadRecord {
+            agent: agent.to_string(),
+            name: name.clone(),
+            mail: mail.iter().map(MailRecord::from).collect(),
         }),
     };
     EntryRecord {
@@ -109,11 +127,26 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
                 filter: Filter::from_wire(&r.filter.unwrap_or_default())
                     .map_err(|e| Unreadable::Malformed(e.to_string()))?,
                 claims: r.claims.into_iter().map(Position).collect(),
+                ordered: r.ordered,
             },
             What::Acknowledged(r) => Entry::Acknowledged {
                 agent: r.agent.into(),
                 name: r.name,
                 positions: r.positions.into_iter().map(Position).collect(),
+            },
+            What::GivenUp(r) => Entry::GivenUp(r.read()?),
+            What::Settled(r) => Entry::Settled {
+                letter: Position(r.letter),
+                again: r.again,
+            },
+            What::Reread(r) => Entry::Reread {
+                agent: r.agent.into(),
+                name: r.name,
+                mail: r
+                    .mail
+                    .into_iter()
+                    .map(MailRecord::read)
+                    .collect::<Result<_, _>>()?,
             },
         },
     )
@@ -123,7 +156,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
 struct EntryRecord {
     #[prost(uint32, tag = "1")]
     format: u32,
-    #[prost(oneof = "What", tags = "2, 3, 4, 5, 6")]
+    #[prost(oneof = "What", tags = "2, 3, 4, 5, 6, 7, 8, 9")]
     what: Option<What>,
 }
 
@@ -140,6 +173,12 @@ enum What {
     Subscribed(SubscribedRecord),
     #[prost(message, tag = "6")]
     Acknowledged(AcknowledgedRecord),
+    #[prost(message, tag = "7")]
+    GivenUp(GivenUpRecord),
+    #[prost(message, tag = "8")]
+    Settled(SettledRecord),
+    #[prost(message, tag = "9")]
+    Reread(RereadRecord),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -204,6 +243,8 @@ struct SubscribedRecord {
     filter: Option<agenthub::Filter>,
     #[prost(uint64, repeated, tag = "4")]
     claims: Vec<u64>,
+    #[prost(bool, tag = "5")]
+    ordered: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]

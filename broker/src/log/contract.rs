@@ -8,12 +8,12 @@ use std::{
 
 use agenthub_proto::{
     a2a::{AgentCard, Message, Role},
-    agenthub::{AgentEvent, EventKind, agent_event::Payload},
+    agenthub::{AgentEvent, Concern, EventKind, agent_event::Payload},
 };
 use uuid::Uuid;
 
 use super::*;
-use crate::{id::Address, routing::Route};
+use crate::{dead_letters::GivenUp, id::Address, routing::Route};
 
 const NO_BOUND: usize = usize::MAX;
 
@@ -45,8 +45,16 @@ fn entries() -> Vec<Entry> {
         agent: "b".into(),
         version: Some("2".into()),
     };
+    let event = Arc::new(event);
+    let again = Again {
+        event: event.clone(),
+        position: Position(1),
+        concern: Concern::Replies,
+        version: Some("2".into()),
+        is_directed: true,
+    };
     let published = Published {
-        event: Arc::new(event),
+        event,
         route: Route::To(vec![address]),
         assignee: Some("b".into()),
         passes_by: true,
@@ -74,6 +82,7 @@ fn entries() -> Vec<Entry> {
             name: "inbox".into(),
             filter: Filter::kinds(&[EventKind::Message]),
             claims: vec![Position(1)],
+            ordered: true,
         },
         Entry::Acknowledged {
             agent: "b".into(),
@@ -81,6 +90,22 @@ fn entries() -> Vec<Entry> {
             positions: vec![Position(1), Position(2)],
         },
         Entry::Unregistered { agent: "b".into() },
+        Entry::GivenUp(GivenUp {
+            agent: "b".into(),
+            name: "inbox".into(),
+            reason: "it was refused".into(),
+            attempts: 5,
+            mail: again.clone(),
+        }),
+        Entry::Settled {
+            letter: Position(1),
+            again: true,
+        },
+        Entry::Reread {
+            agent: "b".into(),
+            name: "inbox".into(),
+            mail: vec![again],
+        },
     ]
 }
 

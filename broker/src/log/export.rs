@@ -3,7 +3,7 @@
 use agenthub_proto::{event::timestamp, json};
 use serde_json::{Value, json};
 
-use super::{Entry, Position, Record};
+use super::{Again, Entry, Position, Record};
 use crate::{id::Address, routing::Route};
 
 /// A record as an object: position, time, kind, who, and what happened.
@@ -47,12 +47,14 @@ fn describe(entry: &Entry) -> (&'static str, Value) {
             name,
             filter,
             claims,
+            ordered,
         } => {
             let what = json!({
                 "agent": &**agent,
                 "name": name,
                 "filter": json::of(&filter.to_wire()),
                 "claims": numbers(claims),
+                "ordered": ordered,
             });
             ("subscribed", what)
         }
@@ -65,7 +67,30 @@ fn describe(entry: &Entry) -> (&'static str, Value) {
             let what = json!({"agent": &**agent, "name": name, "positions": positions});
             ("acknowledged", what)
         }
+        Entry::GivenUp(given_up) => {
+            let what = json!({
+                "agent": &*given_up.agent,
+                "name": given_up.name,
+                "reason": given_up.reason,
+                "attempts": given_up.attempts,
+                "mail": again(&given_up.mail),
+            });
+            ("given_up", what)
+        }
+        Entry::Settled { letter, again } => {
+            let what = json!({"letter": letter.0, "again": again});
+            ("settled", what)
+        }
+        Entry::Reread { agent, name, mail } => {
+            let mail: Vec<Value> = mail.iter().map(again).collect();
+            let what = json!({"agent": &**agent, "name": name, "mail": mail});
+            ("reread", what)
+        }
     }
+}
+
+fn again(mail: &Again) -> Value {
+    json!({"position": mail.position.0, "event": json::of(&*mail.event)})
 }
 
 fn numbers(positions: &[Position]) -> Vec<u64> {

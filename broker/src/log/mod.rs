@@ -18,13 +18,17 @@ mod window;
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
-use agenthub_proto::{a2a::AgentCard, agenthub::AgentEvent};
+use agenthub_proto::{
+    a2a::AgentCard,
+    agenthub::{AgentEvent, Concern},
+};
 
 use crate::{
     Error,
+    dead_letters::GivenUp,
     dedupe::Key,
     filter::Filter,
-    id::{AgentId, OrderKey},
+    id::{AgentId, OrderKey, Version},
     routing::Route,
 };
 
@@ -171,13 +175,38 @@ pub(crate) enum Entry {
         filter: Filter,
         /// The mail that waited for the agent and goes there.
         claims: Vec<Position>,
+        /// Whether each delivery of a context waits for the acknowledgement of the one before.
+        ordered: bool,
     },
-    /// Deliveries of a durable subscription were handled, or given up.
+    /// Deliveries of a durable subscription were handled, or purged.
     Acknowledged {
         agent: AgentId,
         name: String,
         positions: Vec<Position>,
     },
+    /// A delivery was given up: it is a dead letter from here on.
+    GivenUp(GivenUp),
+    /// A dead letter is none any more: it was dropped, or goes into its mailbox again.
+    Settled {
+        letter: Position,
+        again: bool,
+    },
+    /// Events go into a durable mailbox again, as an operator wants it.
+    Reread {
+        agent: AgentId,
+        name: String,
+        mail: Vec<Again>,
+    },
+}
+
+/// An event that goes into a mailbox again.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Again {
+    pub(crate) event: Arc<AgentEvent>,
+    pub(crate) position: Position,
+    pub(crate) concern: Concern,
+    pub(crate) version: Option<Version>,
+    pub(crate) is_directed: bool,
 }
 
 impl Entry {
@@ -192,7 +221,10 @@ impl Entry {
             Self::Registered(registration) => OrderKey::of("", "", &registration.card.name),
             Self::Unregistered { agent }
             | Self::Subscribed { agent, .. }
-            | Self::Acknowledged { agent, .. } => OrderKey::of("", "", agent),
+            | Self::Acknowledged { agent, .. }
+            | Self::GivenUp(GivenUp { agent, .. })
+            | Self::Reread { agent, .. } => OrderKey::of("", "", agent),
+            Self::Settled { .. } => OrderKey::of("", "", ""),
         }
     }
 }

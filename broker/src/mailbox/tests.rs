@@ -1,4 +1,6 @@
-use agenthub_proto::agenthub::AgentEventMetadata;
+use std::sync::Arc;
+
+use agenthub_proto::agenthub::{AgentEvent, AgentEventMetadata, Concern};
 use proptest::prelude::*;
 
 use super::*;
@@ -9,6 +11,8 @@ const BOUNDS: Bounds = Bounds {
     ack_deadline: Duration::from_secs(30),
     max_attempts: 3,
 };
+
+const LONGEST: Duration = Duration::from_secs(100_000);
 
 struct Box {
     mailbox: Mailbox,
@@ -43,6 +47,11 @@ impl Box {
             concern: Concern::Work,
             version: None,
             is_directed: true,
+            is_copy: false,
+            timing: Timing {
+                due: None,
+                expires: self.now + LONGEST,
+            },
         }
     }
 
@@ -217,7 +226,8 @@ async fn a_full_mailbox_loses_its_oldest_and_says_so() {
         b.push_at(&n.to_string(), Priority::Critical);
     }
     let mail = b.mail("one more", Priority::Medium);
-    let out = b.mailbox.push(mail, b.now);
+    b.mailbox.push(mail, b.now);
+    let out = b.mailbox.surplus();
     assert_eq!(out.len(), 1);
     assert_eq!(out[0].mail.position, Some(Position(1)));
     assert!(out[0].reason.contains("full"), "{}", out[0].reason);
@@ -234,7 +244,8 @@ async fn one_large_event_makes_room_for_itself() {
     let mut event = AgentEvent::clone(&mail.event);
     event.trace_id = "x".repeat(900);
     mail.event = Arc::new(event);
-    let out = b.mailbox.push(mail, b.now);
+    b.mailbox.push(mail, b.now);
+    let out = b.mailbox.surplus();
     assert!(out.len() > 10, "{}", out.len());
     assert!(b.mailbox.bytes <= 1000);
 }

@@ -9,6 +9,7 @@ pub(crate) struct Saved<'a> {
     pub(crate) agent: &'a AgentId,
     pub(crate) name: &'a str,
     pub(crate) filter: &'a Filter,
+    pub(crate) ordered: bool,
     /// In the order in which it came.
     pub(crate) mail: Vec<&'a Mail>,
 }
@@ -27,6 +28,7 @@ impl Mailboxes {
                 agent: &slot.agent,
                 name: &slot.name,
                 filter: &slot.filter,
+                ordered: slot.ordered,
                 mail: slot.mailbox.mail(),
             })
             .collect()

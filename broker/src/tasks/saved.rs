@@ -5,7 +5,10 @@ use std::time::SystemTime;
 use agenthub_proto::a2a::Task;
 
 use super::{Entry, Tasks};
-use crate::id::{AgentId, TaskId};
+use crate::{
+    dedupe::{Key, Seen},
+    id::{AgentId, TaskId},
+};
 
 /// One task, with what its events told besides.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +19,8 @@ pub(crate) struct Saved {
     pub(crate) task_type: String,
     pub(crate) deadline: Option<SystemTime>,
     pub(crate) ended_at: Option<SystemTime>,
+    /// The publish that made it.
+    pub(crate) made_by: Option<(Key, Seen)>,
     /// What its history and artifacts count for.
     pub(crate) bytes: usize,
     /// When it changed last, among all tasks.
@@ -37,6 +42,7 @@ impl Tasks {
                 task_type: entry.task_type.clone(),
                 deadline: entry.deadline,
                 ended_at: entry.ended_at,
+                made_by: entry.made_by.clone(),
                 bytes: entry.bytes,
                 changed: entry.changed,
             })
@@ -61,6 +67,7 @@ impl Tasks {
             task_type: saved.task_type,
             deadline: saved.deadline,
             ended_at: saved.ended_at,
+            made_by: saved.made_by,
             bytes: saved.bytes,
             changed: saved.changed,
         };

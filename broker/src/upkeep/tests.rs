@@ -111,6 +111,7 @@ fn busy(log: &mut SqliteLog) -> Position {
             name: "work".into(),
             filter: Filter::default(),
             claims: Vec::new(),
+            ordered: false,
         },
     );
     let positions: Vec<Position> = (0..10)

@@ -343,6 +343,50 @@ fn every_call_survives_arbitrary_requests() {
                             )
                             .await
                         }
+                        "ListMailboxes" => call::<
+                            hub_types::ListMailboxesRequest,
+                            hub_types::ListMailboxesResponse,
+                        >(&channel, method, body)
+                        .await,
+                        "GetMailbox" => {
+                            call::<hub_types::GetMailboxRequest, hub_types::GetMailboxResponse>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
+                        "SeekMailbox" => {
+                            call::<hub_types::SeekMailboxRequest, hub_types::SeekMailboxResponse>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
+                        "PurgeMailbox" => {
+                            call::<hub_types::PurgeMailboxRequest, hub_types::PurgeMailboxResponse>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
+                        "ListDeadLetters" => {
+                            call::<
+                                hub_types::ListDeadLettersRequest,
+                                hub_types::ListDeadLettersResponse,
+                            >(&channel, method, body)
+                            .await
+                        }
+                        "RetryDeadLetter" => {
+                            call::<
+                                hub_types::RetryDeadLetterRequest,
+                                hub_types::RetryDeadLetterResponse,
+                            >(&channel, method, body)
+                            .await
+                        }
+                        "DropDeadLetter" => {
+                            call::<
+                                hub_types::DropDeadLetterRequest,
+                                hub_types::DropDeadLetterResponse,
+                            >(&channel, method, body)
+                            .await
+                        }
                         other => panic!("{other} is not tried"),
                     }
                 };

@@ -7,6 +7,8 @@ mod connect;
 mod errors;
 mod hostile;
 mod instances;
+mod leases;
+mod mailboxes;
 mod operations;
 mod presence;
 mod streams;

@@ -39,6 +39,7 @@ pub(crate) fn durable(name: &str, credit: u32) -> Subscription {
         lifetime: Lifetime::Durable.into(),
         filter: None,
         credit,
+        ordered: false,
     }
 }
 

@@ -59,8 +59,7 @@ pub(crate) fn endpoint(url: &str, connect_timeout: Duration) -> Result<Endpoint,
         .initial_connection_window_size(CONNECTION_WINDOW))
 }
 
-/// Opens a stream with `hello`, which must hold one, and waits for the welcome. After an [`Error::Timeout`] the hub may still
-/// welcome that stream.
+/// Opens a stream with `hello`, which must hold one, and waits for the welcome.
 pub(crate) async fn dial(
     channel: &Channel,
     url: &str,
@@ -99,7 +98,10 @@ pub(crate) async fn dial(
     match timeout(within, welcomed).await {
         Ok(Ok(dialed)) => Ok(dialed),
         Ok(Err(status)) => Err(refusal(url, &status)),
-        Err(_) => Err(Error::Timeout(within)),
+        Err(_) => Err(Error::NoHub {
+            url: url.to_owned(),
+            reason: format!("no answer within {within:?}"),
+        }),
     }
 }
 

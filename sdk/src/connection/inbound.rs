@@ -106,6 +106,7 @@ impl Inbound {
                 lifetime: Lifetime::Durable.into(),
                 filter: Some(filter(&[EventKind::Message], Concern::Work)),
                 credit: self.work.as_ref().map_or(0, |w| w.credit),
+                ordered: false,
             },
             Purpose::Replies => {
                 let kinds = [
@@ -118,6 +119,7 @@ impl Inbound {
                     lifetime: Lifetime::Instance.into(),
                     filter: Some(filter(&kinds, Concern::Replies)),
                     credit: CREDIT,
+                    ordered: false,
                 }
             }
             Purpose::Directory => Subscription {
@@ -125,6 +127,7 @@ impl Inbound {
                 lifetime: Lifetime::Instance.into(),
                 filter: Some(filter(&[EventKind::AgentCard], Concern::Unspecified)),
                 credit: CREDIT,
+                ordered: false,
             },
         };
         self.purposes().map(subscription).collect()

@@ -8,7 +8,6 @@ mod link;
 mod outbox;
 mod peer;
 mod session;
-mod stray;
 
 pub(crate) use dial::{Dialed, dial, endpoint};
 pub(crate) use inbound::{Delivered, Inbound};

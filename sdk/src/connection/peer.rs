@@ -21,7 +21,6 @@ use super::{
     link::Command,
     outbox::Outbox,
     session::{self, End},
-    stray::Stray,
 };
 use crate::Error;
 
@@ -71,7 +70,6 @@ pub(super) struct State {
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) leaving: Option<Leaving>,
     pub(super) epoch: u64,
-    pub(super) stray: Stray,
     incarnation: String,
     connection: watch::Sender<Connection>,
 }
@@ -110,7 +108,6 @@ pub(crate) fn start(
         commands: orders,
         leaving: None,
         epoch: 0,
-        stray: Stray::default(),
         incarnation,
         connection,
     };
@@ -200,12 +197,7 @@ async fn reconnect(
                 );
                 return Err(reason);
             }
-            Some(Err(error)) => {
-                if let Error::Timeout(_) = error {
-                    state.stray.given_up(Instant::now());
-                }
-                tracing::debug!(url = peer.url, %error, "no connection yet");
-            }
+            Some(Err(error)) => tracing::debug!(url = peer.url, %error, "no connection yet"),
         }
     }
 }

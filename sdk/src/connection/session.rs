@@ -114,9 +114,7 @@ impl State {
             }
         }
         let goodbye = frame.goodbye?;
-        // Whoever has taken this stream's place may be a try of this very process that was thought to have failed.
-        let reconnect = goodbye.reconnect || self.stray.explains(Instant::now());
-        Some(match reconnect && self.leaving.is_none() {
+        Some(match goodbye.reconnect && self.leaving.is_none() {
             true => End::Broken(goodbye.reason),
             false => End::Closed(goodbye.reason),
         })

@@ -1,0 +1,153 @@
+//! Mail that was given up, for an operator to look at, to deliver again or to drop. A bounded view of the log: the oldest leave.
+
+use std::{collections::BTreeMap, time::SystemTime};
+
+use prost::Message;
+
+use crate::{
+    id::AgentId,
+    log::{Again, Position},
+};
+
+/// Mail that left a mailbox without having been handled.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GivenUp {
+    pub(crate) agent: AgentId,
+    /// The mailbox; empty if the mail was in no durable one.
+    pub(crate) name: String,
+    pub(crate) reason: String,
+    /// How often it was delivered.
+    pub(crate) attempts: u32,
+    pub(crate) mail: Again,
+}
+
+/// A dead letter.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DeadLetter {
+    /// When it was given up.
+    pub(crate) time: SystemTime,
+    pub(crate) given_up: GivenUp,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct DeadLetters {
+    /// How many there may be, and of how many bytes together.
+    bounds: (usize, usize),
+    /// By the position of the record that says so.
+    letters: BTreeMap<Position, DeadLetter>,
+    bytes: usize,
+}
+
+impl DeadLetters {
+    /// An empty view that holds so many letters and bytes.
+    pub(crate) fn new(letters: usize, bytes: usize) -> Self {
+        Self {
+            bounds: (letters, bytes),
+            letters: BTreeMap::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Adds a letter. The oldest leave until all bounds hold.
+    pub(crate) fn add(&mut self, id: Position, letter: DeadLetter) {
+        self.bytes += letter.bytes();
+        self.letters.insert(id, letter);
+        let (letters, bytes) = self.bounds;
+        while self.letters.len() > letters || self.bytes > bytes {
+            let Some((_, oldest)) = self.letters.pop_first() else {
+                break;
+            };
+            self.bytes -= oldest.bytes();
+        }
+    }
+
+    /// One letter.
+    pub(crate) fn get(&self, id: Position) -> Option<&DeadLetter> {
+        self.letters.get(&id)
+    }
+
+    /// Takes a letter out.
+    pub(crate) fn remove(&mut self, id: Position) -> Option<DeadLetter> {
+        let letter = self.letters.remove(&id)?;
+        self.bytes -= letter.bytes();
+        Some(letter)
+    }
+
+    /// All letters, the oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Position, &DeadLetter)> {
+        self.letters.iter().map(|(id, l)| (*id, l))
+    }
+
+    /// The letters before `before`, the latest first.
+    pub(crate) fn before(&self, before: Position) -> impl Iterator<Item = (Position, &DeadLetter)> {
+        self.letters.range(..before).rev().map(|(id, l)| (*id, l))
+    }
+}
+
+impl DeadLetter {
+    /// What it counts for, in bytes.
+    fn bytes(&self) -> usize {
+        /// Ids, indexes and the like.
+        const OVERHEAD: usize = 256;
+        OVERHEAD + self.given_up.mail.event.encoded_len() + self.given_up.reason.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_proto::agenthub::Concern;
+
+    use super::*;
+
+    fn letter(text: usize) -> DeadLetter {
+        DeadLetter {
+            time: SystemTime::UNIX_EPOCH,
+            given_up: GivenUp {
+                agent: "a".into(),
+                name: "work".into(),
+                reason: "x".repeat(text),
+                attempts: 5,
+                mail: Again {
+                    event: Default::default(),
+                    position: Position(1),
+                    concern: Concern::Work,
+                    version: None,
+                    is_directed: true,
+                },
+            },
+        }
+    }
+
+    fn ids(letters: &DeadLetters) -> Vec<u64> {
+        letters
+            .before(Position(u64::MAX))
+            .map(|(p, _)| p.0)
+            .collect()
+    }
+
+    /// promise 10
+    #[test]
+    fn the_oldest_letters_leave() {
+        let mut letters = DeadLetters::new(2, 2000);
+        for id in 1..=3 {
+            letters.add(Position(id), letter(10));
+        }
+        assert_eq!(ids(&letters), [3, 2]);
+        letters.add(Position(4), letter(1500));
+        assert_eq!(ids(&letters), [4], "the bytes count too");
+        letters.add(Position(5), letter(9000));
+        assert_eq!(ids(&letters), [0; 0], "one that is too large cannot stay");
+        assert_eq!(letters.bytes, 0);
+    }
+
+    #[test]
+    fn a_letter_that_is_taken_out_is_gone() {
+        let mut letters = DeadLetters::new(9, 9000);
+        letters.add(Position(1), letter(1));
+        assert!(letters.remove(Position(1)).is_some());
+        assert!(letters.remove(Position(1)).is_none());
+        assert!(letters.get(Position(1)).is_none());
+        assert_eq!(letters.bytes, 0);
+    }
+}

@@ -1,0 +1,147 @@
+//! What an operator can do about mail that was given up.
+
+use agenthub_proto::{
+    a2a,
+    agenthub::{
+        AgentEventMetadata, DeadLetter as WireLetter, ListDeadLettersRequest,
+        ListDeadLettersResponse, agent_event::Payload,
+    },
+    event::timestamp,
+};
+use prost::Message;
+use uuid::Uuid;
+
+use super::{
+    Body, Hub, Repetition,
+    core::{Core, Now},
+    mailboxes_admin::page_size,
+    sessions::is_void_work,
+};
+use crate::{
+    Error,
+    access::{Call, decide},
+    caller::Caller,
+    dead_letters::{DeadLetter, GivenUp},
+    limits::{self, PAGE_BYTES},
+    log::{Entry, LogId, Position},
+};
+
+impl Hub {
+    pub(crate) fn list_dead_letters(
+        &self,
+        caller: &Caller,
+        request: &ListDeadLettersRequest,
+    ) -> Result<ListDeadLettersResponse, Error> {
+        decide(Call::ListDeadLetters, caller, "")?;
+        let limit = page_size(request.page_size)?;
+        let core = self.core();
+        let log = core.log.id();
+        let before = match request.page_token.as_str() {
+            "" => Position(u64::MAX),
+            token => log.position(token)?,
+        };
+        let of_agent = |letter: &DeadLetter| {
+            request.agent_id.is_empty() || *letter.given_up.agent == *request.agent_id
+        };
+        let mut page: Vec<WireLetter> = Vec::new();
+        let mut bytes = 0;
+        let letters = core.state.dead_letters.before(before);
+        for (id, letter) in letters.filter(|(_, l)| of_agent(l)) {
+            let letter = shown(log, id, letter);
+            bytes += letter.encoded_len();
+            if page.len() == limit || (bytes > PAGE_BYTES && !page.is_empty()) {
+                return Ok(ListDeadLettersResponse {
+                    next_page_token: page.last().map(|l| l.id.clone()).unwrap_or_default(),
+                    dead_letters: page,
+                });
+            }
+            page.push(letter);
+        }
+        Ok(ListDeadLettersResponse {
+            dead_letters: page,
+            next_page_token: String::new(),
+        })
+    }
+
+    /// Returns the task that the letter makes, if its own has ended.
+    pub(crate) fn retry_dead_letter(&self, caller: &Caller, id: &str) -> Result<String, Error> {
+        decide(Call::RetryDeadLetter, caller, "")?;
+        limits::required("id", id)?;
+        self.core().retry_dead_letter(caller, id, Now::read())
+    }
+
+    pub(crate) fn drop_dead_letter(&self, caller: &Caller, id: &str) -> Result<(), Error> {
+        decide(Call::DropDeadLetter, caller, "")?;
+        limits::required("id", id)?;
+        let mut core = self.core();
+        let (letter, _) = core.dead_letter(id)?;
+        let again = false;
+        core.record(caller, Entry::Settled { letter, again }, Now::read());
+        Ok(())
+    }
+}
+
+impl Core {
+    fn dead_letter(&self, id: &str) -> Result<(Position, DeadLetter), Error> {
+        let position = self.log.id().position(id)?;
+        match self.state.dead_letters.get(position) {
+            Some(letter) => Ok((position, letter.clone())),
+            None => Err(Error::NotFound(format!("there is no dead letter \"{id}\""))),
+        }
+    }
+
+    pub(super) fn retry_dead_letter(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        now: Now,
+    ) -> Result<String, Error> {
+        let (letter, DeadLetter { given_up, .. }) = self.dead_letter(id)?;
+        self.log.admit()?;
+        let GivenUp { agent, mail, .. } = &given_up;
+        if !is_void_work(&mail.event, mail.concern, &self.state.tasks) {
+            let again = true;
+            self.record(caller, Entry::Settled { letter, again }, now);
+            self.state.mailboxes.claim_for_open(agent, now.instant);
+            return Ok(String::new());
+        }
+        let Some(Payload::Message(message)) = &mail.event.payload else {
+            return Ok(String::new());
+        };
+        let task_id = Uuid::now_v7().to_string();
+        let message = a2a::Message {
+            message_id: Uuid::now_v7().to_string(),
+            task_id: task_id.clone(),
+            ..message.clone()
+        };
+        let to_agent_id = match &mail.version {
+            Some(version) => format!("{agent}@{version}"),
+            None => agent.to_string(),
+        };
+        let routing = AgentEventMetadata {
+            to_agent_id,
+            deadline: None,
+            deliver_at: None,
+            idempotency_key: String::new(),
+            ..mail.event.routing.clone().unwrap_or_default()
+        };
+        let body = Body::Message(message.with_metadata("retry_of", mail.event.task_id()));
+        self.publish(caller, body, routing, Repetition::Refuse, now)?;
+        let again = false;
+        self.record(caller, Entry::Settled { letter, again }, now);
+        Ok(task_id)
+    }
+}
+
+fn shown(log: LogId, id: Position, letter: &DeadLetter) -> WireLetter {
+    let DeadLetter { time, given_up } = letter;
+    WireLetter {
+        id: log.token(id),
+        agent_id: given_up.agent.to_string(),
+        mailbox: given_up.name.clone(),
+        reason: given_up.reason.clone(),
+        attempts: given_up.attempts,
+        given_up_at: Some(timestamp(*time)),
+        event: Some((*given_up.mail.event).clone()),
+    }
+}

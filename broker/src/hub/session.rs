@@ -1,0 +1,114 @@
+//! One open stream, as its service holds it.
+
+use std::sync::Arc;
+
+use agenthub_proto::agenthub::AgentEventMetadata;
+
+use super::{Body, Hub, Opened, Outgoing, Receipt, Repetition, core::Now, locked::Locked};
+use crate::{
+    Error,
+    caller::Caller,
+    id::{AgentId, SessionId},
+};
+
+/// An open stream. Dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(super) hub: Hub,
+    pub(super) caller: Caller,
+    pub(super) opened: Opened,
+    pub(super) said_goodbye: bool,
+}
+
+impl Session {
+    fn id(&self) -> SessionId {
+        self.opened.id
+    }
+
+    pub(crate) fn agent(&self) -> &AgentId {
+        &self.opened.agent
+    }
+
+    /// Woken when there may be something to send.
+    pub(crate) fn wake(&self) -> Arc<tokio::sync::Notify> {
+        self.opened.wake.clone()
+    }
+
+    /// See [`Core::take`].
+    pub(crate) fn take(&self, credits: &[u32], limit: usize) -> Outgoing {
+        self.hub.core().take(self.id(), credits, limit, Now::read())
+    }
+
+    /// Several things at once: they become safe together.
+    pub(crate) fn together(&self) -> Together<'_> {
+        Together {
+            core: self.hub.core(),
+            session: self,
+        }
+    }
+
+    /// The peer goes for good: others get at once what it had.
+    pub(crate) fn say_goodbye(&mut self) {
+        self.said_goodbye = true;
+    }
+}
+
+/// What one frame of a session brings about.
+pub(crate) struct Together<'a> {
+    core: Locked<'a>,
+    session: &'a Session,
+}
+
+impl Together<'_> {
+    pub(crate) fn publish(
+        &mut self,
+        body: Body,
+        routing: AgentEventMetadata,
+    ) -> Result<Receipt, Error> {
+        let caller = &self.session.caller;
+        let lease = self.core.check_lease(self.session.id(), body.task_id());
+        let result = lease.and_then(|()| {
+            self.core
+                .publish(caller, body, routing, Repetition::Refuse, Now::read())
+        });
+        if result.is_err() {
+            self.session.hub.shared.counters.refused.inc();
+        }
+        result
+    }
+
+    pub(crate) fn acknowledge(
+        &mut self,
+        subscription: u32,
+        positions: &[String],
+    ) -> Result<(), Error> {
+        let Session { caller, opened, .. } = self.session;
+        self.core
+            .acknowledge(caller, opened.id, subscription, positions, Now::read())
+    }
+
+    pub(crate) fn refuse(
+        &mut self,
+        subscription: u32,
+        position: &str,
+        delay: std::time::Duration,
+        reason: &str,
+    ) -> Result<(), Error> {
+        let id = self.session.id();
+        self.core
+            .refuse(id, subscription, position, delay, reason, Now::read())
+    }
+
+    pub(crate) fn extend(&mut self, subscription: u32, positions: &[String]) -> Result<(), Error> {
+        let id = self.session.id();
+        self.core.extend(id, subscription, positions, Now::read())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.hub
+            .core()
+            .close(self.id(), self.said_goodbye, Now::read());
+    }
+}

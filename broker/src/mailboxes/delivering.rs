@@ -1,0 +1,280 @@
+//! Into which mailboxes an event goes.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use agenthub_proto::agenthub::{AgentEvent, Concern, EventKind, agent_event::Payload};
+use tokio::time::Instant;
+
+use super::{Lifetime, Mailboxes, from_mailbox};
+use crate::{
+    filter::{About, Filter},
+    id::{Address, AgentId, MailboxId, OrderKey, Version},
+    log::Position,
+    mailbox::{Mail, Timing, Undelivered},
+    routing::Route,
+};
+
+/// An event on its way into mailboxes.
+#[derive(Clone, Debug)]
+pub(crate) struct Post<'a> {
+    pub(crate) event: &'a Arc<AgentEvent>,
+    pub(crate) position: Option<Position>,
+    pub(crate) order: &'a OrderKey,
+    pub(crate) route: &'a Route,
+    pub(crate) sender: &'a AgentId,
+    /// Who asked for the task that the event belongs to.
+    pub(crate) requester: Option<&'a AgentId>,
+    pub(crate) task_type: &'a str,
+    /// How many mailboxes had been opened when it happened.
+    pub(crate) mailboxes: u64,
+    /// How long ago it happened.
+    pub(crate) age: Duration,
+    /// It comes from the log, where a later record says what found no room.
+    pub(crate) is_replayed: bool,
+}
+
+impl Mailboxes {
+    /// Whether somebody whom the route names wants events of this kind.
+    pub(crate) fn wanted(&self, kind: EventKind, route: &Route, sender: &AgentId) -> bool {
+        let takes = |id: &MailboxId| self.takes(*id, kind);
+        self.observers.iter().any(takes)
+            || match route {
+                Route::To(to) => to
+                    .iter()
+                    .any(|a| self.by_agent.get(&a.agent).into_iter().flatten().any(takes)),
+                Route::Everyone => self
+                    .slots
+                    .iter()
+                    .any(|(id, slot)| slot.agent != *sender && takes(id)),
+            }
+    }
+
+    /// Puts an event into the mailboxes of those whom its route names. Mail for an agent without subscriptions waits.
+    pub(crate) fn deliver(
+        &mut self,
+        post: &Post<'_>,
+        is_known: impl Fn(&AgentId) -> bool,
+        now: Instant,
+    ) -> Vec<Undelivered> {
+        let mut undelivered = Vec::new();
+        let mut reached: BTreeSet<MailboxId> = BTreeSet::new();
+        match post.route {
+            Route::Everyone => {
+                let all: Vec<MailboxId> = self
+                    .slots
+                    .iter()
+                    .filter(|(_, s)| s.agent != *post.sender || post.sender.is_empty())
+                    .map(|(id, _)| *id)
+                    .collect();
+                for id in all {
+                    undelivered.extend(self.offer(id, post, None, now));
+                }
+                return undelivered;
+            }
+            Route::To(to) => {
+                for Address { agent, version } in to {
+                    if post.position.is_some() && self.is_to_wait(agent, post.event) {
+                        let mail = self.mail(post, agent, version.as_ref(), now);
+                        if post.is_replayed || self.unclaimed.has_room(&mail) {
+                            self.unclaimed.keep(mail, is_known(agent), post.age, now);
+                        } else {
+                            undelivered.push(self.unclaimed.refuse(mail));
+                        }
+                    }
+                    for id in self.of_agent(agent) {
+                        reached.insert(id);
+                        undelivered.extend(self.offer(id, post, version.as_ref(), now));
+                    }
+                }
+            }
+        }
+        let observers: Vec<MailboxId> = self.observers.difference(&reached).copied().collect();
+        for id in observers {
+            undelivered.extend(self.offer(id, post, None, now));
+        }
+        undelivered
+    }
+
+    /// Puts mail into one mailbox, whatever its route was.
+    pub(crate) fn put(&mut self, id: MailboxId, mail: Mail, now: Instant) {
+        self.with(id, |mailbox| mailbox.push(mail, now));
+        if let Some(slot) = self.slots.get_mut(&id)
+            && slot.lifetime != Lifetime::Durable
+        {
+            slot.has_overflowed |= !slot.mailbox.surplus().is_empty();
+        }
+        self.wake(id);
+    }
+
+    /// Puts an event into one mailbox if its filter accepts it.
+    fn offer(
+        &mut self,
+        id: MailboxId,
+        post: &Post<'_>,
+        version: Option<&Version>,
+        now: Instant,
+    ) -> Vec<Undelivered> {
+        let Some(mail) = self.mail_for(id, post, version, now) else {
+            return Vec::new();
+        };
+        let evicted = self.with(id, |mailbox| {
+            mailbox.push(mail, now);
+            match post.is_replayed {
+                true => Vec::new(),
+                false => mailbox.surplus(),
+            }
+        });
+        let evicted = evicted.unwrap_or_default();
+        self.wake(id);
+        match self.slots.get_mut(&id) {
+            Some(slot) if slot.lifetime != Lifetime::Durable => {
+                slot.has_overflowed |= !evicted.is_empty();
+                Vec::new()
+            }
+            _ => from_mailbox(id, evicted),
+        }
+    }
+
+    /// An event as mail for a mailbox, if that takes it.
+    pub(crate) fn mail_for(
+        &self,
+        id: MailboxId,
+        post: &Post<'_>,
+        version: Option<&Version>,
+        now: Instant,
+    ) -> Option<Mail> {
+        let slot = self.slots.get(&id)?;
+        let about = About {
+            event: post.event,
+            task_type: post.task_type,
+        };
+        let is_in_snapshot = post.event.kind() == EventKind::AgentCard && id.0 > post.mailboxes;
+        (!is_in_snapshot && slot.filter.accepts(about, concern(post, &slot.agent)))
+            .then(|| self.mail(post, &slot.agent, version, now))
+    }
+
+    /// Mail that nobody took waits for the agent's next subscription, unless another one of its has it.
+    pub(crate) fn put_back(&mut self, left: Vec<Mail>, is_known: bool, now: Instant) {
+        for mail in left {
+            if self.is_to_wait(&mail.recipient, &mail.event) {
+                self.unclaimed.keep(mail, is_known, Duration::ZERO, now);
+            }
+        }
+    }
+
+    /// Mail that was given up goes to its durable mailbox, or, where it was in none, to whoever of its agent's takes it.
+    pub(crate) fn put_again(&mut self, name: &str, mail: Mail, is_known: bool, now: Instant) {
+        let agent = mail.recipient.clone();
+        let takes = |id: &MailboxId| {
+            let durable = self.durable(*id);
+            durable.is_some_and(|(filter, _)| is_for(&mail, filter))
+        };
+        let ids: Vec<MailboxId> = match self.find(&agent, name, &Lifetime::Durable) {
+            Some(id) => vec![id],
+            None => self.of_agent(&agent).into_iter().filter(takes).collect(),
+        };
+        if ids.is_empty() {
+            self.unclaimed.keep(mail, is_known, Duration::ZERO, now);
+            return;
+        }
+        for id in ids {
+            self.put(id, mail.clone(), now);
+        }
+    }
+
+    /// What waits for an agent and passes a filter, as it is taken out by that.
+    pub(crate) fn claim(&mut self, agent: &AgentId, filter: &Filter) -> Vec<Mail> {
+        self.unclaimed.claim(agent, |mail| is_for(mail, filter))
+    }
+
+    /// What waits for an agent goes to its open streams that take it.
+    pub(crate) fn claim_for_open(&mut self, agent: &AgentId, now: Instant) {
+        for id in self.of_agent(agent) {
+            let slot = self.slots.get(&id);
+            let filter = slot.filter(|s| s.lifetime != Lifetime::Durable);
+            if let Some(filter) = filter.map(|s| s.filter.clone()) {
+                for mail in self.claim(agent, &filter) {
+                    self.put(id, mail, now);
+                }
+            }
+        }
+    }
+
+    /// The positions of what [`claim`](Self::claim) would take out.
+    pub(crate) fn claimable(&self, agent: &AgentId, filter: &Filter) -> Vec<Position> {
+        let mail = self.unclaimed.of(agent).filter(|m| is_for(m, filter));
+        mail.filter_map(|m| m.position).collect()
+    }
+
+    /// Whether an event for an agent has to wait for a subscription. Older clients open one after the other, so that a message
+    /// waits for the one that takes messages, whatever else there is.
+    fn is_to_wait(&self, agent: &AgentId, event: &AgentEvent) -> bool {
+        let Some(ids) = self.by_agent.get(agent) else {
+            return true;
+        };
+        let kind = event.kind();
+        kind == EventKind::Message && !ids.iter().any(|id| self.takes(*id, kind))
+    }
+
+    fn mail(
+        &self,
+        post: &Post<'_>,
+        recipient: &AgentId,
+        version: Option<&Version>,
+        now: Instant,
+    ) -> Mail {
+        Mail {
+            event: post.event.clone(),
+            recipient: recipient.clone(),
+            position: post.position,
+            order: post.order.clone(),
+            concern: concern(post, recipient),
+            version: version.cloned(),
+            is_directed: matches!(post.route, Route::To(_)),
+            is_copy: false,
+            timing: self.timing(post.event, post.age, now),
+        }
+    }
+
+    /// When mail of an event that happened so long ago is delivered.
+    pub(crate) fn timing(&self, event: &AgentEvent, age: Duration, now: Instant) -> Timing {
+        Timing::of(event, age, self.age, now)
+    }
+
+    /// When mail is delivered that goes into a mailbox again.
+    pub(crate) fn timing_again(&self, now: Instant) -> Timing {
+        Timing {
+            due: None,
+            expires: now + self.age,
+        }
+    }
+}
+
+fn is_for(mail: &Mail, filter: &Filter) -> bool {
+    let about = About {
+        event: &mail.event,
+        task_type: own_type(&mail.event),
+    };
+    filter.accepts(about, mail.concern)
+}
+
+/// On which side of its task an event reaches an agent. What an agent sends itself is work, not an answer.
+fn concern(post: &Post<'_>, agent: &AgentId) -> Concern {
+    let asked = post.requester == Some(agent);
+    let is_own_message =
+        matches!(post.event.payload, Some(Payload::Message(_))) && post.sender == agent;
+    if asked && !is_own_message {
+        Concern::Replies
+    } else {
+        Concern::Work
+    }
+}
+
+/// The task type that the event itself carries.
+pub(crate) fn own_type(event: &AgentEvent) -> &str {
+    match &event.payload {
+        Some(Payload::Message(m)) => m.task_type(),
+        Some(Payload::Task(t)) => t.task_type(),
+        _ => "",
+    }
+}

@@ -1,0 +1,66 @@
+//! What there is to see of mailboxes from outside.
+
+use super::{Lifetime, Mailboxes};
+use crate::{
+    id::{AgentId, MailboxId},
+    log::Position,
+    mailbox::Mail,
+};
+
+/// A durable mailbox, or with an empty name the mail that waits for an agent's first subscription.
+#[derive(Debug)]
+pub(crate) struct Seen<'a> {
+    pub(crate) ordered: bool,
+    /// What waits, in the order of the log.
+    pub(crate) waiting: Vec<&'a Mail>,
+    /// How many are out with an instance.
+    pub(crate) leased: usize,
+    /// Of all that it holds.
+    pub(crate) bytes: usize,
+}
+
+impl Mailboxes {
+    /// Agent and name of every durable mailbox and of all mail that waits for a subscription, in order.
+    pub(crate) fn names(&self) -> Vec<(AgentId, String)> {
+        let durable = self
+            .slots
+            .values()
+            .filter(|s| s.lifetime == Lifetime::Durable)
+            .map(|s| (s.agent.clone(), s.name.clone()));
+        let unclaimed = self.unclaimed.agents().map(|a| (a.clone(), String::new()));
+        let mut names: Vec<(AgentId, String)> = durable.chain(unclaimed).collect();
+        names.sort();
+        names
+    }
+
+    /// One mailbox.
+    pub(crate) fn see(&self, agent: &AgentId, name: &str) -> Option<Seen<'_>> {
+        if name.is_empty() {
+            let mut waiting: Vec<&Mail> = self.unclaimed.of(agent).collect();
+            waiting.sort_by_key(|m| m.position);
+            let bytes = waiting.iter().map(|m| m.bytes()).sum();
+            return (!waiting.is_empty()).then_some(Seen {
+                ordered: false,
+                waiting,
+                leased: 0,
+                bytes,
+            });
+        }
+        let slot = self
+            .slots
+            .get(&self.find(agent, name, &Lifetime::Durable)?)?;
+        Some(Seen {
+            ordered: slot.ordered,
+            waiting: slot.mailbox.waiting(),
+            leased: slot.mailbox.leased(),
+            bytes: slot.mailbox.bytes(),
+        })
+    }
+
+    /// Whether an event is in a mailbox, waiting or out.
+    pub(crate) fn holds(&self, id: MailboxId, position: Position) -> bool {
+        self.slots
+            .get(&id)
+            .is_some_and(|s| s.mailbox.holds(position))
+    }
+}
