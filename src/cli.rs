@@ -1,6 +1,7 @@
 //! The command line.
 
 mod log;
+mod mailboxes;
 mod query;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use log::Log;
+pub(crate) use mailboxes::{LetterAction, Mailboxes};
 pub(crate) use query::{AgentFilter, Agents, Json, Publish, Tasks};
 
 use crate::{
@@ -59,6 +61,9 @@ pub(crate) enum Command {
     /// Shows and cancels tasks
     #[command(subcommand)]
     Tasks(Tasks),
+    /// Shows and moves mailboxes, and mail that was given up
+    #[command(subcommand)]
+    Mailboxes(Mailboxes),
     /// Looks after the log of a hub
     #[command(subcommand)]
     Log(Log),
@@ -203,6 +208,7 @@ impl Command {
     fn hub(&self) -> Option<&Hub> {
         match self {
             Self::Up(_) | Self::Broker(_) | Self::Log(_) | Self::Completions { .. } => None,
+            Self::Mailboxes(mailboxes) => Some(mailboxes.hub()),
             Self::Cortex(Cortex { hub, .. })
             | Self::Agent(Agent::Echo { hub, .. })
             | Self::Chat(Chat { hub, .. })

@@ -7,6 +7,7 @@ mod chat;
 pub(crate) mod completions;
 mod cortex;
 mod log;
+mod mailboxes;
 mod publish;
 mod tasks;
 mod up;
@@ -51,6 +52,10 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
         Command::Publish(args) => {
             log(CLIENT_LEVEL)?;
             return publish::run(args, &settings.hub).await;
+        }
+        Command::Mailboxes(args) => {
+            log(CLIENT_LEVEL)?;
+            mailboxes::run(args, &settings.hub).await?;
         }
         Command::Tasks(args) => {
             log(CLIENT_LEVEL)?;

@@ -1,5 +1,7 @@
 //! Agents and tasks as people read them.
 
+pub(crate) mod mail;
+
 use agenthub_proto::{
     a2a::{AgentCard, Message, Role, Task},
     agenthub::{AgentEntry, AgentEvent, AgentState, agent_event::Payload},

@@ -89,12 +89,7 @@ impl ClientBuilder {
             directory: watch_agents.then(|| directory.clone()),
         };
         let hello = peer.hello(&inbound);
-        let dialed = dial(&channel, &peer.url, hello, peer.connect_timeout)
-            .await
-            .map_err(|error| match error {
-                Error::Timeout(limit) => no_hub(format!("no answer within {limit:?}")),
-                error => error,
-            })?;
+        let dialed = dial(&channel, &peer.url, hello, peer.connect_timeout).await?;
 
         let calls = Calls::new(channel.clone());
         let closed = CancellationToken::new();

@@ -33,7 +33,7 @@ impl Calls {
         Self { channel }
     }
 
-    fn hub(&self) -> AgentHubClient<Channel> {
+    pub(super) fn hub(&self) -> AgentHubClient<Channel> {
         AgentHubClient::new(self.channel.clone()).max_decoding_message_size(MAX_RECEIVED_BYTES)
     }
 
@@ -54,7 +54,9 @@ impl Calls {
     }
 }
 
-async fn within<T>(call: impl Future<Output = Result<Response<T>, Status>>) -> Result<T, Error> {
+pub(super) async fn within<T>(
+    call: impl Future<Output = Result<Response<T>, Status>>,
+) -> Result<T, Error> {
     let limit = Client::CALL_DEADLINE;
     match timeout(limit, call).await {
         Ok(Ok(response)) => Ok(response.into_inner()),

@@ -2,6 +2,7 @@
 
 mod builder;
 mod calls;
+mod mailboxes;
 
 use std::{
     sync::Arc,
