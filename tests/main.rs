@@ -7,5 +7,6 @@ mod agents;
 mod chat;
 mod command_line;
 mod failures;
+mod log;
 mod restarts;
 mod shutdown;

@@ -4,6 +4,7 @@ mod process;
 
 use std::{
     net::TcpListener,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -84,6 +85,11 @@ impl System {
         let broker = self.start(&["broker", "--json", "--grpc", grpc, "--http", "127.0.0.1:0"]);
         broker.line("the banner");
         broker
+    }
+
+    /// Where its programs run.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// An echo agent that has found the hub.

@@ -280,3 +280,6 @@ impl Drop for SqliteLog {
         }
     }
 }
+
+#[cfg(test)]
+mod speed;
