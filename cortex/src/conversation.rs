@@ -263,7 +263,8 @@ fn given_up(stuck: Stuck, exchange: &Exchange) -> Ended {
             Ended::Failed(format!("I could not answer: {error}.{so_far}"))
         }
         Stuck::Undecided(reason) => {
-            tracing::warn!(reason, "the model did not decide");
+            tracing::warn!("the model did not decide");
+            tracing::debug!(reason, "why the last answer is no decision");
             Ended::Answered(format!(
                 "I am sorry: I could not work out what to do with this. Please try again, or put it in other words.{so_far}"
             ))

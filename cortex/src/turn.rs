@@ -44,7 +44,7 @@ pub(crate) async fn decide(
         false => prompt::candidates(prompt.agents),
     };
     let mut rejected: Option<Rejected> = None;
-    for _ in 0..=MAX_REASKS {
+    for attempt in 1..=1 + MAX_REASKS {
         let prompt = Prompt {
             rejected: rejected.as_ref(),
             ..prompt
@@ -58,7 +58,9 @@ pub(crate) async fn decide(
                 return Ok(decision);
             }
             Err(reason) => {
-                tracing::warn!(%reason, "the model's answer is no decision");
+                // A reason quotes the answer, which may quote the user.
+                tracing::warn!(attempt, "the model's answer is no decision");
+                tracing::debug!(attempt, reason, "why the answer is no decision");
                 view.show(Frame::Warning("the model has to answer again".to_owned()))
                     .await;
                 rejected = Some(Rejected {

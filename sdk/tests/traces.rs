@@ -67,6 +67,9 @@ async fn what_a_handler_logs_carries_its_task_and_trace_and_no_payload() {
             tracing::info!("inside the handler");
             Ok::<_, Failure>(task.text())
         })
+        .on("fail", async |task: TaskContext| {
+            Err::<(), _>(Failure::failed(format!("cannot do: {}", task.text())))
+        })
         .start(&url)
         .await
         .expect("it starts");
@@ -84,7 +87,16 @@ async fn what_a_handler_logs_carries_its_task_and_trace_and_no_payload() {
     let outcome = timeout(Duration::from_secs(20), pending.outcome()).await;
     outcome.expect("it came in time").expect("an outcome");
 
+    let delegation = Delegation::to("a")
+        .capability("fail")
+        .text("a secret between us");
+    let pending = client.delegate(delegation).await.expect("it is taken");
+    let outcome = timeout(Duration::from_secs(20), pending.outcome()).await;
+    let outcome = outcome.expect("it came in time").expect("an outcome");
+    assert_eq!(outcome.error, "cannot do: a secret between us");
+
     let text = lines.text();
+    assert!(text.contains("the handler has no result"), "{text}");
     let line = text
         .lines()
         .find(|l| l.contains("inside the handler"))

@@ -63,7 +63,8 @@ impl Job {
         match handled(&context, handling).await {
             Some(result) => {
                 if let Err(failure) = &result {
-                    tracing::warn!(error = %failure, "the handler has no result");
+                    tracing::warn!(kind = ?failure.kind, "the handler has no result");
+                    tracing::debug!(error = %failure, "why the handler has no result");
                 }
                 match context.task_id().is_empty() {
                     true => reply(&context, result, lease).await,
