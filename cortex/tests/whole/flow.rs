@@ -5,13 +5,14 @@ use std::sync::Arc;
 use agenthub_agents::echo;
 use agenthub_cortex::CHAT_RESPONSE;
 use agenthub_sdk::{
-    Card, Failure, Skill, TaskContext,
+    Card, Failure, Skill, TaskContext, TraceContext,
     model::{Offline, Scripted},
     proto::{
         a2a::{Message, Role, TaskState},
         agenthub::{
             AgentEventMetadata, PublishMessageRequest, RegisterAgentRequest,
-            SubscribeToMessagesRequest, agent_event::Payload, agent_hub_client::AgentHubClient,
+            SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, agent_event::Payload,
+            agent_hub_client::AgentHubClient,
         },
     },
 };
@@ -101,7 +102,7 @@ async fn a_delegated_message_has_the_words_the_payload_and_its_envelope() {
 }
 
 #[tokio::test]
-async fn one_trace_goes_from_the_user_to_the_agent() {
+async fn one_trace_goes_from_the_user_to_the_agent_and_back() {
     let world = World::new(Scripted::from_fn(delegating)).await;
     let (seen, mut traces) = mpsc::channel(1);
     let agent = worker("agent_a", move |task| {
@@ -112,8 +113,16 @@ async fn one_trace_goes_from_the_user_to_the_agent() {
         }
     });
     let _agent = world.agent(agent).await;
-    let trace = agenthub_sdk::TraceContext::start();
+    let trace = TraceContext::start();
     let ann = world.user("ann").await;
+    let all = SubscribeToAgentEventsRequest {
+        agent_id: "ann".to_owned(),
+        event_types: ["message", "status_update", "artifact_update"]
+            .map(str::to_owned)
+            .into(),
+        ..Default::default()
+    };
+    let mut events = ann.client.agent_events(all).await.expect("the hub runs");
     let delegation = agenthub_sdk::Delegation::to("cortex")
         .capability("chat_request")
         .text("agent_a")
@@ -125,6 +134,34 @@ async fn one_trace_goes_from_the_user_to_the_agent() {
         .expect("the hub takes it");
     within(pending.outcome()).await.expect("an outcome");
     assert_eq!(traces.recv().await, Some(trace.trace_id()));
+
+    // The frames, the answer as it grows, and the answer.
+    let (mut frames, mut pieces, mut answers) = (0, 0, 0);
+    loop {
+        let event = within(events.next()).await.expect("the hub runs");
+        let event = event.expect("events");
+        if let Some(Payload::AgentCard(_)) = event.payload {
+            continue;
+        }
+        let state = event.task_state();
+        assert_eq!(event.trace_id, trace.trace_id(), "{event:?}");
+        let routing = event.routing.unwrap_or_default();
+        assert_eq!(routing.from_agent_id, "cortex");
+        assert_eq!(
+            TraceContext::parse_or_start(&routing.traceparent).trace_id(),
+            trace.trace_id()
+        );
+        match event.payload.expect("there is one") {
+            Payload::Message(_) => answers += 1,
+            Payload::ArtifactUpdate(_) => pieces += 1,
+            _ => frames += 1,
+        }
+        if state.is_some_and(|state| state.is_terminal()) {
+            break;
+        }
+    }
+    assert!(frames > 5 && pieces > 0, "{frames} frames, {pieces} pieces");
+    assert_eq!(answers, 1);
     world.end().await;
 }
 

@@ -6,6 +6,7 @@ mod failures;
 mod flow;
 mod frames;
 mod harness;
+mod hostile;
 mod isolation;
 mod order;
 mod restart;

@@ -6,5 +6,8 @@ mod clients;
 mod harness;
 mod instances;
 mod order;
+mod presence;
+#[cfg(unix)]
+mod signals;
 mod stopping;
 mod tasks;
