@@ -6,6 +6,7 @@ mod absences;
 mod agents;
 mod chat;
 mod command_line;
+mod disk;
 mod failures;
 mod log;
 mod restarts;

@@ -4,7 +4,7 @@ mod process;
 
 use std::{
     net::TcpListener,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -81,8 +81,20 @@ impl System {
 
     /// The hub with its log on disk, again or for the first time, where the system expects it.
     pub(crate) fn start_durable_broker(&self) -> Process {
-        let grpc = self.grpc();
-        let broker = self.start(&["broker", "--json", "--grpc", grpc, "--http", "127.0.0.1:0"]);
+        self.start_durable_broker_in(&[])
+    }
+
+    /// The same with more in its environment.
+    pub(crate) fn start_durable_broker_in(&self, environment: &[(&str, &PathBuf)]) -> Process {
+        let args = [
+            "broker",
+            "--json",
+            "--grpc",
+            self.grpc(),
+            "--http",
+            "127.0.0.1:0",
+        ];
+        let broker = Process::start_in(environment, self.folder(), &self.hub(), &args);
         broker.line("the banner");
         broker
     }

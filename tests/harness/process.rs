@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex,
@@ -39,6 +39,16 @@ pub(crate) struct Finished {
 impl Process {
     /// Starts the binary in `folder`, with no settings but the hub's address.
     pub(crate) fn start(folder: &Path, hub: &str, args: &[&str]) -> Self {
+        Self::start_in(&[], folder, hub, args)
+    }
+
+    /// The same with more in its environment.
+    pub(crate) fn start_in(
+        environment: &[(&str, &PathBuf)],
+        folder: &Path,
+        hub: &str,
+        args: &[&str],
+    ) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_agenthub"));
         for (key, _) in std::env::vars() {
             if key.starts_with("AGENTHUB_")
@@ -53,6 +63,7 @@ impl Process {
             .args(args)
             .current_dir(folder)
             .env("AGENTHUB_HUB", hub)
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

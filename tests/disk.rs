@@ -1,0 +1,170 @@
+//! A hub on a disk that is full, and on one that fails.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::harness::{System, eventually, free_address};
+
+/// A small file system in memory. It is unmounted in the end.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None` where mounting is not permitted.
+    fn mount(at: &Path) -> Option<Self> {
+        fs::create_dir_all(at).expect("a folder");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=48m", "tmpfs"])
+            .arg(at)
+            .output();
+        if mounted.is_ok_and(|m| m.status.success()) {
+            return Some(Self(at.to_owned()));
+        }
+        eprintln!("NOT TESTED: what a hub does on a full disk, since nothing can be mounted here");
+        None
+    }
+
+    /// Writes until there is no room.
+    fn fill(&self) -> PathBuf {
+        let path = self.0.join("filler");
+        let mut file = fs::File::create(&path).expect("a file");
+        let mut size = 1024 * 1024;
+        while size > 0 {
+            if file.write_all(&vec![1; size]).is_err() {
+                size /= 2;
+            }
+        }
+        path
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Whoever still has it keeps it until then.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+fn task<'a>(id: &'a str, text: &'a str) -> [&'a str; 8] {
+    [
+        "publish",
+        "--to",
+        "agent_echo",
+        "--task-type",
+        "echo",
+        "--task",
+        id,
+        text,
+    ]
+}
+
+fn state(system: &System, id: &str) -> String {
+    let task = system.json(&["tasks", "show", id, "--json"]).remove(0);
+    task["status"]["state"].to_string()
+}
+
+/// Design part 6, promise 11: writes are refused loudly, reads go on; with room again, so does everything.
+#[test]
+fn a_full_disk_is_said_and_survived() {
+    let system = System::bare(free_address());
+    let Some(disk) = SmallDisk::mount(&system.folder().join(".agenthub")) else {
+        return;
+    };
+    let broker = system.start_durable_broker();
+    drop(system.start_echo("agent_echo"));
+    assert_eq!(system.run(&task("before", "one"), "").code, Some(0));
+
+    let filler = disk.fill();
+    let long = "x".repeat(100_000);
+    let mut accepted = vec!["before".to_owned()];
+    let refused = eventually("a publish is refused", || {
+        let id = format!("t{}", accepted.len());
+        let published = system.run(&task(&id, &long), "");
+        if published.code == Some(0) {
+            accepted.push(id);
+            return None;
+        }
+        Some(published)
+    });
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("disk"), "{refused:?}");
+    assert!(!system.folder().join(".agenthub/reserve").exists());
+    assert!(
+        state(&system, "before").contains("SUBMITTED"),
+        "reads go on"
+    );
+
+    fs::remove_file(filler).expect("it is there");
+    eventually("publishes are accepted again", || {
+        (system.run(&task("after", "two"), "").code == Some(0)).then_some(())
+    });
+    accepted.push("after".to_owned());
+    broker.kill();
+    let _broker = system.start_durable_broker();
+    for id in &accepted {
+        assert!(state(&system, id).contains("SUBMITTED"), "{id}");
+    }
+    let _echo = system.start_echo("agent_echo");
+    eventually("what waited is done", || {
+        state(&system, "after").contains("COMPLETED").then_some(())
+    });
+}
+
+/// What the system calls are replaced by: they fail as long as there is a file of that name.
+const FAILING_SYNC: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int fails(void) {
+    const char *flag = getenv("FAIL_SYNC");
+    if (!flag || access(flag, F_OK)) return 0;
+    errno = EIO;
+    return 1;
+}
+int fsync(int fd) { return fails() ? -1 : syscall(SYS_fsync, fd); }
+int fdatasync(int fd) { return fails() ? -1 : syscall(SYS_fdatasync, fd); }
+"#;
+
+/// Design part 6, promise 11: after a failed fsync the hub stops, says so, and knows everything when it is back.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_failed_sync_ends_the_hub_and_loses_nothing() {
+    let system = System::bare(free_address());
+    let (source, library) = (
+        system.folder().join("sync.c"),
+        system.folder().join("sync.so"),
+    );
+    fs::write(&source, FAILING_SYNC).expect("it is written");
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status()
+        .expect("there is a C compiler, as SQLite needs one");
+    assert!(compiled.success());
+    let flag = system.folder().join("fail");
+    let environment = [("LD_PRELOAD", &library), ("FAIL_SYNC", &flag)];
+    let broker = system.start_durable_broker_in(&environment);
+    assert_eq!(system.run(&task("before", "one"), "").code, Some(0));
+
+    fs::write(&flag, "").expect("it is written");
+    let publisher = system.start(&task("unanswered", "two"));
+    let ended = broker.wait();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(
+        ended.stderr.contains("the hub's log has failed"),
+        "{ended:?}"
+    );
+    assert!(ended.stderr.contains("disk"), "{ended:?}");
+
+    fs::remove_file(&flag).expect("it is there");
+    let _broker = system.start_durable_broker();
+    assert!(state(&system, "before").contains("SUBMITTED"));
+    let published = publisher.wait();
+    assert_eq!(published.code, Some(0), "it was tried again: {published:?}");
+    assert!(state(&system, "unanswered").contains("SUBMITTED"));
+}
