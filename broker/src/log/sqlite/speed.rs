@@ -87,6 +87,7 @@ fn entry(position: u64) -> Entry {
             name: "inbox".into(),
             filter: Filter::default(),
             claims: Vec::new(),
+            ordered: false,
         },
         (_, 0) => {
             let message = Message {
@@ -164,7 +165,7 @@ fn ready(folder: &Path) -> (SqliteLog, Duration) {
     let log =
         SqliteLog::open(folder, &options, |id, found| folding.take(id, found)).expect("it opens");
     let state = folding.finish(log.id());
-    assert_eq!(state.tasks.len(), settings.ended_tasks);
+    assert!(state.tasks.len() >= settings.ended_tasks);
     (log, begin.elapsed())
 }
 
