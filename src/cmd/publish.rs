@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use agenthub_proto::{
     a2a::{Message, Role},
-    agenthub::AgentEventMetadata,
+    agenthub::{AgentEntry, AgentEventMetadata, AgentState},
     trace::TraceContext,
 };
-use agenthub_sdk::{Client, Delegation, Outcome};
+use agenthub_sdk::{Client, Delegation, Error, Outcome};
 use anyhow::bail;
 use serde_json::json;
 
@@ -16,12 +16,31 @@ use crate::{cli::Publish, connect, output, stop::Signals};
 /// Publishes a message, and waits for the answer if that is wanted.
 pub(super) async fn run(args: Publish, hub: &str) -> anyhow::Result<ExitCode> {
     let client = connect::client(hub, args.from.as_deref()).await?;
+    if let Some(to) = &args.to
+        && let Some(line) = absence(to, &client.agent(to).await)
+    {
+        output::aside(output::plain(&line));
+    }
     let code = match args.wait {
         true => ask(&client, args).await?,
         false => publish(&client, args).await?,
     };
     client.close().await;
     Ok(code)
+}
+
+/// What there is to say about a recipient that will not have the message at once.
+fn absence(to: &str, entry: &Result<AgentEntry, Error>) -> Option<String> {
+    match entry {
+        Err(Error::NotFound(_)) => Some(format!(
+            "agent \"{to}\" is not known here: the message waits ten minutes for it"
+        )),
+        Ok(entry) if entry.state() == AgentState::Offline => {
+            Some(format!("{to} is offline: the message waits for it"))
+        }
+        // Whether anything else is in the way turns out when it is published.
+        _ => None,
+    }
 }
 
 async fn publish(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
@@ -87,5 +106,31 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
     match outcome.is_completed() {
         true => Ok(ExitCode::SUCCESS),
         false => Ok(ExitCode::FAILURE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_not_there_is_told() {
+        let entry = |state: AgentState| {
+            Ok(AgentEntry {
+                state: state.into(),
+                ..Default::default()
+            })
+        };
+        let said = |entry| absence("ghost", &entry).unwrap_or_default();
+        assert_eq!(
+            said(Err(Error::NotFound("agent not found".into()))),
+            "agent \"ghost\" is not known here: the message waits ten minutes for it"
+        );
+        assert_eq!(
+            said(entry(AgentState::Offline)),
+            "ghost is offline: the message waits for it"
+        );
+        assert_eq!(said(entry(AgentState::Online)), "");
+        assert_eq!(said(Err(Error::Unavailable("later".into()))), "");
     }
 }
