@@ -143,11 +143,37 @@ fn lines() -> mpsc::Receiver<io::Result<String>> {
     let (sender, receiver) = mpsc::channel(LINES);
     // A read of stdin cannot be broken off, so nobody waits for this thread.
     thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            if sender.blocking_send(line).is_err() {
+        let mut input = io::stdin().lock();
+        while let Some(line) = next_line(&mut input).transpose() {
+            let is_over = line.is_err();
+            if sender.blocking_send(line).is_err() || is_over {
                 return;
             }
         }
     });
     receiver
+}
+
+/// The next line without its end. What is no UTF-8 in it is replaced by U+FFFD.
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    if input.read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    let line = line.strip_suffix(b"\n").unwrap_or(&line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    Ok(Some(String::from_utf8_lossy(line).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_that_is_not_utf_8_costs_no_line() {
+        let mut input: &[u8] = b"one\r\nt\xffo\n\nlast";
+        let lines: Vec<String> =
+            std::iter::from_fn(|| next_line(&mut input).expect("it is all there")).collect();
+        assert_eq!(lines, ["one", "t\u{fffd}o", "", "last"]);
+    }
 }
