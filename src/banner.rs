@@ -21,8 +21,18 @@ pub(crate) struct Banner {
     pub(crate) agents: Vec<String>,
     pub(crate) data: Option<PathBuf>,
     pub(crate) log: Target,
-    /// A chat follows.
-    pub(crate) chat: bool,
+    pub(crate) talk: Talk,
+}
+
+/// Where the chat is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Talk {
+    /// It follows.
+    Here,
+    /// It would follow on a terminal that can edit lines.
+    Unable,
+    /// It is not wanted here.
+    Elsewhere,
 }
 
 /// How this program was called: what works in the same folder works in another terminal there.
@@ -72,11 +82,14 @@ impl Banner {
         );
         lines.push(String::new());
         lines.push(
-            match self.chat {
-                true => {
+            match self.talk {
+                Talk::Here => {
                     "Say something to Cortex here, or /help. Ctrl-D leaves and stops everything."
                 }
-                false => "Ctrl-C stops everything.",
+                Talk::Unable => {
+                    "No chat here: this terminal cannot edit lines (see TERM). Ctrl-C stops everything."
+                }
+                Talk::Elsewhere => "Ctrl-C stops everything.",
             }
             .to_owned(),
         );
@@ -128,7 +141,7 @@ mod tests {
             agents: vec!["cortex".to_owned(), "agent_echo".to_owned()],
             data: Some("./.agenthub".into()),
             log: Target::File("./.agenthub/agenthub.log".into()),
-            chat: true,
+            talk: Talk::Here,
         }
     }
 
@@ -150,10 +163,21 @@ mod tests {
             model: None,
             agents: Vec::new(),
             log: Target::Stderr,
-            chat: false,
+            talk: Talk::Elsewhere,
             ..banner()
         };
         check("a_hub_alone_elsewhere", &hub);
+    }
+
+    #[test]
+    fn a_terminal_without_a_chat_is_told_why() {
+        let unable = Banner {
+            talk: Talk::Unable,
+            ..banner()
+        };
+        let text = unable.text();
+        let last = text.lines().last().expect("a line");
+        assert!(last.starts_with("No chat here"), "{last}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    ahead::Ahead,
     command::{self, Command, HELP, Input},
     editor::{Editor, Folder, Line},
     keys::{Key, Keys},
@@ -72,10 +73,8 @@ struct Turn {
 
 /// What comes after a turn was watched.
 enum After {
-    /// The user writes, and has begun with this.
-    Prompt(String),
-    /// The user has written this.
-    Line(String),
+    /// What was typed ahead, or else the user writes.
+    Next,
     Leave,
 }
 
@@ -83,6 +82,7 @@ struct Talk {
     session: Session,
     presence: Presence,
     editor: Editor,
+    ahead: Ahead,
     /// The turns that have not ended.
     turns: BTreeMap<u64, Turn>,
     next: u64,
@@ -100,6 +100,7 @@ impl Talk {
             presence: Presence::new(&session.client),
             session,
             editor,
+            ahead: Ahead::default(),
             turns: BTreeMap::new(),
             next: 0,
             is_begun: false,
@@ -110,18 +111,21 @@ impl Talk {
     }
 
     async fn run(&mut self, signals: &mut Signals) -> anyhow::Result<()> {
-        let mut after = After::Prompt(String::new());
         let mut was_interrupted = false;
         loop {
-            let line = match after {
-                After::Leave => return Ok(()),
-                After::Line(line) => Line::Written(line),
-                After::Prompt(written) => match self.prompt(written, signals).await? {
-                    Some(line) => line,
-                    None => return Ok(()),
-                },
+            let line = match self.ahead.next() {
+                Some(line) => {
+                    output::line(format!("> {}", plain(&line)))?;
+                    Line::Written(line)
+                }
+                None => {
+                    let begun = self.ahead.take_begun();
+                    match self.prompt(begun, signals).await? {
+                        Some(line) => line,
+                        None => return Ok(()),
+                    }
+                }
             };
-            after = After::Prompt(String::new());
             let is_second = std::mem::replace(&mut was_interrupted, false);
             match line {
                 Line::End => return Ok(()),
@@ -131,7 +135,9 @@ impl Talk {
                     Input::Nothing => {}
                     Input::Say(words) => {
                         let turn = self.begin(words);
-                        after = self.watch(turn, signals).await?;
+                        if let After::Leave = self.watch(turn, signals).await? {
+                            return Ok(());
+                        }
                     }
                     Input::Command(Command::Quit) => return Ok(()),
                     Input::Command(command) => self.command(command).await?,
@@ -206,7 +212,7 @@ impl Talk {
     async fn watch(&mut self, watched: u64, signals: &mut Signals) -> anyhow::Result<After> {
         let mut keys = Keys::open()?;
         let mut screen = Screen::begin();
-        let mut typed = String::new();
+        screen.typed(self.ahead.begun());
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let after = loop {
@@ -226,7 +232,7 @@ impl Talk {
                             if let Some(line) = ended(&end) {
                                 screen.line(&line);
                             }
-                            break After::Prompt(typed);
+                            break After::Next;
                         }
                     }
                     continue;
@@ -236,7 +242,7 @@ impl Talk {
                     continue;
                 }
                 _ = ticks.tick() => {
-                    screen.tick();
+                    screen.tick(self.presence.is_cut_off());
                     continue;
                 }
                 signal = signals.next() => match signal {
@@ -244,36 +250,35 @@ impl Talk {
                     Signal::Terminate => break After::Leave,
                 },
             };
+            let refused = self.ahead.key(key);
             match key {
-                Key::Char(c) => typed.push(c),
-                Key::Backspace => _ = typed.pop(),
-                Key::Clear => typed.clear(),
+                Key::Char(_) | Key::Backspace | Key::Clear => screen.typed(self.ahead.begun()),
                 Key::Gone => break After::Leave,
                 Key::Interrupt => {
                     if let Some(turn) = self.turns.get(&watched) {
                         if turn.cancel.is_cancelled() {
-                            break After::Prompt(typed);
+                            break After::Next;
                         }
                         turn.cancel.cancel();
                         screen.doing("cancelling");
                     }
                 }
                 Key::Enter => {
+                    if let Some(line) = refused {
+                        screen.line(&too_many(&line));
+                    }
+                    screen.typed("");
                     screen.line(&dim("(goes on in the background)"));
-                    break match typed.trim().is_empty() {
-                        true => After::Prompt(String::new()),
-                        false => {
-                            screen.line(&format!("> {typed}"));
-                            After::Line(typed)
-                        }
-                    };
+                    break After::Next;
                 }
-            }
-            if matches!(key, Key::Char(_) | Key::Backspace | Key::Clear) {
-                screen.typed(&typed);
             }
         };
         screen.end();
+        for key in keys.close().await {
+            if let Some(line) = self.ahead.key(key) {
+                output::aside(too_many(&line));
+            }
+        }
         Ok(after)
     }
 
@@ -346,4 +351,12 @@ fn ended(end: &End) -> Option<String> {
         End::Failed(reason) => Some(format!("Failed: {}", plain(reason))),
         End::Cancelled => Some(dim("(cancelled)")),
     }
+}
+
+/// What there is to say about a line that found no room.
+fn too_many(line: &str) -> String {
+    dim(&format!(
+        "(too much typed ahead, left out: {})",
+        cut(line, TITLE)
+    ))
 }

@@ -1,12 +1,19 @@
 //! What the user types while a turn is watched.
 
-use std::io;
+use std::{io, time::Duration};
 
 use crossterm::{
-    event::{Event, EventStream, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
+    event::{self, Event, EventStream, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
     terminal,
 };
 use futures_util::StreamExt;
+use tokio::task::spawn_blocking;
+
+/// The keys that are taken in at the end; more stay with the terminal.
+const REST: usize = 16 * 1024;
+
+/// How long the end waits for the thread behind the keys to let go of the terminal.
+const LET_GO: Duration = Duration::from_millis(20);
 
 /// What a key means here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +34,7 @@ pub(super) enum Key {
 
 /// The keyboard, key by key. Dropping it gives the terminal back.
 pub(super) struct Keys {
-    events: EventStream,
+    events: Option<EventStream>,
 }
 
 impl Keys {
@@ -35,14 +42,17 @@ impl Keys {
     pub(super) fn open() -> io::Result<Self> {
         terminal::enable_raw_mode()?;
         Ok(Self {
-            events: EventStream::new(),
+            events: Some(EventStream::new()),
         })
     }
 
     /// The next key that means something. Cancel-safe.
     pub(super) async fn next(&mut self) -> Key {
+        let Some(events) = &mut self.events else {
+            return Key::Gone;
+        };
         loop {
-            match self.events.next().await {
+            match events.next().await {
                 Some(Ok(Event::Key(event))) => {
                     if let Some(key) = meaning(&event) {
                         return key;
@@ -53,6 +63,12 @@ impl Keys {
             }
         }
     }
+
+    /// Gives the terminal back. Returns the keys that were pressed and not asked for, which nobody else would see.
+    pub(super) async fn close(mut self) -> Vec<Key> {
+        self.events = None;
+        spawn_blocking(rest).await.unwrap_or_default()
+    }
 }
 
 impl Drop for Keys {
@@ -60,6 +76,20 @@ impl Drop for Keys {
         // The terminal may be gone.
         let _ = terminal::disable_raw_mode();
     }
+}
+
+fn rest() -> Vec<Key> {
+    let mut keys = Vec::new();
+    let mut patience = LET_GO;
+    while keys.len() < REST && event::poll(patience).unwrap_or(false) {
+        match event::read() {
+            Ok(Event::Key(event)) => keys.extend(meaning(&event)),
+            Ok(_) => {}
+            Err(_) => break,
+        }
+        patience = Duration::ZERO;
+    }
+    keys
 }
 
 fn meaning(event: &KeyEvent) -> Option<Key> {

@@ -9,8 +9,14 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+/// How long Cortex may be away before that is told; who is on the hub is not known at once, either.
+const ABSENCE: Duration = Duration::from_secs(2);
+
 /// How long Cortex may be away when the hub has just come back: it is on its way, too.
 const GRACE: Duration = Duration::from_secs(6);
+
+/// How long all must be well before that is told after the hub came back: who is there is only known some moments later.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// How things stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +38,10 @@ pub(super) struct Presence {
     directory: Directory,
     changed: watch::Receiver<u64>,
     told: Standing,
-    since: Option<Instant>,
+    /// How things stand, if that was not told, and since when.
+    seen: Option<(Standing, Instant)>,
+    /// The hub was back.
+    back: Option<Instant>,
 }
 
 impl Presence {
@@ -44,7 +53,8 @@ impl Presence {
             changed: directory.changed(),
             directory,
             told: Standing::Fine,
-            since: None,
+            seen: None,
+            back: None,
         }
     }
 
@@ -69,17 +79,23 @@ impl Presence {
             self.changed.mark_unchanged();
             let standing = self.standing();
             if standing == self.told {
-                self.since = None;
+                self.seen = None;
                 self.change().await;
                 continue;
             }
-            let since = *self.since.get_or_insert_with(Instant::now);
-            let due = match (&standing, &self.told) {
-                (Standing::NoCortex, Standing::NoHub) => since + GRACE,
-                _ => since,
+            let since = match &self.seen {
+                Some((seen, since)) if *seen == standing => *since,
+                _ => Instant::now(),
             };
+            self.seen = Some((standing.clone(), since));
+            match (&self.told, &standing) {
+                (_, Standing::NoHub) => self.back = None,
+                (Standing::NoHub, _) => _ = self.back.get_or_insert(since),
+                _ => {}
+            }
+            let due = due(&standing, &self.told, since, self.back);
             if due <= Instant::now() {
-                self.since = None;
+                self.seen = None;
                 self.told = standing.clone();
                 return standing;
             }
@@ -88,6 +104,11 @@ impl Presence {
                 () = self.change() => {}
             }
         }
+    }
+
+    /// Whether there is no connection to the hub at this moment.
+    pub(super) fn is_cut_off(&self) -> bool {
+        !matches!(*self.connection.borrow(), Connection::Connected { .. })
     }
 
     /// Waits until anything about it may have changed. Cancel-safe.
@@ -100,6 +121,18 @@ impl Presence {
             // The client is gone, so nothing will change any more.
             std::future::pending::<()>().await;
         }
+    }
+}
+
+/// When it is to be told that things stand like this since then, after they were told to stand otherwise.
+fn due(standing: &Standing, told: &Standing, since: Instant, back: Option<Instant>) -> Instant {
+    match (standing, told) {
+        (Standing::NoCortex, _) => {
+            let grace = back.map_or(since, |back| back + GRACE);
+            grace.max(since + ABSENCE)
+        }
+        (Standing::Fine, Standing::NoHub) => since + SETTLED,
+        _ => since,
     }
 }
 
@@ -129,5 +162,28 @@ impl Standing {
                     .to_owned()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_by_itself_is_not_told_at_once() {
+        use Standing::{Fine, NoCortex, NoHub};
+        let start = Instant::now();
+        let after = |standing, told, back: Option<u64>| {
+            let back = back.map(|ago| start - Duration::from_secs(ago));
+            due(standing, told, start, back) - start
+        };
+        assert_eq!(after(&NoHub, &Fine, None), Duration::ZERO);
+        assert_eq!(after(&NoCortex, &Fine, None), ABSENCE);
+        assert_eq!(after(&Fine, &NoCortex, None), Duration::ZERO);
+        assert_eq!(after(&Fine, &NoHub, Some(0)), SETTLED);
+        assert_eq!(after(&NoCortex, &NoHub, Some(0)), GRACE);
+        let grace_left = GRACE - Duration::from_secs(1);
+        assert_eq!(after(&NoCortex, &Fine, Some(1)), grace_left);
+        assert_eq!(after(&NoCortex, &Fine, Some(100)), ABSENCE);
     }
 }

@@ -16,12 +16,17 @@ const TICK: Duration = Duration::from_millis(100);
 /// A turn that takes longer gets a hint about what can be done.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// What is being done without a hub.
+const WAITING: &str = "waiting for the hub";
+
 const HINT: &str = "(Enter: go on in the background, Ctrl-C: cancel)";
 
 /// The screen of one watched turn. The terminal is in raw mode, so a new line needs its carriage return.
 pub(super) struct Screen {
     spinner: Option<ProgressBar>,
     doing: String,
+    /// The hub is away, so nobody can tell what is being done.
+    is_cut_off: bool,
     typed: String,
     since: Instant,
     /// A line has been begun.
@@ -34,6 +39,7 @@ impl Screen {
         let mut screen = Self {
             spinner: None,
             doing: "Cortex is thinking".to_owned(),
+            is_cut_off: false,
             typed: String::new(),
             since: Instant::now(),
             in_line: false,
@@ -56,8 +62,9 @@ impl Screen {
         }
     }
 
-    /// Time has passed.
-    pub(super) fn tick(&mut self) {
+    /// Time has passed. `is_cut_off` while there is no connection to the hub.
+    pub(super) fn tick(&mut self, is_cut_off: bool) {
+        self.is_cut_off = is_cut_off;
         if self.spinner.is_some() {
             self.spin();
         }
@@ -113,7 +120,10 @@ impl Screen {
 
     fn spin(&mut self) {
         self.end_line();
-        let mut message = self.doing.clone();
+        let mut message = match self.is_cut_off {
+            true => WAITING.to_owned(),
+            false => self.doing.clone(),
+        };
         if self.since.elapsed() > PATIENCE {
             message = format!("{message} {HINT}");
         }

@@ -3,7 +3,7 @@
 use tonic::service::Routes;
 
 use crate::{
-    banner::{self, Banner},
+    banner::{self, Banner, Talk},
     cli::Serve,
     logging::Target,
     output,
@@ -25,7 +25,7 @@ pub(super) async fn run(args: &Serve, settings: &Settings) -> anyhow::Result<()>
         agents: Vec::new(),
         data: settings.data().map(Into::into),
         log: Target::Stderr,
-        chat: false,
+        talk: Talk::Elsewhere,
     };
     match args.json {
         true => output::line(banner.json().to_string())?,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::CLIENT_LEVEL;
 use crate::{
     banner,
-    chat::{self, Folder, Session},
+    chat::{self, Folder, Session, Terminal},
     cli::Chat,
     logging::{self, Target},
     output,
@@ -15,7 +15,7 @@ use crate::{
 
 /// Talks with Cortex, on a terminal or line by line.
 pub(super) async fn run(args: Chat, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let is_terminal = chat::has_terminal();
+    let is_terminal = Terminal::find() == Terminal::Able;
     let log = match is_terminal {
         true => logging::beside_chat(settings.data(), "chat.log"),
         false => Target::Stderr,

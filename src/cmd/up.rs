@@ -12,8 +12,8 @@ use tonic::service::Routes;
 
 use super::{SERVER_LEVEL, cortex};
 use crate::{
-    banner::{self, Banner},
-    chat::{self, Folder, Session},
+    banner::{self, Banner, Talk},
+    chat::{self, Folder, Session, Terminal},
     cli::Up,
     logging::{self, Target},
     model, output,
@@ -37,7 +37,13 @@ struct Everything {
 
 /// Runs everything until the chat is left or it is told to stop.
 pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let with_chat = chat::has_terminal() && !args.serve.json && !args.no_chat;
+    let is_wanted = !args.serve.json && !args.no_chat;
+    let talk = match Terminal::find() {
+        Terminal::Able if is_wanted => Talk::Here,
+        Terminal::Unable if is_wanted => Talk::Unable,
+        _ => Talk::Elsewhere,
+    };
+    let with_chat = talk == Talk::Here;
     let log = match with_chat {
         true => logging::beside_chat(settings.data(), "agenthub.log"),
         false => Target::Stderr,
@@ -48,7 +54,7 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
         started = Everything::start(settings) => started?,
         _ = signals.next() => return Ok(ExitCode::SUCCESS),
     };
-    let banner = everything.banner(settings, log, with_chat);
+    let banner = everything.banner(settings, log, talk);
     match args.serve.json {
         true => output::line(banner.json().to_string())?,
         false => output::line(banner.text())?,
@@ -103,7 +109,7 @@ impl Everything {
         })
     }
 
-    fn banner(&self, settings: &Settings, log: Target, chat: bool) -> Banner {
+    fn banner(&self, settings: &Settings, log: Target, talk: Talk) -> Banner {
         Banner {
             program: banner::program(),
             grpc: self.serving.grpc(),
@@ -113,7 +119,7 @@ impl Everything {
             agents: vec![CORTEX.to_owned(), echo::NAME.to_owned()],
             data: settings.data().map(Into::into),
             log,
-            chat,
+            talk,
         }
     }
 
