@@ -117,7 +117,7 @@ async fn one_trace_goes_from_the_user_to_the_agent_and_back() {
     let ann = world.user("ann").await;
     let all = SubscribeToAgentEventsRequest {
         agent_id: "ann".to_owned(),
-        event_types: ["message", "status_update", "artifact_update"]
+        event_types: ["message", "status_update", "artifact"]
             .map(str::to_owned)
             .into(),
         ..Default::default()
@@ -137,7 +137,9 @@ async fn one_trace_goes_from_the_user_to_the_agent_and_back() {
 
     // The frames, the answer as it grows, and the answer.
     let (mut frames, mut pieces, mut answers) = (0, 0, 0);
-    loop {
+    let mut has_ended = false;
+    // Pieces wait for nobody, so one may come after the end.
+    while !has_ended || pieces == 0 {
         let event = within(events.next()).await.expect("the hub runs");
         let event = event.expect("events");
         if let Some(Payload::AgentCard(_)) = event.payload {
@@ -156,11 +158,9 @@ async fn one_trace_goes_from_the_user_to_the_agent_and_back() {
             Payload::ArtifactUpdate(_) => pieces += 1,
             _ => frames += 1,
         }
-        if state.is_some_and(|state| state.is_terminal()) {
-            break;
-        }
+        has_ended |= state.is_some_and(|state| state.is_terminal());
     }
-    assert!(frames > 5 && pieces > 0, "{frames} frames, {pieces} pieces");
+    assert!(frames > 5, "{frames}");
     assert_eq!(answers, 1);
     world.end().await;
 }
