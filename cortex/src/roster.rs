@@ -13,9 +13,6 @@ use tokio::time::timeout;
 /// Registering again with other task types changes no card, so it is looked for.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
-/// The largest page that the hub gives.
-const PAGE: i32 = 1000;
-
 /// The task types of the agents, as of the last look. Cheap to clone; clones are the same roster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roster(Arc<Mutex<HashMap<String, Vec<String>>>>);
@@ -44,23 +41,7 @@ impl Roster {
 }
 
 async fn look(client: &Client) -> Result<HashMap<String, Vec<String>>, Error> {
-    let mut topics = HashMap::new();
-    let mut page_token = String::new();
-    loop {
-        let request = ListAgentsRequest {
-            page_size: PAGE,
-            page_token,
-            ..Default::default()
-        };
-        let page = client.agents(request).await?;
-        topics.extend(
-            page.agents
-                .into_iter()
-                .map(|a| (a.agent_id, a.subscriptions)),
-        );
-        page_token = page.next_page_token;
-        if page_token.is_empty() {
-            return Ok(topics);
-        }
-    }
+    let agents = client.all_agents(ListAgentsRequest::default()).await?;
+    let topics = agents.into_iter().map(|a| (a.agent_id, a.subscriptions));
+    Ok(topics.collect())
 }

@@ -22,6 +22,9 @@ use tonic::{Response, Status, Streaming, transport::Channel};
 use super::Client;
 use crate::{Error, connection::MAX_RECEIVED_BYTES};
 
+/// The entries that a hub gives at once.
+const LARGEST_PAGE: i32 = 1000;
+
 /// The unary calls, each with its deadline. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Calls {
@@ -76,6 +79,25 @@ impl Client {
         within(self.inner.calls.hub().list_agents(request)).await
     }
 
+    /// All agents that the request's filters match, from its page on. Each page has the deadline of a call.
+    pub async fn all_agents(
+        &self,
+        mut request: ListAgentsRequest,
+    ) -> Result<Vec<AgentEntry>, Error> {
+        if request.page_size <= 0 {
+            request.page_size = LARGEST_PAGE;
+        }
+        let mut all = Vec::new();
+        loop {
+            let page = self.agents(request.clone()).await?;
+            all.extend(page.agents);
+            if page.next_page_token.is_empty() {
+                return Ok(all);
+            }
+            request.page_token = page.next_page_token;
+        }
+    }
+
     /// One agent, by its id or `id@version`.
     pub async fn agent(&self, agent_id: impl Into<String>) -> Result<AgentEntry, Error> {
         let request = GetAgentRequest {
@@ -109,6 +131,23 @@ impl Client {
     /// The tasks that the request's filters match, a page of them, latest change first.
     pub async fn tasks(&self, request: ListTasksRequest) -> Result<ListTasksResponse, Error> {
         within(self.inner.calls.hub().list_tasks(request)).await
+    }
+
+    /// All tasks that the request's filters match, from its page on. Each page has the deadline of a call. What changes meanwhile may
+    /// be left out.
+    pub async fn all_tasks(&self, mut request: ListTasksRequest) -> Result<Vec<Task>, Error> {
+        if request.page_size <= 0 {
+            request.page_size = LARGEST_PAGE;
+        }
+        let mut all = Vec::new();
+        loop {
+            let page = self.tasks(request.clone()).await?;
+            all.extend(page.tasks);
+            if page.next_page_token.is_empty() {
+                return Ok(all);
+            }
+            request.page_token = page.next_page_token;
+        }
     }
 
     /// Cancels a task; the agent at work is told. [`Error::Conflict`] if it has ended.

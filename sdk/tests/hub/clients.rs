@@ -3,8 +3,14 @@
 use std::time::Duration;
 
 use agenthub_sdk::{
-    Agent, Client, Error, Failure, TaskContext,
-    proto::agenthub::{ListAgentsRequest, ListTasksRequest, SubscribeToTasksRequest},
+    Agent, Client, Delegation, Error, Failure, TaskContext,
+    proto::{
+        a2a::{Artifact, Part, TaskState, TaskStatus},
+        agenthub::{
+            AgentEventMetadata, ListAgentsRequest, ListTasksRequest, SubscribeToTasksRequest,
+            TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
+        },
+    },
 };
 use tokio::{io::AsyncWriteExt, net::TcpListener};
 
@@ -101,6 +107,9 @@ async fn the_directory_follows_the_agents() {
         .await
         .expect("it is alive");
     assert!(directory.get("late").is_some_and(|e| !e.online));
+    let all = directory.all().into_iter();
+    let all: Vec<(String, bool)> = all.map(|e| (e.card.name.clone(), e.online)).collect();
+    assert_eq!(all, [("early".into(), true), ("late".into(), false)]);
 
     client
         .unregister("late", "test")
@@ -170,4 +179,81 @@ async fn dropping_a_client_frees_the_hub_of_it() {
         entry.is_ok_and(|e| e.instances.is_empty())
     })
     .await;
+}
+
+#[tokio::test]
+async fn listings_of_many_pages_come_whole() {
+    let hub = Hub::start().await;
+    let mut agents = Vec::new();
+    for name in ["a", "b", "c"] {
+        let agent = Agent::worker(card(name))
+            .on("work", async |_: TaskContext| Ok::<_, Failure>(()))
+            .start(hub.url());
+        agents.push(agent.await.expect("it starts"));
+    }
+    let client = hub.client().await;
+    let request = ListAgentsRequest {
+        page_size: 1,
+        ..Default::default()
+    };
+    let listed = client.all_agents(request).await.expect("a list");
+    let ids: Vec<&str> = listed.iter().map(|a| &*a.agent_id).collect();
+    assert_eq!(ids, ["a", "b", "c"]);
+    let own = agents[0].client().instance_id();
+    assert_eq!(listed[0].instances[0].instance_id, own);
+
+    let mut asked = Vec::new();
+    for n in 0..5 {
+        let outcome = soon(client.ask("a", n.to_string())).await;
+        asked.push(outcome.expect("an outcome").task_id);
+    }
+    let request = ListTasksRequest {
+        agent_id: "a".into(),
+        page_size: 2,
+        ..Default::default()
+    };
+    let tasks = client.all_tasks(request).await.expect("a list");
+    let ids: Vec<String> = tasks.into_iter().rev().map(|t| t.id).collect();
+    assert_eq!(ids, asked, "the latest change comes first");
+}
+
+/// spec: HUB-7
+#[tokio::test]
+async fn a_client_can_report_on_a_task_without_being_an_agent() {
+    let hub = Hub::start().await;
+    let worker = Client::builder(hub.url()).agent_id("worker").connect();
+    let worker = worker.await.expect("the hub is there");
+    let user = hub.client().await;
+    let delegation = Delegation::to("worker").text("go").context_id("c");
+    let pending = user.delegate(delegation).await.expect("it is taken");
+    let task_id = pending.task_id().to_owned();
+
+    let artifact = TaskArtifactUpdateEvent {
+        task_id: task_id.clone(),
+        context_id: "c".into(),
+        artifact: Some(Artifact {
+            artifact_id: "r".into(),
+            parts: vec![Part::text("the result")],
+            ..Default::default()
+        }),
+        last_chunk: true,
+        ..Default::default()
+    };
+    let routing = AgentEventMetadata::default;
+    let published = worker.publish_artifact(artifact, routing()).await;
+    published.expect("it is taken");
+    let done = TaskStatusUpdateEvent {
+        task_id,
+        context_id: "c".into(),
+        status: Some(TaskStatus {
+            state: TaskState::Completed.into(),
+            ..Default::default()
+        }),
+        r#final: true,
+        ..Default::default()
+    };
+    let published = worker.publish_status(done, routing()).await;
+    published.expect("it is taken");
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!((&*outcome.text, &*outcome.agent), ("the result", "worker"));
 }
