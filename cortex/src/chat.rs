@@ -9,11 +9,11 @@ use uuid::Uuid;
 use crate::{
     conversation::Key,
     exchange::{Ask, Ended},
-    face::TaskFace,
     inbox,
     origin::{Origin, response},
     outcome::bounded,
     shared::{Busy, Refused, Shared},
+    task_sink::TaskSink,
     view::{self, Projector},
 };
 
@@ -88,11 +88,11 @@ async fn answer(
         Err(refused) => return fail(&context, &said, refused),
     };
     let shown = async {
-        if let Some(mut face) = TaskFace::of(&context) {
+        if let Some(mut sink) = TaskSink::of(&context) {
             let turn = context.message().message_id.clone();
             taken
                 .projector
-                .run(&mut face, turn, context_id.clone())
+                .run(&mut sink, turn, context_id.clone())
                 .await;
         }
     };

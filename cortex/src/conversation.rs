@@ -10,7 +10,7 @@ use tracing::Instrument;
 
 use crate::{
     decision::{Action, Decision, TaskRequest},
-    delegate::Errand,
+    delegate::DelegatedTask,
     exchange::{Ask, Ended, Exchange},
     frame::{Frame, Phase},
     history::{History, shorten},
@@ -19,7 +19,7 @@ use crate::{
     prompt::{Prompt, Running},
     recall,
     shared::Shared,
-    turn::{self, Stuck},
+    turn::{self, DecideError},
 };
 
 /// Whose conversation it is. The same context of two users is two conversations.
@@ -38,8 +38,8 @@ pub(crate) struct Conversation {
     turns: u64,
     /// The requests that wait for tasks, by turn.
     open: BTreeMap<u64, Exchange>,
-    errands: JoinSet<TaskOutcome>,
-    /// The turn and number of each errand.
+    delegated: JoinSet<TaskOutcome>,
+    /// The turn and number of each task.
     places: HashMap<Id, (u64, usize)>,
 }
 
@@ -51,7 +51,7 @@ impl Conversation {
             key,
             turns: 0,
             open: BTreeMap::new(),
-            errands: JoinSet::new(),
+            delegated: JoinSet::new(),
             places: HashMap::new(),
         }
     }
@@ -60,13 +60,13 @@ impl Conversation {
     /// tasks' watchers.
     pub(crate) async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
         let mut closed = false;
-        while !(closed && self.errands.is_empty()) {
+        while !(closed && self.delegated.is_empty()) {
             tokio::select! {
                 ask = asks.recv(), if !closed => match ask {
                     Some(ask) => self.begin(ask).await,
                     None => closed = true,
                 },
-                Some(returned) = self.errands.join_next_with_id() => self.returned(returned).await,
+                Some(returned) = self.delegated.join_next_with_id() => self.returned(returned).await,
             }
         }
     }
@@ -123,14 +123,14 @@ impl Conversation {
         match decided {
             None => self.end(turn, exchange, Ended::Cancelled).await,
             Some(Ok(decision)) => self.act(turn, exchange, decision).await,
-            Some(Err(stuck)) => {
-                let ended = given_up(stuck, &exchange);
+            Some(Err(error)) => {
+                let ended = given_up(error, &exchange);
                 self.end(turn, exchange, ended).await;
             }
         }
     }
 
-    async fn decide(&self, turn: u64, exchange: &mut Exchange) -> Result<Decision, Stuck> {
+    async fn decide(&self, turn: u64, exchange: &mut Exchange) -> Result<Decision, DecideError> {
         let settings = &self.shared.settings;
         let results = exchange.results();
         let phase = match results.is_empty() {
@@ -195,7 +195,7 @@ impl Conversation {
             task_type: request.task_type.clone(),
         });
         let settings = &self.shared.settings;
-        let errand = Errand {
+        let task = DelegatedTask {
             request,
             words: exchange.ask.words.clone(),
             context_id: self.key.context_id.clone(),
@@ -206,13 +206,13 @@ impl Conversation {
             cancel: exchange.ask.cancel.clone(),
         };
         let span = tracing::info_span!(
-            "errand",
+            "delegated_task",
             context_id = self.key.context_id,
             turn,
-            agent = errand.request.target,
-            trace_id = %errand.origin.trace().trace_id(),
+            agent = task.request.target,
+            trace_id = %task.origin.trace().trace_id(),
         );
-        let handle = self.errands.spawn(errand.run().instrument(span));
+        let handle = self.delegated.spawn(task.run().instrument(span));
         self.places.insert(handle.id(), (turn, number));
     }
 
@@ -251,18 +251,18 @@ impl Ended {
 }
 
 /// How a request ends that the model could not decide about.
-fn given_up(stuck: Stuck, exchange: &Exchange) -> Ended {
+fn given_up(error: DecideError, exchange: &Exchange) -> Ended {
     let results = exchange.plain_results();
     let so_far = match results.is_empty() {
         true => String::new(),
         false => format!("\n\nThis is what came back:\n{results}"),
     };
-    match stuck {
-        Stuck::Model(error) => {
+    match error {
+        DecideError::Model(error) => {
             tracing::warn!(%error, "the model did not answer");
             Ended::Failed(format!("I could not answer: {error}.{so_far}"))
         }
-        Stuck::Undecided(reason) => {
+        DecideError::Undecided(reason) => {
             tracing::warn!("the model did not decide");
             tracing::debug!(reason, "why the last answer is no decision");
             Ended::Answered(format!(

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use crate::answer;
 
 /// The most actions of one decision.
-pub const MAX_ACTIONS: usize = 16;
+pub(crate) const MAX_ACTIONS: usize = 16;
 
 /// The longest reason that a model is told, in characters.
 const MAX_REASON: usize = 400;
 
 /// The JSON Schema of a decision, which is also what the model gets.
-pub static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../prompts/decision.schema.json"))
         .expect("the schema in the source tree is JSON")
 });
@@ -34,14 +34,14 @@ fn validator(pointer: &str) -> Validator {
 
 /// What is to be done, in the order in which the model said it. At least one action, at most [`MAX_ACTIONS`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
+pub(crate) struct Decision {
     /// The actions.
-    pub actions: Vec<Action>,
+    pub(crate) actions: Vec<Action>,
 }
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub(crate) enum Action {
     /// `chat.response`: say this to the user. Not blank.
     Respond(String),
     /// `task.request`: hand this to an agent.
@@ -50,47 +50,47 @@ pub enum Action {
 
 /// A task for one agent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TaskRequest {
+pub(crate) struct TaskRequest {
     /// One of the agent's skills or topics, as far as these are known.
-    pub task_type: String,
+    pub(crate) task_type: String,
     /// A present agent.
-    pub target: String,
+    pub(crate) target: String,
     /// What the agent needs beside the user's words.
-    pub payload: Option<Map<String, Value>>,
+    pub(crate) payload: Option<Map<String, Value>>,
     /// Unique in the decision.
-    pub correlation_id: String,
+    pub(crate) correlation_id: String,
 }
 
 /// An agent that may be chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     /// The ids and names of its skills.
-    pub skills: Vec<Skill>,
+    pub(crate) skills: Vec<Skill>,
     /// The task types it registered for; `None` if they are not known, so that nothing can be said against a task type.
-    pub topics: Option<Vec<String>>,
+    pub(crate) topics: Option<Vec<String>>,
 }
 
 /// A skill under its two names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Skill {
+pub(crate) struct Skill {
     /// What a task type says.
-    pub id: String,
+    pub(crate) id: String,
     /// What people read; models mistake it for the id.
-    pub name: String,
+    pub(crate) name: String,
 }
 
 /// Why an answer is no decision, in words that help the model to mend it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refusal(String);
+pub(crate) struct Refusal(String);
 
 /// Reads a model's answer and checks it against the schema and the agents at hand.
 ///
 /// # Errors
 /// The reason, for the model.
-pub fn parse(answer: &str, agents: &[Candidate]) -> Result<Decision, Refusal> {
+pub(crate) fn parse(answer: &str, agents: &[Candidate]) -> Result<Decision, Refusal> {
     let value = answer::find(answer).ok_or_else(|| {
         Refusal("the answer holds no JSON object with a list \"actions\"".to_owned())
     })?;

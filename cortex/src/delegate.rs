@@ -18,7 +18,7 @@ use crate::{
 
 /// A task on its way to an agent.
 #[derive(Debug)]
-pub(crate) struct Errand {
+pub(crate) struct DelegatedTask {
     pub(crate) request: TaskRequest,
     /// The user's words.
     pub(crate) words: String,
@@ -32,7 +32,7 @@ pub(crate) struct Errand {
     pub(crate) cancel: CancellationToken,
 }
 
-impl Errand {
+impl DelegatedTask {
     /// Runs it. Always ends, with what became of the task: at the latest a moment after its limit. A task that is given up, or
     /// that waits for an answer, is cancelled.
     pub(crate) async fn run(self) -> TaskOutcome {

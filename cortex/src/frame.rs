@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// One thing that a turn shows.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Frame {
+pub(crate) enum Frame {
     /// The turn begins.
     Start,
     /// The turn does something else from here on.
@@ -36,7 +36,7 @@ pub enum Frame {
 
 /// A part of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// What to do is being decided.
     Analysis,
     /// The results of agents are being put together.
@@ -45,22 +45,22 @@ pub enum Phase {
 
 /// A step of handing work over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Handoff {
+pub(crate) struct Handoff {
     /// How far it is.
-    pub stage: Stage,
+    pub(crate) stage: Stage,
     /// Who hands over; for progress and results the agent.
-    pub from: String,
+    pub(crate) from: String,
     /// Who takes over.
-    pub to: String,
+    pub(crate) to: String,
     /// The delegated task, as soon as it has an id.
-    pub task_id: String,
+    pub(crate) task_id: String,
     /// What the agent says, or how it ended.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// How far a handoff is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub(crate) enum Stage {
     /// The agent is to be asked.
     Requested,
     /// The agent has been asked.
@@ -73,15 +73,15 @@ pub enum Stage {
 
 /// What every frame of a turn carries.
 #[derive(Clone, Debug)]
-pub struct Stamp {
+pub(crate) struct Stamp {
     /// Counts from 1.
-    pub sequence: u64,
+    pub(crate) sequence: u64,
     /// Names the turn.
-    pub correlation_id: String,
+    pub(crate) correlation_id: String,
     /// Names the conversation.
-    pub context_id: String,
+    pub(crate) context_id: String,
     /// Since the turn began.
-    pub elapsed: Duration,
+    pub(crate) elapsed: Duration,
 }
 
 impl Phase {
@@ -113,7 +113,7 @@ impl Stage {
 
 impl Frame {
     /// The frame's type on the wire.
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Start => "start",
             Self::Phase(_) => "phase",
@@ -128,12 +128,12 @@ impl Frame {
     }
 
     /// Whether no frame follows.
-    pub fn is_last(&self) -> bool {
+    pub(crate) fn is_last(&self) -> bool {
         matches!(self, Self::Error(_) | Self::Complete(_))
     }
 
     /// One line for people who watch.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         match self {
             Self::Start => "at work".to_owned(),
             Self::Phase(phase) => phase.text().to_owned(),
@@ -150,7 +150,7 @@ impl Frame {
     }
 
     /// The frame as the wire has it.
-    pub fn stamped(&self, stamp: &Stamp) -> Wire {
+    pub(crate) fn stamped(&self, stamp: &Stamp) -> Wire {
         let millis = u64::try_from(stamp.elapsed.as_millis()).unwrap_or(u64::MAX);
         let message = match self {
             Self::Handoff(handoff) => handoff.stage.name().to_owned(),
@@ -214,7 +214,7 @@ impl Handoff {
 }
 
 /// The frame as the metadata field `frame` of a task's status has it.
-pub fn metadata(frame: &Wire) -> Value {
+pub(crate) fn metadata(frame: &Wire) -> Value {
     let mut value = json!({
         "type": frame.r#type,
         "message": frame.message,

@@ -27,7 +27,7 @@ use crate::{
     frame::Frame,
     origin::Origin,
     shared::Shared,
-    view::{self, FACE_DEADLINE, Face},
+    view::{self, FrameSink, SINK_DEADLINE},
 };
 
 /// Frames that wait for a slow caller. A turn that has more to show waits.
@@ -44,11 +44,11 @@ const MAX_CONTEXT_BYTES: usize = 256;
 /// A server can have it before there is a Cortex: until it is [opened](Self::open), calls are answered with UNAVAILABLE. Clones are
 /// the same service.
 #[derive(Clone, Debug, Default)]
-pub struct Chat(Arc<OnceLock<Desk>>);
+pub struct Chat(Arc<OnceLock<Backend>>);
 
 /// What answers the calls.
 #[derive(Debug)]
-struct Desk {
+struct Backend {
     shared: Arc<Shared>,
     client: Client,
 }
@@ -56,7 +56,7 @@ struct Desk {
 impl Chat {
     /// Lets this Cortex answer. Only the first one does.
     pub fn open(&self, cortex: &Running) {
-        self.0.get_or_init(|| Desk {
+        self.0.get_or_init(|| Backend {
             shared: Arc::clone(&cortex.shared),
             client: cortex.agent.client().clone(),
         });
@@ -71,7 +71,7 @@ impl Cortex for Chat {
         &self,
         request: Request<ChatRequest>,
     ) -> Result<Response<Self::ChatStream>, Status> {
-        let Desk { shared, client } = self.0.get().ok_or_else(|| {
+        let Backend { shared, client } = self.0.get().ok_or_else(|| {
             Status::unavailable("Cortex is not connected to its hub yet: try again in a moment")
         })?;
         let traceparent = request.metadata().get("traceparent");
@@ -112,15 +112,15 @@ impl Cortex for Chat {
         let (frames, receiver) = mpsc::channel(MAX_WAITING);
         shared.keep(async move {
             let _cancelled_with_the_call = cancel.drop_guard();
-            let mut face = CallFace(frames.clone());
+            let mut sink = CallSink(frames.clone());
             let shown = async {
-                match projector.run(&mut face, turn, context_id).await {
+                match projector.run(&mut sink, turn, context_id).await {
                     // The frames have told how it ended.
                     true => drop(done.await),
                     false => {
                         let late = Status::aborted("the frames were not read in time");
                         // A caller that still does not read finds the stream ended.
-                        let _ = timeout(FACE_DEADLINE, frames.send(Err(late))).await;
+                        let _ = timeout(SINK_DEADLINE, frames.send(Err(late))).await;
                     }
                 }
             };
@@ -156,10 +156,10 @@ fn check(text: &str, context_id: &str) -> Result<(), Status> {
 }
 
 /// Frames on the stream of the call.
-struct CallFace(mpsc::Sender<Result<Wire, Status>>);
+struct CallSink(mpsc::Sender<Result<Wire, Status>>);
 
 #[async_trait]
-impl Face for CallFace {
+impl FrameSink for CallSink {
     async fn show(&mut self, _: &Frame, wire: Wire) -> bool {
         self.0.send(Ok(wire)).await.is_ok()
     }

@@ -6,7 +6,7 @@ use agenthub_sdk::model::{Message, Role, estimate_tokens};
 
 /// The conversation so far, oldest first.
 #[derive(Clone, Debug)]
-pub struct History {
+pub(crate) struct History {
     budget: usize,
     entries: VecDeque<Entry>,
     tokens: usize,
@@ -25,7 +25,7 @@ struct Entry {
 
 impl History {
     /// An empty conversation that keeps at most this many tokens, at least 64.
-    pub fn new(budget: usize) -> Self {
+    pub(crate) fn new(budget: usize) -> Self {
         Self {
             budget: budget.max(64),
             entries: VecDeque::new(),
@@ -36,12 +36,12 @@ impl History {
     }
 
     /// What the user said in this turn. A text of more than half the budget is shortened.
-    pub fn heard(&mut self, turn: u64, text: &str) {
+    pub(crate) fn heard(&mut self, turn: u64, text: &str) {
         self.push(turn, Role::User, text);
     }
 
     /// What was answered in this turn. A text of more than half the budget is shortened.
-    pub fn said(&mut self, turn: u64, text: &str) {
+    pub(crate) fn said(&mut self, turn: u64, text: &str) {
         self.push(turn, Role::Assistant, text);
     }
 
@@ -64,17 +64,17 @@ impl History {
     }
 
     /// Notes that there were earlier messages, nobody knows how many, that never were here.
-    pub fn has_more(&mut self) {
+    pub(crate) fn has_more(&mut self) {
         self.has_more = true;
     }
 
     /// The most tokens that one text may have here.
-    pub fn longest(&self) -> usize {
+    pub(crate) fn longest(&self) -> usize {
         self.budget / 2
     }
 
     /// The conversation as a model reads it, without what belongs to this turn; it begins with a mark if something was left out.
-    pub fn before(&self, turn: u64) -> Vec<Message> {
+    pub(crate) fn before(&self, turn: u64) -> Vec<Message> {
         let mark = match (self.left_out, self.has_more) {
             (0, false) => None,
             (_, true) => Some("[earlier messages left out]".to_owned()),
@@ -92,7 +92,7 @@ impl History {
 
 /// The text, or its beginning and end around a mark that tells how much is missing, so that it has about this many tokens at
 /// most.
-pub fn shorten(text: &str, max_tokens: usize) -> String {
+pub(crate) fn shorten(text: &str, max_tokens: usize) -> String {
     let tokens = estimate_tokens(text);
     if tokens <= max_tokens {
         return text.to_owned();

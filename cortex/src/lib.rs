@@ -1,32 +1,32 @@
 //! Cortex: it talks with users, and hands what they ask to the agents of the hub.
 //!
 //! Cortex is an agent like any other, made with the SDK. What a user says becomes a request in a conversation (`conversation.rs`);
-//! the model is told what was said and who is here ([`prompt`]), and decides ([`decision`]): answer, or hand tasks over, which
-//! `delegate.rs` does. Results come back to the model until it only answers. Meanwhile frames ([`frame`]) show what happens, on
-//! the user's task (`face.rs`) or on a call of `cortex.Cortex/Chat` (`grpc.rs`).
+//! the model is told what was said and who is here (`prompt.rs`), and decides (`decision.rs`): answer, or hand tasks over, which
+//! `delegate.rs` does. Results come back to the model until it only answers. Meanwhile frames (`frame.rs`) show what happens, on
+//! the user's task (`task_sink.rs`) or on a call of `cortex.Cortex/Chat` (`grpc.rs`).
 //!
-//! [`prompt`], [`decision`], [`partial`], [`history`], [`frame`] and [`outcome`] are pure.
+//! `prompt.rs`, `decision.rs`, `partial.rs`, `history.rs`, `frame.rs` and `outcome.rs` are pure.
 
 mod answer;
 mod chat;
 mod conversation;
-pub mod decision;
+mod decision;
 mod delegate;
 mod exchange;
-mod face;
-pub mod frame;
+mod frame;
 mod grpc;
-pub mod history;
+mod history;
 mod inbox;
 mod origin;
-pub mod outcome;
-pub mod partial;
-pub mod prompt;
+mod outcome;
+mod partial;
+mod prompt;
 mod recall;
 mod roster;
 mod scan;
 mod settings;
 mod shared;
+mod task_sink;
 mod turn;
 mod view;
 
@@ -116,6 +116,6 @@ fn card() -> Card {
             "Answers a user, with the help of the agents that are here",
         )
         .tags(["chat", "orchestration"])
-        .examples(["What can you do?", "Ask the echo agent to say hello"]),
+        .examples(["What can you do?", "Find somebody who can translate this"]),
     )
 }

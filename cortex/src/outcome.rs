@@ -20,24 +20,24 @@ const SHARED_TOKENS: usize = 24_000;
 
 /// What became of a delegated task.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TaskOutcome {
+pub(crate) struct TaskOutcome {
     /// Who was asked.
-    pub agent: String,
+    pub(crate) agent: String,
     /// What for.
-    pub task_type: String,
+    pub(crate) task_type: String,
     /// The name that the model gave the task.
-    pub correlation_id: String,
+    pub(crate) correlation_id: String,
     /// How it ended.
-    pub end: End,
+    pub(crate) end: End,
     /// What the agent said, shortened if it is long.
-    pub text: String,
+    pub(crate) text: String,
     /// The structured parts of the result; in the place of one that is too large is a mark.
-    pub data: Vec<Value>,
+    pub(crate) data: Vec<Value>,
 }
 
 /// How a delegated task ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// The agent did it.
     Completed,
     /// The agent could not do it: its reason.
@@ -58,7 +58,7 @@ pub enum End {
 
 impl End {
     /// One word for it.
-    pub fn label(&self) -> &'static str {
+    pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
             Self::Failed(_) => "failed",
@@ -72,7 +72,7 @@ impl End {
     }
 
     /// Why there is no result, in plain words that name the agent; `None` if there is one.
-    pub fn problem(&self, agent: &str) -> Option<String> {
+    pub(crate) fn problem(&self, agent: &str) -> Option<String> {
         Some(match self {
             Self::Completed => return None,
             Self::Failed(reason) => format!("{agent} failed: {reason}"),
@@ -88,7 +88,12 @@ impl End {
 
 impl TaskOutcome {
     /// What the hub told of the task.
-    pub fn of(agent: &str, task_type: &str, correlation_id: &str, outcome: &Outcome) -> Self {
+    pub(crate) fn of(
+        agent: &str,
+        task_type: &str,
+        correlation_id: &str,
+        outcome: &Outcome,
+    ) -> Self {
         let error = outcome.error.clone();
         let end = match outcome.state {
             TaskState::Completed => End::Completed,
@@ -107,7 +112,12 @@ impl TaskOutcome {
     }
 
     /// A task that gave nothing.
-    pub fn without_result(agent: &str, task_type: &str, correlation_id: &str, end: End) -> Self {
+    pub(crate) fn without_result(
+        agent: &str,
+        task_type: &str,
+        correlation_id: &str,
+        end: End,
+    ) -> Self {
         Self {
             agent: agent.to_owned(),
             task_type: task_type.to_owned(),
@@ -119,7 +129,7 @@ impl TaskOutcome {
     }
 
     /// The result as one of so many items of the prompt's `results` block: the more there are, the shorter each is.
-    pub fn to_json(&self, items: usize) -> Value {
+    pub(crate) fn to_json(&self, items: usize) -> Value {
         let share = SHARED_TOKENS / items.max(1) / 2;
         let mut value = json!({
             "agent": self.agent,
@@ -139,7 +149,7 @@ impl TaskOutcome {
     }
 
     /// The result in words, for when no model puts it into better ones.
-    pub fn plain(&self) -> String {
+    pub(crate) fn plain(&self) -> String {
         match self.end.problem(&self.agent) {
             None => format!("{}: {}", self.agent, self.text),
             Some(problem) => problem,
@@ -148,7 +158,7 @@ impl TaskOutcome {
 }
 
 /// Structured parts as a prompt takes them in: 16,000 bytes at most, with a mark in the place of what is too large.
-pub fn bounded(data: impl Iterator<Item = Value>) -> Vec<Value> {
+pub(crate) fn bounded(data: impl Iterator<Item = Value>) -> Vec<Value> {
     within(data, MAX_DATA)
 }
 

@@ -3,7 +3,7 @@
 use crate::scan::{Scanner, Token};
 
 /// What the texts of several responses are joined with.
-pub const SEPARATOR: &str = "\n\n";
+pub(crate) const SEPARATOR: &str = "\n\n";
 
 /// The longest key or kind that means something.
 const MAX_WORD: usize = 32;
@@ -12,7 +12,7 @@ const MAX_WORD: usize = 32;
 /// with [`SEPARATOR`]. From an answer that turns out not to be a decision, text may have been taken all the same: the
 /// caller compares.
 #[derive(Debug, Default)]
-pub struct Partial {
+pub(crate) struct Partial {
     scanner: Scanner,
     /// The key that was read last in the outermost object, and in the action.
     root_key: String,
@@ -57,7 +57,7 @@ enum Reading {
 
 impl Partial {
     /// Reads on, and returns what became readable.
-    pub fn push(&mut self, chunk: &str) -> String {
+    pub(crate) fn push(&mut self, chunk: &str) -> String {
         for c in chunk.chars() {
             // What follows the decision is prose.
             let is_over = self.scanner.open().is_empty() && self.responses > 0;

@@ -18,7 +18,7 @@ const SYSTEM: &str = include_str!("../prompts/system.md");
 const LAST_ROUND: &str = include_str!("../prompts/last_round.md");
 
 /// The most agents that one prompt shows.
-pub const MAX_AGENTS: usize = 64;
+pub(crate) const MAX_AGENTS: usize = 64;
 
 /// The most bytes of JSON that one card takes of the prompt; skills at its end are left out and counted.
 const MAX_CARD: usize = 6_000;
@@ -31,57 +31,57 @@ const MAX_ITEMS: usize = 16;
 
 /// An agent that is here.
 #[derive(Clone, Debug)]
-pub struct Present {
+pub(crate) struct Present {
     /// Its card.
-    pub card: Arc<AgentCard>,
+    pub(crate) card: Arc<AgentCard>,
     /// The task types that it registered for, if known.
-    pub topics: Option<Vec<String>>,
+    pub(crate) topics: Option<Vec<String>>,
 }
 
 /// A task that another turn of the conversation waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Running {
+pub(crate) struct Running {
     /// Who works on it.
-    pub agent: String,
+    pub(crate) agent: String,
     /// What for.
-    pub task_type: String,
+    pub(crate) task_type: String,
 }
 
 /// An answer of the model that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejected {
+pub(crate) struct Rejected {
     /// What it said, shortened.
-    pub answer: String,
+    pub(crate) answer: String,
     /// Why that was no decision.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 /// Everything that a decision is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Prompt<'a> {
+pub(crate) struct Prompt<'a> {
     /// The agents that are here, Cortex not among them.
-    pub agents: &'a [Present],
+    pub(crate) agents: &'a [Present],
     /// What was said before, oldest first.
-    pub history: &'a [Message],
+    pub(crate) history: &'a [Message],
     /// What the user says.
-    pub words: &'a str,
+    pub(crate) words: &'a str,
     /// The structured parts of what the user says.
-    pub attached: &'a [Value],
+    pub(crate) attached: &'a [Value],
     /// What the user has been answered in this turn.
-    pub answers: &'a [String],
+    pub(crate) answers: &'a [String],
     /// What came back in this turn.
-    pub results: &'a [TaskOutcome],
+    pub(crate) results: &'a [TaskOutcome],
     /// What other turns wait for.
-    pub running: &'a [Running],
+    pub(crate) running: &'a [Running],
     /// The answer before this one, if it was no decision.
-    pub rejected: Option<&'a Rejected>,
+    pub(crate) rejected: Option<&'a Rejected>,
     /// Whether no task can be handed over any more.
-    pub is_last_round: bool,
+    pub(crate) is_last_round: bool,
 }
 
 impl Prompt<'_> {
     /// The request that asks for a decision.
-    pub fn request(&self) -> Request {
+    pub(crate) fn request(&self) -> Request {
         let shown = self.shown();
         let mut messages = vec![Message::system(self.rules(self.agents.len() - shown.len()))];
         messages.push(Message::data(
@@ -138,7 +138,7 @@ impl Prompt<'_> {
             return self.agents.iter().collect();
         }
         let cards: Vec<relevance::Card<'_>> =
-            self.agents.iter().map(|a| searchable(&a.card)).collect();
+            self.agents.iter().map(|a| (&*a.card).into()).collect();
         let ranked = relevance::rank(self.words, &cards);
         let by_order = 0..self.agents.len();
         let mut chosen = HashSet::new();
@@ -157,7 +157,7 @@ impl Prompt<'_> {
 }
 
 /// The agents that a decision may choose.
-pub fn candidates(agents: &[Present]) -> Vec<Candidate> {
+pub(crate) fn candidates(agents: &[Present]) -> Vec<Candidate> {
     agents
         .iter()
         .map(|agent| Candidate {
@@ -174,25 +174,6 @@ pub fn candidates(agents: &[Present]) -> Vec<Candidate> {
             topics: agent.topics.clone(),
         })
         .collect()
-}
-
-fn searchable(card: &AgentCard) -> relevance::Card<'_> {
-    relevance::Card {
-        id: &card.name,
-        name: "",
-        description: &card.description,
-        skills: card.skills.iter().map(searchable_skill).collect(),
-    }
-}
-
-fn searchable_skill(skill: &AgentSkill) -> relevance::Skill<'_> {
-    relevance::Skill {
-        id: &skill.id,
-        name: &skill.name,
-        description: &skill.description,
-        tags: skill.tags.iter().map(String::as_str).collect(),
-        examples: skill.examples.iter().map(String::as_str).collect(),
-    }
 }
 
 fn agent_json(agent: &Present) -> Value {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use agenthub_proto::{
-    a2a::{Message, Role, Task, TaskState},
+    a2a::{Role, Task, TaskState},
     agenthub::ListTasksRequest,
 };
-use agenthub_sdk::Client;
+use agenthub_sdk::{Client, Outcome};
 use tokio::time::timeout;
 
 use crate::{conversation::Key, history::History, origin::CORTEX};
@@ -52,22 +52,18 @@ fn said<'a>(tasks: &'a [Task], user: &'a str) -> impl Iterator<Item = (String, S
         .filter(move |task| task.requester() == user && task.assignee() == CORTEX)
         .filter_map(|task| {
             let words = task.history.iter().find(|m| m.role() != Role::Agent)?;
-            let answer = match task.status.as_ref().and_then(|s| s.update.as_ref()) {
-                Some(update) => update.text(),
-                None => last_answer(&task.history)?.text(),
-            };
-            Some((words.text(), answer))
+            let answer = Outcome::of(task).message?;
+            Some((words.text(), answer.text()))
         })
-}
-
-fn last_answer(history: &[Message]) -> Option<&Message> {
-    history.iter().rev().find(|m| m.role() == Role::Agent)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agenthub_proto::{a2a::TaskStatus, json};
+    use agenthub_proto::{
+        a2a::{Message, TaskStatus},
+        json,
+    };
     use serde_json::json;
 
     fn task(requester: &str, assignee: &str, words: &str, answer: &str) -> Task {

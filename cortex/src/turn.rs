@@ -23,7 +23,7 @@ const MAX_REJECTED_TOKENS: usize = 500;
 
 /// Why there is no decision.
 #[derive(Debug)]
-pub(crate) enum Stuck {
+pub(crate) enum DecideError {
     /// The model gave no answer.
     Model(model::Error),
     /// Its answers were none that could be used: the last reason.
@@ -38,7 +38,7 @@ pub(crate) async fn decide(
     prompt: Prompt<'_>,
     view: &View,
     usage: &mut Usage,
-) -> Result<Decision, Stuck> {
+) -> Result<Decision, DecideError> {
     let candidates = match prompt.is_last_round {
         true => Vec::new(),
         false => prompt::candidates(prompt.agents),
@@ -51,7 +51,7 @@ pub(crate) async fn decide(
         };
         let (answer, streamed) = ask(model, deadline, prompt.request(), view, usage)
             .await
-            .map_err(Stuck::Model)?;
+            .map_err(DecideError::Model)?;
         match read(&answer, &candidates) {
             Ok(decision) => {
                 show_rest(&decision, &streamed, view).await;
@@ -70,7 +70,7 @@ pub(crate) async fn decide(
             }
         }
     }
-    Err(Stuck::Undecided(
+    Err(DecideError::Undecided(
         rejected.map(|r| r.reason).unwrap_or_default(),
     ))
 }

@@ -11,11 +11,11 @@ use tokio::{
 
 use crate::frame::{Frame, Stamp};
 
-/// Frames that wait for a slow face; a turn that has more to show waits.
+/// Frames that wait for a slow sink; a turn that has more to show waits.
 const MAX_WAITING: usize = 256;
 
-/// The longest that a face may take for one frame. After that it is shown nothing more.
-pub(crate) const FACE_DEADLINE: Duration = Duration::from_secs(10);
+/// The longest that a sink may take for one frame. After that it is shown nothing more.
+pub(crate) const SINK_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long text is gathered, and how much of it, before it is shown.
 const GATHER: Duration = Duration::from_millis(50);
@@ -23,7 +23,7 @@ const GATHER_BYTES: usize = 1024;
 
 /// Somewhere that frames are shown.
 #[async_trait]
-pub(crate) trait Face: Send {
+pub(crate) trait FrameSink: Send {
     /// Shows a frame. Returns whether anybody may still be watching.
     async fn show(&mut self, frame: &Frame, wire: Wire) -> bool;
 }
@@ -43,7 +43,7 @@ pub(crate) fn open() -> (View, Projector) {
 }
 
 impl View {
-    /// Shows a frame; does nothing if nobody watches any more. Waits while the face is far behind.
+    /// Shows a frame; does nothing if nobody watches any more. Waits while the sink is far behind.
     pub(crate) async fn show(&self, frame: Frame) {
         // Nobody watching is no failure of the turn.
         let _ = self.0.send(frame).await;
@@ -75,7 +75,7 @@ impl Projector {
     /// of text are joined to one frame for every 50 ms or 1 KiB. Returns whether everything was shown.
     pub(crate) async fn run(
         mut self,
-        face: &mut dyn Face,
+        sink: &mut dyn FrameSink,
         correlation_id: String,
         context_id: String,
     ) -> bool {
@@ -92,7 +92,7 @@ impl Projector {
                 Some((_, until)) => match timeout_at(*until, self.0.recv()).await {
                     Ok(next) => next,
                     Err(_) => {
-                        if !flush(face, &mut clock, &mut gathered).await {
+                        if !flush(sink, &mut clock, &mut gathered).await {
                             return false;
                         }
                         continue;
@@ -100,19 +100,19 @@ impl Projector {
                 },
             };
             let Some(frame) = next else {
-                return flush(face, &mut clock, &mut gathered).await;
+                return flush(sink, &mut clock, &mut gathered).await;
             };
             let Some(frame) = gather(&mut gathered, frame) else {
                 continue;
             };
             let is_last = frame.is_last();
-            let watched = flush(face, &mut clock, &mut gathered).await
+            let watched = flush(sink, &mut clock, &mut gathered).await
                 && match frame {
                     Frame::Delta { .. } => {
                         gathered = Some((frame, Instant::now() + GATHER));
                         true
                     }
-                    frame => show(face, &mut clock, &frame).await,
+                    frame => show(sink, &mut clock, &frame).await,
                 };
             if is_last || !watched {
                 return watched;
@@ -139,19 +139,19 @@ fn gather(gathered: &mut Option<(Frame, Instant)>, frame: Frame) -> Option<Frame
 }
 
 async fn flush(
-    face: &mut dyn Face,
+    sink: &mut dyn FrameSink,
     clock: &mut Clock,
     gathered: &mut Option<(Frame, Instant)>,
 ) -> bool {
     match gathered.take() {
-        Some((frame, _)) => show(face, clock, &frame).await,
+        Some((frame, _)) => show(sink, clock, &frame).await,
         None => true,
     }
 }
 
-async fn show(face: &mut dyn Face, clock: &mut Clock, frame: &Frame) -> bool {
+async fn show(sink: &mut dyn FrameSink, clock: &mut Clock, frame: &Frame) -> bool {
     let wire = clock.stamp(frame);
-    timeout(FACE_DEADLINE, face.show(frame, wire))
+    timeout(SINK_DEADLINE, sink.show(frame, wire))
         .await
         .unwrap_or_else(|_| {
             tracing::warn!(
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[async_trait]
-    impl Face for Recorder {
+    impl FrameSink for Recorder {
         async fn show(&mut self, _: &Frame, wire: Wire) -> bool {
             self.shown.push(wire);
             self.leaves_after != Some(self.shown.len())
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    async fn project(face: &mut Recorder, frames: Vec<(u64, Frame)>) {
+    async fn project(sink: &mut Recorder, frames: Vec<(u64, Frame)>) {
         let (view, projector) = open();
         let turn = async move {
             for (pause, frame) in frames {
@@ -197,12 +197,12 @@ mod tests {
         };
         tokio::join!(
             turn,
-            projector.run(face, "turn".to_owned(), "context".to_owned())
+            projector.run(sink, "turn".to_owned(), "context".to_owned())
         );
     }
 
-    fn kinds(face: &Recorder) -> Vec<(u64, &str, &str)> {
-        let shown = face.shown.iter();
+    fn kinds(sink: &Recorder) -> Vec<(u64, &str, &str)> {
+        let shown = sink.shown.iter();
         shown
             .map(|w| (w.sequence, &*w.r#type, &*w.message))
             .collect()
@@ -210,7 +210,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn text_is_gathered_for_a_moment_and_frames_are_numbered() {
-        let mut face = Recorder::default();
+        let mut sink = Recorder::default();
         let frames = vec![
             (0, Frame::Start),
             (0, delta("a", false)),
@@ -221,9 +221,9 @@ mod tests {
             (0, Frame::Complete("D".to_owned())),
             (0, Frame::Start),
         ];
-        project(&mut face, frames).await;
+        project(&mut sink, frames).await;
         assert_eq!(
-            kinds(&face),
+            kinds(&sink),
             [
                 (1, "start", "at work"),
                 (2, "delta", "ab"),
@@ -234,7 +234,7 @@ mod tests {
             ]
         );
         assert!(
-            face.shown
+            sink.shown
                 .iter()
                 .all(|w| w.correlation_id == "turn" && w.context_id == "context")
         );
@@ -242,30 +242,30 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn much_text_is_not_held_back() {
-        let mut face = Recorder::default();
+        let mut sink = Recorder::default();
         let piece = "x".repeat(600);
         let frames = (0..4).map(|n| (0, delta(&piece, n > 0))).collect();
-        project(&mut face, frames).await;
-        let sizes: Vec<usize> = face.shown.iter().map(|w| w.message.len()).collect();
+        project(&mut sink, frames).await;
+        let sizes: Vec<usize> = sink.shown.iter().map(|w| w.message.len()).collect();
         assert_eq!(sizes, [1200, 1200]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_turn_that_nobody_watches_goes_on() {
-        let mut face = Recorder {
+        let mut sink = Recorder {
             leaves_after: Some(1),
             ..Recorder::default()
         };
         let frames = (0..2000).map(|_| (0, Frame::Start)).collect();
-        project(&mut face, frames).await;
-        assert_eq!(face.shown.len(), 1);
+        project(&mut sink, frames).await;
+        assert_eq!(sink.shown.len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_face_that_hangs_is_given_up() {
+    async fn a_sink_that_hangs_is_given_up() {
         struct Hanging;
         #[async_trait]
-        impl Face for Hanging {
+        impl FrameSink for Hanging {
             async fn show(&mut self, _: &Frame, _: Wire) -> bool {
                 std::future::pending().await
             }
@@ -273,10 +273,10 @@ mod tests {
         let (view, projector) = open();
         view.show(Frame::Start).await;
         let begun = Instant::now();
-        let mut face = Hanging;
-        let shown = projector.run(&mut face, String::new(), String::new());
+        let mut sink = Hanging;
+        let shown = projector.run(&mut sink, String::new(), String::new());
         assert!(!shown.await);
-        assert_eq!(begun.elapsed(), FACE_DEADLINE);
+        assert_eq!(begun.elapsed(), SINK_DEADLINE);
         view.show(Frame::Start).await;
     }
 }

@@ -25,7 +25,7 @@
 //! A [`Client`] is a peer without a card: it publishes, [delegates](Client::delegate) work to agents, and looks around in the
 //! [`Directory`]. Every agent has one ([`TaskContext::client`]).
 //!
-//! What travels between process and hub is in `connection`; which handler gets a message is decided in `agent/dispatch.rs`; what
+//! What travels between process and hub is in `connection`; which handler gets a message is decided in `agent/routes.rs`; what
 //! came back for a delegated task is folded in `pending/fold.rs`.
 
 mod agent;

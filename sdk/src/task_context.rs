@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::{
     ArtifactUpdate, Client, Delegation, Error, MAX_HOPS, Outcome, Pending, TaskUpdate,
-    agent::{Halt, Lent, Slots},
+    agent::{Lent, Slots, StopSignal},
     connection::{Scope, publish},
 };
 
@@ -38,7 +38,7 @@ pub(crate) struct Inner {
     pub(crate) attempt: u32,
     pub(crate) trace: TraceContext,
     pub(crate) client: Client,
-    pub(crate) halt: Arc<Halt>,
+    pub(crate) signal: Arc<StopSignal>,
     pub(crate) slots: Arc<Slots>,
     pub(crate) epoch: u64,
 }
@@ -107,7 +107,7 @@ impl TaskContext {
     /// Cancelled when the task was cancelled or its deadline has passed. The handler is dropped 5 s later, and nothing that it
     /// still publishes leaves the agent.
     pub fn cancellation(&self) -> &CancellationToken {
-        &self.inner.halt.token
+        &self.inner.signal.token
     }
 
     /// Waits for [`cancellation`](Self::cancellation).
@@ -236,7 +236,7 @@ impl TaskContext {
 
     /// Refuses once the task is no longer this handler's.
     pub(crate) fn may_publish(&self) -> Result<(), Error> {
-        match self.inner.halt.why() {
+        match self.inner.signal.why() {
             Some(why) => Err(Error::Cancelled(why.to_string())),
             None => Ok(()),
         }

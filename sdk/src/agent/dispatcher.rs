@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info_span};
 
 use super::{
-    Handler, Hands, Slots, Why,
-    dispatch::{Choice, Menu},
+    Handler, InFlight, Slots, StopReason,
+    routes::{Choice, Routes},
     work::{self, Job},
 };
 use crate::{
@@ -35,11 +35,11 @@ pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What an agent works with.
 pub(super) struct Dispatcher {
-    pub(super) menu: Menu,
+    pub(super) routes: Routes,
     pub(super) handlers: Vec<Handler>,
     pub(super) any: Option<Handler>,
     pub(super) client: Client,
-    pub(super) hands: Arc<Hands>,
+    pub(super) in_flight: Arc<InFlight>,
     pub(super) slots: Arc<Slots>,
     pub(super) drain_timeout: Duration,
     /// For each task at work, what waits for it.
@@ -96,7 +96,7 @@ impl Dispatcher {
         let routing = delivered.event.routing.unwrap_or_default();
         let sender = &routing.from_agent_id;
         let is_directed = !routing.to_agent_id.is_empty();
-        let choice = self.menu.choose(&message, sender, is_directed);
+        let choice = self.routes.choose(&message, sender, is_directed);
         if let Choice::Ignore(why) = choice {
             return self.skip(delivered.lease, why).await;
         }
@@ -105,7 +105,7 @@ impl Dispatcher {
             routing,
             delivered.attempt,
             delivered.epoch,
-            &delivered.hand.halt,
+            &delivered.guard.signal,
         );
         let span = info_span!(
             "task",
@@ -116,7 +116,7 @@ impl Dispatcher {
         );
         let job = Job {
             lease: delivered.lease,
-            hand: delivered.hand,
+            guard: delivered.guard,
             context,
         };
         let handler = match choice {
@@ -161,7 +161,7 @@ impl Dispatcher {
         routing: AgentEventMetadata,
         attempt: u32,
         epoch: u64,
-        halt: &Arc<super::Halt>,
+        signal: &Arc<super::StopSignal>,
     ) -> TaskContext {
         TaskContext {
             inner: Arc::new(Inner {
@@ -170,7 +170,7 @@ impl Dispatcher {
                 routing,
                 attempt,
                 client: self.client.clone(),
-                halt: Arc::clone(halt),
+                signal: Arc::clone(signal),
                 slots: Arc::clone(&self.slots),
                 epoch,
             }),
@@ -217,7 +217,7 @@ impl Dispatcher {
                 },
                 () = sleep_until(until), if is_patient => {
                     is_patient = false;
-                    self.hands.halt_all(&Why::Stopping);
+                    self.in_flight.stop_all(&StopReason::Stopping);
                 }
                 () = sleep_until(last) => {
                     // Results that the hub does not take, or handlers that block. The goodbye gives them back.

@@ -1,9 +1,9 @@
 //! An agent: a card, and a handler for each kind of work.
 
 mod answer;
-mod dispatch;
 mod dispatcher;
-mod hands;
+mod in_flight;
+mod routes;
 mod running;
 mod slots;
 mod work;
@@ -13,7 +13,7 @@ use std::{sync::Arc, time::Duration};
 use agenthub_proto::a2a::AgentCard;
 use futures_util::future::BoxFuture;
 
-pub(crate) use hands::{Halt, Hand, Hands, Why};
+pub(crate) use in_flight::{InFlight, InFlightGuard, StopReason, StopSignal};
 pub use running::RunningAgent;
 pub(crate) use slots::{Lent, Slots};
 

@@ -10,9 +10,9 @@ use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    AgentBuilder, Hands, Slots,
-    dispatch::Menu,
+    AgentBuilder, InFlight, Slots,
     dispatcher::{Dispatcher, LAST_WORDS},
+    routes::Routes,
 };
 use crate::{
     Client, Connection, Error,
@@ -79,7 +79,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
     }
     let names: Vec<String> = builder.handlers.iter().map(|(n, _)| n.clone()).collect();
     let topics: BTreeSet<String> = names.iter().chain(&builder.topics).cloned().collect();
-    let menu = Menu::new(&builder.card, names, builder.any.is_some());
+    let routes = Routes::new(&builder.card, names, builder.any.is_some());
 
     let mut client = Client::builder(hub_url).watch_agents(builder.watch_agents);
     client.peer.agent_id.clear();
@@ -93,23 +93,23 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         client = client.connect_timeout(timeout);
     }
 
-    let hands = Arc::new(Hands::default());
+    let in_flight = Arc::new(InFlight::default());
     let most_in_hand = builder.concurrency as usize + builder.concurrency.max(16) as usize;
     let (deliveries, inbox) = mpsc::channel(most_in_hand);
     let work = Work {
         deliveries,
-        hands: Arc::clone(&hands),
+        in_flight: Arc::clone(&in_flight),
         credit: builder.concurrency,
     };
     let client = client.connect_with(Some(work)).await?;
     let drain = builder.drain_timeout + LAST_WORDS + BREAK_OFF;
     let dispatcher = Dispatcher {
-        menu,
+        routes,
         handlers: builder.handlers.into_iter().map(|(_, h)| h).collect(),
         any: builder.any,
         slots: Slots::new(client.link().clone(), builder.concurrency),
         client: client.clone(),
-        hands,
+        in_flight,
         drain_timeout: builder.drain_timeout,
         waiting: HashMap::new(),
         working: JoinSet::new(),

@@ -10,7 +10,7 @@ use agenthub_proto::agenthub::{Publish, publish::Payload};
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio::time::{sleep, timeout};
 
-use super::{Hand, Why, answer};
+use super::{InFlightGuard, StopReason, answer};
 use crate::{
     Error, Failure, Reply, TaskContext,
     connection::{Lease, publish},
@@ -29,7 +29,7 @@ pub(super) type Handling = BoxFuture<'static, Result<Reply, Failure>>;
 pub(super) struct Job {
     pub(super) context: TaskContext,
     pub(super) lease: Option<Lease>,
-    pub(super) hand: Hand,
+    pub(super) guard: InFlightGuard,
 }
 
 impl Job {
@@ -58,7 +58,7 @@ impl Job {
         let Self {
             context,
             lease,
-            hand,
+            guard,
         } = self;
         match handled(&context, handling).await {
             Some(result) => {
@@ -72,7 +72,7 @@ impl Job {
                 }
                 None
             }
-            None if hand.halt.why() == Some(&Why::Stopping) => lease,
+            None if guard.signal.why() == Some(&StopReason::Stopping) => lease,
             None => {
                 acknowledge(&context, lease).await;
                 None
@@ -83,7 +83,7 @@ impl Job {
 
 /// The handler's result; `None` if it was stopped before it had one.
 async fn handled(context: &TaskContext, mut handling: Handling) -> Option<Result<Reply, Failure>> {
-    let halt = &context.inner.halt;
+    let signal = &context.inner.signal;
     let deadline = async {
         match context.deadline() {
             Some(at) => sleep(at.duration_since(SystemTime::now()).unwrap_or_default()).await,
@@ -92,12 +92,12 @@ async fn handled(context: &TaskContext, mut handling: Handling) -> Option<Result
     };
     tokio::select! {
         biased;
-        () = halt.token.cancelled() => {}
+        () = signal.token.cancelled() => {}
         result = &mut handling => return Some(result),
-        () = deadline => halt.halt(Why::Deadline),
+        () = deadline => signal.stop(StopReason::Deadline),
     }
-    tracing::debug!(why = ?halt.why(), "stopping the handler");
-    if halt.why() != Some(&Why::Stopping) && timeout(GRACE, handling).await.is_err() {
+    tracing::debug!(why = ?signal.why(), "stopping the handler");
+    if signal.why() != Some(&StopReason::Stopping) && timeout(GRACE, handling).await.is_err() {
         tracing::warn!("the handler went on after its cancellation and was dropped");
     }
     None

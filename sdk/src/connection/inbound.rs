@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Directory,
-    agent::{Hand, Hands},
+    agent::{InFlight, InFlightGuard},
     pending::Table,
 };
 
@@ -30,14 +30,14 @@ pub(crate) struct Delivered {
     /// 1 on the first delivery.
     pub(crate) attempt: u32,
     pub(crate) epoch: u64,
-    pub(crate) hand: Hand,
+    pub(crate) guard: InFlightGuard,
 }
 
 /// The inbox of an agent.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) deliveries: mpsc::Sender<Delivered>,
-    pub(crate) hands: Arc<Hands>,
+    pub(crate) in_flight: Arc<InFlight>,
     /// The deliveries that may come.
     pub(crate) credit: u32,
 }
@@ -222,7 +222,7 @@ impl Inbound {
         };
         work.credit = work.credit.saturating_sub(1);
         let delivered = Delivered {
-            hand: Hands::take(&work.hands, event.task_id()),
+            guard: InFlight::take(&work.in_flight, event.task_id()),
             event,
             lease,
             attempt,

@@ -215,7 +215,7 @@ impl State {
             self.notes.acks.clear();
             self.outbox.forget(self.epoch);
             if let Some(work) = &self.inbound.work {
-                work.hands.lose_all();
+                work.in_flight.lose_all();
             }
         }
         tracing::debug!(agent = welcome.agent_id, "connected to the hub");

@@ -110,7 +110,7 @@ impl State {
         }
         if let Some(work) = &self.inbound.work {
             for cancel in frame.cancel {
-                work.hands.cancel(&cancel.task_id, &cancel.reason);
+                work.in_flight.cancel(&cancel.task_id, &cancel.reason);
             }
         }
         let goodbye = frame.goodbye?;

@@ -4,7 +4,7 @@ use agenthub_proto::a2a::{AgentCard, Message, Role};
 
 /// What an agent handles.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Menu {
+pub(super) struct Routes {
     agent_id: String,
     /// The task types, in the order of the handlers.
     names: Vec<String>,
@@ -26,7 +26,7 @@ pub(super) enum Choice {
     Ignore(&'static str),
 }
 
-impl Menu {
+impl Routes {
     pub(super) fn new(card: &AgentCard, names: Vec<String>, has_any: bool) -> Self {
         let alias = |name: &String| {
             let skill = card
@@ -88,10 +88,10 @@ mod tests {
     use super::*;
     use crate::{Card, Skill};
 
-    fn menu(has_any: bool) -> Menu {
+    fn routes(has_any: bool) -> Routes {
         let card = Card::new("me", "").skill(Skill::new("echo", "Echo Messages", ""));
         let names = ["echo_request", "echo"].map(String::from).to_vec();
-        Menu::new(&card.into(), names, has_any)
+        Routes::new(&card.into(), names, has_any)
     }
 
     fn message(task_type: &str, task_id: &str, role: Role) -> Message {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn check(task_type: &str, task_id: &str, role: Role, directed: bool, expect: &Choice) {
-        let choice = menu(false).choose(&message(task_type, task_id, role), "you", directed);
+        let choice = routes(false).choose(&message(task_type, task_id, role), "you", directed);
         assert_eq!(&choice, expect, "{task_type:?} {task_id:?} {role:?}");
     }
 
@@ -129,7 +129,7 @@ mod tests {
         let ignored = Choice::Ignore("the agent has no handler for it");
         check("dance", "", Role::User, true, &ignored);
         check("dance", "t", Role::User, false, &ignored);
-        let any = menu(true).choose(&message("dance", "t", Role::User), "you", true);
+        let any = routes(true).choose(&message("dance", "t", Role::User), "you", true);
         assert_eq!(any, Choice::Any);
     }
 
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn no_agent_answers_itself() {
-        let choice = menu(true).choose(&message("echo", "t", Role::User), "me", true);
+        let choice = routes(true).choose(&message("echo", "t", Role::User), "me", true);
         assert!(matches!(choice, Choice::Ignore(_)));
     }
 }

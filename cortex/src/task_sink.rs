@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     frame::{self, Frame},
-    view::Face,
+    view::FrameSink,
 };
 
 /// The artifact that the answer grows in.
@@ -19,12 +19,12 @@ const ANSWER: &str = "answer";
 
 /// Text goes into the artifact `answer`, which whoever is connected sees grow; the task keeps the whole answer in its last
 /// status. Everything else is a status update whose metadata has the frame.
-pub(crate) struct TaskFace {
+pub(crate) struct TaskSink {
     task: TaskContext,
 }
 
-impl TaskFace {
-    /// The face of this message's task, if it has one.
+impl TaskSink {
+    /// The sink of this message's task, if it has one.
     pub(crate) fn of(context: &TaskContext) -> Option<Self> {
         let has_task = !context.task_id().is_empty();
         has_task.then(|| Self {
@@ -34,7 +34,7 @@ impl TaskFace {
 }
 
 #[async_trait]
-impl Face for TaskFace {
+impl FrameSink for TaskSink {
     async fn show(&mut self, frame: &Frame, wire: Wire) -> bool {
         let metadata = frame::metadata(&wire);
         let shown = match frame {

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Why a handler is to stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum StopReason {
     /// The hub says that the task was cancelled or has ended.
     Cancelled(String),
     /// The task's deadline has passed.
@@ -20,7 +20,7 @@ pub(crate) enum Why {
     Stopping,
 }
 
-impl std::fmt::Display for Why {
+impl std::fmt::Display for StopReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Cancelled(reason) if !reason.is_empty() => reason,
@@ -34,52 +34,55 @@ impl std::fmt::Display for Why {
 
 /// The stop signal of one delivery.
 #[derive(Debug, Default)]
-pub(crate) struct Halt {
+pub(crate) struct StopSignal {
     pub(crate) token: CancellationToken,
-    why: OnceLock<Why>,
+    why: OnceLock<StopReason>,
 }
 
-impl Halt {
+impl StopSignal {
     /// Says stop. The first reason stays.
-    pub(crate) fn halt(&self, why: Why) {
+    pub(crate) fn stop(&self, why: StopReason) {
         // An error says that there is a reason already.
         let _ = self.why.set(why);
         self.token.cancel();
     }
 
     /// Why to stop, if it is so.
-    pub(crate) fn why(&self) -> Option<&Why> {
+    pub(crate) fn why(&self) -> Option<&StopReason> {
         self.why.get()
     }
 }
 
 /// Every delivery in hand, by its task.
 #[derive(Debug, Default)]
-pub(crate) struct Hands {
-    by_task: Mutex<HashMap<String, Vec<Arc<Halt>>>>,
+pub(crate) struct InFlight {
+    by_task: Mutex<HashMap<String, Vec<Arc<StopSignal>>>>,
 }
 
 /// One delivery in hand; it no longer is when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Hand {
-    hands: Arc<Hands>,
+pub(crate) struct InFlightGuard {
+    in_flight: Arc<InFlight>,
     task_id: String,
-    pub(crate) halt: Arc<Halt>,
+    pub(crate) signal: Arc<StopSignal>,
 }
 
-impl Hands {
+impl InFlight {
     /// Takes a delivery in hand; `task_id` is empty if it has none.
-    pub(crate) fn take(hands: &Arc<Self>, task_id: &str) -> Hand {
-        let halt = Arc::new(Halt::default());
-        let mut by_task = hands.by_task.lock().expect("no panic while it is locked");
+    pub(crate) fn take(in_flight: &Arc<Self>, task_id: &str) -> InFlightGuard {
+        let signal = Arc::new(StopSignal::default());
+        let mut by_task = in_flight
+            .by_task
+            .lock()
+            .expect("no panic while it is locked");
         by_task
             .entry(task_id.to_owned())
             .or_default()
-            .push(Arc::clone(&halt));
-        Hand {
-            hands: Arc::clone(hands),
+            .push(Arc::clone(&signal));
+        InFlightGuard {
+            in_flight: Arc::clone(in_flight),
             task_id: task_id.to_owned(),
-            halt,
+            signal,
         }
     }
 
@@ -89,36 +92,36 @@ impl Hands {
             return;
         }
         let by_task = self.by_task.lock().expect("no panic while it is locked");
-        for halt in by_task.get(task_id).into_iter().flatten() {
-            halt.halt(Why::Cancelled(reason.to_owned()));
+        for signal in by_task.get(task_id).into_iter().flatten() {
+            signal.stop(StopReason::Cancelled(reason.to_owned()));
         }
     }
 
     /// The hub has lost its memory: nobody waits for these any more.
     pub(crate) fn lose_all(&self) {
-        self.halt_all(&Why::Lost);
+        self.stop_all(&StopReason::Lost);
     }
 
     /// Stops everything.
-    pub(crate) fn halt_all(&self, why: &Why) {
+    pub(crate) fn stop_all(&self, why: &StopReason) {
         let by_task = self.by_task.lock().expect("no panic while it is locked");
-        for (task_id, halts) in by_task.iter() {
+        for (task_id, signals) in by_task.iter() {
             tracing::warn!(task_id, %why, "stopping the handler");
-            halts.iter().for_each(|halt| halt.halt(why.clone()));
+            signals.iter().for_each(|signal| signal.stop(why.clone()));
         }
     }
 }
 
-impl Drop for Hand {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         let mut by_task = self
-            .hands
+            .in_flight
             .by_task
             .lock()
             .expect("no panic while it is locked");
-        if let Some(halts) = by_task.get_mut(&self.task_id) {
-            halts.retain(|halt| !Arc::ptr_eq(halt, &self.halt));
-            if halts.is_empty() {
+        if let Some(signals) = by_task.get_mut(&self.task_id) {
+            signals.retain(|signal| !Arc::ptr_eq(signal, &self.signal));
+            if signals.is_empty() {
                 by_task.remove(&self.task_id);
             }
         }
@@ -131,18 +134,18 @@ mod tests {
 
     #[test]
     fn a_cancellation_reaches_its_task_only() {
-        let hands = Arc::new(Hands::default());
-        let [a, b] = ["a", "b"].map(|task| Hands::take(&hands, task));
-        hands.cancel("a", "changed my mind");
+        let in_flight = Arc::new(InFlight::default());
+        let [a, b] = ["a", "b"].map(|task| InFlight::take(&in_flight, task));
+        in_flight.cancel("a", "changed my mind");
         assert_eq!(
-            a.halt.why(),
-            Some(&Why::Cancelled("changed my mind".into()))
+            a.signal.why(),
+            Some(&StopReason::Cancelled("changed my mind".into()))
         );
-        assert!(a.halt.token.is_cancelled() && !b.halt.token.is_cancelled());
+        assert!(a.signal.token.is_cancelled() && !b.signal.token.is_cancelled());
 
-        hands.lose_all();
-        assert_eq!(b.halt.why(), Some(&Why::Lost));
+        in_flight.lose_all();
+        assert_eq!(b.signal.why(), Some(&StopReason::Lost));
         drop((a, b));
-        assert!(hands.by_task.lock().is_ok_and(|tasks| tasks.is_empty()));
+        assert!(in_flight.by_task.lock().is_ok_and(|tasks| tasks.is_empty()));
     }
 }
