@@ -58,10 +58,10 @@ fn published(payload: Payload, to: &str, key: Option<String>) -> Entry {
     })
 }
 
-/// A task, its acknowledgement and its outcome are four records.
+/// A task, its outcome and the acknowledgements of both sides are five records.
 fn entry(position: u64) -> Entry {
-    let task = format!("task-{}", position / 4);
-    let context = format!("context-{}", position / 40);
+    let task = format!("task-{}", position / 5);
+    let context = format!("context-{}", position / 50);
     let status = |state: TaskState| {
         Payload::StatusUpdate(TaskStatusUpdateEvent {
             task_id: task.clone(),
@@ -73,7 +73,7 @@ fn entry(position: u64) -> Entry {
             ..Default::default()
         })
     };
-    match (position, position % 4) {
+    match (position, position % 5) {
         (1, _) => Entry::Registered(Registration {
             card: AgentCard {
                 name: "worker".into(),
@@ -101,15 +101,16 @@ fn entry(position: u64) -> Entry {
         }
         (_, 1) => published(status(TaskState::Working), "asker", None),
         (_, 2) => published(status(TaskState::Completed), "asker", None),
-        (_, _) => Entry::Acknowledged {
-            agent: ["worker", "asker"][usize::from(position % 8 == 3)].into(),
-            name: "inbox".into(),
-            positions: vec![
-                Position(position - 3),
-                Position(position - 2),
-                Position(position - 1),
-            ],
-        },
+        (_, 3) => acknowledged("worker", &[position - 3]),
+        (_, _) => acknowledged("asker", &[position - 3, position - 2]),
+    }
+}
+
+fn acknowledged(agent: &str, positions: &[u64]) -> Entry {
+    Entry::Acknowledged {
+        agent: agent.into(),
+        name: "inbox".into(),
+        positions: positions.iter().copied().map(Position).collect(),
     }
 }
 
