@@ -196,6 +196,7 @@ impl AgentHub for HubService {
         let task = self
             .hub
             .task(&caller(), &request.task_id, request.history_length);
+        self.hub.settled().await;
         task.map(Response::new).map_err(status)
     }
 
@@ -217,6 +218,7 @@ impl AgentHub for HubService {
         request: Request<ListTasksRequest>,
     ) -> Result<Response<ListTasksResponse>, Status> {
         let page = self.hub.list_tasks(&caller(), &request.into_inner());
+        self.hub.settled().await;
         page.map(Response::new).map_err(status)
     }
 

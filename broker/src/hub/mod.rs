@@ -12,6 +12,7 @@ mod opening;
 mod publish;
 mod session;
 mod sessions;
+mod settled;
 mod superseded;
 mod task_calls;
 mod timekeeper;
