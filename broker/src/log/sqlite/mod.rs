@@ -118,7 +118,7 @@ impl SqliteLog {
     pub(crate) fn open(
         folder: &Path,
         options: &Options,
-        mut each: impl FnMut(LogId, Found<'_>) -> Result<(), String> + Send,
+        mut each: impl FnMut(LogId, Found<'_>) -> Result<(), String>,
     ) -> Result<Self, OpenError> {
         let lock = schema::lock(folder)?;
         let path = folder.join(FILE);

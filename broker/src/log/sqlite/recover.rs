@@ -1,17 +1,10 @@
 //! What a hub reads when it starts: the snapshot, and what happened after it.
 
-use std::{panic::resume_unwind, sync::mpsc::sync_channel, thread};
-
 use super::{
-    super::{OpenError, Record, window::Window},
+    super::{OpenError, window::Window},
     Found, Options, Position,
     read::Reader,
 };
-
-/// Records that are handed over together, and how often so many may wait.
-const BATCH: usize = 256;
-/// See [`BATCH`].
-const BATCHES: usize = 16;
 
 /// Hands over everything that a fold needs. Returns how far that goes.
 ///
@@ -20,7 +13,7 @@ const BATCHES: usize = 16;
 /// See [`recover`].
 pub(crate) fn replay(
     reader: &Reader<'_>,
-    each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
+    each: impl FnMut(Found<'_>) -> Result<(), String>,
 ) -> Result<Position, OpenError> {
     let options = Options {
         window_records: 0,
@@ -37,7 +30,7 @@ pub(crate) fn replay(
 pub(super) fn recover(
     reader: &Reader<'_>,
     options: &Options,
-    mut each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
+    mut each: impl FnMut(Found<'_>) -> Result<(), String>,
 ) -> Result<Window, OpenError> {
     let mut window = Window::new(reader.id, options.window_records, options.window_bytes);
     let after = match reader.snapshot()? {
@@ -52,32 +45,15 @@ pub(super) fn recover(
         .saturating_sub(at_hand)
         .max(reader.first.0);
     window.begin_after(Position(from - 1));
-    // What is read and what is made of it take about as long.
-    thread::scope(|scope| {
-        let (batches, read) = sync_channel::<Vec<Record>>(BATCHES);
-        let folding = scope.spawn(move || {
-            for record in read.iter().flatten() {
-                let position = record.position;
-                if position > after {
-                    each(Found::Record(&record)).map_err(|reason| (position, reason))?;
-                }
-                if position.0 >= from {
-                    window.push(record);
-                }
-            }
-            Ok(window)
-        });
-        let mut batch = Vec::with_capacity(BATCH);
-        let read = reader.records(Position(from.min(after.0 + 1)), |record| {
-            batch.push(record);
-            // A fold that has refused something takes no more.
-            Ok(batch.len() < BATCH || batches.send(std::mem::take(&mut batch)).is_ok())
-        });
-        let _ = batches.send(batch);
-        drop(batches);
-        let folded = folding.join().unwrap_or_else(|e| resume_unwind(e));
-        let window =
-            folded.map_err(|(at, reason): (Position, String)| reader.damaged(at.0, reason))?;
-        read.map(|()| window)
-    })
+    reader.records(Position(from.min(after.0 + 1)), |record| {
+        let position = record.position;
+        if position > after {
+            each(Found::Record(&record)).map_err(|reason| reader.damaged(position.0, reason))?;
+        }
+        if position.0 >= from {
+            window.push(record);
+        }
+        Ok(true)
+    })?;
+    Ok(window)
 }
