@@ -46,7 +46,7 @@ pub(crate) async fn keep_time(hub: Hub, cancelled: CancellationToken) {
 
 /// Probes the agents that have a `health_check_url` and no stream, until it is cancelled.
 pub(crate) async fn probe(hub: Hub, cancelled: CancellationToken) {
-    let client = match reqwest::Client::builder().timeout(PROBE_TIMEOUT).build() {
+    let client = match prober() {
         Ok(client) => client,
         Err(error) => {
             tracing::error!(%error, "agents cannot be probed");
@@ -68,6 +68,15 @@ pub(crate) async fn probe(hub: Hub, cancelled: CancellationToken) {
         let all_done = async { while probes.next().await.is_some() {} };
         cancelled.run_until_cancelled(all_done).await;
     }
+}
+
+/// A client of HTTP. Its TLS is ring, unless this process has chosen another.
+fn prober() -> reqwest::Result<reqwest::Client> {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Another thread may have been faster; either way there is one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+    reqwest::Client::builder().timeout(PROBE_TIMEOUT).build()
 }
 
 async fn probe_one(hub: Hub, client: reqwest::Client, agent: AgentId, url: Arc<str>) {
