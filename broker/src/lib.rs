@@ -1,6 +1,6 @@
 //! The hub: registry, event log, task store and mailboxes.
 //!
-//! A message comes in through [`grpc`], is checked ([`access`], [`limits`]), finds its recipients (`routing`), changes its
+//! A message comes in through `grpc`, is checked ([`access`], [`limits`]), finds its recipients (`routing`), changes its
 //! task (`task` decides, `tasks` keeps), goes into the log (`log`) and from there into the mailboxes (`mailboxes`, `mailbox`), from
 //! which sessions (`hub::sessions`) take it. What the hub knows is the fold of its log (`state`); who is connected is not
 //! (`presence`).
