@@ -6,23 +6,22 @@ use std::{
 };
 
 use agenthub_proto::{
-    agenthub::{
-        AgentFrame, Delivery as Note, Goodbye, Heartbeat, HubFrame, Publish, PublishResult,
-        Welcome, publish::Payload,
-    },
+    agenthub::{AgentFrame, HubFrame, Publish, PublishResult, Welcome, publish::Payload},
     wkt,
 };
-use prost::Message as _;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
-use super::status::{code, explanation, status};
+use super::{
+    frames::{frames, goodbye},
+    status::{code, explanation, status},
+};
 use crate::{
     Error,
     caller::Caller,
-    hub::{Body, End, Hub, Outgoing, Session, Together},
+    hub::{Body, Hub, Outgoing, Session, Together},
     log::Position,
 };
 
@@ -32,8 +31,6 @@ pub(super) type FrameStream = ReceiverStream<Result<HubFrame, Status>>;
 const QUEUE: usize = 8;
 /// Deliveries taken from the mailboxes at a time.
 const BATCH: usize = 64;
-/// A frame is sent once its events are larger than this, in bytes.
-const FRAME_BYTES: usize = 256 * 1024;
 /// The credit that one subscription can hold.
 const MAX_CREDIT: u32 = 65_536;
 
@@ -352,48 +349,6 @@ fn tolerate(result: Result<(), Error>) -> Result<(), Error> {
         Err(Error::OutOfRange(_)) => Ok(()),
         result => result,
     }
-}
-
-fn frames(results: Vec<PublishResult>, heartbeat: bool, outgoing: Outgoing) -> Vec<HubFrame> {
-    let mut frames = Vec::new();
-    let mut frame = HubFrame {
-        result: results,
-        heartbeat: heartbeat.then_some(Heartbeat {}),
-        cancel: outgoing.cancels,
-        ..HubFrame::default()
-    };
-    let mut bytes = 0;
-    for (index, delivery) in outgoing.deliveries {
-        let event = &delivery.mail.event;
-        if index > 0 || delivery.attempt > 1 {
-            frame.delivery.push(Note {
-                position: event.position.clone(),
-                subscription: u32::try_from(index).unwrap_or(u32::MAX),
-                attempt: delivery.attempt,
-            });
-        }
-        bytes += event.encoded_len();
-        frame
-            .event
-            .push(agenthub_proto::agenthub::AgentEvent::clone(event));
-        if bytes > FRAME_BYTES {
-            bytes = 0;
-            frames.push(std::mem::take(&mut frame));
-        }
-    }
-    if frame != HubFrame::default() {
-        frames.push(frame);
-    }
-    frames
-}
-
-fn goodbye(end: &End) -> Goodbye {
-    let (reason, reconnect) = match end {
-        End::Drain => ("the hub is shutting down".to_owned(), true),
-        End::Superseded(reason) => (reason.clone(), false),
-        End::Overflow => ("the subscriber did not take its events".to_owned(), true),
-    };
-    Goodbye { reason, reconnect }
 }
 
 fn duration(duration: std::time::Duration) -> Option<wkt::Duration> {

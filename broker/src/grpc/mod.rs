@@ -1,6 +1,7 @@
 //! The hub's gRPC service.
 
 mod connect;
+mod frames;
 mod service;
 mod status;
 mod stream;

@@ -1,0 +1,173 @@
+//! What a stream of `Connect` has to send, as frames.
+
+use std::collections::HashSet;
+
+use agenthub_proto::agenthub::{
+    AgentEvent, Delivery as Note, Goodbye, Heartbeat, HubFrame, PublishResult,
+};
+use prost::Message;
+
+use crate::{
+    hub::{End, Outgoing},
+    mailbox::Delivery,
+};
+
+/// A frame is sent once its events are larger than this, in bytes.
+const FRAME_BYTES: usize = 256 * 1024;
+
+/// Everything that is there to be sent, in frames of a size that the peer can take.
+pub(super) fn frames(
+    results: Vec<PublishResult>,
+    heartbeat: bool,
+    outgoing: Outgoing,
+) -> Vec<HubFrame> {
+    let mut frames = vec![HubFrame {
+        result: results,
+        heartbeat: heartbeat.then_some(Heartbeat {}),
+        cancel: outgoing.cancels,
+        ..HubFrame::default()
+    }];
+    let mut rest = outgoing.deliveries.as_slice();
+    loop {
+        let (now, later) = rest.split_at(prefix(rest));
+        if let Some(frame) = frames.last_mut() {
+            frame.delivery = notes(now);
+            let events = now.iter().map(|(_, d)| AgentEvent::clone(&d.mail.event));
+            frame.event = events.collect();
+        }
+        if later.is_empty() {
+            frames.retain(|f| *f != HubFrame::default());
+            return frames;
+        }
+        frames.push(HubFrame::default());
+        rest = later;
+    }
+}
+
+/// How many deliveries go into one frame.
+fn prefix(deliveries: &[(usize, Delivery)]) -> usize {
+    let mut bytes = 0;
+    let full = deliveries.iter().position(|(_, delivery)| {
+        bytes += delivery.mail.event.encoded_len();
+        bytes > FRAME_BYTES
+    });
+    full.map_or(deliveries.len(), |last| last + 1)
+}
+
+/// The notes on the deliveries of one frame, in their order. Events of one position are told apart by that order, so that all of
+/// them have a note once one needs it.
+fn notes(deliveries: &[(usize, Delivery)]) -> Vec<Note> {
+    let needs = |(index, delivery): &(usize, Delivery)| *index > 0 || delivery.attempt > 1;
+    let noted: HashSet<&str> = deliveries
+        .iter()
+        .filter(|d| needs(d))
+        .map(|(_, d)| d.mail.event.position.as_str())
+        .collect();
+    deliveries
+        .iter()
+        .filter(|(_, d)| noted.contains(d.mail.event.position.as_str()))
+        .map(|(index, delivery)| Note {
+            position: delivery.mail.event.position.clone(),
+            subscription: u32::try_from(*index).unwrap_or(u32::MAX),
+            attempt: delivery.attempt,
+        })
+        .collect()
+}
+
+/// How a stream ends.
+pub(super) fn goodbye(end: &End) -> Goodbye {
+    let (reason, reconnect) = match end {
+        End::Drain => ("the hub is shutting down".to_owned(), true),
+        End::Superseded(reason) => (reason.clone(), false),
+        End::Overflow => ("the subscriber did not take its events".to_owned(), true),
+    };
+    Goodbye { reason, reconnect }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::mailbox::{Mail, Timing};
+
+    fn delivery(index: usize, position: &str, attempt: u32, id: &str) -> (usize, Delivery) {
+        let event = AgentEvent {
+            event_id: id.to_owned(),
+            position: position.to_owned(),
+            ..AgentEvent::default()
+        };
+        let mail = Mail {
+            event: Arc::new(event),
+            recipient: "a".into(),
+            position: None,
+            order: "".into(),
+            concern: Default::default(),
+            version: None,
+            is_directed: true,
+            is_copy: false,
+            timing: Timing {
+                due: None,
+                expires: Instant::now(),
+            },
+        };
+        let delivery = Delivery {
+            mail,
+            attempt,
+            handed_over: None,
+        };
+        (index, delivery)
+    }
+
+    /// The notes of each frame: position, subscription and attempt.
+    fn noted(deliveries: Vec<(usize, Delivery)>) -> Vec<Vec<(String, u32, u32)>> {
+        let outgoing = Outgoing {
+            deliveries,
+            ..Outgoing::default()
+        };
+        let note = |n: Note| (n.position, n.subscription, n.attempt);
+        let frames = frames(Vec::new(), false, outgoing).into_iter();
+        frames
+            .map(|f| f.delivery.into_iter().map(note).collect())
+            .collect()
+    }
+
+    #[test]
+    fn a_first_attempt_on_the_first_subscription_has_no_note() {
+        let found = noted(vec![delivery(0, "1", 1, "e"), delivery(0, "2", 2, "f")]);
+        assert_eq!(found, [[("2".to_owned(), 0, 2)]]);
+    }
+
+    /// promise 2
+    #[test]
+    fn the_copies_of_an_event_are_noted_in_their_order() {
+        let found = noted(vec![
+            delivery(0, "1", 1, "e"),
+            delivery(0, "2", 1, "f"),
+            delivery(1, "1", 3, "e"),
+        ]);
+        let one = "1".to_owned();
+        assert_eq!(found, [[(one.clone(), 0, 1), (one, 1, 3)]]);
+    }
+
+    /// What has no position is told apart by its note alone.
+    #[test]
+    fn events_that_may_be_lost_are_noted_in_their_order() {
+        let found = noted(vec![delivery(0, "", 1, "e"), delivery(1, "", 1, "f")]);
+        let none = String::new();
+        assert_eq!(found, [[(none.clone(), 0, 1), (none, 1, 1)]]);
+    }
+
+    #[test]
+    fn every_frame_has_the_notes_of_its_own_events() {
+        let large = "x".repeat(FRAME_BYTES);
+        let found = noted(vec![
+            delivery(1, "1", 1, &large),
+            delivery(0, "1", 1, &large),
+            delivery(0, "2", 1, "last"),
+        ]);
+        assert_eq!(found, [vec![("1".to_owned(), 1, 1)], vec![], vec![]]);
+    }
+}
