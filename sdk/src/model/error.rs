@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use agenthub_runs::model::EmptyRequest;
+
 /// Why a model did not answer, by what the caller can do about it. Messages carry no keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -43,5 +45,11 @@ impl Error {
             | Self::Refused(_)
             | Self::Malformed(_) => false,
         }
+    }
+}
+
+impl From<EmptyRequest> for Error {
+    fn from(empty: EmptyRequest) -> Self {
+        Self::InvalidRequest(empty.to_string())
     }
 }

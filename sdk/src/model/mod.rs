@@ -11,20 +11,19 @@ mod error;
 #[cfg(feature = "genai")]
 pub mod genai;
 pub mod offline;
-pub mod quote;
-mod request;
 pub mod scripted;
 mod stand_in;
-mod tokens;
 
 use async_trait::async_trait;
 
+pub use agenthub_runs::model::{
+    Completion, EmptyRequest, Message, Output, Part, Request, Role, Tool, ToolCall, Usage,
+    estimate_tokens, quote,
+};
 pub use delta::{DeltaSink, Deltas, deltas};
 pub use error::Error;
 pub use offline::Offline;
-pub use request::{Completion, Message, Output, Part, Request, Role, Tool, ToolCall, Usage};
 pub use scripted::Scripted;
-pub use tokens::estimate_tokens;
 
 /// Something that continues a conversation. Shared as `Arc<dyn LanguageModel>`; calls may run at the same time.
 #[async_trait]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Error, quote};
+use super::quote;
 
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,6 +141,11 @@ pub struct Tool {
     pub parameters: Value,
 }
 
+/// Nobody but the system says anything in a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the request has no message to answer")]
+pub struct EmptyRequest;
+
 /// A question to a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -202,19 +207,13 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidRequest`] when nobody but the system says anything.
-    pub fn check(&self) -> Result<(), Error> {
+    /// [`EmptyRequest`] when nobody but the system says anything.
+    pub fn check(&self) -> Result<(), EmptyRequest> {
         let said = self
             .messages
             .iter()
             .any(|m| m.role != Role::System && !m.parts.is_empty());
-        if said {
-            Ok(())
-        } else {
-            Err(Error::InvalidRequest(
-                "the request has no message to answer".into(),
-            ))
-        }
+        if said { Ok(()) } else { Err(EmptyRequest) }
     }
 }
 

@@ -1,0 +1,3 @@
+//! Durable runs.
+
+pub mod model;
