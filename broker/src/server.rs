@@ -3,10 +3,18 @@
 use std::{io, net::SocketAddr, time::Duration};
 
 use agenthub_proto::agenthub::agent_hub_server::AgentHubServer;
-use tokio::{net::TcpSocket, task::JoinHandle, time::timeout};
-use tokio_stream::{StreamExt, wrappers::TcpListenerStream};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpSocket,
+    task::JoinHandle,
+    time::timeout,
+};
+use tokio_stream::{Stream, StreamExt, wrappers::TcpListenerStream};
 use tokio_util::sync::CancellationToken;
-use tonic::{service::Routes, transport};
+use tonic::{
+    service::Routes,
+    transport::{self, server::Connected},
+};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{Hub, OpenError, Settings, grpc::HubService, limits::MESSAGE_BYTES};
@@ -87,7 +95,30 @@ impl Server {
         let bound = socket.local_addr().map_err(listen)?;
         let hub = Hub::start(settings)?;
         let listener = socket.listen(BACKLOG).map_err(listen)?;
+        let incoming = TcpListenerStream::new(listener).map(|stream| {
+            let stream = stream?;
+            stream.set_nodelay(true)?;
+            Ok::<_, io::Error>(stream)
+        });
+        Self::over(hub, bound, incoming, others).await
+    }
 
+    /// Serves a hub over connections that somebody else accepts, whatever they are made of, together with services of others.
+    /// `address` is what [`address`](Self::address) says.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError::Reflection`] if the services do not fit together.
+    pub async fn over<I, S>(
+        hub: Hub,
+        address: SocketAddr,
+        incoming: I,
+        others: Routes,
+    ) -> Result<Self, StartError>
+    where
+        I: Stream<Item = io::Result<S>> + Send + 'static,
+        S: AsyncRead + AsyncWrite + Connected + Send + Unpin + 'static,
+    {
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<AgentHubServer<HubService>>().await;
         let descriptors = agenthub_proto::FILE_DESCRIPTOR_SET;
@@ -107,11 +138,6 @@ impl Server {
             .add_service(reflection().build_v1alpha()?);
 
         let stop = CancellationToken::new();
-        let incoming = TcpListenerStream::new(listener).map(|stream| {
-            let stream = stream?;
-            stream.set_nodelay(true)?;
-            Ok::<_, io::Error>(stream)
-        });
         let serving = transport::Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE))
@@ -119,7 +145,7 @@ impl Server {
             .serve_with_incoming_shutdown(incoming, stop.clone().cancelled_owned());
         Ok(Self {
             hub,
-            address: bound,
+            address,
             health,
             stop,
             serving: tokio::spawn(serving),

@@ -8,16 +8,17 @@ mod running;
 mod slots;
 mod work;
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use agenthub_proto::a2a::AgentCard;
 use futures_util::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) use in_flight::{InFlight, InFlightGuard, StopReason, StopSignal};
 pub use running::RunningAgent;
 pub(crate) use slots::{Lent, Slots};
 
-use crate::{Error, Failure, Reply, TaskContext};
+use crate::{Error, Failure, Reply, TaskContext, connection::Connector};
 
 /// Where agents begin.
 #[derive(Debug)]
@@ -46,6 +47,7 @@ pub struct AgentBuilder {
     watch_agents: bool,
     drain_timeout: Duration,
     connect_timeout: Option<Duration>,
+    connector: Option<Connector>,
 }
 
 impl AgentBuilder {
@@ -61,6 +63,7 @@ impl AgentBuilder {
             watch_agents: false,
             drain_timeout: Duration::from_secs(10),
             connect_timeout: None,
+            connector: None,
         }
     }
 
@@ -140,6 +143,18 @@ impl AgentBuilder {
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = Some(timeout);
+        self
+    }
+
+    /// Opens connections in another way than over TCP, see [`ClientBuilder::connector`](crate::ClientBuilder::connector).
+    #[must_use]
+    pub fn connector<O, F, S>(mut self, open: O) -> Self
+    where
+        O: Fn(String) -> F + Send + Sync + 'static,
+        F: Future<Output = io::Result<S>> + Send + 'static,
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        self.connector = Some(Connector::new(open));
         self
     }
 

@@ -82,6 +82,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
     let routes = Routes::new(&builder.card, names, builder.any.is_some());
 
     let mut client = Client::builder(hub_url).watch_agents(builder.watch_agents);
+    client.connector = builder.connector;
     client.peer.agent_id.clear();
     client.peer.topics = topics.into_iter().collect();
     client.peer.health_check_url = builder.health_check_url;

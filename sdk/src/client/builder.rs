@@ -1,15 +1,18 @@
 //! From an address to a client.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
-use tokio::time::timeout;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::timeout,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{Calls, Client, Inner};
 use crate::{
     Directory, Error,
-    connection::{Inbound, Peer, Work, dial, endpoint, start},
+    connection::{Connector, Inbound, Peer, Work, channel, dial, endpoint, start},
     error::chain,
     pending::{self, Table},
 };
@@ -19,6 +22,7 @@ use crate::{
 pub struct ClientBuilder {
     pub(crate) peer: Peer,
     pub(crate) watch_agents: bool,
+    pub(crate) connector: Option<Connector>,
 }
 
 impl ClientBuilder {
@@ -35,6 +39,7 @@ impl ClientBuilder {
                 connect_timeout: Duration::from_secs(5),
             },
             watch_agents: false,
+            connector: None,
         }
     }
 
@@ -59,6 +64,19 @@ impl ClientBuilder {
         self
     }
 
+    /// Opens connections in another way than over TCP: through a tunnel, or in a simulated network. `open` gets the address as
+    /// `host:port` and is called again after every break; a try ends with [`connect_timeout`](Self::connect_timeout).
+    #[must_use]
+    pub fn connector<O, F, S>(mut self, open: O) -> Self
+    where
+        O: Fn(String) -> F + Send + Sync + 'static,
+        F: Future<Output = io::Result<S>> + Send + 'static,
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        self.connector = Some(Connector::new(open));
+        self
+    }
+
     /// Connects, once; a later break is mended without end.
     ///
     /// # Errors
@@ -70,13 +88,17 @@ impl ClientBuilder {
 
     /// Connects with an inbox.
     pub(crate) async fn connect_with(self, work: Option<Work>) -> Result<Client, Error> {
-        let Self { peer, watch_agents } = self;
+        let Self {
+            peer,
+            watch_agents,
+            connector,
+        } = self;
         let endpoint = endpoint(&peer.url, peer.connect_timeout)?;
         let no_hub = |reason: String| Error::NoHub {
             url: peer.url.clone(),
             reason,
         };
-        let channel = timeout(peer.connect_timeout, endpoint.connect())
+        let channel = timeout(peer.connect_timeout, channel(&endpoint, connector))
             .await
             .map_err(|_| no_hub(format!("no answer within {:?}", peer.connect_timeout)))?
             .map_err(|error| no_hub(chain(&error)))?;

@@ -1,6 +1,7 @@
 //! The one stream between this process and the hub, and its coming back.
 
 mod backoff;
+mod connector;
 mod dial;
 mod inbound;
 mod leases;
@@ -9,6 +10,7 @@ mod outbox;
 mod peer;
 mod session;
 
+pub(crate) use connector::{Connector, channel};
 pub(crate) use dial::{Dialed, dial, endpoint};
 pub(crate) use inbound::{Delivered, Inbound};
 pub(crate) use leases::Lease;

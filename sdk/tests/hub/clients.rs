@@ -12,7 +12,10 @@ use agenthub_sdk::{
         },
     },
 };
-use tokio::{io::AsyncWriteExt, net::TcpListener};
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream},
+};
 
 use crate::harness::{Hub, card, eventually, soon};
 
@@ -53,6 +56,34 @@ async fn another_server_or_a_silent_one_is_no_hub() {
     let builder = Client::builder(address.to_string()).connect_timeout(Duration::from_millis(200));
     let error = soon(builder.connect()).await;
     assert!(matches!(error, Err(Error::NoHub { .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn peers_may_bring_their_own_connections() {
+    let hub = Hub::start().await;
+    let address = hub.address();
+    let tunnel = move |name: String| async move {
+        assert_eq!(name, "far-away:7");
+        TcpStream::connect(address).await
+    };
+    let echo = Agent::worker(card("echo"))
+        .on("echo", async |task: TaskContext| {
+            Ok::<_, Failure>(task.text())
+        })
+        .connector(tunnel);
+    let echo = soon(echo.start("far-away:7")).await.expect("connected");
+    let builder = Client::builder("http://far-away:7").connector(tunnel);
+    let client = soon(builder.connect()).await.expect("connected");
+    let outcome = soon(client.ask("echo", "hi")).await.expect("an outcome");
+    assert_eq!(outcome.text, "hi");
+    client.close().await;
+    echo.stop().await;
+    hub.stop().await;
+
+    let lost = |_| async { Err::<TcpStream, _>(std::io::Error::other("the tunnel is flooded")) };
+    let error = soon(Client::builder("far-away:7").connector(lost).connect()).await;
+    let error = error.expect_err("nobody is there").to_string();
+    assert!(error.contains("the tunnel is flooded"), "{error}");
 }
 
 #[tokio::test]
