@@ -38,6 +38,6 @@ pub use caller::{Caller, DEFAULT_NAMESPACE};
 pub use error::Error;
 pub use http::router as http_router;
 pub use hub::Hub;
-pub use log::OpenError;
+pub use log::{KeptLog, OpenError};
 pub use server::{Server, StartError};
 pub use settings::{Settings, Storage};

@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use crate::log::KeptLog;
+
 /// Where the hub keeps its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Storage {
@@ -9,6 +11,8 @@ pub enum Storage {
     Memory,
     /// In SQLite, in this folder, which is made where it is missing. One hub at a time.
     Folder(PathBuf),
+    /// In memory that outlives the hub: gone with the process. One hub at a time.
+    Kept(KeptLog),
 }
 
 /// How long and how much. The defaults are those of the documentation; tests shorten the times.

@@ -26,6 +26,7 @@ use agenthub_proto::{
     a2a::AgentCard,
     agenthub::{AgentEntry, AgentEventMetadata, Extension, Hello, ListAgentsRequest},
 };
+use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -79,7 +80,12 @@ impl Hub {
     /// [`OpenError`] if the log cannot be opened or is damaged.
     pub fn start(settings: Settings) -> Result<Self, OpenError> {
         let counters = Arc::new(Counters::default());
-        let (log, state, upkeep) = open(&settings)?;
+        let Opening {
+            log,
+            state,
+            upkeep,
+            work,
+        } = open(&settings)?;
         let commits = log.commits();
         let hub = Self {
             shared: Arc::new(Shared {
@@ -98,6 +104,9 @@ impl Hub {
         tasks.spawn(timekeeper::probe(hub.clone(), stop.clone()));
         if hub.settings().storage != Storage::Memory {
             hub.spawn(deliver_committed(hub.clone(), commits));
+        }
+        if let Some(work) = work {
+            hub.spawn(work);
         }
         if let Some(upkeep) = upkeep {
             tasks.spawn(keeper::keep_log(hub.clone(), upkeep, stop.clone()));
@@ -314,7 +323,13 @@ impl Hub {
     }
 }
 
-type Opening = (Box<dyn EventLog>, State, Option<Upkeep>);
+struct Opening {
+    log: Box<dyn EventLog>,
+    state: State,
+    upkeep: Option<Upkeep>,
+    /// What has to run for the log.
+    work: Option<BoxFuture<'static, ()>>,
+}
 
 fn open(settings: &Settings) -> Result<Opening, OpenError> {
     let (records, bytes) = (settings.log_events, settings.log_bytes);
@@ -322,7 +337,12 @@ fn open(settings: &Settings) -> Result<Opening, OpenError> {
         Storage::Memory => {
             let log = MemoryLog::new(records, bytes);
             let state = State::new(settings, log.id());
-            Ok((Box::new(log), state, None))
+            Ok(Opening {
+                log: Box::new(log),
+                state,
+                upkeep: None,
+                work: None,
+            })
         }
         Storage::Folder(folder) => {
             let options = Options {
@@ -336,7 +356,22 @@ fn open(settings: &Settings) -> Result<Opening, OpenError> {
             let upkeep = log.upkeep();
             #[cfg(feature = "ack-before-commit")]
             let log = crate::log::Early::new(log);
-            Ok((Box::new(log), state, Some(upkeep)))
+            Ok(Opening {
+                log: Box::new(log),
+                state,
+                upkeep: Some(upkeep),
+                work: None,
+            })
+        }
+        Storage::Kept(kept) => {
+            let mut folding = Folding::new(settings, Moment::now());
+            let (log, work) = kept.open(records, bytes, |id, found| folding.take(id, found))?;
+            Ok(Opening {
+                log: Box::new(log),
+                state: folding.finish(kept.id()),
+                upkeep: None,
+                work: Some(work),
+            })
         }
     }
 }

@@ -180,6 +180,36 @@ async fn memory_keeps_the_contract() {
     contract(&mut MemoryLog::new(NO_BOUND, NO_BOUND)).await;
 }
 
+/// What was not safe is gone after a crash, and only that.
+#[tokio::test(start_paused = true)]
+async fn kept_keeps_the_contract_and_what_was_safe() {
+    let kept = KeptLog::new(Duration::from_millis(5));
+    let open = || {
+        let mut read = Vec::new();
+        let opened = kept.open(NO_BOUND, NO_BOUND, |_, found| {
+            if let Found::Record(record) = found {
+                read.push(record.clone());
+            }
+            Ok(())
+        });
+        let (log, work) = opened.expect("it can be read");
+        (log, tokio::spawn(work), read)
+    };
+    let (mut log, work, read) = open();
+    assert_eq!(read, []);
+    let mut records = contract(&mut log).await;
+    append(&mut log, entries().remove(0));
+    log.commit();
+    work.abort();
+    drop(log);
+
+    let (mut log, work, read) = open();
+    assert_eq!(read, records, "it is the same after a crash");
+    records.extend(contract(&mut log).await);
+    work.abort();
+    assert_eq!(open().2, records);
+}
+
 #[tokio::test]
 async fn sqlite_keeps_the_contract_and_what_it_was_told() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,6 +1,6 @@
 //! The event log: what happened, in order. Everything else that the hub knows is a fold of it.
 //!
-//! A port with two adapters, `memory` and `sqlite`, under one contract (`contract.rs`).
+//! A port with adapters `memory`, `sqlite` and, for simulations, `kept`, under one contract (`contract.rs`).
 
 pub(crate) mod codec;
 #[cfg(test)]
@@ -11,6 +11,7 @@ mod disk;
 mod early;
 mod error;
 mod export;
+mod kept;
 mod memory;
 mod retention;
 mod sqlite;
@@ -36,6 +37,7 @@ use crate::{
 pub(crate) use early::Early;
 pub use error::OpenError;
 pub(crate) use export::to_json;
+pub use kept::KeptLog;
 pub(crate) use memory::MemoryLog;
 pub(crate) use retention::Retention;
 pub(crate) use sqlite::{FILE, Found, Options, SqliteLog, Unfinished, Upkeep, beside, replay};

@@ -1,0 +1,207 @@
+//! A log in memory that outlives its hub, as a disk does: for simulations in which hubs crash.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use futures_util::future::BoxFuture;
+use tokio::{
+    sync::{Notify, watch},
+    time::sleep,
+};
+
+use super::{Commit, EventLog, Found, LogId, OpenError, Position, Record, codec, window::Window};
+use crate::{Error, id::OrderKey};
+
+/// Records that may wait to become safe; with more, new work is refused.
+const BACKLOG: usize = 100_000;
+
+/// What a hub's log is kept in; clones share it. A hub that starts with it knows what was safe when the one before it crashed. One
+/// hub at a time.
+#[derive(Clone, Debug)]
+pub struct KeptLog {
+    rows: Arc<Mutex<Vec<Row>>>,
+    id: LogId,
+    delay: Duration,
+}
+
+impl KeptLog {
+    /// An empty log, whose records become safe so long after they were written. A crash takes back what is not safe.
+    pub fn new(delay: Duration) -> Self {
+        Self {
+            rows: Arc::default(),
+            id: LogId::random(),
+            delay,
+        }
+    }
+
+    pub(crate) fn id(&self) -> LogId {
+        self.id
+    }
+
+    /// Reads what is safe to `take`, and gives the log of one hub and what has to run for it: dropped, nothing becomes safe any more.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Damaged`] if a record cannot be read or is not taken.
+    pub(crate) fn open(
+        &self,
+        max_records: usize,
+        max_bytes: usize,
+        mut take: impl FnMut(LogId, Found<'_>) -> Result<(), String>,
+    ) -> Result<(Writing, BoxFuture<'static, ()>), OpenError> {
+        let mut window = Window::new(self.id, max_records, max_bytes);
+        let mut safe = 0;
+        for row in &*self.rows() {
+            let damaged = |reason| OpenError::Damaged {
+                path: "memory".into(),
+                position: safe + 1,
+                reason,
+            };
+            let record = row.read(safe + 1).map_err(damaged)?;
+            take(self.id, Found::Record(&record)).map_err(damaged)?;
+            window.push(record);
+            safe += 1;
+        }
+        let commits = watch::Sender::new(Commit::Upto(Position(safe)));
+        let waiting = Arc::new(Waiting::default());
+        let writing = Writing {
+            id: self.id,
+            next: safe + 1,
+            window,
+            group: Vec::new(),
+            waiting: waiting.clone(),
+            commits: commits.clone(),
+        };
+        Ok((writing, Box::pin(self.clone().write(waiting, commits))))
+    }
+
+    /// Makes safe what was committed, the delay after it was.
+    async fn write(self, waiting: Arc<Waiting>, commits: watch::Sender<Commit>) {
+        loop {
+            waiting.wake.notified().await;
+            let rows = std::mem::take(&mut *waiting.rows());
+            sleep(self.delay).await;
+            let last = {
+                let mut safe = self.rows();
+                safe.extend(rows);
+                Position(safe.len() as u64)
+            };
+            commits.send_replace(Commit::Upto(last));
+        }
+    }
+
+    fn rows(&self) -> MutexGuard<'_, Vec<Row>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The same memory, not the same content.
+impl PartialEq for KeptLog {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.rows, &other.rows)
+    }
+}
+
+impl Eq for KeptLog {}
+
+/// A record, as bytes like on a disk.
+#[derive(Debug)]
+struct Row {
+    time: SystemTime,
+    namespace: String,
+    principal: String,
+    order: OrderKey,
+    entry: Vec<u8>,
+}
+
+impl Row {
+    fn read(&self, position: u64) -> Result<Record, String> {
+        Ok(Record {
+            position: Position(position),
+            time: self.time,
+            namespace: self.namespace.clone(),
+            principal: self.principal.clone(),
+            order: self.order.clone(),
+            entry: codec::decode(&self.entry).map_err(|e| e.to_string())?,
+        })
+    }
+}
+
+impl From<&Record> for Row {
+    fn from(record: &Record) -> Self {
+        Self {
+            time: record.time,
+            namespace: record.namespace.clone(),
+            principal: record.principal.clone(),
+            order: record.order.clone(),
+            entry: codec::encode(&record.entry),
+        }
+    }
+}
+
+/// What was committed and is not safe yet.
+#[derive(Debug, Default)]
+struct Waiting {
+    rows: Mutex<Vec<Row>>,
+    wake: Notify,
+}
+
+impl Waiting {
+    fn rows(&self) -> MutexGuard<'_, Vec<Row>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The log as its hub has it.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    id: LogId,
+    next: u64,
+    window: Window,
+    group: Vec<Row>,
+    waiting: Arc<Waiting>,
+    commits: watch::Sender<Commit>,
+}
+
+impl EventLog for Writing {
+    fn id(&self) -> LogId {
+        self.id
+    }
+
+    fn next_position(&self) -> Position {
+        Position(self.next)
+    }
+
+    fn admit(&self) -> Result<(), Error> {
+        if self.waiting.rows().len() >= BACKLOG {
+            return Err(Error::ResourceExhausted(
+                "the log is behind; try again in a moment".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, record: Record) {
+        debug_assert_eq!(record.position.0, self.next);
+        self.next += 1;
+        self.group.push(Row::from(&record));
+        self.window.push(record);
+    }
+
+    fn commit(&mut self) {
+        if !self.group.is_empty() {
+            self.waiting.rows().append(&mut self.group);
+            self.waiting.wake.notify_one();
+        }
+    }
+
+    fn commits(&self) -> watch::Receiver<Commit> {
+        self.commits.subscribe()
+    }
+
+    fn after(&self, position: Position) -> Result<Box<dyn Iterator<Item = &Record> + '_>, Error> {
+        Ok(Box::new(self.window.after(position)?))
+    }
+}
