@@ -30,6 +30,7 @@ mod server;
 mod settings;
 mod snapshot;
 mod state;
+mod superseded;
 mod tasks;
 mod unclaimed;
 mod upkeep;

@@ -4,21 +4,28 @@
 //! chooses, with aging: a lane's rank is the time at which its head came, set back by what its priority is worth. While an instance
 //! holds deliveries of a lane, the lane is that instance's. In an *ordered* mailbox the head of a lane waits until nothing of the lane
 //! is out or comes back.
+//!
+//! A piece of mail is either in the waiting [`room`] or out on a [lease](leases). It comes in with [`push`](Mailbox::push), goes out
+//! with [`take`](Mailbox::take), and leaves when it is acknowledged or given up. Whatever else happens to what is out (it is refused, its
+//! lease runs out, its instance goes), it comes back to the room through `give_back`, which alone gives up what was tried too often.
 
 mod lanes;
+mod leases;
 mod mail;
+mod room;
+mod tries;
 mod view;
+mod waiting;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashSet},
     time::Duration,
 };
 
-use agenthub_proto::agenthub::Priority;
 use tokio::time::Instant;
 
-use self::lanes::{LaneKey, Lanes};
-pub(crate) use self::mail::{Delivery, HandOver, Mail, Timing, Undelivered};
+pub(crate) use self::mail::{Delivery, HandOver, Mail, Reclaimed, Timing, Undelivered};
+use self::{leases::Leases, room::Room, waiting::Waiting};
 use crate::{
     id::{InstanceId, Version},
     log::Position,
@@ -36,77 +43,19 @@ pub(crate) struct Bounds {
 /// Why mail is given up that nobody took.
 const EXPIRED: &str = "it has waited too long";
 
-/// Lower goes first. The serial number keeps mail of the same time in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    due_ms: i64,
-    serial: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Waiting {
-    mail: Mail,
-    rank: Rank,
-    /// Deliveries so far.
-    attempts: u32,
-    /// Who had it last.
-    last: Option<InstanceId>,
-}
-
-impl Waiting {
-    fn lane(&self) -> LaneKey {
-        (self.mail.order.clone(), self.mail.version.clone())
-    }
-
-    fn handed_over(&self, from: &InstanceId, to: &InstanceId) -> Option<HandOver> {
-        (from != to).then(|| HandOver {
-            mail: self.mail.clone(),
-            from: from.clone(),
-            to: to.clone(),
-        })
-    }
-
-    fn give_up(self, reason: String) -> Undelivered {
-        Undelivered {
-            mail: self.mail,
-            attempts: self.attempts,
-            reason,
-            mailbox: None,
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Lease {
-    waiting: Waiting,
-    instance: InstanceId,
-    until: Instant,
-}
-
-/// Where mail is that is not out.
-#[derive(Clone, Debug)]
-enum Place {
-    Lane(LaneKey),
-    /// It comes to its lane at that time.
-    Later((Instant, u64)),
-}
-
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     bounds: Bounds,
     born: Instant,
     serial: u64,
+    /// Of all that it holds, waiting or out.
     events: usize,
     bytes: usize,
-    lanes: Lanes,
-    leases: HashMap<Position, Lease>,
-    lease_ends: BTreeSet<(Instant, Position)>,
-    later: BTreeMap<(Instant, u64), Waiting>,
-    /// All mail that is in the log and not out.
-    places: HashMap<Position, Place>,
-    /// When that is given up.
-    expiries: BTreeSet<(Instant, Position)>,
+    room: Room,
+    leases: Leases,
+    /// The deliveries that the log does not know of yet.
+    untold: BTreeSet<Position>,
 }
 
 impl Mailbox {
@@ -117,50 +66,41 @@ impl Mailbox {
             serial: 0,
             events: 0,
             bytes: 0,
-            lanes: Lanes::default(),
-            leases: HashMap::new(),
-            lease_ends: BTreeSet::new(),
-            later: BTreeMap::new(),
-            places: HashMap::new(),
-            expiries: BTreeSet::new(),
+            room: Room::default(),
+            leases: Leases::default(),
+            untold: BTreeSet::new(),
         }
     }
 
     /// Whether the next delivery of a lane waits for the acknowledgement of the one before.
     pub(crate) fn set_ordered(&mut self, ordered: bool) {
-        self.lanes.set_ordered(ordered);
+        self.room.set_ordered(ordered);
     }
 
     /// Adds mail. The mailbox may hold too much afterwards: see [`surplus`](Self::surplus).
     pub(crate) fn push(&mut self, mail: Mail, now: Instant) {
         self.serial += 1;
-        let due = mail.timing.due.filter(|due| *due > now);
-        let arrived = due.unwrap_or(now).duration_since(self.born).as_millis();
-        let rank = Rank {
-            due_ms: i64::try_from(arrived).unwrap_or(i64::MAX)
-                - head_start_ms(mail.event.priority()),
-            serial: self.serial,
-        };
         self.events += 1;
         self.bytes += mail.bytes();
-        let waiting = Waiting {
-            mail,
-            rank,
-            attempts: 0,
-            last: None,
-        };
+        let due = mail.timing.due.filter(|due| *due > now);
+        let waiting = Waiting::new(mail, self.serial, self.born, now);
         match due {
-            Some(due) => self.delay(waiting, due),
-            None => self.insert(waiting),
+            Some(due) => self.room.delay(waiting, due),
+            None => self.room.insert(waiting),
         }
     }
 
     /// Takes out the oldest that waits, as far as the mailbox is too full.
     pub(crate) fn surplus(&mut self) -> Vec<Undelivered> {
+        let Bounds { events, bytes, .. } = self.bounds;
         let mut evicted = Vec::new();
-        while self.events > self.bounds.events || self.bytes > self.bounds.bytes {
-            let Some(oldest) = self.evict() else { break };
-            evicted.push(oldest);
+        while self.events > events || self.bytes > bytes {
+            let Some(oldest) = self.room.pop_oldest() else {
+                break;
+            };
+            self.forget(&oldest);
+            let reason = format!("the mailbox is full ({events} events, {bytes} bytes)");
+            evicted.push(oldest.give_up(reason));
         }
         evicted
     }
@@ -172,38 +112,30 @@ impl Mailbox {
         version: Option<&Version>,
         now: Instant,
     ) -> Option<Delivery> {
-        let mut waiting = self.lanes.pop_for(instance, version)?;
-        self.unplace(&waiting);
+        let mut waiting = self.room.pop_for(instance, version)?;
         waiting.attempts += 1;
         let delivery = Delivery {
             mail: waiting.mail.clone(),
             attempt: waiting.attempts,
-            handed_over: waiting
-                .last
-                .as_ref()
-                .and_then(|last| waiting.handed_over(last, instance)),
+            handed_over: waiting.hand_over_to(instance),
         };
-        let Some(position) = waiting.mail.position else {
-            self.forget(&waiting);
-            return Some(delivery);
-        };
-        self.lease(waiting, position, instance, now);
+        match waiting.mail.position {
+            Some(at) => self.lease(waiting, at, instance, now + self.bounds.ack_deadline),
+            None => self.forget(&waiting),
+        }
         Some(delivery)
     }
 
     /// Handled by an instance. What another one has by then is that one's to handle.
     pub(crate) fn acknowledge_from(&mut self, position: Position, instance: &InstanceId) -> bool {
-        let is_anothers = |lease: &Lease| lease.instance != *instance;
-        !self.leases.get(&position).is_some_and(is_anothers) && self.acknowledge(position)
+        let is_anothers = |lease: &leases::Lease| lease.instance != *instance;
+        !self.leases.get(position).is_some_and(is_anothers) && self.acknowledge(position)
     }
 
     /// Handled. Mail that is not out counts too: its handler was only slow, or the log is being read again.
     pub(crate) fn acknowledge(&mut self, position: Position) -> bool {
-        if let Some(lease) = self.end_lease(position) {
-            self.forget(&lease.waiting);
-            return true;
-        }
-        let waiting = self.take_out(position);
+        let waiting = self.end_lease(position);
+        let waiting = waiting.or_else(|| self.room.remove(position));
         if let Some(waiting) = &waiting {
             self.forget(waiting);
         }
@@ -220,106 +152,70 @@ impl Mailbox {
         reason: &str,
         now: Instant,
     ) -> Option<Undelivered> {
-        self.leases
-            .get(&position)
-            .filter(|l| l.instance == *instance)?;
-        self.give_back(position, delay, reason, now)
+        let is_its = self.leases.is_with(position, instance);
+        is_its.then(|| self.give_back(position, delay, reason, now))?
     }
 
     /// The instance is still at work on it.
     pub(crate) fn extend(&mut self, position: Position, instance: &InstanceId, now: Instant) {
-        if let Some(lease) = self
-            .leases
-            .get_mut(&position)
-            .filter(|l| l.instance == *instance)
-        {
-            self.lease_ends.remove(&(lease.until, position));
-            lease.until = now + self.bounds.ack_deadline;
-            self.lease_ends.insert((lease.until, position));
-        }
+        let until = now + self.bounds.ack_deadline;
+        self.leases.extend(position, instance, until);
     }
 
     /// The instance is back on another stream. What it claims stays its own, or becomes so again; what it had and does not claim did not
-    /// reach it, and is to be delivered again. Returns what
-    /// it claims and another one has by then, or had.
+    /// reach it, and is to be delivered again. Where the hub went away with it, that was a try nevertheless: the mail may have been
+    /// the reason.
     pub(crate) fn reclaim(
         &mut self,
         instance: &InstanceId,
         claimed: &HashSet<Position>,
         now: Instant,
-    ) -> Vec<HandOver> {
-        let lost: Vec<Position> = self
-            .leases
-            .iter()
-            .filter(|(p, l)| l.instance == *instance && !claimed.contains(p))
-            .map(|(p, _)| *p)
-            .collect();
-        for position in lost {
-            if let Some(mut lease) = self.end_lease(position) {
-                lease.waiting.attempts -= 1;
-                self.insert(lease.waiting);
+    ) -> Reclaimed {
+        let until = now + self.bounds.ack_deadline;
+        let mut given_up = Vec::new();
+        for position in self.leases.of(instance) {
+            if claimed.contains(&position) {
+                self.leases.extend(position, instance, until);
+            } else if self.leases.was_out(position) {
+                let reason = "the hub went away while it was delivered";
+                given_up.extend(self.give_back(position, Duration::ZERO, reason, now));
+            } else if let Some(mut waiting) = self.end_lease(position) {
+                waiting.attempts = waiting.attempts.saturating_sub(1);
+                self.room.insert(waiting);
             }
         }
         let mut handed_over = Vec::new();
         for position in claimed {
-            if let Some(lease) = self.leases.get(position) {
-                handed_over.extend(lease.waiting.handed_over(instance, &lease.instance));
-            } else if let Some(mut waiting) = self.take_out(*position) {
+            if let Some(lease) = self.leases.get(*position) {
+                handed_over.extend(lease.waiting.hand_over(instance, &lease.instance));
+            } else if let Some(mut waiting) = self.room.remove(*position) {
                 waiting.attempts = waiting.attempts.max(1);
-                let last = waiting.last.as_ref();
-                handed_over.extend(last.and_then(|last| waiting.handed_over(last, instance)));
-                self.lease(waiting, *position, instance, now);
+                handed_over.extend(waiting.hand_over_to(instance));
+                self.lease(waiting, *position, instance, until);
             }
         }
-        handed_over
+        Reclaimed {
+            handed_over,
+            given_up,
+        }
     }
 
     /// The instance is gone: what it had is to be delivered again.
     pub(crate) fn release(&mut self, instance: &InstanceId, now: Instant) -> Vec<Undelivered> {
-        let mut positions: Vec<Position> = self
-            .leases
-            .iter()
-            .filter(|(_, l)| l.instance == *instance)
-            .map(|(p, _)| *p)
-            .collect();
-        positions.sort();
-        positions
-            .into_iter()
-            .filter_map(|p| self.give_back(p, Duration::ZERO, "its agent went away", now))
+        let its = self.leases.of(instance).into_iter();
+        its.filter_map(|p| self.give_back(p, Duration::ZERO, "its agent went away", now))
             .collect()
     }
 
-    /// Brings back what is due: leases that have run out and what was refused with a delay.
+    /// Brings back what is due: leases that have run out and what was refused with a delay. Gives up what has waited too long.
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
-        while let Some((_, position)) = self
-            .lease_ends
-            .first()
-            .copied()
-            .filter(|(until, _)| *until <= now)
-        {
-            undelivered.extend(self.give_back(
-                position,
-                Duration::ZERO,
-                "nobody acknowledged it in time",
-                now,
-            ));
+        while let Some(position) = self.leases.over(now) {
+            let reason = "nobody acknowledged it in time";
+            undelivered.extend(self.give_back(position, Duration::ZERO, reason, now));
         }
-        while let Some((at, _)) = self.later.first_key_value().filter(|(at, _)| at.0 <= now) {
-            let at = *at;
-            if let Some(waiting) = self.take_later(at) {
-                self.insert(waiting);
-            }
-        }
-        while let Some((_, position)) = self
-            .expiries
-            .first()
-            .copied()
-            .filter(|(expires, _)| *expires <= now)
-        {
-            let Some(waiting) = self.take_out(position) else {
-                break;
-            };
+        self.room.bring(now);
+        while let Some(waiting) = self.room.pop_expired(now) {
             self.forget(&waiting);
             undelivered.push(waiting.give_up(EXPIRED.to_owned()));
         }
@@ -328,44 +224,8 @@ impl Mailbox {
 
     /// When [`tick`](Self::tick) has something to do.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
-        let lease = self.lease_ends.first().map(|(at, _)| *at);
-        let later = self.later.first_key_value().map(|((at, _), _)| *at);
-        let expiry = self.expiries.first().map(|(at, _)| *at);
-        [lease, later, expiry].into_iter().flatten().min()
-    }
-
-    fn give_back(
-        &mut self,
-        position: Position,
-        delay: Duration,
-        reason: &str,
-        now: Instant,
-    ) -> Option<Undelivered> {
-        let lease = self.end_lease(position)?;
-        self.retry(lease.waiting, delay, reason, now)
-    }
-
-    fn insert(&mut self, waiting: Waiting) {
-        if let Some(position) = waiting.mail.position {
-            self.places.insert(position, Place::Lane(waiting.lane()));
-            self.expiries
-                .insert((waiting.mail.timing.expires, position));
-        }
-        self.lanes.insert(waiting);
-    }
-
-    /// Keeps mail until it may be delivered.
-    fn delay(&mut self, waiting: Waiting, until: Instant) {
-        let at = (until, waiting.rank.serial);
-        if let Some(position) = waiting.mail.position {
-            self.places.insert(position, Place::Later(at));
-            self.expiries
-                .insert((waiting.mail.timing.expires, position));
-        }
-        if waiting.attempts > 0 {
-            self.lanes.expect(&waiting.lane());
-        }
-        self.later.insert(at, waiting);
+        let lease = self.leases.next_end();
+        lease.into_iter().chain(self.room.next()).min()
     }
 
     /// Puts mail out with an instance.
@@ -374,107 +234,54 @@ impl Mailbox {
         mut waiting: Waiting,
         position: Position,
         instance: &InstanceId,
-        now: Instant,
+        until: Instant,
     ) {
         waiting.last = Some(instance.clone());
-        self.lanes.hold(&waiting.lane(), instance);
-        let until = now + self.bounds.ack_deadline;
-        self.lease_ends.insert((until, position));
-        let instance = instance.clone();
-        let lease = Lease {
-            waiting,
-            instance,
-            until,
-        };
-        self.leases.insert(position, lease);
+        self.untold.insert(position);
+        self.room.hold(&waiting.lane(), instance);
+        self.leases.insert(position, waiting, instance, until);
     }
 
-    /// Takes mail out of where it waits.
-    fn take_out(&mut self, position: Position) -> Option<Waiting> {
-        let waiting = match self.places.get(&position)?.clone() {
-            Place::Lane(key) => self.lanes.remove(&key, position),
-            Place::Later(at) => self.take_later(at),
-        }?;
-        self.unplace(&waiting);
+    fn end_lease(&mut self, position: Position) -> Option<Waiting> {
+        let mut waiting = self.leases.remove(position)?.waiting;
+        waiting.was_out = false;
+        self.untold.insert(position);
+        self.room.release(&waiting.lane());
         Some(waiting)
     }
 
-    fn take_later(&mut self, at: (Instant, u64)) -> Option<Waiting> {
-        let waiting = self.later.remove(&at)?;
-        if waiting.attempts > 0 {
-            self.lanes.expect_no_more(&waiting.lane());
-        }
-        Some(waiting)
-    }
-
-    /// The mail does not wait any more.
-    fn unplace(&mut self, waiting: &Waiting) {
-        if let Some(position) = waiting.mail.position {
-            self.places.remove(&position);
-            self.expiries
-                .remove(&(waiting.mail.timing.expires, position));
-        }
-    }
-
-    fn end_lease(&mut self, position: Position) -> Option<Lease> {
-        let lease = self.leases.remove(&position)?;
-        self.lease_ends.remove(&(lease.until, position));
-        self.lanes.release(&lease.waiting.lane());
-        Some(lease)
-    }
-
-    fn retry(
+    /// Ends a lease without success: the mail waits again, or is given up.
+    fn give_back(
         &mut self,
-        waiting: Waiting,
+        position: Position,
         delay: Duration,
         reason: &str,
         now: Instant,
     ) -> Option<Undelivered> {
-        if waiting.attempts >= self.bounds.max_attempts || waiting.mail.timing.expires <= now {
+        let waiting = self.end_lease(position)?;
+        let was_tried_enough = waiting.attempts >= self.bounds.max_attempts;
+        if was_tried_enough || waiting.mail.timing.expires <= now {
             self.forget(&waiting);
-            let why = match waiting.attempts >= self.bounds.max_attempts {
+            let why = match was_tried_enough {
                 true => format!("given up after {} deliveries: {reason}", waiting.attempts),
                 false => EXPIRED.to_owned(),
             };
             return Some(waiting.give_up(why));
         }
-        if delay.is_zero() {
-            self.insert(waiting);
-        } else {
-            self.delay(waiting, now + delay);
+        match delay {
+            Duration::ZERO => self.room.insert(waiting),
+            delay => self.room.delay(waiting, now + delay),
         }
         None
-    }
-
-    fn evict(&mut self) -> Option<Undelivered> {
-        let waiting = match self.lanes.pop_oldest() {
-            Some(waiting) => waiting,
-            None => {
-                let at = *self.later.first_key_value()?.0;
-                self.take_later(at)?
-            }
-        };
-        self.unplace(&waiting);
-        self.forget(&waiting);
-        let Bounds { events, bytes, .. } = self.bounds;
-        let reason = format!("the mailbox is full ({events} events, {bytes} bytes)");
-        Some(waiting.give_up(reason))
     }
 
     /// Counts mail out that has left.
     fn forget(&mut self, waiting: &Waiting) {
         self.events -= 1;
         self.bytes -= waiting.mail.bytes();
-    }
-}
-
-/// What a priority is worth, as milliseconds of waiting.
-fn head_start_ms(priority: Priority) -> i64 {
-    match priority {
-        Priority::Critical => 60_000,
-        Priority::High => 10_000,
-        Priority::Medium | Priority::Unspecified => 0,
-        Priority::Low => -10_000,
+        if let Some(position) = waiting.mail.position {
+            self.untold.remove(&position);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! All mailboxes: which there are for an agent, and what its instances do with them.
 
 mod delivering;
+mod tries;
 mod view;
 
 use std::{
@@ -20,7 +21,7 @@ use crate::{
     filter::Filter,
     id::{AgentId, InstanceId, MailboxId, SessionId, Version},
     log::Position,
-    mailbox::{Bounds, Delivery, HandOver, Mail, Mailbox, Undelivered},
+    mailbox::{Bounds, Delivery, Mail, Mailbox, Reclaimed, Undelivered},
     unclaimed::Unclaimed,
 };
 
@@ -76,6 +77,8 @@ pub(crate) struct Mailboxes {
     /// Mail for agents without a subscription that takes it.
     pub(crate) unclaimed: Unclaimed,
     ticks: BTreeSet<(Instant, MailboxId)>,
+    /// Mailboxes with deliveries that the log does not know of yet.
+    untold: BTreeSet<MailboxId>,
     next: u64,
 }
 
@@ -89,6 +92,7 @@ impl Mailboxes {
             observers: BTreeSet::new(),
             unclaimed: Unclaimed::new(bounds, unknown_recipient),
             ticks: BTreeSet::new(),
+            untold: BTreeSet::new(),
             next: 0,
         }
     }
@@ -332,9 +336,13 @@ impl Mailboxes {
         instance: &InstanceId,
         claimed: &HashSet<Position>,
         now: Instant,
-    ) -> Vec<HandOver> {
-        self.with(id, |mailbox| mailbox.reclaim(instance, claimed, now))
-            .unwrap_or_default()
+    ) -> Reclaimed {
+        let reclaimed = self.with(id, |mailbox| mailbox.reclaim(instance, claimed, now));
+        let reclaimed = reclaimed.unwrap_or_default();
+        Reclaimed {
+            given_up: from_mailbox(id, reclaimed.given_up),
+            ..reclaimed
+        }
     }
 
     /// An instance is gone: what it had is to be delivered again.
@@ -384,6 +392,7 @@ impl Mailboxes {
                 self.ticks.insert((at, id));
             }
         }
+        self.note_untold(id);
         Some(result)
     }
 

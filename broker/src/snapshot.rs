@@ -94,10 +94,8 @@ pub(crate) fn write<E>(
                 card: card.clone(),
                 ..agent.registration.clone()
             };
-            part(What::Happened(HappenedRecord {
-                time_us: micros(agent.registered_at),
-                entry: codec::encode(&Entry::Registered(registration)),
-            }))?;
+            let registered = Entry::Registered(registration);
+            part(happened(micros(agent.registered_at), &registered))?;
         }
     }
     for mailbox in state.mailboxes.saved() {
@@ -108,10 +106,7 @@ pub(crate) fn write<E>(
             claims: Vec::new(),
             ordered: mailbox.ordered,
         };
-        part(What::Happened(HappenedRecord {
-            time_us: 0,
-            entry: codec::encode(&opened),
-        }))?;
+        part(happened(0, &opened))?;
         for chunk in mailbox.mail.chunks(CHUNK) {
             let letters = chunk.iter().filter_map(|m| letter(m, moment)).collect();
             part(What::Mail(MailRecord {
@@ -121,6 +116,22 @@ pub(crate) fn write<E>(
                 letters,
             }))?;
         }
+        for tries in mailbox.tries.chunks(CHUNK) {
+            let tried = Entry::Tried {
+                agent: mailbox.agent.clone(),
+                name: mailbox.name.to_owned(),
+                tries: tries.to_vec(),
+            };
+            part(happened(0, &tried))?;
+        }
+    }
+    for (task, agent, instances) in state.superseded.iter() {
+        let lost = Entry::Superseded {
+            agent: agent.clone(),
+            task: task.clone(),
+            instances,
+        };
+        part(happened(0, &lost))?;
     }
     for (agent, until, mail) in state.mailboxes.unclaimed.piles() {
         let is_over = is_over(until, moment);
@@ -158,6 +169,11 @@ pub(crate) fn write<E>(
         part(What::Seen(SeenList { publishes }))?;
     }
     Ok(())
+}
+
+fn happened(time_us: i64, entry: &Entry) -> What {
+    let entry = codec::encode(entry);
+    What::Happened(HappenedRecord { time_us, entry })
 }
 
 /// A state that is read back: what has to be kept first, then the parts in their order.

@@ -14,6 +14,7 @@ use crate::{
     mailboxes::{Lifetime, Mailboxes, Post, own_type},
     registry::Registry,
     settings::Settings,
+    superseded::Superseded,
     tasks::{self, Tasks},
 };
 
@@ -25,6 +26,7 @@ pub(crate) struct State {
     pub(crate) mailboxes: Mailboxes,
     pub(crate) dedupe: Dedupe,
     pub(crate) dead_letters: DeadLetters,
+    pub(crate) superseded: Superseded,
     log: LogId,
 }
 
@@ -72,6 +74,7 @@ impl State {
             mailboxes: Mailboxes::new(bounds, settings.mailbox_age, settings.unknown_recipient),
             dedupe: Dedupe::new(settings.dedupe_window),
             dead_letters: DeadLetters::new(settings.dead_letters, settings.dead_letters_bytes),
+            superseded: Superseded::default(),
             log,
         }
     }
@@ -143,6 +146,14 @@ impl State {
                     self.mailboxes.put(id, mail, now);
                 }
             }
+            Entry::Tried { agent, name, tries } => {
+                self.mailboxes.set_tried(agent, name, tries);
+            }
+            Entry::Superseded {
+                agent,
+                task,
+                instances,
+            } => self.superseded.set(task, agent, instances),
             Entry::Published(published) => {
                 let task = published.event.task_id();
                 let is_new = self.tasks.get(task).is_none();

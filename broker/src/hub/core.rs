@@ -16,7 +16,7 @@ use agenthub_proto::{
 };
 use tokio::{sync::watch, time::Instant};
 
-use super::{sessions::Sessions, superseded::Superseded};
+use super::sessions::Sessions;
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     id::{AgentId, TaskId},
@@ -68,8 +68,8 @@ pub(crate) struct Core {
     pub(crate) counters: Arc<crate::metrics::Counters>,
     /// Mail that was given up and whose sender is not told yet.
     pub(super) given_up: VecDeque<Undelivered>,
-    /// Who has lost tasks to other instances.
-    pub(super) superseded: Superseded,
+    /// When the log was last told of deliveries.
+    pub(super) tries_told: Option<Instant>,
 }
 
 /// What happens to mailboxes once the log is safe up to a position.
@@ -106,7 +106,7 @@ impl Core {
             settings,
             counters,
             given_up: VecDeque::new(),
-            superseded: Superseded::default(),
+            tries_told: None,
         }
     }
 

@@ -13,9 +13,9 @@ mod publish;
 mod session;
 mod sessions;
 mod settled;
-mod superseded;
 mod task_calls;
 mod timekeeper;
+mod tries;
 
 use std::sync::{
     Arc, Mutex,
@@ -174,6 +174,7 @@ impl Hub {
         self.shared.stop.cancel();
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
+        self.core().tell_tries(Now::read());
     }
 
     /// Runs something that belongs to the hub, until it ends by itself or the hub stops.
@@ -352,7 +353,9 @@ fn open(settings: &Settings) -> Result<Opening, OpenError> {
             };
             let mut folding = Folding::new(settings, Moment::now());
             let log = SqliteLog::open(folder, &options, |id, found| folding.take(id, found))?;
-            let state = folding.finish(log.id());
+            let mut state = folding.finish(log.id());
+            let until = tokio::time::Instant::now() + settings.presence_lease;
+            state.mailboxes.resume(until);
             let upkeep = log.upkeep();
             #[cfg(feature = "ack-before-commit")]
             let log = crate::log::Early::new(log);

@@ -20,7 +20,7 @@ use crate::{
     id::{AgentId, InstanceId, MailboxId, SessionId, Version},
     limits,
     log::{Entry, Position},
-    mailbox::Mail,
+    mailbox::{Mail, Reclaimed},
     mailboxes::Lifetime,
     routing::Route,
 };
@@ -127,13 +127,16 @@ impl Core {
             .collect();
         let dropped = kept.into_iter().filter(|id| !mailboxes.contains(id));
         self.close_mailboxes(&agent, dropped.collect(), now);
+        let mut reclaimed = Reclaimed::default();
         for (index, mailbox) in mailboxes.iter().enumerate() {
             let claimed = self.claimed(claims, index);
             let mailboxes = &mut self.state.mailboxes;
-            for change in mailboxes.reclaim(*mailbox, &instance, &claimed, now.instant) {
-                self.superseded.hand_over(&change);
-            }
+            let again = mailboxes.reclaim(*mailbox, &instance, &claimed, now.instant);
+            reclaimed.handed_over.extend(again.handed_over);
+            reclaimed.given_up.extend(again.given_up);
         }
+        self.hand_over(&reclaimed.handed_over, now);
+        self.give_up(reclaimed.given_up, now);
         Ok(self.insert_session(Kind::Connect, agent, instance, version, mailboxes))
     }
 

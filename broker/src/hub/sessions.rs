@@ -171,6 +171,7 @@ impl Core {
             return outgoing;
         }
         let mut void: Vec<(MailboxId, Position)> = Vec::new();
+        let mut handed_over = Vec::new();
         let count = open.mailboxes.len();
         let first = open.turn;
         open.turn = (first + 1) % count.max(1);
@@ -190,9 +191,7 @@ impl Core {
                     continue;
                 }
                 credit -= 1;
-                if let Some(change) = &delivery.handed_over {
-                    self.superseded.hand_over(change);
-                }
+                handed_over.extend(delivery.handed_over.clone());
                 outgoing.deliveries.push((index, delivery));
             }
         }
@@ -202,6 +201,7 @@ impl Core {
         for (mailbox, position) in void {
             self.settle(&hub(), mailbox, vec![position], now);
         }
+        self.hand_over(&handed_over, now);
         outgoing
     }
 
@@ -261,7 +261,10 @@ impl Core {
     /// Whether what a stream's instance sends for a task still counts.
     pub(super) fn check_lease(&self, session: SessionId, task: &str) -> Result<(), Error> {
         match self.sessions.open.get(&session) {
-            Some(open) => self.superseded.check(task, &open.agent, &open.instance),
+            Some(open) => self
+                .state
+                .superseded
+                .check(task, &open.agent, &open.instance),
             None => Ok(()),
         }
     }

@@ -30,12 +30,13 @@ use crate::{
     dead_letters::DeadLetter,
     filter::Filter,
     id::SessionId,
-    log::{Commit, EventLog, LogId, MemoryLog, Position, Record, Registration},
+    log::{Commit, EventLog, LogId, MemoryLog, Position, Record, Registration, Try},
     mailboxes::Lifetime,
     metrics::Counters,
     settings::Settings,
     snapshot,
     state::State,
+    superseded::Superseded,
     tasks::Query,
 };
 
@@ -675,6 +676,19 @@ fn dead_letters(state: &State) -> Vec<(Position, DeadLetter)> {
     letters.map(|(id, l)| (id, l.clone())).collect()
 }
 
+/// How often what is in durable mailboxes was delivered, and to whom.
+fn tries(state: &State) -> Vec<Try> {
+    let boxes = state.mailboxes.saved().into_iter();
+    boxes.flat_map(|m| m.tries).collect()
+}
+
+/// Who has lost open tasks.
+fn superseded(state: &State) -> Superseded {
+    let mut superseded = state.superseded.clone();
+    superseded.retain(|id| state.tasks.get(id).is_some_and(|t| !t.is_terminal()));
+    superseded
+}
+
 /// What each durable mailbox holds.
 fn contents(state: &mut State) -> BTreeMap<(u8, &'static str), Vec<Option<Position>>> {
     let mut found = BTreeMap::new();
@@ -703,6 +717,8 @@ proptest! {
         run(&mut live, ops);
         live.core();
         let mut folded = State::new(&settings, live.core.log.id());
+        let now = live.now;
+        live.core.tell_tries(now);
         for record in live.records.lock().expect("one thread").iter() {
             let age = live.now.time.duration_since(record.time).unwrap_or_default();
             folded.replay(record, age, live.now.instant);
@@ -716,6 +732,8 @@ proptest! {
             prop_assert_eq!(state.tasks.in_flight(&agent), folded.tasks.in_flight(&agent));
         }
         prop_assert_eq!(dead_letters(state), dead_letters(&folded));
+        prop_assert_eq!(tries(state), tries(&folded));
+        prop_assert_eq!(superseded(state), superseded(&folded));
         prop_assert_eq!(contents(state), contents(&mut folded));
     }
 
@@ -765,6 +783,8 @@ proptest! {
         }
         prop_assert_eq!(whole.dedupe.iter().collect::<Vec<_>>(), restored.dedupe.iter().collect::<Vec<_>>());
         prop_assert_eq!(dead_letters(&whole), dead_letters(&restored));
+        prop_assert_eq!(tries(&whole), tries(&restored));
+        prop_assert_eq!(superseded(&whole), superseded(&restored));
         prop_assert_eq!(contents(&mut whole), contents(&mut restored));
     }
 }

@@ -32,6 +32,7 @@ impl Core {
             self.forget_instance(&agent, &instance, now);
         }
         self.forget_superseded(now);
+        self.tell_tries_if_due(now);
     }
 }
 

@@ -2,6 +2,7 @@
 //! changed.
 
 mod mail;
+mod tries;
 
 use std::sync::Arc;
 
@@ -12,8 +13,11 @@ use agenthub_proto::{
 use prost::Message;
 use uuid::Uuid;
 
-use self::mail::{GivenUpRecord, MailRecord, RereadRecord, SettledRecord};
-use super::{Entry, Position, Published, Registration};
+use self::{
+    mail::{GivenUpRecord, MailRecord, RereadRecord, SettledRecord},
+    tries::{SupersededRecord, TriedRecord, TryRecord},
+};
+use super::{Entry, Position, Published, Registration, Try};
 use crate::{
     dedupe::Key,
     filter::Filter,
@@ -44,6 +48,8 @@ pub(crate) fn kind(entry: &Entry) -> i64 {
         Entry::GivenUp(_) => 6,
         Entry::Settled { .. } => 7,
         Entry::Reread { .. } => 8,
+        Entry::Tried { .. } => 9,
+        Entry::Superseded { .. } => 10,
     }
 }
 
@@ -90,6 +96,20 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
             agent: agent.to_string(),
             name: name.clone(),
             mail: mail.iter().map(MailRecord::from).collect(),
+        }),
+        Entry::Tried { agent, name, tries } => What::Tried(TriedRecord {
+            agent: agent.to_string(),
+            name: name.clone(),
+            tries: tries.iter().map(TryRecord::from).collect(),
+        }),
+        Entry::Superseded {
+            agent,
+            task,
+            instances,
+        } => What::Superseded(SupersededRecord {
+            agent: agent.to_string(),
+            task: task.to_string(),
+            instances: instances.iter().map(ToString::to_string).collect(),
         }),
     };
     EntryRecord {
@@ -148,6 +168,16 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
                     .map(MailRecord::read)
                     .collect::<Result<_, _>>()?,
             },
+            What::Tried(r) => Entry::Tried {
+                agent: r.agent.into(),
+                name: r.name,
+                tries: r.tries.into_iter().map(Try::from).collect(),
+            },
+            What::Superseded(r) => Entry::Superseded {
+                agent: r.agent.into(),
+                task: r.task.into(),
+                instances: r.instances.into_iter().map(Into::into).collect(),
+            },
         },
     )
 }
@@ -156,7 +186,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
 struct EntryRecord {
     #[prost(uint32, tag = "1")]
     format: u32,
-    #[prost(oneof = "What", tags = "2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "What", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
     what: Option<What>,
 }
 
@@ -179,6 +209,10 @@ enum What {
     Settled(SettledRecord),
     #[prost(message, tag = "9")]
     Reread(RereadRecord),
+    #[prost(message, tag = "10")]
+    Tried(TriedRecord),
+    #[prost(message, tag = "11")]
+    Superseded(SupersededRecord),
 }
 
 #[derive(Clone, PartialEq, Message)]

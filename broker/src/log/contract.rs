@@ -106,6 +106,21 @@ fn entries() -> Vec<Entry> {
             name: "inbox".into(),
             mail: vec![again],
         },
+        Entry::Tried {
+            agent: "b".into(),
+            name: "inbox".into(),
+            tries: vec![Try {
+                position: Position(1),
+                attempts: 3,
+                instance: "i".into(),
+                is_out: true,
+            }],
+        },
+        Entry::Superseded {
+            agent: "b".into(),
+            task: "t".into(),
+            instances: vec!["i".into()],
+        },
     ]
 }
 

@@ -3,7 +3,7 @@
 use agenthub_proto::{event::timestamp, json};
 use serde_json::{Value, json};
 
-use super::{Again, Entry, Position, Record};
+use super::{Again, Entry, Position, Record, Try};
 use crate::{id::Address, routing::Route};
 
 /// A record as an object: position, time, kind, who, and what happened.
@@ -81,6 +81,20 @@ fn describe(entry: &Entry) -> (&'static str, Value) {
             let what = json!({"letter": letter.0, "again": again});
             ("settled", what)
         }
+        Entry::Tried { agent, name, tries } => {
+            let tries: Vec<Value> = tries.iter().map(tried).collect();
+            let what = json!({"agent": &**agent, "name": name, "tries": tries});
+            ("tried", what)
+        }
+        Entry::Superseded {
+            agent,
+            task,
+            instances,
+        } => {
+            let instances: Vec<&str> = instances.iter().map(|i| &**i).collect();
+            let what = json!({"agent": &**agent, "task": &**task, "instances": instances});
+            ("superseded", what)
+        }
         Entry::Reread { agent, name, mail } => {
             let mail: Vec<Value> = mail.iter().map(again).collect();
             let what = json!({"agent": &**agent, "name": name, "mail": mail});
@@ -91,6 +105,15 @@ fn describe(entry: &Entry) -> (&'static str, Value) {
 
 fn again(mail: &Again) -> Value {
     json!({"position": mail.position.0, "event": json::of(&*mail.event)})
+}
+
+fn tried(tried: &Try) -> Value {
+    json!({
+        "position": tried.position.0,
+        "attempts": tried.attempts,
+        "instance": &*tried.instance,
+        "isOut": tried.is_out,
+    })
 }
 
 fn numbers(positions: &[Position]) -> Vec<u64> {

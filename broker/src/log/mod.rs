@@ -29,7 +29,7 @@ use crate::{
     dead_letters::GivenUp,
     dedupe::Key,
     filter::Filter,
-    id::{AgentId, OrderKey, Version},
+    id::{AgentId, InstanceId, OrderKey, TaskId, Version},
     routing::Route,
 };
 
@@ -199,6 +199,30 @@ pub(crate) enum Entry {
         name: String,
         mail: Vec<Again>,
     },
+    /// Deliveries of a durable subscription, as they stand.
+    Tried {
+        agent: AgentId,
+        name: String,
+        tries: Vec<Try>,
+    },
+    /// The instances of an agent that have lost a task to another one, all of them.
+    Superseded {
+        agent: AgentId,
+        task: TaskId,
+        instances: Vec<InstanceId>,
+    },
+}
+
+/// What is known of the deliveries of an event that is still in its mailbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Try {
+    pub(crate) position: Position,
+    /// Deliveries so far.
+    pub(crate) attempts: u32,
+    /// Who had it last.
+    pub(crate) instance: InstanceId,
+    /// That one has it still.
+    pub(crate) is_out: bool,
 }
 
 /// An event that goes into a mailbox again.
@@ -225,7 +249,9 @@ impl Entry {
             | Self::Subscribed { agent, .. }
             | Self::Acknowledged { agent, .. }
             | Self::GivenUp(GivenUp { agent, .. })
-            | Self::Reread { agent, .. } => OrderKey::of("", "", agent),
+            | Self::Reread { agent, .. }
+            | Self::Tried { agent, .. }
+            | Self::Superseded { agent, .. } => OrderKey::of("", "", agent),
             Self::Settled { .. } => OrderKey::of("", "", ""),
         }
     }

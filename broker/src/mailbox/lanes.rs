@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::{Rank, Waiting};
+use super::waiting::{Rank, Waiting};
 use crate::{
     id::{InstanceId, OrderKey, Version},
     log::Position,
@@ -97,6 +97,12 @@ impl Lanes {
                 .position(|w| w.mail.position == Some(position))?;
             lane.queue.remove(at)
         })
+    }
+
+    /// One piece of mail.
+    pub(super) fn get(&self, key: &LaneKey, position: Position) -> Option<&Waiting> {
+        let mut queue = self.lanes.get(key)?.queue.iter();
+        queue.find(|w| w.mail.position == Some(position))
     }
 
     /// An instance has one more delivery of a lane.

@@ -85,6 +85,15 @@ pub(crate) struct HandOver {
     pub(crate) to: InstanceId,
 }
 
+/// What became of the deliveries of an instance that is back.
+#[derive(Debug, Default)]
+pub(crate) struct Reclaimed {
+    /// What it claims and another one has by then, or had.
+    pub(crate) handed_over: Vec<HandOver>,
+    /// What was tried too often.
+    pub(crate) given_up: Vec<Undelivered>,
+}
+
 /// Why mail left without having been handled.
 #[derive(Clone, Debug)]
 pub(crate) struct Undelivered {

@@ -1,9 +1,13 @@
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
-use agenthub_proto::agenthub::{AgentEvent, AgentEventMetadata, Concern};
+use agenthub_proto::agenthub::{AgentEvent, AgentEventMetadata, Concern, Priority};
 use proptest::prelude::*;
 
 use super::*;
+use crate::log::Try;
 
 const BOUNDS: Bounds = Bounds {
     events: 100,
@@ -248,6 +252,69 @@ async fn one_large_event_makes_room_for_itself() {
     let out = b.mailbox.surplus();
     assert!(out.len() > 10, "{}", out.len());
     assert!(b.mailbox.bytes <= 1000);
+}
+
+fn tried(position: u64, attempts: u32, instance: &str, is_out: bool) -> Try {
+    Try {
+        position: Position(position),
+        attempts,
+        instance: instance.into(),
+        is_out,
+    }
+}
+
+#[tokio::test]
+async fn the_log_is_told_of_what_is_not_handled_at_once() {
+    let mut b = Box::new();
+    for order in ["a", "b", "c"] {
+        b.push(order);
+        b.take("i");
+    }
+    b.mailbox.acknowledge(Position(1));
+    b.refuse(2, "i", 5);
+    let told = [tried(2, 1, "i", false), tried(3, 1, "i", true)];
+    assert_eq!(b.mailbox.untold(), told);
+    assert_eq!(b.mailbox.untold(), [], "once");
+    assert_eq!(b.mailbox.tries(), told);
+    b.wait(5);
+    b.take("j");
+    assert_eq!(b.mailbox.untold(), [tried(2, 2, "j", true)]);
+}
+
+/// promise 5
+#[tokio::test]
+async fn what_was_out_is_with_its_instance_again_and_was_tried_as_often() {
+    let mut b = Box::new();
+    for order in ["a", "a", "b"] {
+        b.push(order);
+    }
+    b.mailbox.set_tried(&tried(1, 2, "i", true));
+    b.mailbox.set_tried(&tried(3, 1, "i", false));
+    b.mailbox.resume(b.now + Duration::from_secs(10));
+    assert_eq!(b.mailbox.untold(), [], "the log knows");
+    assert_eq!(b.take("other"), Some((3, 2)), "the context of 1 is with i");
+    assert_eq!(b.take("other"), None);
+    let claims = HashSet::from([Position(1)]);
+    let reclaimed = b.mailbox.reclaim(&"i".into(), &claims, b.now);
+    assert!(reclaimed.handed_over.is_empty() && reclaimed.given_up.is_empty());
+    b.wait(29);
+    assert_eq!(b.take("other"), None, "it has come back for it");
+    b.wait(1);
+    assert_eq!(b.take("other"), Some((1, 3)));
+    assert!(b.refuse(1, "other", 0).is_some(), "tried three times");
+}
+
+/// promise 5
+#[tokio::test]
+async fn a_claim_on_what_another_had_when_the_log_ended_is_superseded() {
+    let mut b = Box::new();
+    b.push("a");
+    b.mailbox.set_tried(&tried(1, 2, "j", true));
+    b.mailbox.resume(b.now + Duration::from_secs(10));
+    let claims = HashSet::from([Position(1)]);
+    let lost = b.mailbox.reclaim(&"i".into(), &claims, b.now).handed_over;
+    let lost: Vec<(&str, &str)> = lost.iter().map(|h| (&*h.from, &*h.to)).collect();
+    assert_eq!(lost, [("i", "j")]);
 }
 
 #[derive(Clone, Debug)]

@@ -1,12 +1,12 @@
 //! What there is to see of a mailbox.
 
-use super::{Mail, Mailbox, Waiting};
+use super::{Mail, Mailbox, waiting::Waiting};
 use crate::log::Position;
 
 impl Mailbox {
     /// Everything that waits, in the order of the log.
     pub(crate) fn waiting(&self) -> Vec<&Mail> {
-        in_order(self.lanes.iter().chain(self.later.values()))
+        in_order(self.room.iter())
     }
 
     /// How many are out with an instance.
@@ -21,26 +21,24 @@ impl Mailbox {
 
     /// Whether an event is in it, waiting or out.
     pub(crate) fn holds(&self, position: Position) -> bool {
-        self.places.contains_key(&position) || self.leases.contains_key(&position)
+        self.room.holds(position) || self.leases.get(position).is_some()
     }
 
     /// Everything that waits or is out, in the order in which it came.
     pub(crate) fn mail(&self) -> Vec<&Mail> {
-        let leased = self.leases.values().map(|l| &l.waiting);
-        let waiting = self.lanes.iter().chain(self.later.values());
-        let mut all: Vec<&Waiting> = waiting.chain(leased).collect();
+        let mut all: Vec<&Waiting> = self.all().collect();
         all.sort_by_key(|w| w.rank.serial);
         all.into_iter().map(|w| &w.mail).collect()
     }
 
     /// Everything that waits or is out, in the order of the log.
     pub(crate) fn into_mail(self) -> Vec<Mail> {
-        let leased = self.leases.values().map(|l| &l.waiting);
-        let waiting = self.lanes.iter().chain(self.later.values());
-        in_order(waiting.chain(leased))
-            .into_iter()
-            .cloned()
-            .collect()
+        in_order(self.all()).into_iter().cloned().collect()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Waiting> {
+        let leased = self.leases.iter().map(|l| &l.waiting);
+        self.room.iter().chain(leased)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Mailboxes as a snapshot keeps them.
 
 use super::{Lifetime, Mailboxes};
-use crate::{filter::Filter, id::AgentId, mailbox::Mail};
+use crate::{filter::Filter, id::AgentId, log::Try, mailbox::Mail};
 
 /// One durable mailbox.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub(crate) struct Saved<'a> {
     pub(crate) ordered: bool,
     /// In the order in which it came.
     pub(crate) mail: Vec<&'a Mail>,
+    /// How often of that was delivered what.
+    pub(crate) tries: Vec<Try>,
 }
 
 impl Mailboxes {
@@ -30,6 +32,7 @@ impl Mailboxes {
                 filter: &slot.filter,
                 ordered: slot.ordered,
                 mail: slot.mailbox.mail(),
+                tries: slot.mailbox.tries(),
             })
             .collect()
     }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The next message, past the events that tell of tasks.
-async fn message(peer: &mut Peer) -> (Delivery, AgentEvent) {
+pub(crate) async fn message(peer: &mut Peer) -> (Delivery, AgentEvent) {
     loop {
         let (note, event) = peer.delivery().await;
         if word(&event).starts_with("message") {

@@ -1,0 +1,57 @@
+//! What the log is told of deliveries: how often each was tried, who has it, and who has lost it.
+
+use std::time::Duration;
+
+use super::core::{Core, Now, hub};
+use crate::{log::Entry, mailbox::HandOver};
+
+/// How much of what happened to deliveries a crash may take back.
+const EVERY: Duration = Duration::from_millis(500);
+
+impl Core {
+    /// Tells the log of deliveries, now and then. What was acknowledged meanwhile it need not know.
+    pub(super) fn tell_tries_if_due(&mut self, now: Now) {
+        if self.tries_told.is_none_or(|at| now.instant >= at + EVERY) {
+            self.tell_tries(now);
+        }
+    }
+
+    /// Tells the log of deliveries. On a full disk that is put off.
+    pub(super) fn tell_tries(&mut self, now: Now) {
+        if self.log.admit().is_err() {
+            return;
+        }
+        self.tries_told = Some(now.instant);
+        for (agent, name, tries) in self.state.mailboxes.untold() {
+            self.record(&hub(), Entry::Tried { agent, name, tries }, now);
+        }
+    }
+
+    /// Tasks have gone from one instance to another: from here on, what the first sends for them is refused, also after a crash.
+    pub(super) fn hand_over(&mut self, changes: &[HandOver], now: Now) {
+        for change in changes {
+            if let Some((task, instances)) = self.state.superseded.hand_over(change) {
+                let agent = change.mail.recipient.clone();
+                let entry = Entry::Superseded {
+                    agent,
+                    task,
+                    instances,
+                };
+                self.record(&hub(), entry, now);
+            }
+        }
+        if !changes.is_empty() {
+            self.tell_tries(now);
+        }
+    }
+
+    /// Forgets who has lost tasks that nobody can send anything for any more.
+    pub(super) fn forget_superseded(&mut self, now: Now) {
+        let (state, late) = (&mut self.state, self.settings.late_artifacts);
+        let tasks = &state.tasks;
+        state.superseded.retain(|task| {
+            let task = tasks.get(task);
+            task.is_some_and(|t| !t.is_terminal() || t.standing(now.time, late).is_fresh)
+        });
+    }
+}

@@ -1,0 +1,163 @@
+//! The waiting room of a mailbox: mail that is not out, in its lane or until its time, and when it has waited too long.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use tokio::time::Instant;
+
+use super::{
+    lanes::{LaneKey, Lanes},
+    waiting::Waiting,
+};
+use crate::{
+    id::{InstanceId, Version},
+    log::Position,
+};
+
+/// Where mail is.
+#[derive(Clone, Debug)]
+enum Place {
+    Lane(LaneKey),
+    /// It comes to its lane at that time.
+    Later((Instant, u64)),
+}
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    lanes: Lanes,
+    later: BTreeMap<(Instant, u64), Waiting>,
+    /// All mail that is in the log.
+    places: HashMap<Position, Place>,
+    /// When that is given up.
+    expiries: BTreeSet<(Instant, Position)>,
+}
+
+impl Room {
+    /// See [`Lanes::set_ordered`].
+    pub(super) fn set_ordered(&mut self, ordered: bool) {
+        self.lanes.set_ordered(ordered);
+    }
+
+    /// Puts mail into its lane.
+    pub(super) fn insert(&mut self, waiting: Waiting) {
+        self.place(&waiting, Place::Lane(waiting.lane()));
+        self.lanes.insert(waiting);
+    }
+
+    /// Keeps mail until it may be delivered.
+    pub(super) fn delay(&mut self, waiting: Waiting, until: Instant) {
+        let at = (until, waiting.rank.serial);
+        self.place(&waiting, Place::Later(at));
+        if waiting.attempts > 0 {
+            self.lanes.expect(&waiting.lane());
+        }
+        self.later.insert(at, waiting);
+    }
+
+    /// Takes out what is first in turn for an instance.
+    pub(super) fn pop_for(
+        &mut self,
+        instance: &InstanceId,
+        version: Option<&Version>,
+    ) -> Option<Waiting> {
+        let waiting = self.lanes.pop_for(instance, version)?;
+        self.unplace(&waiting);
+        Some(waiting)
+    }
+
+    /// Takes out what has waited longest.
+    pub(super) fn pop_oldest(&mut self) -> Option<Waiting> {
+        let waiting = match self.lanes.pop_oldest() {
+            Some(waiting) => waiting,
+            None => {
+                let at = *self.later.first_key_value()?.0;
+                self.pop_later(at)?
+            }
+        };
+        self.unplace(&waiting);
+        Some(waiting)
+    }
+
+    /// Takes out one piece of mail.
+    pub(super) fn remove(&mut self, position: Position) -> Option<Waiting> {
+        let waiting = match self.places.get(&position)?.clone() {
+            Place::Lane(key) => self.lanes.remove(&key, position),
+            Place::Later(at) => self.pop_later(at),
+        }?;
+        self.unplace(&waiting);
+        Some(waiting)
+    }
+
+    /// One piece of mail. Takes as long as its lane is.
+    pub(super) fn get(&self, position: Position) -> Option<&Waiting> {
+        match self.places.get(&position)? {
+            Place::Lane(key) => self.lanes.get(key, position),
+            Place::Later(at) => self.later.get(at),
+        }
+    }
+
+    /// An instance has one more delivery of a lane.
+    pub(super) fn hold(&mut self, key: &LaneKey, instance: &InstanceId) {
+        self.lanes.hold(key, instance);
+    }
+
+    /// An instance has one delivery of a lane less.
+    pub(super) fn release(&mut self, key: &LaneKey) {
+        self.lanes.release(key);
+    }
+
+    /// Puts into their lanes what may be delivered from here on.
+    pub(super) fn bring(&mut self, now: Instant) {
+        while let Some((at, _)) = self.later.first_key_value().filter(|(at, _)| at.0 <= now) {
+            let at = *at;
+            if let Some(waiting) = self.pop_later(at) {
+                self.insert(waiting);
+            }
+        }
+    }
+
+    /// Takes out something that has waited too long.
+    pub(super) fn pop_expired(&mut self, now: Instant) -> Option<Waiting> {
+        let (expires, position) = *self.expiries.first()?;
+        (expires <= now).then(|| self.remove(position)).flatten()
+    }
+
+    /// When there is something to [bring](Self::bring), or something has waited too long.
+    pub(super) fn next(&self) -> Option<Instant> {
+        let later = self.later.first_key_value().map(|((at, _), _)| *at);
+        let expiry = self.expiries.first().map(|(at, _)| *at);
+        later.into_iter().chain(expiry).min()
+    }
+
+    pub(super) fn holds(&self, position: Position) -> bool {
+        self.places.contains_key(&position)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        self.lanes.iter().chain(self.later.values())
+    }
+
+    fn pop_later(&mut self, at: (Instant, u64)) -> Option<Waiting> {
+        let waiting = self.later.remove(&at)?;
+        if waiting.attempts > 0 {
+            self.lanes.expect_no_more(&waiting.lane());
+        }
+        Some(waiting)
+    }
+
+    fn place(&mut self, waiting: &Waiting, place: Place) {
+        if let Some(position) = waiting.mail.position {
+            self.places.insert(position, place);
+            self.expiries
+                .insert((waiting.mail.timing.expires, position));
+        }
+    }
+
+    fn unplace(&mut self, waiting: &Waiting) {
+        if let Some(position) = waiting.mail.position {
+            self.places.remove(&position);
+            self.expiries
+                .remove(&(waiting.mail.timing.expires, position));
+        }
+    }
+}
