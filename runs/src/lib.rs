@@ -1,3 +1,32 @@
-//! Durable runs.
+//! Durable runs: a chat turn, a tool loop, a plan.
+//!
+//! A run is a journal of what happened ([`RunEvent`]). Everything else follows from it: [`Facts`] is its fold, a [`Strategy`] says what is
+//! wanted given the facts, [`run::next`] says what is to be done about that, and the [`Driver`] does it through the port [`World`],
+//! writing down every step before it goes out and every answer before anything follows from it. A process that dies loses
+//! nothing: another one takes the run up from its journal.
+//!
+//! `run.rs`, `facts.rs`, `begin.rs`, `budget.rs`, `tool_loop.rs` and the strategies of other rooms are pure.
 
+mod begin;
+pub mod budget;
+pub mod driver;
+pub mod effect;
+pub mod event;
+mod facts;
+mod id;
+pub mod journal;
 pub mod model;
+pub mod run;
+mod strategy;
+pub mod tool_loop;
+mod world;
+
+pub use budget::{Budget, Spent};
+pub use driver::{Command, DriveError, Driver, InHand};
+pub use effect::{Delegated, Effect, Failure, Handoff, Retry, Sent, Step, ToolOutput};
+pub use event::{Begun, RunEvent, RunOutcome, Started, StepResult};
+pub use facts::Facts;
+pub use id::{RunId, StepId, StepKey};
+pub use journal::Journal;
+pub use strategy::{Next, Strategy};
+pub use world::{StepContext, World};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::quote;
+use super::{estimate_tokens, quote};
 
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -201,6 +201,25 @@ impl Request {
                 } if found == label => Some(value),
                 _ => None,
             })
+    }
+
+    /// About how many tokens the model has to read, by the rule of thumb of [`estimate_tokens`](super::estimate_tokens).
+    pub fn estimate_tokens(&self) -> usize {
+        let of_part = |part: &Part| match part {
+            Part::ToolCall(call) => estimate_tokens(&call.arguments.to_string()),
+            Part::ToolResult { value, .. } => estimate_tokens(&value.to_string()),
+            Part::Text(_) | Part::Data { .. } => 0,
+        };
+        let of_message = |message: &Message| {
+            estimate_tokens(&message.rendered()) + message.parts.iter().map(of_part).sum::<usize>()
+        };
+        let of_tool = |tool: &Tool| {
+            estimate_tokens(&tool.name)
+                + estimate_tokens(&tool.description)
+                + estimate_tokens(&tool.parameters.to_string())
+        };
+        self.messages.iter().map(of_message).sum::<usize>()
+            + self.tools.iter().map(of_tool).sum::<usize>()
     }
 
     /// Refuses what no model can answer.

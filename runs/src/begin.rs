@@ -1,0 +1,180 @@
+//! How a step goes out: its ids, its part of the budget, its deadline.
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::{
+    budget::{Account, Budget, Exhausted, Spent},
+    effect::{Effect, Handoff, Sent, Step},
+    event::{Begun, RunEvent},
+    facts::Record,
+    id::StepKey,
+    model::Request,
+    run::{Outgoing, Work},
+};
+
+/// The time for a delegation that has no limit: 5 min.
+const DELEGATION_MS: u64 = 300_000;
+
+/// The longest answer that is paid for where nothing says how long it may be, in tokens.
+const ANSWER_TOKENS: u64 = 4_096;
+
+/// The shortest answer that is worth a question, in tokens.
+const LEAST_ANSWER_TOKENS: u64 = 16;
+
+/// Why a step cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error(transparent)]
+    Budget(#[from] Exhausted),
+    #[error("delegation is nested as deep as it may be")]
+    Depth,
+}
+
+/// A step that goes out for the first time in this attempt: what to journal, what to send, and what is reserved.
+pub(crate) fn first(
+    key: StepKey,
+    step: Step,
+    account: &Account,
+    share: Budget,
+    now_ms: u64,
+    until_ms: Option<u64>,
+) -> Result<(RunEvent, Work, Budget), Refused> {
+    let deadline_ms = step.timeout_ms.map(|t| now_ms.saturating_add(t));
+    let (what, outgoing, grant) = match step.effect {
+        Effect::Look(_) => unreachable!("a look is journaled by what it saw"),
+        Effect::Ask(request) => ask(request, account)?,
+        Effect::Call(call) => {
+            account.check(Spent::CALL)?;
+            let grant = Budget {
+                calls: Some(1),
+                ..Budget::default()
+            };
+            (Begun::ToolCalled(call.clone()), Outgoing::Call(call), grant)
+        }
+        Effect::Delegate(handoff) => {
+            let latest = now_ms.saturating_add(step.timeout_ms.unwrap_or(DELEGATION_MS));
+            let until = until_ms.map_or(latest, |until| until.min(latest));
+            delegate(&key, handoff, account, share, until)?
+        }
+        Effect::Say(text) => (
+            Begun::Said { text: text.clone() },
+            Outgoing::Say(text),
+            Budget::default(),
+        ),
+        Effect::Wait(until_ms) => (
+            Begun::Waiting { until_ms },
+            Outgoing::Wait(until_ms),
+            Budget::default(),
+        ),
+    };
+    let event = RunEvent::StepBegun {
+        step: key.step.clone(),
+        attempt: key.attempt,
+        what,
+        grant,
+        deadline_ms,
+        at_ms: now_ms,
+    };
+    let work = Work {
+        key,
+        what: outgoing,
+        deadline_ms,
+    };
+    Ok((event, work, grant))
+}
+
+/// A step that was out when the run was taken up, as it went out then.
+pub(crate) fn again(key: StepKey, effect: Effect, record: &Record) -> Work {
+    let what = match &record.what {
+        Begun::ToolCalled(call) => Outgoing::Call(call.clone()),
+        Begun::Delegated(sent) => Outgoing::Delegate(sent.clone()),
+        Begun::Said { text } => Outgoing::Say(text.clone()),
+        Begun::Waiting { until_ms } => Outgoing::Wait(*until_ms),
+        Begun::ModelAsked {
+            max_output_tokens, ..
+        } => {
+            let mut request = match effect {
+                Effect::Ask(request) => request,
+                _ => Box::default(),
+            };
+            request.max_output_tokens = *max_output_tokens;
+            Outgoing::Ask(request)
+        }
+    };
+    Work {
+        key,
+        what,
+        deadline_ms: record.deadline_ms,
+    }
+}
+
+/// The answer may not be longer than what is left pays for.
+fn ask(mut request: Box<Request>, account: &Account) -> Result<(Begun, Outgoing, Budget), Refused> {
+    let input = request.estimate_tokens() as u64;
+    account.check(Spent {
+        tokens: input + LEAST_ANSWER_TOKENS,
+        calls: 1,
+        cost_micros: 0,
+    })?;
+    let tokens = account.free().tokens.map(|free| {
+        let wanted = request.max_output_tokens.map_or(ANSWER_TOKENS, u64::from);
+        let answer = wanted.min(free - input);
+        request.max_output_tokens = Some(u32::try_from(answer).unwrap_or(u32::MAX));
+        input + answer
+    });
+    let grant = Budget {
+        tokens,
+        calls: Some(1),
+        ..Budget::default()
+    };
+    let what = Begun::ModelAsked {
+        prompt: digest(&request.messages),
+        tools: digest(&request.tools),
+        max_output_tokens: request.max_output_tokens,
+    };
+    Ok((what, Outgoing::Ask(request), grant))
+}
+
+/// The agent gets a part of what is free, and one level less to hand it on.
+fn delegate(
+    key: &StepKey,
+    handoff: Handoff,
+    account: &Account,
+    share: Budget,
+    deadline_ms: u64,
+) -> Result<(Begun, Outgoing, Budget), Refused> {
+    account.check(Spent::CALL)?;
+    let depth = match account.budget().depth {
+        Some(depth) => Some(depth.checked_sub(1).ok_or(Refused::Depth)?),
+        None => None,
+    };
+    let grant = Budget {
+        calls: share.calls.map(|calls| calls.max(1)),
+        time_ms: None,
+        depth,
+        ..share
+    };
+    let sent = Sent {
+        handoff,
+        task_id: key.task_id().to_string(),
+        message_id: key.message_id().to_string(),
+        deadline_ms,
+        budget: Budget {
+            // The call itself is one.
+            calls: grant.calls.map(|calls| calls - 1),
+            ..grant
+        },
+    };
+    Ok((
+        Begun::Delegated(sent.clone()),
+        Outgoing::Delegate(sent),
+        grant,
+    ))
+}
+
+/// A digest of anything that can be written as JSON.
+fn digest(value: &impl Serialize) -> String {
+    let json = serde_json::to_vec(value).unwrap_or_default();
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, &json).to_string()
+}

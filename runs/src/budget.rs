@@ -1,0 +1,277 @@
+//! What a run may still spend.
+//!
+//! A budget is a grant: what a step may cost is reserved before it begins, a delegation carries its part to the agent that works on it,
+//! and what was really used is settled when it ends. What is spent and what is reserved together never pass the grant, however
+//! many children run at once, because each has its own part.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::StepId;
+
+/// The most that a run and everything that it leads to may use. What is not given is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// Tokens, read and written, of all models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Calls of models, tools and agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// Money, in millionths of a US dollar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// Time from the start, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+    /// Delegations, one inside the other; 0 allows none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+}
+
+/// What was used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    /// Tokens, read and written.
+    pub tokens: u64,
+    /// Calls of models, tools and agents.
+    pub calls: u64,
+    /// Money, in millionths of a US dollar.
+    pub cost_micros: u64,
+}
+
+impl Spent {
+    /// One call without any further cost.
+    pub const CALL: Self = Self {
+        tokens: 0,
+        calls: 1,
+        cost_micros: 0,
+    };
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_add(other.tokens),
+            calls: self.calls.saturating_add(other.calls),
+            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
+        }
+    }
+}
+
+impl Budget {
+    /// The smaller of both, limit by limit.
+    #[must_use]
+    pub fn within(self, other: Self) -> Self {
+        fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            }
+        }
+        Self {
+            tokens: least(self.tokens, other.tokens),
+            calls: least(self.calls, other.calls),
+            cost_micros: least(self.cost_micros, other.cost_micros),
+            time_ms: least(self.time_ms, other.time_ms),
+            depth: least(self.depth, other.depth),
+        }
+    }
+
+    /// An equal part of what can be divided, for each of `parts` at least one.
+    #[must_use]
+    pub fn divided(self, parts: u64) -> Self {
+        let part = |whole: Option<u64>| whole.map(|w| w / parts.max(1));
+        Self {
+            tokens: part(self.tokens),
+            calls: part(self.calls),
+            cost_micros: part(self.cost_micros),
+            ..self
+        }
+    }
+
+    /// What is charged when a step does not tell what it used.
+    fn whole(self) -> Spent {
+        Spent {
+            tokens: self.tokens.unwrap_or(0),
+            calls: self.calls.unwrap_or(0),
+            cost_micros: self.cost_micros.unwrap_or(0),
+        }
+    }
+}
+
+/// A limit that a step would pass.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the budget of {limit} {what} is used up: {left} left, {wanted} needed")]
+pub struct Exhausted {
+    /// Which limit.
+    pub what: &'static str,
+    /// The whole grant.
+    pub limit: u64,
+    /// What is neither spent nor reserved.
+    pub left: u64,
+    /// What the step needs at least.
+    pub wanted: u64,
+}
+
+/// A budget, what is spent of it, and what is reserved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    budget: Budget,
+    spent: Spent,
+    reserved: BTreeMap<StepId, Budget>,
+}
+
+impl Account {
+    /// A budget of which nothing is spent.
+    pub fn new(budget: Budget) -> Self {
+        Self {
+            budget,
+            ..Self::default()
+        }
+    }
+
+    /// The whole grant.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// What is spent so far.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Whether a step holds a reservation, which may be more than it will use.
+    pub fn has_reservations(&self) -> bool {
+        !self.reserved.is_empty()
+    }
+
+    /// What is neither spent nor reserved.
+    pub fn free(&self) -> Budget {
+        let reserved = self
+            .reserved
+            .values()
+            .fold(Spent::default(), |sum, grant| sum.plus(grant.whole()));
+        let used = self.spent.plus(reserved);
+        let left = |limit: Option<u64>, used: u64| limit.map(|l| l.saturating_sub(used));
+        Budget {
+            tokens: left(self.budget.tokens, used.tokens),
+            calls: left(self.budget.calls, used.calls),
+            cost_micros: left(self.budget.cost_micros, used.cost_micros),
+            ..self.budget
+        }
+    }
+
+    /// Whether a step that needs at least this much can begin.
+    ///
+    /// # Errors
+    ///
+    /// The first limit that it would pass.
+    pub fn check(&self, least: Spent) -> Result<(), Exhausted> {
+        let free = self.free();
+        let limits = [
+            ("tokens", self.budget.tokens, free.tokens, least.tokens),
+            ("calls", self.budget.calls, free.calls, least.calls),
+            (
+                "millionths of a dollar",
+                self.budget.cost_micros,
+                free.cost_micros,
+                least.cost_micros,
+            ),
+        ];
+        for (what, limit, left, wanted) in limits {
+            if let (Some(limit), Some(left)) = (limit, left)
+                && left < wanted
+            {
+                return Err(Exhausted {
+                    what,
+                    limit,
+                    left,
+                    wanted,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a part aside for a step.
+    pub fn reserve(&mut self, step: StepId, grant: Budget) {
+        self.reserved.insert(step, grant);
+    }
+
+    /// Charges what a step has used, or, where it does not tell, all that was reserved for it.
+    pub fn settle(&mut self, step: &StepId, used: Option<Spent>) {
+        let grant = self.reserved.remove(step).unwrap_or_default();
+        self.spent = self.spent.plus(used.unwrap_or_else(|| grant.whole()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever the schedule of twenty children: as long as each keeps to its grant, the cap holds.
+        #[test]
+        fn parallel_children_never_pass_the_cap(
+            cap in 1u64..10_000,
+            schedule in prop::collection::vec((0usize..20, 0u64..4_000, any::<bool>()), 0..200),
+        ) {
+            let mut account = Account::new(Budget { tokens: Some(cap), ..Budget::default() });
+            let mut grants: BTreeMap<usize, u64> = BTreeMap::new();
+            for (child, tokens, tells) in schedule {
+                let step = StepId::new(child.to_string());
+                if let Some(grant) = grants.remove(&child) {
+                    let used = Spent { tokens: tokens.min(grant), ..Spent::default() };
+                    account.settle(&step, tells.then_some(used));
+                } else if account.check(Spent { tokens, ..Spent::default() }).is_ok() {
+                    account.reserve(step, Budget { tokens: Some(tokens), ..Budget::default() });
+                    grants.insert(child, tokens);
+                }
+                let out: u64 = grants.values().sum();
+                prop_assert!(account.spent().tokens + out <= cap);
+                prop_assert_eq!(account.free().tokens, Some(cap - account.spent().tokens - out));
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_that_does_not_tell_is_charged_all_of_its_grant() {
+        let mut account = Account::new(Budget {
+            tokens: Some(100),
+            ..Budget::default()
+        });
+        let step = StepId::new("s");
+        let grant = Budget {
+            tokens: Some(60),
+            ..Budget::default()
+        };
+        account.reserve(step.clone(), grant);
+        let refused = account.check(Spent {
+            tokens: 41,
+            ..Spent::default()
+        });
+        assert_eq!(
+            refused.expect_err("only 40 are free").to_string(),
+            "the budget of 100 tokens is used up: 40 left, 41 needed"
+        );
+        account.settle(&step, None);
+        assert_eq!(account.spent().tokens, 60);
+    }
+
+    #[test]
+    fn what_is_not_limited_stays_so() {
+        let account = Account::new(Budget::default());
+        let much = Spent {
+            tokens: u64::MAX,
+            calls: u64::MAX,
+            cost_micros: u64::MAX,
+        };
+        assert_eq!(account.check(much), Ok(()));
+        assert_eq!(account.free().divided(20), Budget::default());
+    }
+}

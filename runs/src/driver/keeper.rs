@@ -1,0 +1,72 @@
+//! Keeps a run's lease while its driver works.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::InHand;
+use crate::{
+    id::RunId,
+    journal::{Error, Journal},
+};
+
+/// A lease that is renewed until this is dropped.
+pub(super) struct Keeper {
+    lost: CancellationToken,
+    _renewing: JoinSet<()>,
+}
+
+impl Keeper {
+    pub(super) fn start(hand: &InHand) -> Self {
+        let lost = CancellationToken::new();
+        let mut renewing = JoinSet::new();
+        let journal = Arc::clone(&hand.driver.journal);
+        let (run, epoch, lease) = (hand.run.clone(), hand.epoch, hand.driver.lease);
+        let on_loss = lost.clone();
+        renewing.spawn(async move {
+            renew(&*journal, &run, epoch, lease).await;
+            on_loss.cancel();
+        });
+        Self {
+            lost,
+            _renewing: renewing,
+        }
+    }
+
+    /// Waits until the lease is lost.
+    pub(super) async fn lost(&self) {
+        self.lost.cancelled().await;
+    }
+}
+
+/// Renews the lease three times in its length. Returns when another driver may have the run: when the journal says so, or when it
+/// has not answered for so long that the lease could be over.
+async fn renew(journal: &dyn Journal, run: &RunId, epoch: u64, lease: Duration) {
+    let safe = lease * 4 / 5;
+    let mut renewed = Instant::now();
+    let mut pause = lease / 3;
+    loop {
+        sleep(pause).await;
+        let asked = Instant::now();
+        let left = safe.saturating_sub(renewed.elapsed());
+        match timeout(left, journal.renew(run, epoch, lease)).await {
+            Ok(Ok(())) => {
+                renewed = asked;
+                pause = lease / 3;
+            }
+            Ok(Err(Error::Fenced(_) | Error::NotFound(_))) => return,
+            Ok(Err(error)) => {
+                tracing::warn!(%run, %error, "a run's lease could not be renewed");
+                pause = lease / 15;
+            }
+            Err(_) => return,
+        }
+        if renewed.elapsed() >= safe {
+            return;
+        }
+    }
+}

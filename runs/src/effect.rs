@@ -1,0 +1,181 @@
+//! What a run does to the world, and what the world answers.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{
+    budget::{Budget, Spent},
+    id::StepId,
+    model::{Request, ToolCall},
+};
+
+/// A step that a strategy wants to have been done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Its name: the same whenever the strategy is asked.
+    pub id: StepId,
+    /// What it does.
+    pub effect: Effect,
+    /// How often it is tried.
+    pub retry: Retry,
+    /// The time for one attempt, in milliseconds.
+    pub timeout_ms: Option<u64>,
+}
+
+impl Step {
+    /// A step that is tried once, without a limit of its own.
+    pub fn new(id: impl Into<String>, effect: Effect) -> Self {
+        Self {
+            id: StepId::new(id),
+            effect,
+            retry: Retry::default(),
+            timeout_ms: None,
+        }
+    }
+
+    /// The time for one attempt.
+    #[must_use]
+    pub fn timeout_ms(mut self, timeout_ms: u64) -> Self {
+        self.timeout_ms = Some(timeout_ms);
+        self
+    }
+
+    /// How often it is tried.
+    #[must_use]
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+}
+
+/// How often a step is tried, and how long to wait in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retry {
+    /// All attempts together; at least 1.
+    pub attempts: u32,
+    /// The pause after a failure, in milliseconds.
+    pub pause_ms: u64,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            attempts: 1,
+            pause_ms: 0,
+        }
+    }
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Looks at who and what is there. Costs nothing and changes nothing, so only what was seen is journaled.
+    Look(Value),
+    /// Asks the model.
+    Ask(Box<Request>),
+    /// Calls a tool.
+    Call(ToolCall),
+    /// Hands work to an agent.
+    Delegate(Handoff),
+    /// Says something to who waits for the run, before it is over.
+    Say(String),
+    /// Waits until this time, in milliseconds since 1970.
+    Wait(u64),
+}
+
+/// *Who* shall do *what*, with *what*.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Handoff {
+    /// The agent's id; empty lets the hub choose one that has the capability.
+    pub agent: String,
+    /// What for: a task type or skill.
+    pub capability: String,
+    /// The request in words.
+    pub text: String,
+    /// The request as data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Value>,
+    /// Further metadata of the message.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    /// The tool by which the model asked for it, for those who watch; it is not sent.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tool: String,
+}
+
+/// A handoff as it goes out. Sending it again sends the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    /// Who, what, with what.
+    pub handoff: Handoff,
+    /// The task that it makes.
+    pub task_id: String,
+    /// The message that makes it.
+    pub message_id: String,
+    /// When the task must be over.
+    pub deadline_ms: u64,
+    /// What the agent, and everything that it leads to, may use.
+    #[serde(default)]
+    pub budget: Budget,
+}
+
+/// What a tool gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// The result, or the error's text.
+    pub value: Value,
+    /// Whether the tool failed. The model is told, and can mend what it asked for.
+    #[serde(default)]
+    pub is_error: bool,
+}
+
+/// What became of work that was handed to an agent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Delegated {
+    /// Who worked on it.
+    pub agent: String,
+    /// The state of its task: `completed`, `failed`, `rejected`, `cancelled`, `input-required`; or `timed-out`, `away`, `lost`.
+    pub state: String,
+    /// The result in words.
+    pub text: String,
+    /// The result as data.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<Value>,
+    /// Why there is none; empty if there is one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub error: String,
+    /// What it used, if the agent told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
+}
+
+/// Why a step came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// Why, in words.
+    pub message: String,
+    /// Whether another attempt may succeed.
+    #[serde(default)]
+    pub is_retryable: bool,
+}
+
+impl Failure {
+    /// A failure that would happen again.
+    pub fn lasting(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            is_retryable: false,
+        }
+    }
+
+    /// A failure that may not happen again.
+    pub fn passing(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            is_retryable: true,
+        }
+    }
+}

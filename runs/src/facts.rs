@@ -1,0 +1,190 @@
+//! What is known of a run: the fold of its journal.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::Value;
+
+use crate::{
+    budget::{Account, Budget, Spent},
+    effect::{Failure, Step},
+    event::{Begun, RunEvent, RunOutcome, Started, StepResult},
+    id::StepId,
+};
+
+/// What is known of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    started: Option<Started>,
+    steps: BTreeMap<StepId, Record>,
+    observed: BTreeMap<StepId, Arc<Value>>,
+    last_observed: Option<StepId>,
+    account: Account,
+    stopping: Option<RunOutcome>,
+    ended: Option<RunOutcome>,
+}
+
+/// The last attempt at a step.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Record {
+    pub(crate) attempt: u32,
+    pub(crate) what: Begun,
+    pub(crate) grant: Budget,
+    pub(crate) deadline_ms: Option<u64>,
+    /// What came back, and when.
+    pub(crate) result: Option<(StepResult, u64)>,
+}
+
+impl Facts {
+    /// The fold of these events.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a RunEvent>) -> Self {
+        let mut facts = Self::default();
+        for event in events {
+            facts.apply(event);
+        }
+        facts
+    }
+
+    /// Takes in what happened. Nothing else changes what is known.
+    pub fn apply(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Started(started) => {
+                self.account = Account::new(started.budget);
+                self.started = Some(started.clone());
+            }
+            RunEvent::Observed {
+                step,
+                value,
+                same_as,
+                ..
+            } => self.observe(step, value.as_ref(), same_as.as_ref()),
+            RunEvent::StepBegun {
+                step,
+                attempt,
+                what,
+                grant,
+                deadline_ms,
+                ..
+            } => {
+                self.account.reserve(step.clone(), *grant);
+                let record = Record {
+                    attempt: *attempt,
+                    what: what.clone(),
+                    grant: *grant,
+                    deadline_ms: *deadline_ms,
+                    result: None,
+                };
+                self.steps.insert(step.clone(), record);
+            }
+            RunEvent::StepEnded {
+                step,
+                attempt,
+                result,
+                spent,
+                at_ms,
+            } => {
+                self.account.settle(step, *spent);
+                let record = self.steps.get_mut(step).filter(|r| r.attempt == *attempt);
+                if let Some(record) = record {
+                    record.result = Some((result.clone(), *at_ms));
+                }
+            }
+            RunEvent::Stopping { outcome, .. } => self.stopping = Some(outcome.clone()),
+            RunEvent::Ended { outcome, .. } => self.ended = Some(outcome.clone()),
+        }
+    }
+
+    fn observe(&mut self, step: &StepId, value: Option<&Value>, same_as: Option<&StepId>) {
+        let earlier = same_as.and_then(|step| self.observed.get(step)).cloned();
+        let seen = value.cloned().map(Arc::new).or(earlier).unwrap_or_default();
+        self.observed.insert(step.clone(), seen);
+        self.last_observed = Some(step.clone());
+    }
+
+    /// How a look at this time is to be journaled.
+    pub(crate) fn observation(&self, step: StepId, value: Value, at_ms: u64) -> RunEvent {
+        let last = self.last_observed.as_ref();
+        let same_as = last
+            .filter(|last| self.observed.get(*last).is_some_and(|v| **v == value))
+            .cloned();
+        RunEvent::Observed {
+            step,
+            value: same_as.is_none().then_some(value),
+            same_as,
+            at_ms,
+        }
+    }
+
+    /// How the run began; nothing before it has.
+    pub fn started(&self) -> Option<&Started> {
+        self.started.as_ref()
+    }
+
+    /// What the strategy began with.
+    pub fn input(&self) -> &Value {
+        self.started.as_ref().map_or(&Value::Null, |s| &s.input)
+    }
+
+    /// What a look saw.
+    pub fn observed(&self, step: &StepId) -> Option<&Value> {
+        self.observed.get(step).map(|value| &**value)
+    }
+
+    /// What came back of a step; nothing while it is out, waits for another attempt, or was never begun.
+    pub fn result(&self, step: &Step) -> Option<&StepResult> {
+        let record = self.steps.get(&step.id)?;
+        let (result, _) = record.result.as_ref()?;
+        match result {
+            StepResult::Failed(Failure {
+                is_retryable: true, ..
+            }) if record.attempt < step.retry.attempts => None,
+            result => Some(result),
+        }
+    }
+
+    pub(crate) fn record(&self, step: &StepId) -> Option<&Record> {
+        self.steps.get(step)
+    }
+
+    /// The steps that are out.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (&StepId, &Record)> {
+        self.steps.iter().filter(|(_, r)| r.result.is_none())
+    }
+
+    /// What is out, by step.
+    pub fn under_way(&self) -> impl Iterator<Item = (&StepId, &Begun)> {
+        self.open().map(|(step, record)| (step, &record.what))
+    }
+
+    /// The run's budget, and what is spent of it.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// What all of it used so far.
+    pub fn spent(&self) -> Spent {
+        self.account.spent()
+    }
+
+    /// When the run must be over.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        let started = self.started.as_ref()?;
+        let by_budget = started
+            .budget
+            .time_ms
+            .map(|t| started.at_ms.saturating_add(t));
+        match (started.deadline_ms, by_budget) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// How the run will end, once that is decided.
+    pub fn stopping(&self) -> Option<&RunOutcome> {
+        self.stopping.as_ref()
+    }
+
+    /// How the run ended.
+    pub fn ended(&self) -> Option<&RunOutcome> {
+        self.ended.as_ref()
+    }
+}

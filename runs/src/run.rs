@@ -1,0 +1,228 @@
+//! What does this run do next?
+//!
+//! The strategy says what it wants; here that meets what is already out, what came back, the budget, the deadline and a wish to stop.
+//! Nothing here waits, reads a clock or acts: [`driver`](crate::driver) does.
+
+use std::collections::HashSet;
+
+use crate::{
+    begin::{self, Refused},
+    budget::Account,
+    effect::{Effect, Sent, Step},
+    event::{Begun, RunEvent, RunOutcome},
+    facts::{Facts, Record},
+    id::{RunId, StepId, StepKey},
+    model::{Request, ToolCall},
+    strategy::{Next, Strategy},
+};
+
+/// Something for the driver to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Look, and journal what was seen.
+    Look(StepId, serde_json::Value),
+    /// Journal that a step goes out, then send it out.
+    Begin(RunEvent, Work),
+    /// Send out again what was out when the run was taken up; leave alone what this driver has out itself.
+    Resume(Work),
+    /// Call back what is out.
+    Recall(StepKey, Begun),
+    /// Ask again at this time, at the latest.
+    WakeAt(u64),
+    /// Journal how the run will end.
+    Stop(RunOutcome),
+    /// Tell who waits, then journal that the run is over.
+    Conclude(RunOutcome),
+}
+
+/// A step on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// Which attempt at which step.
+    pub key: StepKey,
+    /// What goes out.
+    pub what: Outgoing,
+    /// When it is given up.
+    pub deadline_ms: Option<u64>,
+}
+
+/// What goes out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outgoing {
+    /// A question to the model.
+    Ask(Box<Request>),
+    /// A call of a tool.
+    Call(ToolCall),
+    /// Work for an agent.
+    Delegate(Sent),
+    /// Words for who waits.
+    Say(String),
+    /// A wait until this time.
+    Wait(u64),
+}
+
+/// What is to be done about a run, in this order; empty once it has ended. With nothing to do but to wait for what is out, it is
+/// what is out. At most `max_open` steps are out at one time.
+pub fn next(
+    run: &RunId,
+    facts: &Facts,
+    strategy: &dyn Strategy,
+    now_ms: u64,
+    max_open: usize,
+) -> Vec<Action> {
+    if facts.ended().is_some() || facts.started().is_none() {
+        return Vec::new();
+    }
+    if let Some(outcome) = facts.stopping() {
+        return wind_up(run, facts, outcome);
+    }
+    let deadline = facts.deadline_ms();
+    if deadline.is_some_and(|deadline| deadline <= now_ms) {
+        let error = "the time for it is over".to_owned();
+        return vec![Action::Stop(RunOutcome::Failed { error })];
+    }
+    let mut actions = match strategy.next(facts) {
+        Next::Finish(outcome) => return vec![Action::Stop(outcome)],
+        Next::Steps(steps) => Deciding::new(run, facts, now_ms, max_open).decide(steps),
+    };
+    if actions.is_empty() {
+        let error = format!("the strategy {} waits for nothing", strategy.name());
+        return vec![Action::Stop(RunOutcome::Failed { error })];
+    }
+    actions.extend(deadline.map(Action::WakeAt));
+    actions
+}
+
+/// Calls back what is out; then the run is over.
+fn wind_up(run: &RunId, facts: &Facts, outcome: &RunOutcome) -> Vec<Action> {
+    let open: Vec<Action> = facts
+        .open()
+        .map(|(step, record)| recall(run, step, record))
+        .collect();
+    match open.is_empty() {
+        true => vec![Action::Conclude(outcome.clone())],
+        false => open,
+    }
+}
+
+fn recall(run: &RunId, step: &StepId, record: &Record) -> Action {
+    Action::Recall(key(run, step, record.attempt), record.what.clone())
+}
+
+fn key(run: &RunId, step: &StepId, attempt: u32) -> StepKey {
+    StepKey {
+        run: run.clone(),
+        step: step.clone(),
+        attempt,
+    }
+}
+
+/// One round of decisions.
+struct Deciding<'a> {
+    run: &'a RunId,
+    facts: &'a Facts,
+    now_ms: u64,
+    /// With what this round reserves.
+    account: Account,
+    /// How many more steps may go out.
+    room: usize,
+    actions: Vec<Action>,
+}
+
+impl<'a> Deciding<'a> {
+    fn new(run: &'a RunId, facts: &'a Facts, now_ms: u64, max_open: usize) -> Self {
+        Self {
+            run,
+            facts,
+            now_ms,
+            account: facts.account().clone(),
+            room: max_open.saturating_sub(facts.open().count()),
+            actions: Vec::new(),
+        }
+    }
+
+    fn decide(mut self, steps: Vec<Step>) -> Vec<Action> {
+        self.recall_unwanted(&steps);
+        let mut delegations = steps.iter().filter(|s| self.is_new_delegation(s)).count() as u64;
+        for step in steps {
+            let parts = delegations;
+            if self.is_new_delegation(&step) {
+                delegations -= 1;
+            }
+            if let Err(outcome) = self.step(step, parts) {
+                return vec![Action::Stop(outcome)];
+            }
+        }
+        self.actions
+    }
+
+    fn recall_unwanted(&mut self, steps: &[Step]) {
+        let wanted: HashSet<&StepId> = steps.iter().map(|s| &s.id).collect();
+        let unwanted = self.facts.open().filter(|(step, _)| !wanted.contains(step));
+        self.actions
+            .extend(unwanted.map(|(step, record)| recall(self.run, step, record)));
+    }
+
+    fn is_new_delegation(&self, step: &Step) -> bool {
+        matches!(step.effect, Effect::Delegate(_)) && self.facts.record(&step.id).is_none()
+    }
+
+    /// Decides about one step. `parts` is how many delegations share what is free.
+    fn step(&mut self, step: Step, parts: u64) -> Result<(), RunOutcome> {
+        if let Effect::Look(query) = step.effect {
+            if self.facts.observed(&step.id).is_none() {
+                self.actions.push(Action::Look(step.id, query));
+            }
+            return Ok(());
+        }
+        let attempt = match self.facts.record(&step.id) {
+            None => 1,
+            Some(record) => match &record.result {
+                None => {
+                    let key = key(self.run, &step.id, record.attempt);
+                    let work = begin::again(key, step.effect, record);
+                    self.actions.push(Action::Resume(work));
+                    return Ok(());
+                }
+                Some(_) if self.facts.result(&step).is_some() => return Ok(()),
+                Some((_, failed_at)) => {
+                    let due = failed_at.saturating_add(step.retry.pause_ms);
+                    if due > self.now_ms {
+                        self.actions.push(Action::WakeAt(due));
+                        return Ok(());
+                    }
+                    record.attempt + 1
+                }
+            },
+        };
+        self.begin(step, attempt, parts)
+    }
+
+    fn begin(&mut self, step: Step, attempt: u32, parts: u64) -> Result<(), RunOutcome> {
+        if self.room == 0 {
+            return Ok(());
+        }
+        let id = step.id.clone();
+        let key = key(self.run, &id, attempt);
+        let until = self.facts.deadline_ms();
+        let free = self.account.free();
+        match begin::first(
+            key,
+            step,
+            &self.account,
+            free.divided(parts),
+            self.now_ms,
+            until,
+        ) {
+            Ok((event, work, grant)) => {
+                self.account.reserve(id, grant);
+                self.room -= 1;
+                self.actions.push(Action::Begin(event, work));
+                Ok(())
+            }
+            // What is out may leave something of what is reserved for it.
+            Err(Refused::Budget(_)) if self.account.has_reservations() => Ok(()),
+            Err(refused) => Err(RunOutcome::failed(refused.to_string())),
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! A model and its tools, until the model answers: the strategy of agents.
+//!
+//! Before each turn the run looks which tools there are, since agents come and go. The calls of one turn go out together; what they
+//! gave is told to the model in the order in which it asked. Whatever the model gets wrong (a tool that is not there, arguments that do
+//! not fit, a call too many) comes back to it as the call's result, so that it can mend it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    effect::{Delegated, Effect, Handoff, Step},
+    event::{RunOutcome, StepResult},
+    facts::Facts,
+    id::StepId,
+    model::{Completion, Message, Part, Request, Role, Tool, ToolCall},
+    strategy::{Next, Strategy},
+};
+
+const LAST_TURN: &str =
+    "This is your last turn: no tool can be called any more. Answer with what you have.";
+
+/// What a tool loop begins with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Input {
+    /// Who the agent is and how it works.
+    pub instructions: String,
+    /// What was said so far; the last message asks.
+    pub messages: Vec<Message>,
+    /// How far it may go.
+    pub limits: Limits,
+    /// How freely to choose words; the provider's own value if not given.
+    pub temperature: Option<f64>,
+    /// The longest answer of one turn, in tokens; the provider's own limit if not given.
+    pub max_output_tokens: Option<u32>,
+}
+
+/// How far a tool loop may go. Checked before a call, never after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Questions to the model; at least 1. In the last one no tool is offered.
+    pub turns: u32,
+    /// Calls of tools, those of agents among them.
+    pub tool_calls: u32,
+    /// The time for one call of a tool, in milliseconds.
+    pub tool_timeout_ms: u64,
+    /// The time for one agent that is asked, in milliseconds.
+    pub agent_timeout_ms: u64,
+    /// The time for one question to the model, in milliseconds.
+    pub model_timeout_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            turns: 16,
+            tool_calls: 64,
+            tool_timeout_ms: 60_000,
+            agent_timeout_ms: 300_000,
+            model_timeout_ms: 180_000,
+        }
+    }
+}
+
+/// A tool that is there at this moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Offered {
+    /// What the model is told of it.
+    pub tool: Tool,
+    /// The agent behind it; none for a tool of the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Peer>,
+}
+
+/// An agent that is offered as a tool. It takes `{ request, skill?, input? }`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its id.
+    pub id: String,
+    /// What it can be asked for; the first is meant where the call names none.
+    pub skills: Vec<String>,
+}
+
+/// What a look asks for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Query {
+    /// What was asked, to choose among many.
+    pub words: String,
+    /// Agents that the model has found and may call, whatever their match.
+    pub found: Vec<String>,
+}
+
+/// The tool by which a model finds agents that are not offered. Its result names them in `agents[].id`.
+pub const FIND_AGENTS: &str = "find_agents";
+
+/// The strategy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ToolLoop;
+
+impl Strategy for ToolLoop {
+    fn name(&self) -> &'static str {
+        "tool_loop"
+    }
+
+    fn next(&self, facts: &Facts) -> Next {
+        match Input::deserialize(facts.input()) {
+            Ok(input) => Turns::new(input).next(facts),
+            Err(error) => Next::Finish(RunOutcome::failed(format!(
+                "the run's input cannot be read: {error}"
+            ))),
+        }
+    }
+}
+
+/// The turns so far.
+struct Turns {
+    input: Input,
+    words: String,
+    found: Vec<String>,
+    messages: Vec<Message>,
+    /// Calls that went out or were refused for being too many.
+    calls: u32,
+}
+
+impl Turns {
+    fn new(input: Input) -> Self {
+        let mut messages = Vec::new();
+        if !input.instructions.is_empty() {
+            messages.push(Message::system(&*input.instructions));
+        }
+        messages.extend_from_slice(&input.messages);
+        let asked = input.messages.iter().rev().find(|m| m.role == Role::User);
+        Self {
+            words: asked.and_then(Message::text).unwrap_or_default(),
+            found: Vec::new(),
+            messages,
+            calls: 0,
+            input,
+        }
+    }
+
+    fn next(mut self, facts: &Facts) -> Next {
+        for turn in 1.. {
+            let look = StepId::new(format!("look-{turn}"));
+            let Some(seen) = facts.observed(&look) else {
+                return Next::Steps(vec![self.look(look)]);
+            };
+            let offered = Vec::<Offered>::deserialize(seen).unwrap_or_default();
+            let ask = self.ask(turn, &offered);
+            let answer = match facts.result(&ask) {
+                None => return Next::Steps(vec![ask]),
+                Some(StepResult::ModelAnswered(answer)) => answer.clone(),
+                Some(StepResult::Failed(failure)) => {
+                    let error = format!("the model did not answer: {failure}");
+                    return Next::Finish(RunOutcome::failed(error));
+                }
+                Some(_) => {
+                    let error = "the model was not asked to the end";
+                    return Next::Finish(RunOutcome::failed(error));
+                }
+            };
+            if answer.tool_calls.is_empty() || self.is_last(turn) {
+                return Next::Finish(answered(&answer));
+            }
+            let out = self.calls(turn, &answer, &offered, facts);
+            if !out.is_empty() {
+                return Next::Steps(out);
+            }
+        }
+        unreachable!("the last turn is an end")
+    }
+
+    fn is_last(&self, turn: u32) -> bool {
+        turn >= self.input.limits.turns.max(1)
+    }
+
+    fn look(&self, id: StepId) -> Step {
+        let query = Query {
+            words: self.words.clone(),
+            found: self.found.clone(),
+        };
+        Step::new(id.as_str(), Effect::Look(json!(query)))
+    }
+
+    fn ask(&self, turn: u32, offered: &[Offered]) -> Step {
+        let mut request = Request::new(self.messages.clone());
+        match self.is_last(turn) {
+            true if turn > 1 => request.messages.push(Message::system(LAST_TURN)),
+            true => {}
+            false => request.tools = offered.iter().map(|o| o.tool.clone()).collect(),
+        }
+        request.temperature = self.input.temperature;
+        request.max_output_tokens = self.input.max_output_tokens;
+        Step::new(format!("turn-{turn}"), Effect::Ask(Box::new(request)))
+            .timeout_ms(self.input.limits.model_timeout_ms)
+    }
+
+    /// The calls of a turn that have not come back; if none, their results stand in the conversation.
+    fn calls(
+        &mut self,
+        turn: u32,
+        answer: &Completion,
+        offered: &[Offered],
+        facts: &Facts,
+    ) -> Vec<Step> {
+        let mut out = Vec::new();
+        let mut results = Vec::new();
+        for (number, call) in (1..).zip(&answer.tool_calls) {
+            let id = format!("turn-{turn}/call-{number}");
+            let value = match self.begin(id, call, offered) {
+                Err(refused) => json!({ "error": refused }),
+                Ok(step) => match facts.result(&step) {
+                    None => {
+                        out.push(step);
+                        continue;
+                    }
+                    Some(result) => {
+                        self.remember_found(call, result);
+                        told(result)
+                    }
+                },
+            };
+            results.push(Part::ToolResult {
+                call_id: call.id.clone(),
+                name: call.name.clone(),
+                value,
+            });
+        }
+        if out.is_empty() {
+            self.messages.push(asked(answer));
+            self.messages.push(Message::new(Role::Tool, results));
+        }
+        out
+    }
+
+    /// The step that a call is, or why it is none.
+    fn begin(&mut self, id: String, call: &ToolCall, offered: &[Offered]) -> Result<Step, String> {
+        let limits = self.input.limits;
+        let Some(offer) = offered.iter().find(|o| o.tool.name == call.name) else {
+            let names: Vec<&str> = offered.iter().map(|o| &*o.tool.name).collect();
+            let names = names.join(", ");
+            return Err(format!(
+                "there is no tool {}; there are: {names}",
+                call.name
+            ));
+        };
+        if self.calls >= limits.tool_calls {
+            let most = limits.tool_calls;
+            return Err(format!(
+                "all {most} calls of tools are used up: answer without them"
+            ));
+        }
+        self.calls += 1;
+        Ok(match &offer.agent {
+            None => Step::new(id, Effect::Call(call.clone())).timeout_ms(limits.tool_timeout_ms),
+            Some(peer) => {
+                let handoff = peer.handoff(call)?;
+                Step::new(id, Effect::Delegate(handoff)).timeout_ms(limits.agent_timeout_ms)
+            }
+        })
+    }
+
+    fn remember_found(&mut self, call: &ToolCall, result: &StepResult) {
+        if call.name != FIND_AGENTS {
+            return;
+        }
+        if let StepResult::ToolReturned(output) = result {
+            let agents = output.value["agents"].as_array().into_iter().flatten();
+            let ids = agents.filter_map(|agent| agent["id"].as_str());
+            self.found.extend(ids.map(str::to_owned));
+        }
+    }
+}
+
+impl Peer {
+    /// The work that a call with these arguments hands over.
+    fn handoff(&self, call: &ToolCall) -> Result<Handoff, String> {
+        let arguments = &call.arguments;
+        let text = arguments["request"].as_str().unwrap_or_default().to_owned();
+        let payload = Some(&arguments["input"]).filter(|v| !v.is_null()).cloned();
+        if text.trim().is_empty() && payload.is_none() {
+            return Err("`request` is missing: say in words what the agent shall do".to_owned());
+        }
+        let capability = match arguments["skill"].as_str().filter(|s| !s.is_empty()) {
+            None => self.skills.first().cloned().unwrap_or_default(),
+            Some(skill) if self.skills.iter().any(|s| s == skill) => skill.to_owned(),
+            Some(skill) => {
+                let skills = self.skills.join(", ");
+                return Err(format!(
+                    "{} has no skill {skill}; it has: {skills}",
+                    self.id
+                ));
+            }
+        };
+        Ok(Handoff {
+            agent: self.id.clone(),
+            capability,
+            text,
+            payload,
+            tool: call.name.clone(),
+            ..Handoff::default()
+        })
+    }
+}
+
+fn answered(answer: &Completion) -> RunOutcome {
+    match answer.text.trim().is_empty() {
+        true => RunOutcome::failed("the model gave an empty answer"),
+        false => RunOutcome::completed(&*answer.text),
+    }
+}
+
+/// The turn of the model, as the next question repeats it.
+fn asked(answer: &Completion) -> Message {
+    let text = Some(Part::Text(answer.text.clone())).filter(|_| !answer.text.is_empty());
+    let calls = answer.tool_calls.iter().cloned().map(Part::ToolCall);
+    Message::new(Role::Assistant, text.into_iter().chain(calls).collect())
+}
+
+/// What a model is told of a call.
+fn told(result: &StepResult) -> Value {
+    match result {
+        StepResult::ToolReturned(output) if output.is_error => json!({ "error": output.value }),
+        StepResult::ToolReturned(output) => output.value.clone(),
+        StepResult::DelegationEnded(delegated) => delegated.told(),
+        StepResult::Failed(failure) => json!({ "error": failure.message }),
+        _ => json!({ "error": "it was called back" }),
+    }
+}
+
+impl Delegated {
+    /// What a model is told of it.
+    fn told(&self) -> Value {
+        let mut told = json!({ "agent": self.agent, "state": self.state });
+        if !self.text.is_empty() {
+            told["text"] = self.text.as_str().into();
+        }
+        if !self.data.is_empty() {
+            told["data"] = self.data.clone().into();
+        }
+        if !self.error.is_empty() {
+            told["error"] = self.error.as_str().into();
+        }
+        told
+    }
+}
