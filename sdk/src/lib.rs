@@ -31,6 +31,7 @@
 mod agent;
 mod card;
 mod client;
+mod conductor;
 mod connection;
 mod delegation;
 mod directory;
@@ -43,11 +44,13 @@ pub mod relevance;
 mod reply;
 mod task_context;
 
-pub use agent::{Agent, AgentBuilder, RunningAgent};
+pub use agent::{Agent, AgentBuilder, AgentType, RunningAgent};
 pub use agenthub_proto as proto;
 pub use agenthub_proto::trace::TraceContext;
+pub use agenthub_runs as runs;
 pub use card::{Card, Skill};
 pub use client::{Client, ClientBuilder, EventStream};
+pub use conductor::{Beginning, Conductor};
 pub use connection::{Connection, Published};
 pub use delegation::{Delegation, MAX_HOPS};
 pub use directory::{Directory, DirectoryEntry};

@@ -71,12 +71,6 @@ impl RunningAgent {
 }
 
 pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<RunningAgent, Error> {
-    if builder.card.name.is_empty() {
-        return Err(Error::Invalid("the agent's card has no name".to_owned()));
-    }
-    if builder.handlers.is_empty() && builder.any.is_none() {
-        return Err(Error::Invalid("the agent has no handler".to_owned()));
-    }
     let names: Vec<String> = builder.handlers.iter().map(|(n, _)| n.clone()).collect();
     let topics: BTreeSet<String> = names.iter().chain(&builder.topics).cloned().collect();
     let routes = Routes::new(&builder.card, names, builder.any.is_some());

@@ -40,6 +40,10 @@ impl Job {
             // An error says that the connection is closed: the handler will find out.
             let _ = context.publish_update("").await;
         }
+        let super::Handler::Call(handler) = handler else {
+            let failure = Failure::failed("runs are not driven here");
+            return Box::pin(std::future::ready(Err(failure)));
+        };
         let call = AssertUnwindSafe(|| handler(context.clone()));
         let handling = match std::panic::catch_unwind(call) {
             Ok(handling) => handling,

@@ -1,0 +1,222 @@
+//! How an agent is put together.
+
+use std::{io, sync::Arc, time::Duration};
+
+use agenthub_proto::a2a::AgentCard;
+use agenthub_runs::Journal;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{Agent, AgentType, Handler, RunningAgent};
+use crate::{Conductor, Error, Failure, Reply, TaskContext, connection::Connector};
+
+/// How an agent is to be.
+#[derive(Clone)]
+pub struct AgentBuilder {
+    pub(super) agent_type: AgentType,
+    pub(super) card: AgentCard,
+    pub(super) handlers: Vec<(String, Handler)>,
+    pub(super) any: Option<Handler>,
+    pub(super) concurrency: u32,
+    pub(super) instance_id: Option<String>,
+    pub(super) topics: Vec<String>,
+    pub(super) health_check_url: String,
+    pub(super) watch_agents: bool,
+    pub(super) drain_timeout: Duration,
+    pub(super) connect_timeout: Option<Duration>,
+    pub(super) connector: Option<Connector>,
+    pub(super) journal: Option<Arc<dyn Journal>>,
+}
+
+impl AgentBuilder {
+    pub(super) fn new(agent_type: AgentType, card: AgentCard) -> Self {
+        Self {
+            agent_type,
+            card,
+            handlers: Vec::new(),
+            any: None,
+            concurrency: 64,
+            instance_id: None,
+            topics: Vec::new(),
+            health_check_url: String::new(),
+            watch_agents: false,
+            drain_timeout: Duration::from_secs(10),
+            connect_timeout: None,
+            connector: None,
+            journal: None,
+        }
+    }
+
+    /// Handles the messages of this task type, or for the skill with this id or name. The agent registers for it. Handlers are
+    /// called in the order in which messages come and then run at the same time, but for messages of one task, which wait for
+    /// each other. A message to this agent without a task type goes to the first handler, unless there is one for
+    /// [any](Self::on_any).
+    #[must_use]
+    pub fn on<H, F, R, E>(mut self, task_type: impl Into<String>, handler: H) -> Self
+    where
+        H: Fn(TaskContext) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<R, E>> + Send + 'static,
+        R: Into<Reply>,
+        E: Into<Failure>,
+    {
+        self.handlers.push((task_type.into(), boxed(handler)));
+        self
+    }
+
+    /// Handles the messages that no other handler is for, broadcasts and answers without a task among them.
+    #[must_use]
+    pub fn on_any<H, F, R, E>(mut self, handler: H) -> Self
+    where
+        H: Fn(TaskContext) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<R, E>> + Send + 'static,
+        R: Into<Reply>,
+        E: Into<Failure>,
+    {
+        self.any = Some(boxed(handler));
+        self
+    }
+
+    /// Makes a run of each message of this task type, as [`on`](Self::on) calls a handler for it.
+    #[must_use]
+    pub fn conduct(mut self, task_type: impl Into<String>, conductor: Arc<dyn Conductor>) -> Self {
+        self.handlers
+            .push((task_type.into(), Handler::Conduct(conductor)));
+        self
+    }
+
+    /// Makes a run of each message that nothing else is for, as [`on_any`](Self::on_any) calls a handler for it.
+    #[must_use]
+    pub fn conduct_any(mut self, conductor: Arc<dyn Conductor>) -> Self {
+        self.any = Some(Handler::Conduct(conductor));
+        self
+    }
+
+    /// Keeps runs in this journal, so that they survive the process: a message is acknowledged once its run is written down, and
+    /// an agent of the same id that starts with the journal takes up what is not over. Without one, a message whose agent died
+    /// is delivered again and its run starts again.
+    #[must_use]
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// How many messages are handled at the same time; 64 if not given. A handler that waits for an agent which it asked does not
+    /// count (up to as many again, at least 16), so that agents can ask each other.
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: u32) -> Self {
+        self.concurrency = concurrency.max(1);
+        self
+    }
+
+    /// The id of this process; made up if not given. Two running processes must not share one.
+    #[must_use]
+    pub fn instance_id(mut self, instance_id: impl Into<String>) -> Self {
+        self.instance_id = Some(instance_id.into());
+        self
+    }
+
+    /// Further task types to register for.
+    #[must_use]
+    pub fn topics<S: Into<String>>(mut self, topics: impl IntoIterator<Item = S>) -> Self {
+        self.topics.extend(topics.into_iter().map(Into::into));
+        self
+    }
+
+    /// Where the hub may ask with GET whether the agent is well while it has no connection.
+    #[must_use]
+    pub fn health_check_url(mut self, url: impl Into<String>) -> Self {
+        self.health_check_url = url.into();
+        self
+    }
+
+    /// Keeps [`Client::directory`](crate::Client::directory) up to date.
+    #[must_use]
+    pub fn watch_agents(mut self, watch: bool) -> Self {
+        self.watch_agents = watch;
+        self
+    }
+
+    /// How long handlers may go on after [`RunningAgent::stop`]; 10 s if not given.
+    #[must_use]
+    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
+        self.drain_timeout = timeout;
+        self
+    }
+
+    /// How long one try to connect may take; 5 s if not given.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = Some(timeout);
+        self
+    }
+
+    /// Opens connections in another way than over TCP, see [`ClientBuilder::connector`](crate::ClientBuilder::connector).
+    #[must_use]
+    pub fn connector<O, F, S>(mut self, open: O) -> Self
+    where
+        O: Fn(String) -> F + Send + Sync + 'static,
+        F: Future<Output = io::Result<S>> + Send + 'static,
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        self.connector = Some(Connector::new(open));
+        self
+    }
+
+    /// The agent's card.
+    pub fn card(&self) -> &AgentCard {
+        &self.card
+    }
+
+    /// The agent, which does not change any more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for an agent without a name or without anything that handles its messages.
+    pub fn build(self) -> Result<Agent, Error> {
+        if self.card.name.is_empty() {
+            return Err(Error::Invalid("the agent's card has no name".to_owned()));
+        }
+        if self.handlers.is_empty() && self.any.is_none() {
+            return Err(Error::Invalid("the agent has no handler".to_owned()));
+        }
+        Ok(Agent { parts: self })
+    }
+
+    /// [Builds](Self::build) the agent and [runs](Agent::run) it.
+    ///
+    /// # Errors
+    ///
+    /// Those of both.
+    pub async fn run(self, hub_url: impl Into<String>) -> Result<(), Error> {
+        self.build()?.run(hub_url).await
+    }
+
+    /// [Builds](Self::build) the agent and [starts](Agent::start) it.
+    ///
+    /// # Errors
+    ///
+    /// Those of both.
+    pub async fn start(self, hub_url: impl Into<String>) -> Result<RunningAgent, Error> {
+        self.build()?.start(hub_url).await
+    }
+}
+
+impl std::fmt::Debug for AgentBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentBuilder")
+            .field("card", &self.card.name)
+            .finish_non_exhaustive()
+    }
+}
+
+fn boxed<H, F, R, E>(handler: H) -> Handler
+where
+    H: Fn(TaskContext) -> F + Send + Sync + 'static,
+    F: Future<Output = Result<R, E>> + Send + 'static,
+    R: Into<Reply>,
+    E: Into<Failure>,
+{
+    Handler::Call(Arc::new(move |context| {
+        let future = handler(context);
+        Box::pin(async move { future.await.map(Into::into).map_err(Into::into) })
+    }))
+}

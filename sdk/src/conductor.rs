@@ -1,0 +1,49 @@
+//! How messages become runs.
+
+use std::{fmt, sync::Arc};
+
+use agenthub_runs::{Budget, RunId, RunOutcome, Strategy, World};
+use serde_json::Value;
+
+use crate::{Failure, Reply, TaskContext};
+
+/// Makes runs of an agent's messages. The SDK keeps their journal, takes up what another process left, hands cancellation on, and
+/// tells the requester how a run ended.
+pub trait Conductor: fmt::Debug + Send + Sync {
+    /// What drives the runs.
+    fn strategy(&self) -> &dyn Strategy;
+
+    /// What the run of this message begins with. Called in the order of the mailbox and before the messages behind it are looked
+    /// at, so it is quick.
+    ///
+    /// # Errors
+    ///
+    /// There will be no run; the task ends so.
+    fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure>;
+
+    /// Where the run acts. Called right after [`begin`](Self::begin), or in the process that takes the run up.
+    /// [`World::conclude`] is called before the requester is told, with the same result.
+    fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World>;
+
+    /// What the requester is told.
+    ///
+    /// # Errors
+    ///
+    /// The task was not completed.
+    fn reply(&self, _task: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
+        match outcome {
+            RunOutcome::Completed { text, .. } => Ok(Reply::text(text)),
+            RunOutcome::Failed { error } => Err(Failure::failed(error)),
+            RunOutcome::Cancelled { reason } => Err(Failure::cancelled(reason)),
+        }
+    }
+}
+
+/// How a run begins.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beginning {
+    /// What the strategy begins with.
+    pub input: Value,
+    /// What it may use, at most; what the requester granted limits it further.
+    pub budget: Budget,
+}
