@@ -149,9 +149,10 @@ impl LanguageModel for Scripted {
         }
         let mut completion = self.answer(&request)?;
         stand_in::stream(&completion.text, &deltas).await;
+        let (text, calls) = (&completion.text, &completion.tool_calls);
         completion
             .usage
-            .get_or_insert_with(|| stand_in::usage(&request, &completion.text));
+            .get_or_insert_with(|| stand_in::usage(&request, text, calls));
         Ok(completion)
     }
 }

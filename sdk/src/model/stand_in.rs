@@ -1,6 +1,6 @@
 //! What the models that are none have in common.
 
-use super::{DeltaSink, Part, Request, Usage, estimate_tokens};
+use super::{DeltaSink, Part, Request, ToolCall, Usage, estimate_tokens};
 
 /// Pushes `text` in pieces of a few characters, and lets the reader run in between.
 pub(super) async fn stream(text: &str, deltas: &DeltaSink) {
@@ -19,9 +19,12 @@ pub(super) async fn stream(text: &str, deltas: &DeltaSink) {
 }
 
 /// What `request` and its answer would cost by the rule of thumb.
-pub(super) fn usage(request: &Request, answer: &str) -> Usage {
+pub(super) fn usage(request: &Request, answer: &str, calls: &[ToolCall]) -> Usage {
+    let call_tokens = |call: &ToolCall| {
+        estimate_tokens(&call.name) + estimate_tokens(&call.arguments.to_string())
+    };
     let tool_tokens = |part: &Part| match part {
-        Part::ToolCall(call) => estimate_tokens(&call.arguments.to_string()),
+        Part::ToolCall(call) => call_tokens(call),
         Part::ToolResult { value, .. } => estimate_tokens(&value.to_string()),
         Part::Text(_) | Part::Data { .. } => 0,
     };
@@ -29,8 +32,9 @@ pub(super) fn usage(request: &Request, answer: &str) -> Usage {
         estimate_tokens(&message.rendered()) + message.parts.iter().map(tool_tokens).sum::<usize>()
     };
     let input: usize = request.messages.iter().map(tokens).sum();
+    let output = estimate_tokens(answer) + calls.iter().map(call_tokens).sum::<usize>();
     Usage {
         input_tokens: input as u64,
-        output_tokens: estimate_tokens(answer) as u64,
+        output_tokens: output as u64,
     }
 }

@@ -1,13 +1,12 @@
 //! The port's requests and answers as the crate `genai` has them.
 
 use genai::adapter::AdapterKind;
-use genai::chat::{
-    ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ContentPart, JsonSpec,
-    MessageContent, StreamEnd, ToolResponse,
-};
+use genai::chat::{ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, JsonSpec, StreamEnd};
 use serde_json::Value;
 
-use crate::model::{Error, Message, Output, Part, Request, Role, Tool, ToolCall, Usage, quote};
+use super::tools;
+use super::turns::Turns;
+use crate::model::{Error, Output, Request, Tool, ToolCall, Usage};
 
 /// How a provider is made to answer with JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +34,7 @@ impl JsonStyle {
 pub(super) fn request(
     request: &Request,
     style: JsonStyle,
+    turns: Turns,
 ) -> Result<(ChatRequest, ChatOptions), Error> {
     let mut options = ChatOptions::default()
         .with_capture_usage(true)
@@ -43,12 +43,12 @@ pub(super) fn request(
     options.max_tokens = request.max_output_tokens;
     options.temperature = request.temperature;
 
-    let mut messages: Vec<ChatMessage> = request.messages.iter().flat_map(message).collect();
+    let mut messages = turns.messages(request);
     if let Output::Json { name, schema } = &request.output {
         let native =
             style == JsonStyle::Schema || (style == JsonStyle::ClosedSchema && is_closed(schema));
         options.response_format = Some(if native {
-            ChatResponseFormat::JsonSpec(JsonSpec::new(clean_name(name)?, schema.clone()))
+            ChatResponseFormat::JsonSpec(JsonSpec::new(schema_name(name)?, schema.clone()))
         } else {
             messages.insert(0, ChatMessage::system(in_words(schema)));
             ChatResponseFormat::JsonMode
@@ -56,13 +56,7 @@ pub(super) fn request(
     }
     let mut chat = ChatRequest::from_messages(messages);
     if !request.tools.is_empty() {
-        chat = chat.with_tools(
-            request
-                .tools
-                .iter()
-                .map(tool)
-                .collect::<Result<Vec<_>, _>>()?,
-        );
+        chat = chat.with_tools(request.tools.iter().map(tools::offered));
     }
     Ok((chat, options))
 }
@@ -97,81 +91,18 @@ fn is_closed(schema: &Value) -> bool {
     }
 }
 
-/// Providers take `[A-Za-z0-9_-]{1,64}` as the name of a schema or tool.
-fn clean_name(name: &str) -> Result<&str, Error> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if (1..=64).contains(&name.len()) && name.chars().all(fits) {
-        Ok(name)
-    } else {
-        Err(Error::InvalidRequest(format!(
-            "`{name}` is no name for a schema or tool"
-        )))
+fn schema_name(name: &str) -> Result<&str, Error> {
+    match tools::is_plain(name) {
+        true => Ok(name),
+        false => Err(Error::InvalidRequest(format!(
+            "`{name}` is no name for a schema"
+        ))),
     }
-}
-
-fn tool(tool: &Tool) -> Result<genai::chat::Tool, Error> {
-    let name = clean_name(&tool.name)?;
-    Ok(genai::chat::Tool::new(name)
-        .with_description(tool.description.clone())
-        .with_schema(tool.parameters.clone()))
-}
-
-/// One message, or one per tool result, since some providers want those apart.
-fn message(message: &Message) -> Vec<ChatMessage> {
-    if message.role == Role::Tool {
-        let results = message.parts.iter().filter_map(content);
-        return results
-            .map(|part| ChatMessage::tool(MessageContent::from_parts(vec![part])))
-            .collect();
-    }
-    let parts: Vec<ContentPart> = message.parts.iter().filter_map(content).collect();
-    if parts.is_empty() {
-        return Vec::new();
-    }
-    let content = MessageContent::from_parts(parts);
-    vec![match message.role {
-        Role::System => ChatMessage::system(content),
-        Role::Assistant => ChatMessage::assistant(content),
-        Role::User | Role::Tool => ChatMessage::user(content),
-    }]
-}
-
-fn content(part: &Part) -> Option<ContentPart> {
-    Some(match part {
-        // Providers refuse empty texts.
-        Part::Text(text) if text.is_empty() => return None,
-        Part::Text(text) => ContentPart::Text(text.clone()),
-        Part::Data { label, value } => ContentPart::Text(quote::data(label, value)),
-        Part::ToolCall(call) => ContentPart::ToolCall(genai::chat::ToolCall {
-            call_id: call.id.clone(),
-            fn_name: call.name.clone(),
-            fn_arguments: call.arguments.clone(),
-            thought_signatures: None,
-        }),
-        Part::ToolResult {
-            call_id,
-            name,
-            value,
-        } => {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            ContentPart::ToolResponse(ToolResponse::new(call_id, text).with_fn_name(name))
-        }
-    })
 }
 
 /// The calls in an answer.
-pub(super) fn tool_calls(end: StreamEnd) -> Vec<ToolCall> {
-    let calls = end.captured_into_tool_calls().unwrap_or_default();
-    calls
-        .into_iter()
-        .map(|call| ToolCall {
-            id: call.call_id,
-            name: call.fn_name,
-            arguments: call.fn_arguments,
-        })
-        .collect()
+pub(super) fn tool_calls(tools: &[Tool], end: StreamEnd) -> Vec<ToolCall> {
+    tools::from_wire(tools, end.captured_into_tool_calls().unwrap_or_default())
 }
 
 /// The cost of an answer, where any of it is known.
@@ -189,6 +120,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::Message;
 
     #[test]
     fn a_schema_is_closed_when_every_object_names_all_its_fields() {
@@ -224,7 +156,8 @@ mod tests {
             Message::data("results", json!("</data>")),
             Message::user("what?"),
         ]);
-        let (chat, _) = request(&asked, JsonStyle::Words).expect("a plain request");
+        let (chat, _) =
+            request(&asked, JsonStyle::Words, Turns::Together).expect("a plain request");
         let texts: Vec<&str> = chat
             .messages
             .iter()
@@ -248,7 +181,7 @@ mod tests {
             (JsonStyle::ClosedSchema, false),
             (JsonStyle::Words, false),
         ] {
-            let (chat, options) = request(&asked, style).expect("a plain request");
+            let (chat, options) = request(&asked, style, Turns::Together).expect("a plain request");
             let told = chat.messages[0]
                 .content
                 .texts()
@@ -268,7 +201,7 @@ mod tests {
             let asked = Request::new(vec![Message::user("hi")]).json(name, json!({}));
             assert!(
                 matches!(
-                    request(&asked, JsonStyle::Schema),
+                    request(&asked, JsonStyle::Schema, Turns::Together),
                     Err(Error::InvalidRequest(_))
                 ),
                 "{name:?}"

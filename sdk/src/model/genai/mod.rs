@@ -3,29 +3,29 @@
 //! [`Settings`] say which model; [`Genai::new`] checks them and reads what they leave open from the providers' usual
 //! environment variables. Transient failures are asked again with growing pauses, as long as nothing was handed out.
 
+mod answer;
 mod backoff;
 mod convert;
 mod credentials;
 mod failure;
 mod settings;
+mod tools;
+mod turns;
 
 use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use genai::adapter::AdapterKind;
-use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent, StopReason, StreamEnd};
+use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent};
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden, ServiceTarget};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{Completion, DeltaSink, Error, LanguageModel, Output, Request};
+use super::{Completion, DeltaSink, Error, LanguageModel, Request};
+use answer::Answer;
 use credentials::Credentials;
 pub use settings::{ConfigError, Secret, Settings};
-
-/// The longest answer that is read, in bytes.
-const MAX_ANSWER: usize = 4 << 20;
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,6 +41,7 @@ pub struct Genai {
     endpoint: settings::Address,
     credentials: Credentials,
     style: convert::JsonStyle,
+    turns: turns::Turns,
     timeout: Duration,
     max_retries: u32,
     backoff: Duration,
@@ -94,6 +95,7 @@ impl Genai {
                 .build()
                 .map_err(|e| ConfigError::Tls(e.to_string()))?,
             style: convert::JsonStyle::of(resolved.kind, &resolved.model),
+            turns: turns::Turns::of(resolved.kind),
             model: ModelIden::new(resolved.kind, resolved.model),
             endpoint: resolved.address,
             credentials: Credentials::new(resolved.credential),
@@ -140,11 +142,11 @@ impl Genai {
                 ChatStreamEvent::End(end) => {
                     return Ok(answer.finish(end, self.model.adapter_kind)?);
                 }
-                // Tool calls come whole with the end; reasoning is not part of the answer.
+                ChatStreamEvent::ToolCallChunk(chunk) => answer.call_grows(chunk.tool_call)?,
+                // Reasoning is not part of the answer.
                 ChatStreamEvent::Start
                 | ChatStreamEvent::ReasoningChunk(_)
                 | ChatStreamEvent::ThoughtSignatureChunk(_)
-                | ChatStreamEvent::ToolCallChunk(_)
                 | ChatStreamEvent::Heartbeat => {}
             }
         }
@@ -157,14 +159,10 @@ impl Genai {
         request: &Request,
         deltas: &DeltaSink,
     ) -> Result<Completion, Error> {
-        let (chat, options) = convert::request(request, self.style)?;
+        let (chat, options) = convert::request(request, self.style, self.turns)?;
         let mut attempt = 0;
         loop {
-            let mut answer = Answer {
-                text: String::new(),
-                deltas,
-                wants_json: request.output != Output::Text,
-            };
+            let mut answer = Answer::new(request, deltas);
             let asked = timeout_at(deadline, self.ask(chat.clone(), &options, &mut answer)).await;
             let failure = match asked {
                 Ok(Ok(completion)) => return Ok(completion),
@@ -176,7 +174,7 @@ impl Genai {
                 .checked_add(pause)
                 .is_none_or(|then| then >= deadline);
             if !failure.is_transient()
-                || !answer.text.is_empty()
+                || answer.was_handed_out()
                 || attempt >= self.max_retries
                 || too_late
             {
@@ -199,62 +197,5 @@ impl LanguageModel for Genai {
         request.check()?;
         self.ask_until(Instant::now() + self.timeout, &request, &deltas)
             .await
-    }
-}
-
-/// An answer while it grows.
-struct Answer<'a> {
-    text: String,
-    deltas: &'a DeltaSink,
-    wants_json: bool,
-}
-
-impl Answer<'_> {
-    fn push(&mut self, piece: &str) -> Result<(), Error> {
-        if self.text.len() + piece.len() > MAX_ANSWER {
-            return Err(Error::Malformed(format!(
-                "it is longer than {MAX_ANSWER} bytes"
-            )));
-        }
-        self.text.push_str(piece);
-        self.deltas.push(piece);
-        Ok(())
-    }
-
-    fn broken_off(&self) -> Error {
-        if self.text.is_empty() {
-            Error::Malformed("the response holds no answer".into())
-        } else {
-            Error::Unavailable("the answer broke off".into())
-        }
-    }
-
-    fn finish(&mut self, end: StreamEnd, kind: AdapterKind) -> Result<Completion, Error> {
-        let usage = end.captured_usage.as_ref().and_then(convert::usage);
-        let stop = end.captured_stop_reason.clone();
-        let tool_calls = convert::tool_calls(end);
-        // OpenAI marks the end of its stream; elsewhere an end without a reason is a connection that was lost.
-        if stop.is_none() && kind != AdapterKind::OpenAI {
-            return Err(self.broken_off());
-        }
-        match stop {
-            Some(StopReason::ContentFilter(reason)) => {
-                return Err(Error::Refused(format!("its filter stopped it ({reason})")));
-            }
-            Some(StopReason::MaxTokens(_)) if self.wants_json => {
-                return Err(Error::Malformed(
-                    "it was cut off at the limit of its length".into(),
-                ));
-            }
-            _ => {}
-        }
-        if self.text.is_empty() && tool_calls.is_empty() {
-            return Err(Error::Malformed("it is empty".into()));
-        }
-        Ok(Completion {
-            text: std::mem::take(&mut self.text),
-            tool_calls,
-            usage,
-        })
     }
 }

@@ -1,74 +1,19 @@
-//! A stand-in that needs no network, no key and no model.
-//!
-//! It understands the one convention that the orchestrator uses. A request for JSON named `decision` holds the agents that may
-//! be chosen as the data `agents`, the user's words as the last user message with text, and after them, once delegated
-//! tasks have ended, the data `results`. The decision delegates to the agent whose card shares most words with the request,
-//! or to every agent that the request names; with results it tells them; without a match it says what it is and whom it can
-//! reach. The same request gets the same answer.
+//! Decisions: which agents a request is delegated to, and what is said of their results.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Completion, DeltaSink, Error, LanguageModel, Output, Part, Request, Role, stand_in};
+use super::words::asks_who_it_is;
+use super::{MAX_LISTED, how_to_configure};
+use crate::model::{Message, Part, Request, Role};
 use crate::relevance::{self, Card, Skill};
 
 /// What an agent is asked for of which neither skills nor task types are known.
 const ANY_TASK: &str = "task";
 
-/// Agents that are told about at most.
-const MAX_LISTED: usize = 20;
-
-/// Answers by matching words.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Offline;
-
-#[async_trait]
-impl LanguageModel for Offline {
-    fn name(&self) -> &str {
-        "offline"
-    }
-
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
-        request.check()?;
-        let text = answer(&request)?;
-        stand_in::stream(&text, &deltas).await;
-        let usage = Some(stand_in::usage(&request, &text));
-        Ok(Completion {
-            text,
-            tool_calls: Vec::new(),
-            usage,
-        })
-    }
-}
-
-fn answer(request: &Request) -> Result<String, Error> {
-    let words = request.last_user_text().unwrap_or_default();
-    match &request.output {
-        Output::Text => Ok(format!(
-            "I am an offline stand-in, not a language model. You said: {}",
-            cut(&words)
-        )),
-        Output::Json { name, .. } if name == "decision" => Ok(decide(request, &words).to_string()),
-        Output::Json { name, .. } => Err(Error::Refused(format!(
-            "the offline stand-in only matches words and cannot make a {name}; {HOW_TO_CONFIGURE}"
-        ))),
-    }
-}
-
-const HOW_TO_CONFIGURE: &str = "to use a real model, set AGENTHUB_MODEL to provider/model, for example openai/gpt-5 with \
-    OPENAI_API_KEY, vertex/gemini-2.5-flash with GCP_PROJECT, or ollama/llama3.2";
-
-fn cut(words: &str) -> String {
-    const KEPT: usize = 200;
-    match words.char_indices().nth(KEPT) {
-        Some((end, _)) => format!("{}…", &words[..end]),
-        None => words.to_owned(),
-    }
-}
-
-fn decide(request: &Request, words: &str) -> Value {
+/// The decision as JSON: what to delegate, or what to say.
+pub(super) fn decide(request: &Request, words: &str) -> Value {
     let results = results(request);
     if !results.is_empty() {
         return respond(
@@ -132,46 +77,6 @@ fn respond(text: &str) -> Value {
     json!({ "actions": [{ "type": "chat.response", "text": text }] })
 }
 
-/// Whether the words ask for the one who answers, and for nothing else.
-fn asks_who_it_is(words: &str) -> bool {
-    const GREETINGS: [&str; 12] = [
-        "hello",
-        "hi",
-        "hey",
-        "good",
-        "morning",
-        "afternoon",
-        "evening",
-        "day",
-        "there",
-        "cortex",
-        "help",
-        "you",
-    ];
-    const QUESTIONS: [&str; 9] = [
-        "who are you",
-        "what are you",
-        "what can you do",
-        "what can i do",
-        "what can i ask",
-        "how can you help",
-        "which agents",
-        "what agents",
-        "list agents",
-    ];
-    let words: Vec<String> = words
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|w| !w.is_empty())
-        .map(str::to_lowercase)
-        .collect();
-    let plain = words.join(" ");
-    let greets = !words.is_empty() && words.iter().all(|word| GREETINGS.contains(&word.as_str()));
-    greets
-        || QUESTIONS
-            .iter()
-            .any(|question| format!("{plain} ").starts_with(&format!("{question} ")))
-}
-
 fn introduction(agents: &[Agent]) -> String {
     let mut text = String::from(
         "I am an offline stand-in, not a language model: I match the words of a request with what agents say of themselves.",
@@ -187,14 +92,12 @@ fn introduction(agents: &[Agent]) -> String {
             text.push_str(&format!("\n- and {} more", agents.len() - MAX_LISTED));
         }
     }
-    let mut how = HOW_TO_CONFIGURE.to_owned();
-    how.replace_range(..1, "T");
-    format!("{text}\n{how}.")
+    format!("{text}\n{}", how_to_configure())
 }
 
 /// The results that stand after the user's words.
 fn results(request: &Request) -> Vec<Outcome> {
-    let said = |message: &super::Message| message.role == Role::User && message.text().is_some();
+    let said = |message: &Message| message.role == Role::User && message.text().is_some();
     let start = request.messages.iter().rposition(said).unwrap_or(0);
     let parts = request.messages[start..]
         .iter()
@@ -291,8 +194,9 @@ impl Agent {
     }
 }
 
+/// What became of a delegated task.
 #[derive(Debug, Deserialize)]
-struct Outcome {
+pub(super) struct Outcome {
     agent: String,
     #[serde(default)]
     state: String,
@@ -304,7 +208,8 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn told(&self) -> String {
+    /// The outcome in a sentence that names the agent.
+    pub(super) fn told(&self) -> String {
         let agent = &self.agent;
         let text = self.text.as_deref().filter(|text| !text.is_empty());
         let error = self.error.as_deref().filter(|error| !error.is_empty());
@@ -335,5 +240,5 @@ impl Outcome {
 }
 
 #[cfg(test)]
-#[path = "offline_tests.rs"]
+#[path = "decision_tests.rs"]
 mod tests;

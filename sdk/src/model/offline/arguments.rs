@@ -1,0 +1,442 @@
+//! Arguments for a tool, made of words by its schema.
+
+use serde_json::{Map, Number, Value, json};
+
+use super::words::{mention, numbers};
+
+/// Properties that want the words themselves, the likeliest first.
+const FOR_WORDS: [&str; 6] = ["text", "input", "query", "message", "request", "task"];
+
+/// Objects inside objects that are filled at most, and references that are followed at most.
+const MAX_DEPTH: usize = 8;
+
+/// Arguments that match `schema` as well as `words` allow.
+///
+/// One string gets the words, numbers in the words become numbers in their order, and of an enumeration the value that is
+/// mentioned is taken. What is not required and not mentioned is left out; what is required and not mentioned is the schema's
+/// default, or empty.
+pub(super) fn arguments(schema: &Value, words: &str) -> Value {
+    let mut filler = Filler {
+        root: schema,
+        words,
+        numbers: numbers(words),
+    };
+    if !schema.is_object() {
+        return filler.object(&Map::new(), 0);
+    }
+    filler
+        .value("", schema, Need::Required { words: true }, 0)
+        .unwrap_or_else(|| json!({}))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Need {
+    Optional,
+    /// There has to be something; where `words`, the words themselves.
+    Required {
+        words: bool,
+    },
+}
+
+struct Filler<'a> {
+    root: &'a Value,
+    words: &'a str,
+    /// Those that no property has taken yet.
+    numbers: Vec<(usize, Number)>,
+}
+
+impl<'a> Filler<'a> {
+    fn value(&mut self, name: &str, schema: &'a Value, need: Need, depth: usize) -> Option<Value> {
+        let schema = self.resolve(schema);
+        let required = need != Need::Optional;
+        let fallback = || schema.get("default").cloned().filter(|_| required);
+        if let Some(constant) = schema.get("const") {
+            return required.then(|| constant.clone());
+        }
+        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            let first = || values.first().cloned().filter(|_| required);
+            return self.named(values).or_else(fallback).or_else(first);
+        }
+        match kind(schema) {
+            "object" => {
+                let map = schema.as_object()?;
+                (required && depth < MAX_DEPTH).then(|| self.object(map, depth + 1))
+            }
+            "array" => {
+                let list = self.array(schema, need, depth);
+                (!list.is_empty())
+                    .then(|| Value::Array(list))
+                    .or_else(fallback)
+                    .or_else(|| required.then(|| json!([])))
+            }
+            kind @ ("number" | "integer") => self
+                .number(name, kind == "integer")
+                .map(Value::Number)
+                .or_else(fallback)
+                .or_else(|| schema.get("minimum").cloned().filter(|_| required))
+                .or_else(|| required.then(|| json!(0))),
+            "boolean" => {
+                let said = self.affirms(name).map(Value::Bool);
+                said.or_else(fallback)
+                    .or_else(|| required.then(|| json!(false)))
+            }
+            "null" => required.then_some(Value::Null),
+            _ if need == (Need::Required { words: true }) => Some(self.text(schema).into()),
+            _ if required => {
+                let said = self.after(name).map(Value::from);
+                said.or_else(fallback)
+                    .or_else(|| Some(self.text(schema).into()))
+            }
+            _ => None,
+        }
+    }
+
+    fn object(&mut self, schema: &'a Map<String, Value>, depth: usize) -> Value {
+        let empty = Map::new();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let Some(properties) = properties.filter(|properties| !properties.is_empty()) else {
+            let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+            return match closed {
+                true => Value::Object(empty),
+                false => json!({ "text": self.words }),
+            };
+        };
+        let required = |name: &str| {
+            let names = schema.get("required").and_then(Value::as_array);
+            names.is_some_and(|names| names.iter().any(|one| one == name))
+        };
+        let for_words = self.for_words(properties, &required);
+        let mut order: Vec<(&'a String, &'a Value)> = properties.iter().collect();
+        // What is required takes its numbers first.
+        order.sort_by_key(|(name, _)| !required(name));
+        let mut filled = Map::new();
+        for (name, schema) in order {
+            let words = for_words == Some(name.as_str());
+            let need = match required(name) || words {
+                true => Need::Required { words },
+                false => Need::Optional,
+            };
+            if let Some(value) = self.value(name, schema, need, depth) {
+                filled.insert(name.clone(), value);
+            }
+        }
+        Value::Object(filled)
+    }
+
+    /// The property that gets the words: a free string that is required or has a telling name, or else the first where
+    /// nothing is required.
+    fn for_words(
+        &self,
+        properties: &'a Map<String, Value>,
+        required: &dyn Fn(&str) -> bool,
+    ) -> Option<&'a str> {
+        let rank = |name: &str| {
+            let telling = FOR_WORDS.iter().position(|wanted| *wanted == name);
+            telling.unwrap_or(FOR_WORDS.len())
+        };
+        let nothing_required = !properties.keys().any(|name| required(name));
+        properties
+            .iter()
+            .filter(|(_, schema)| {
+                let schema = self.resolve(schema);
+                let fixed = ["enum", "const", "format"]
+                    .iter()
+                    .any(|key| schema.get(key).is_some());
+                !fixed && kind(schema) == "string"
+            })
+            .map(|(name, _)| name.as_str())
+            .filter(|name| required(name) || rank(name) < FOR_WORDS.len() || nothing_required)
+            .min_by_key(|name| (!required(name), rank(name)))
+    }
+
+    fn array(&mut self, schema: &'a Value, need: Need, depth: usize) -> Vec<Value> {
+        let Some(items) = schema.get("items").map(|items| self.resolve(items)) else {
+            return match need {
+                Need::Required { .. } => vec![self.words.into()],
+                Need::Optional => Vec::new(),
+            };
+        };
+        if let Some(values) = items.get("enum").and_then(Value::as_array) {
+            let mentioned = |value: &&Value| value.as_str().and_then(|v| mention(self.words, v));
+            let mut named: Vec<&Value> = values.iter().filter(|v| mentioned(v).is_some()).collect();
+            named.sort_by_key(mentioned);
+            return named.into_iter().cloned().collect();
+        }
+        if let kind @ ("number" | "integer") = kind(items) {
+            let all = std::iter::from_fn(|| self.number("", kind == "integer"));
+            return all.map(Value::Number).collect();
+        }
+        match need {
+            Need::Optional => Vec::new(),
+            need => self.value("", items, need, depth + 1).into_iter().collect(),
+        }
+    }
+
+    /// The value that the words mention first.
+    fn named(&mut self, values: &[Value]) -> Option<Value> {
+        let texts = values.iter().filter_map(Value::as_str);
+        let first = texts
+            .filter_map(|text| Some((mention(self.words, text)?, text)))
+            // Of two at one place the longer one is meant.
+            .min_by_key(|(at, text)| (*at, std::cmp::Reverse(text.len())));
+        if let Some((_, text)) = first {
+            return Some(text.into());
+        }
+        let at = self
+            .numbers
+            .iter()
+            .position(|(_, number)| values.contains(&Value::Number(number.clone())))?;
+        Some(Value::Number(self.numbers.remove(at).1))
+    }
+
+    /// The number after the property's name, else the first that is left.
+    fn number(&mut self, name: &str, integer: bool) -> Option<Number> {
+        let fits = |number: &Number| !integer || number.is_i64() || number.is_u64();
+        let after = self
+            .after(name)
+            .and_then(|word| word.parse::<Number>().ok());
+        let is_after = |number: &Number| after.as_ref() == Some(number);
+        let at = self
+            .numbers
+            .iter()
+            .position(|(_, number)| is_after(number) && fits(number))
+            .or_else(|| self.numbers.iter().position(|(_, number)| fits(number)))?;
+        Some(self.numbers.remove(at).1)
+    }
+
+    /// Whether the words say that it is so, or that it is not so; `None` where they don't speak of it.
+    fn affirms(&self, name: &str) -> Option<bool> {
+        mention(self.words, name)?;
+        let denied = ["no", "not", "without"]
+            .iter()
+            .any(|word| mention(self.words, &format!("{word} {name}")).is_some());
+        Some(!denied)
+    }
+
+    /// The word after the property's name.
+    fn after(&self, name: &str) -> Option<&'a str> {
+        let clean = |word: &'a str| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '-');
+        let mut words = self
+            .words
+            .split(|c: char| c.is_whitespace() || matches!(c, ':' | '='));
+        words.find(|word| !name.is_empty() && clean(word).eq_ignore_ascii_case(name))?;
+        let fillers = ["", "is", "of", "to"];
+        words.map(clean).find(|word| !fillers.contains(word))
+    }
+
+    fn text(&self, schema: &Value) -> String {
+        let longest = schema.get("maxLength").and_then(Value::as_u64);
+        let longest = longest.and_then(|longest| usize::try_from(longest).ok());
+        self.words
+            .chars()
+            .take(longest.unwrap_or(usize::MAX))
+            .collect()
+    }
+
+    /// The schema behind references, and of alternatives the first that is not null.
+    fn resolve(&self, schema: &'a Value) -> &'a Value {
+        let mut schema = schema;
+        for _ in 0..MAX_DEPTH {
+            let referred = schema.get("$ref").and_then(Value::as_str);
+            let referred = referred.and_then(|to| self.root.pointer(to.strip_prefix('#')?));
+            let one = || {
+                let lists = ["anyOf", "oneOf", "allOf"];
+                let list = lists.iter().find_map(|key| schema.get(key)?.as_array())?;
+                list.iter().find(|one| kind(one) != "null")
+            };
+            match referred.or_else(|| one().filter(|_| schema.get("properties").is_none())) {
+                Some(next) => schema = next,
+                None => break,
+            }
+        }
+        schema
+    }
+}
+
+/// The type that the schema names first, null apart, or the one that its keywords speak of.
+fn kind(schema: &Value) -> &str {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind,
+        Some(Value::Array(kinds)) => {
+            let mut kinds = kinds.iter().filter_map(Value::as_str);
+            kinds.find(|kind| *kind != "null").unwrap_or("null")
+        }
+        _ if schema.get("properties").is_some() => "object",
+        _ if schema.get("items").is_some() => "array",
+        _ => "string",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(properties: Value, required: &[&str]) -> Value {
+        json!({"type": "object", "properties": properties, "required": required})
+    }
+
+    #[test]
+    fn the_words_go_where_the_schema_wants_them() {
+        let string = || json!({"type": "string"});
+        let words = "say hi to all";
+        for (schema, expected) in [
+            (
+                object(json!({"text": string()}), &["text"]),
+                json!({"text": words}),
+            ),
+            // A telling name wins over the order, and what is required over a telling name.
+            (
+                object(
+                    json!({"title": string(), "query": string()}),
+                    &["title", "query"],
+                ),
+                json!({"title": words, "query": words}),
+            ),
+            (
+                object(json!({"title": string(), "text": string()}), &["title"]),
+                json!({"title": words}),
+            ),
+            (
+                object(
+                    json!({"count": {"type": "integer"}, "task": string()}),
+                    &["count"],
+                ),
+                json!({"count": 0, "task": words}),
+            ),
+            (
+                object(json!({"title": string(), "body": string()}), &[]),
+                json!({"title": words}),
+            ),
+            (
+                object(
+                    json!({"text": {"type": ["null", "string"], "maxLength": 6}}),
+                    &["text"],
+                ),
+                json!({"text": "say hi"}),
+            ),
+            (
+                json!({"$defs": {"T": {"anyOf": [{"type": "null"}, {"type": "string"}]}},
+                       "properties": {"input": {"$ref": "#/$defs/T"}}, "required": ["input"]}),
+                json!({"input": words}),
+            ),
+            (
+                object(
+                    json!({"inner": object(json!({"text": string()}), &["text"])}),
+                    &["inner"],
+                ),
+                json!({"inner": {"text": words}}),
+            ),
+            (
+                object(
+                    json!({"lines": {"type": "array", "items": string()}}),
+                    &["lines"],
+                ),
+                json!({"lines": [words]}),
+            ),
+            (json!({"type": "object"}), json!({"text": words})),
+            (
+                json!({"type": "object", "additionalProperties": false}),
+                json!({}),
+            ),
+            (json!(true), json!({"text": words})),
+            (string(), json!(words)),
+        ] {
+            assert_eq!(arguments(&schema, words), expected, "{schema}");
+        }
+    }
+
+    #[test]
+    fn numbers_values_and_flags_are_taken_from_the_words() {
+        let number = || json!({"type": "number"});
+        let unit = || json!({"type": "string", "enum": ["celsius", "fahrenheit"]});
+        let flag = || json!({"type": "boolean"});
+        for (schema, words, expected) in [
+            (
+                object(json!({"a": number(), "b": number()}), &["a", "b"]),
+                "add 2 and 3.5",
+                json!({"a": 2, "b": 3.5}),
+            ),
+            (
+                object(json!({"b": number(), "limit": {"type": "integer"}}), &["b"]),
+                "1.5 with limit 7",
+                json!({"b": 1.5, "limit": 7}),
+            ),
+            (
+                object(
+                    json!({"limit": {"type": "integer"}, "page": {"type": "integer"}}),
+                    &["limit", "page"],
+                ),
+                "page 2, limit: 10",
+                json!({"limit": 10, "page": 2}),
+            ),
+            (
+                object(json!({"of": {"type": "array", "items": number()}}), &["of"]),
+                "sum 1 2 3",
+                json!({"of": [1, 2, 3]}),
+            ),
+            (
+                object(json!({"unit": unit()}), &[]),
+                "how warm in Fahrenheit",
+                json!({"unit": "fahrenheit"}),
+            ),
+            (
+                object(json!({"unit": unit()}), &["unit"]),
+                "how warm",
+                json!({"unit": "celsius"}),
+            ),
+            (object(json!({"unit": unit()}), &[]), "how warm", json!({})),
+            (
+                object(
+                    json!({"level": {"enum": [1, 2], "default": 1}, "n": {"type": "integer", "minimum": 5}}),
+                    &["level", "n"],
+                ),
+                "level 2",
+                json!({"level": 2, "n": 5}),
+            ),
+            (
+                object(
+                    json!({"tags": {"type": "array", "items": {"enum": ["red", "blue", "green"]}}}),
+                    &[],
+                ),
+                "blue before red",
+                json!({"tags": ["blue", "red"]}),
+            ),
+            (
+                object(
+                    json!({"loud": flag(), "fast": flag(), "far": flag()}),
+                    &["far"],
+                ),
+                "loud but not fast",
+                json!({"far": false, "loud": true, "fast": false}),
+            ),
+            (
+                object(
+                    json!({"text": {"type": "string"}, "city": {"type": "string"}}),
+                    &["text", "city"],
+                ),
+                "weather for city Paris",
+                json!({"text": "weather for city Paris", "city": "Paris"}),
+            ),
+            (
+                object(json!({"kind": {"const": "x"}}), &["kind"]),
+                "go",
+                json!({"kind": "x"}),
+            ),
+        ] {
+            assert_eq!(
+                arguments(&schema, words),
+                expected,
+                "{words:?} for {schema}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_schema_without_an_end_gets_arguments_with_one() {
+        let schema = json!({"$defs": {"N": {"properties": {"next": {"$ref": "#/$defs/N"}}, "required": ["next"]}},
+                            "$ref": "#/$defs/N"});
+        assert!(arguments(&schema, "go").is_object());
+        let circle = json!({"$defs": {"A": {"$ref": "#/$defs/A"}}, "$ref": "#/$defs/A"});
+        arguments(&circle, "go");
+    }
+}

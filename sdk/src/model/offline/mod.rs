@@ -1,0 +1,139 @@
+//! A stand-in that needs no network, no key and no model.
+//!
+//! It understands the two conventions of those who ask it.
+//!
+//! - **Decisions.** A request for JSON named `decision` holds the agents that may be chosen as the data `agents`, the user's
+//!   words as the last user message with text, and after them, once delegated tasks have ended, the data `results`. The
+//!   decision delegates to the agent whose card shares most words with the request, or to every agent that the request names;
+//!   with results it tells them.
+//! - **Tools.** A request for words that offers tools is answered with calls of the tools that the words name, else of those
+//!   that they match, with arguments made of the words; with results it tells them.
+//!
+//! Without a match it says what it is and whom or what it can reach. The same request gets the same answer.
+
+mod arguments;
+mod decision;
+mod tools;
+mod words;
+
+use async_trait::async_trait;
+
+use super::{Completion, DeltaSink, Error, LanguageModel, Output, Request, ToolCall, stand_in};
+
+/// Agents or tools that are told about at most.
+const MAX_LISTED: usize = 20;
+
+/// Answers by matching words.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Offline;
+
+#[async_trait]
+impl LanguageModel for Offline {
+    fn name(&self) -> &str {
+        "offline"
+    }
+
+    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+        request.check()?;
+        let (text, tool_calls) = match answer(&request)? {
+            Answer::Text(text) => (text, Vec::new()),
+            Answer::Calls(calls) => (String::new(), calls),
+        };
+        stand_in::stream(&text, &deltas).await;
+        let usage = Some(stand_in::usage(&request, &text, &tool_calls));
+        Ok(Completion {
+            text,
+            tool_calls,
+            usage,
+        })
+    }
+}
+
+/// What there is to say or to do.
+#[derive(Debug, Clone, PartialEq)]
+enum Answer {
+    Text(String),
+    Calls(Vec<ToolCall>),
+}
+
+fn answer(request: &Request) -> Result<Answer, Error> {
+    let said = || request.last_user_text().unwrap_or_default();
+    match &request.output {
+        Output::Text if !request.tools.is_empty() => Ok(tools::answer(request)),
+        Output::Text => Ok(Answer::Text(format!(
+            "I am an offline stand-in, not a language model. You said: {}",
+            words::cut(&said())
+        ))),
+        Output::Json { name, .. } if name == "decision" => {
+            Ok(Answer::Text(decision::decide(request, &said()).to_string()))
+        }
+        Output::Json { name, .. } => Err(Error::Refused(format!(
+            "the offline stand-in only matches words and cannot make a {name}; to {HOW_TO_CONFIGURE}"
+        ))),
+    }
+}
+
+const HOW_TO_CONFIGURE: &str = "use a real model, set AGENTHUB_MODEL to provider/model, for example openai/gpt-5 with \
+    OPENAI_API_KEY, vertex/gemini-2.5-flash with GCP_PROJECT, or ollama/llama3.2";
+
+fn how_to_configure() -> String {
+    format!("To {HOW_TO_CONFIGURE}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::{Message, Tool, deltas};
+
+    #[test]
+    fn other_json_is_declined_with_the_way_out() {
+        let plan = Request::new(vec![Message::user("plan")]).json("plan", json!({}));
+        let error = answer(&plan).expect_err("a stand-in makes no plans");
+        assert!(
+            matches!(&error, Error::Refused(why) if why.contains("AGENTHUB_MODEL")),
+            "{error}"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_answer_is_streamed_in_pieces_and_its_cost_estimated() {
+        let (sink, mut reader) = deltas();
+        let asked = Request::new(vec![Message::user("who are you?")]).json("decision", json!({}));
+        let completion = tokio::spawn(Offline.complete(asked, sink));
+        let mut pieces = Vec::new();
+        while let Some(piece) = reader.next().await {
+            pieces.push(piece);
+        }
+        let completion = completion.await.expect("no panic").expect("an answer");
+        assert!(pieces.len() > 3, "{pieces:?}");
+        assert_eq!(pieces.concat(), completion.text);
+        let usage = completion.usage.expect("usage is estimated");
+        assert!(
+            usage.output_tokens > usage.input_tokens && usage.input_tokens > 0,
+            "{usage:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn calls_cost_something_as_well() {
+        let mut asked = Request::new(vec![Message::user("use echo")]);
+        asked.tools = vec![Tool {
+            name: "echo".into(),
+            description: "Echoes".into(),
+            parameters: json!({"type": "object"}),
+        }];
+        let completion = Offline
+            .complete(asked, DeltaSink::ignored())
+            .await
+            .expect("an answer");
+        assert_eq!(completion.text, "");
+        assert_eq!(completion.tool_calls.len(), 1);
+        assert!(
+            completion
+                .usage
+                .is_some_and(|usage| usage.output_tokens > 0)
+        );
+    }
+}

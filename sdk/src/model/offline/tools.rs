@@ -1,0 +1,291 @@
+//! Tools: which are called with what, and what is said of their results.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::arguments::arguments;
+use super::decision::Outcome;
+use super::words::{asks_who_it_is, clauses, cut};
+use super::{Answer, MAX_LISTED, how_to_configure};
+use crate::model::{Part, Request, Role, Tool, ToolCall};
+use crate::relevance::{self, Card, Skill};
+
+/// The tool that finds agents which are not offered themselves. It is asked where nothing else fits.
+const FIND: &str = "find_agents";
+
+/// Calls of what the words want, or words about what came back.
+///
+/// Everything after the last words of the user counts as done: no call is made twice with the same arguments.
+pub(super) fn answer(request: &Request) -> Answer {
+    let turn = Turn::of(request);
+    let told = || Answer::Text(turn.told());
+    let only_found = turn.results.iter().all(|(name, _)| *name == FIND);
+    if !turn.results.is_empty() && !only_found {
+        return told();
+    }
+    let chosen = choose(&turn.words, &request.tools);
+    let wanted = chosen
+        .into_iter()
+        .map(|(tool, words)| (tool.name.as_str(), arguments(&tool.parameters, words)));
+    let made = |name: &str, arguments: &Value| {
+        let mut calls = turn.calls.iter();
+        calls.any(|call| call.name == name && call.arguments == *arguments)
+    };
+    let mut ids = free_ids(request);
+    let calls: Vec<ToolCall> = wanted
+        .filter(|(name, arguments)| !made(name, arguments))
+        .map(|(name, arguments)| ToolCall {
+            id: ids.next().unwrap_or_default(),
+            name: name.to_owned(),
+            arguments,
+        })
+        .collect();
+    if !calls.is_empty() {
+        return Answer::Calls(calls);
+    }
+    if !turn.calls.is_empty() {
+        return told();
+    }
+    let introduction = introduction(&request.tools);
+    Answer::Text(match asks_who_it_is(&turn.words) {
+        true => introduction,
+        false => format!("I found no tool for that. {introduction}"),
+    })
+}
+
+/// What the user said last, and what was done since.
+struct Turn<'a> {
+    words: String,
+    calls: Vec<&'a ToolCall>,
+    results: Vec<(&'a str, &'a Value)>,
+}
+
+impl<'a> Turn<'a> {
+    fn of(request: &'a Request) -> Self {
+        let messages = &request.messages;
+        let last = |speaks: &dyn Fn(&Part) -> bool| {
+            let by_user = |m: &crate::model::Message| m.role == Role::User;
+            messages
+                .iter()
+                .rposition(|m| by_user(m) && m.parts.iter().any(speaks))
+        };
+        // Where nobody says anything in words, what is handed over as data is what is asked.
+        let start = last(&|part| matches!(part, Part::Text(_)))
+            .or_else(|| last(&|part| matches!(part, Part::Data { .. })))
+            .unwrap_or(0);
+        let words = messages.get(start).map(|message| {
+            let given = || message.parts.iter().find_map(data_text);
+            message.text().or_else(given)
+        });
+        let since = || messages.iter().skip(start).flat_map(|m| &m.parts);
+        Self {
+            words: words.flatten().unwrap_or_default(),
+            calls: since()
+                .filter_map(|part| match part {
+                    Part::ToolCall(call) => Some(call),
+                    _ => None,
+                })
+                .collect(),
+            results: since()
+                .filter_map(|part| match part {
+                    Part::ToolResult { name, value, .. } => Some((name.as_str(), value)),
+                    _ => None,
+                })
+                .collect(),
+        }
+    }
+
+    /// The results, a line each, and who has not answered.
+    fn told(&self) -> String {
+        if self.results.is_empty() {
+            let names: Vec<&str> = self.calls.iter().map(|call| call.name.as_str()).collect();
+            return format!("I have heard nothing from {}.", names.join(", "));
+        }
+        let lines = self.results.iter().map(|(name, value)| told(name, value));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn data_text(part: &Part) -> Option<String> {
+    let Part::Data { value, .. } = part else {
+        return None;
+    };
+    let text = value.as_str().or_else(|| value.get("text")?.as_str());
+    Some(text.map_or_else(|| value.to_string(), str::to_owned))
+}
+
+/// The tools that the words name, with all the words; else those that the clauses of the words match, each with its own
+/// clauses; else the one that the words match best.
+fn choose<'a>(words: &'a str, tools: &'a [Tool]) -> Vec<(&'a Tool, &'a str)> {
+    let known: Vec<Known<'_>> = tools.iter().map(Known::of).collect();
+    let cards: Vec<Card<'_>> = known.iter().map(Known::card).collect();
+    let named = relevance::named(words, &cards);
+    if !named.is_empty() {
+        return named.into_iter().map(|at| (&tools[at], words)).collect();
+    }
+    if asks_who_it_is(words) {
+        return Vec::new();
+    }
+    let best = |words: &str| {
+        let mut ranked = relevance::rank(words, &cards).into_iter();
+        ranked
+            .find(|&(at, _)| tools[at].name != FIND)
+            .filter(|&(_, score)| score >= relevance::LIKELY)
+            .map(|(at, _)| at)
+    };
+    let several = segments(words, best);
+    if several.len() > 1 {
+        let of = |(at, words)| (&tools[at], words);
+        return several.into_iter().map(of).collect();
+    }
+    let find = || tools.iter().position(|tool| tool.name == FIND);
+    let one = best(words).or_else(find);
+    one.map(|at| (&tools[at], words)).into_iter().collect()
+}
+
+/// The clauses of the words, joined to stretches that one tool matches. A clause that none matches belongs to the stretch
+/// before it.
+fn segments<'a>(words: &'a str, best: impl Fn(&str) -> Option<usize>) -> Vec<(usize, &'a str)> {
+    let offset = |piece: &str| piece.as_ptr() as usize - words.as_ptr() as usize;
+    let mut segments: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
+    for clause in clauses(words) {
+        let end = offset(clause) + clause.len();
+        match (best(clause), segments.last_mut()) {
+            (Some(tool), Some((current, range))) if tool == *current => range.end = end,
+            (None, Some((_, range))) => range.end = end,
+            (Some(tool), Some(_)) => segments.push((tool, offset(clause)..end)),
+            (Some(tool), None) => segments.push((tool, 0..end)),
+            (None, None) => {}
+        }
+    }
+    segments
+        .into_iter()
+        .map(|(tool, range)| (tool, words[range].trim_start()))
+        .collect()
+}
+
+/// A tool as something that words can match: besides its name and its description, what the description puts at the head of
+/// a line or in quotes, and the values that its arguments may have.
+struct Known<'a> {
+    tool: &'a Tool,
+    heads: String,
+    quoted: Vec<&'a str>,
+}
+
+impl<'a> Known<'a> {
+    fn of(tool: &'a Tool) -> Self {
+        let mut heads = Vec::new();
+        for line in tool.description.lines() {
+            let line = line.trim_start_matches(|c: char| !c.is_alphanumeric());
+            if let Some((head, _)) = line.split_once(": ").filter(|(head, _)| head.len() <= 64) {
+                heads.push(head);
+            }
+            let mut words = line.split_whitespace();
+            let article = |word: &&str| ["a", "an", "the"].contains(&word.to_lowercase().as_str());
+            heads.extend(words.find(|word| !article(word)));
+        }
+        let mut values = Vec::new();
+        enumerated(&tool.parameters, &mut values);
+        heads.extend(values);
+        Self {
+            tool,
+            heads: heads.join(" "),
+            // Every second piece between quotation marks was inside of them.
+            quoted: tool.description.split('"').skip(1).step_by(2).collect(),
+        }
+    }
+
+    fn card(&self) -> Card<'_> {
+        Card {
+            id: &self.tool.name,
+            name: "",
+            description: &self.tool.description,
+            skills: vec![Skill {
+                name: &self.heads,
+                examples: self.quoted.clone(),
+                ..Skill::default()
+            }],
+        }
+    }
+}
+
+/// The texts of all enumerations in a schema.
+fn enumerated<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
+    match schema {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match (key.as_str(), value) {
+                    ("enum", Value::Array(values)) => {
+                        found.extend(values.iter().filter_map(Value::as_str));
+                    }
+                    _ => enumerated(value, found),
+                }
+            }
+        }
+        Value::Array(all) => all.iter().for_each(|one| enumerated(one, found)),
+        _ => {}
+    }
+}
+
+/// Ids that no call in the conversation has.
+fn free_ids(request: &Request) -> impl Iterator<Item = String> {
+    let parts = request.messages.iter().flat_map(|m| &m.parts);
+    let taken: Vec<&str> = parts
+        .filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call.id.as_str()),
+            Part::ToolResult { call_id, .. } => Some(call_id.as_str()),
+            _ => None,
+        })
+        .collect();
+    let ids = (1u64..).map(|n| format!("call_{n}"));
+    ids.filter(move |id| !taken.contains(&id.as_str()))
+}
+
+/// A result in a sentence that names who gave it.
+fn told(name: &str, value: &Value) -> String {
+    if let (true, Ok(outcome)) = (value.get("agent").is_some(), Outcome::deserialize(value)) {
+        return outcome.told();
+    }
+    if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
+        let error = error.get("message").unwrap_or(error);
+        let error = plain(error);
+        return match error.contains(name) {
+            true => error,
+            false => format!("{name} failed: {error}"),
+        };
+    }
+    match plain(value.get("text").unwrap_or(value)) {
+        text if text.is_empty() => format!("{name} has done it and says nothing."),
+        text => format!("{name} says: {text}"),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn introduction(tools: &[Tool]) -> String {
+    let mut text = String::from(
+        "I am an offline stand-in, not a language model: I match the words of a request with what tools say of themselves. I \
+         can call:",
+    );
+    for tool in tools.iter().take(MAX_LISTED) {
+        text.push_str(&format!("\n- {}", tool.name));
+        let first = tool.description.lines().next().unwrap_or_default().trim();
+        if !first.is_empty() {
+            text.push_str(&format!(": {}", cut(first)));
+        }
+    }
+    if tools.len() > MAX_LISTED {
+        text.push_str(&format!("\n- and {} more", tools.len() - MAX_LISTED));
+    }
+    format!("{text}\n{}", how_to_configure())
+}
+
+#[cfg(test)]
+#[path = "tools_tests.rs"]
+mod tests;

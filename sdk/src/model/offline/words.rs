@@ -1,0 +1,185 @@
+//! What words say, apart from tools and agents.
+
+/// Whether the words ask for the one who answers, and for nothing else.
+pub(super) fn asks_who_it_is(words: &str) -> bool {
+    const GREETINGS: [&str; 12] = [
+        "hello",
+        "hi",
+        "hey",
+        "good",
+        "morning",
+        "afternoon",
+        "evening",
+        "day",
+        "there",
+        "cortex",
+        "help",
+        "you",
+    ];
+    const QUESTIONS: [&str; 9] = [
+        "who are you",
+        "what are you",
+        "what can you do",
+        "what can i do",
+        "what can i ask",
+        "how can you help",
+        "which agents",
+        "what agents",
+        "list agents",
+    ];
+    let words: Vec<String> = words
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| !w.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let plain = words.join(" ");
+    let greets = !words.is_empty() && words.iter().all(|word| GREETINGS.contains(&word.as_str()));
+    greets
+        || QUESTIONS
+            .iter()
+            .any(|question| format!("{plain} ").starts_with(&format!("{question} ")))
+}
+
+/// The first 200 characters.
+pub(super) fn cut(words: &str) -> String {
+    const KEPT: usize = 200;
+    match words.char_indices().nth(KEPT) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words.to_owned(),
+    }
+}
+
+/// The pieces between "and", "then", commas, semicolons, full stops and line breaks, in order.
+pub(super) fn clauses(words: &str) -> Vec<&str> {
+    let mut clauses = Vec::new();
+    let mut start = 0;
+    let mut end = 0;
+    let mut close = |from: usize, to: usize| {
+        let clause = words[from..to].trim().trim_end_matches([',', ';', '.']);
+        if !clause.is_empty() {
+            clauses.push(clause);
+        }
+    };
+    for token in words.split_inclusive(char::is_whitespace) {
+        let at = end;
+        end += token.len();
+        let word = token.trim_end();
+        let joins = ["and", "then"].iter().any(|j| word.eq_ignore_ascii_case(j));
+        if joins {
+            close(start, at);
+        } else if word.ends_with([',', ';', '.']) || token.ends_with('\n') {
+            close(start, end);
+        } else {
+            continue;
+        }
+        start = end;
+    }
+    close(start, words.len());
+    clauses
+}
+
+/// The numbers in the words, in order, each with the byte at which it starts. Digits inside a word (`echo2`) are none.
+pub(super) fn numbers(words: &str) -> Vec<(usize, serde_json::Number)> {
+    let bytes = words.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let inside = words[..at]
+            .chars()
+            .next_back()
+            .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+        if !bytes[at].is_ascii_digit() || inside {
+            // A minus sign belongs to the digits after it, unless it stands in a word or between two numbers.
+            let negative =
+                bytes[at] == b'-' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) && !inside;
+            if !negative {
+                at += words[at..].chars().next().map_or(1, char::len_utf8);
+                continue;
+            }
+        }
+        let digits = |from: usize| {
+            let count = bytes[from..].iter().take_while(|b| b.is_ascii_digit());
+            from + count.count()
+        };
+        let mut end = digits(at + usize::from(bytes[at] == b'-'));
+        if bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(u8::is_ascii_digit) {
+            end = digits(end + 1);
+        }
+        if let Ok(number) = words[at..end].parse() {
+            found.push((at, number));
+        }
+        at = end;
+    }
+    found
+}
+
+/// Where `phrase` stands in the words, as words of its own; case, hyphens and underscores don't matter.
+pub(super) fn mention(words: &str, phrase: &str) -> Option<usize> {
+    let phrase = plain(phrase);
+    let phrase = phrase.trim();
+    if phrase.is_empty() {
+        return None;
+    }
+    format!(" {} ", plain(words)).find(&format!(" {phrase} "))
+}
+
+/// In lower case, with one space for whatever is no letter or digit.
+fn plain(text: &str) -> String {
+    let text = text.to_lowercase();
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clauses_are_what_stands_between_the_joints() {
+        for (words, expected) in [
+            ("echo hello", &["echo hello"][..]),
+            (
+                "echo hello and write a poem",
+                &["echo hello", "write a poem"],
+            ),
+            ("add 2, then add 3.5.", &["add 2", "add 3.5"]),
+            (
+                "Sand the floor; paint it.\nRest",
+                &["Sand the floor", "paint it", "Rest"],
+            ),
+            (" and , ", &[]),
+        ] {
+            assert_eq!(clauses(words), expected, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_found_with_sign_and_fraction_but_not_in_names() {
+        for (words, expected) in [
+            ("add 2 and -3.5, please", "[2,-3.5]"),
+            ("ask echo2 about 2026-11-22", "[2026]"),
+            ("5km (7) é9 ü 8.", "[5,7,8]"),
+            ("no digits", "[]"),
+            ("10-3", "[10]"),
+        ] {
+            let found: Vec<_> = numbers(words).into_iter().map(|(_, n)| n).collect();
+            let found = serde_json::to_string(&found).expect("numbers are JSON");
+            assert_eq!(found, expected, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn phrases_are_mentioned_as_words_of_their_own() {
+        for (words, phrase, expected) in [
+            ("in Celsius please", "celsius", true),
+            ("high priority", "HIGH_PRIORITY", true),
+            ("highland", "high", false),
+            ("anything", "", false),
+        ] {
+            assert_eq!(mention(words, phrase).is_some(), expected, "{words:?}");
+        }
+    }
+}
