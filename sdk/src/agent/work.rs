@@ -78,7 +78,7 @@ impl Job {
             }
             None if guard.signal.why() == Some(&StopReason::Stopping) => lease,
             None => {
-                acknowledge(&context, lease).await;
+                confirm(&context, guard.signal.why(), lease).await;
                 None
             }
         }
@@ -167,6 +167,22 @@ async fn refusal(
         acknowledge(context, lease).await;
     }
     Ok(())
+}
+
+/// Says that nothing of a task that was stopped goes on any more; the hub waits for that before it calls a task cancelled. It may
+/// have ended the task itself.
+async fn confirm(context: &TaskContext, why: Option<&StopReason>, lease: Option<Lease>) {
+    if let Some(StopReason::Cancelled(_)) = why
+        && !context.task_id().is_empty()
+    {
+        let why = why.map(ToString::to_string).unwrap_or_default();
+        let cancelled = answer::of_failure(context, &Failure::cancelled(why));
+        match refusal(context, vec![cancelled], lease.clone()).await {
+            Ok(()) | Err(Error::Closed(_)) => return,
+            Err(error) => tracing::debug!(%error, "the task had ended before"),
+        }
+    }
+    acknowledge(context, lease).await;
 }
 
 /// Answers a message that belongs to no task.
