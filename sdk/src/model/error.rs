@@ -7,6 +7,9 @@ use agenthub_runs::model::EmptyRequest;
 /// Why a model did not answer, by what the caller can do about it. Messages carry no keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
+    /// The settings name no model that can be asked; the message says what to set, and where.
+    #[error("{0}")]
+    Misconfigured(String),
     /// The provider cannot be reached or is broken for the moment.
     #[error("the model is unavailable: {0}")]
     Unavailable(String),
@@ -40,7 +43,8 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unavailable(_) | Self::RateLimited { .. } | Self::Timeout(_) => true,
-            Self::Unauthorized(_)
+            Self::Misconfigured(_)
+            | Self::Unauthorized(_)
             | Self::InvalidRequest(_)
             | Self::Refused(_)
             | Self::Malformed(_) => false,

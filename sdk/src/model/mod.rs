@@ -4,14 +4,17 @@
 //! people and agents said enters a request as [`Part::Data`]: quoted, never an instruction ([`quote`]).
 //!
 //! Adapters: [`offline`] answers without any network by matching words, [`scripted`] answers what a test told it to.
-//! With the feature `genai`, the module of that name reaches the hosted and local providers.
+//! With the feature `genai`, the module of that name reaches the hosted and local providers. [`named`] finds the adapter
+//! of a name such as `openai/gpt-5`, [`configured`] the one of [`Settings`].
 
 mod delta;
 mod error;
 #[cfg(feature = "genai")]
 pub mod genai;
+mod named;
 pub mod offline;
 pub mod scripted;
+mod settings;
 mod stand_in;
 
 use async_trait::async_trait;
@@ -22,8 +25,10 @@ pub use agenthub_runs::model::{
 };
 pub use delta::{DeltaSink, Deltas, deltas};
 pub use error::Error;
+pub use named::{configured, named};
 pub use offline::Offline;
 pub use scripted::Scripted;
+pub use settings::{Secret, Settings};
 
 /// Something that continues a conversation. Shared as `Arc<dyn LanguageModel>`; calls may run at the same time.
 #[async_trait]

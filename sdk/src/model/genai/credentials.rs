@@ -5,8 +5,8 @@ use std::sync::Arc;
 use gcp_auth::TokenProvider;
 use tokio::sync::OnceCell;
 
-use super::settings::{Credential, Secret};
-use crate::model::Error;
+use super::settings::Credential;
+use crate::model::{Error, Secret};
 
 const SCOPES: &[&str] = &["https://www.googleapis.com/auth/cloud-platform"];
 

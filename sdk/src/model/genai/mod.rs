@@ -22,10 +22,11 @@ use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden, ServiceTarget};
 use tokio::time::{Instant, sleep, timeout_at};
 
+pub use super::settings::{Secret, Settings};
 use super::{Completion, DeltaSink, Error, LanguageModel, Request};
 use answer::Answer;
 use credentials::Credentials;
-pub use settings::{ConfigError, Secret, Settings};
+pub use settings::ConfigError;
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

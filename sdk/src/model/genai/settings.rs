@@ -1,71 +1,8 @@
-//! Which model, where, and with which key.
-
-use std::fmt;
-use std::time::Duration;
+//! What settings leave open, read from the providers' usual environment variables.
 
 use genai::adapter::AdapterKind;
 
-/// A key or token. It shows itself to nobody by accident.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Keeps `value`.
-    pub fn new(value: impl Into<String>) -> Self {
-        Self(value.into())
-    }
-
-    /// The value itself.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
-
-/// What to ask and how long to wait.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The provider and the model: `vertex/gemini-2.5-flash`, `openai/gpt-5`, `anthropic/…`, `bedrock/…`, `gemini/…`,
-    /// `ollama/…`.
-    pub model: String,
-    /// The base URL, where it is not the provider's own: with the version in its path (`http://localhost:8000/v1`), but for
-    /// Vertex and Ollama, whose is the host alone.
-    pub endpoint: Option<String>,
-    /// The key; for Vertex, an access token. If not given, the provider's usual variable is read, and for Vertex the
-    /// application default credentials are used.
-    pub api_key: Option<Secret>,
-    /// The Google Cloud project (`GCP_PROJECT`, `GOOGLE_CLOUD_PROJECT`), else the one of the credentials.
-    pub project: Option<String>,
-    /// The Google Cloud location (`GCP_LOCATION`), else `global`; for Bedrock the region (`AWS_REGION`), else `us-east-1`.
-    pub location: Option<String>,
-    /// How long a call may take in all, retries included; at most a day.
-    pub timeout: Duration,
-    /// How often a call is repeated after a transient failure.
-    pub max_retries: u32,
-    /// The pause before the first repetition; later ones are longer.
-    pub backoff: Duration,
-}
-
-impl Settings {
-    /// The settings of a model without any of the options: two minutes, three retries.
-    pub fn new(model: impl Into<String>) -> Self {
-        Self {
-            model: model.into(),
-            endpoint: None,
-            api_key: None,
-            project: None,
-            location: None,
-            timeout: Duration::from_secs(120),
-            max_retries: 3,
-            backoff: Duration::from_millis(500),
-        }
-    }
-}
+use crate::model::{Error, Secret, Settings};
 
 /// Why settings name no model that can be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +23,11 @@ pub enum ConfigError {
         /// The environment variable to set.
         variable: &'static str,
     },
+    /// Bedrock is asked with an API key, and only an access key is there.
+    #[error(
+        "bedrock is asked with an API key, not with the access key in AWS_ACCESS_KEY_ID or AWS_PROFILE: set AWS_BEARER_TOKEN_BEDROCK"
+    )]
+    AccessKeyOnly,
     /// A token without a project.
     #[error("vertex with an access token needs a project: set GCP_PROJECT")]
     MissingProject,
@@ -98,6 +40,12 @@ pub enum ConfigError {
     /// The HTTP client cannot be built.
     #[error("cannot set up TLS for the model: {0}")]
     Tls(String),
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        Self::Misconfigured(error.to_string())
+    }
 }
 
 /// How a call proves who makes it.
@@ -163,6 +111,7 @@ struct Provider {
     name: &'static str,
     kind: AdapterKind,
     key_variables: &'static [&'static str],
+    url_variables: &'static [&'static str],
     url: &'static str,
 }
 
@@ -171,36 +120,42 @@ const PROVIDERS: [Provider; 6] = [
         name: "vertex",
         kind: AdapterKind::Vertex,
         key_variables: &["VERTEX_ACCESS_TOKEN"],
+        url_variables: &[],
         url: "",
     },
     Provider {
         name: "openai",
         kind: AdapterKind::OpenAI,
         key_variables: &["OPENAI_API_KEY"],
+        url_variables: &["OPENAI_BASE_URL"],
         url: "https://api.openai.com/v1/",
     },
     Provider {
         name: "anthropic",
         kind: AdapterKind::Anthropic,
         key_variables: &["ANTHROPIC_API_KEY"],
+        url_variables: &["ANTHROPIC_BASE_URL"],
         url: "https://api.anthropic.com/v1/",
     },
     Provider {
         name: "bedrock",
         kind: AdapterKind::BedrockApi,
         key_variables: &["AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_API_KEY"],
+        url_variables: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"],
         url: "",
     },
     Provider {
         name: "gemini",
         kind: AdapterKind::Gemini,
         key_variables: &["GEMINI_API_KEY"],
+        url_variables: &[],
         url: "https://generativelanguage.googleapis.com/v1beta/",
     },
     Provider {
         name: "ollama",
         kind: AdapterKind::Ollama,
         key_variables: &[],
+        url_variables: &[],
         url: "http://localhost:11434/",
     },
 ];
@@ -222,7 +177,11 @@ pub(super) fn resolve(
         .api_key
         .clone()
         .or_else(|| first_of(provider.key_variables).map(Secret::new));
-    let endpoint = settings.endpoint.as_deref().map(base_url).transpose()?;
+    let endpoint = settings
+        .endpoint
+        .clone()
+        .or_else(|| first_of(provider.url_variables));
+    let endpoint = endpoint.as_deref().map(base_url).transpose()?;
 
     let address = match provider.kind {
         AdapterKind::Vertex => {
@@ -263,6 +222,11 @@ pub(super) fn resolve(
         (None, AdapterKind::Ollama) => Credential::Key(Secret::new("")),
         // A server of one's own that speaks a provider's language mostly wants no key.
         (None, _) if endpoint.is_some() => Credential::Key(Secret::new("none")),
+        (None, AdapterKind::BedrockApi)
+            if first_of(&["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]).is_some() =>
+        {
+            return Err(ConfigError::AccessKeyOnly);
+        }
         (None, _) => {
             let variable = provider.key_variables.first().copied().unwrap_or_default();
             return Err(ConfigError::MissingKey {

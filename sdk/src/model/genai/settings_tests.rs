@@ -85,6 +85,53 @@ fn settings_win_over_the_environment() {
 }
 
 #[test]
+fn the_address_is_read_from_the_usual_variable() {
+    for (model, variable, value, expected) in [
+        (
+            "openai/m",
+            "OPENAI_BASE_URL",
+            "http://gpu.local/v1",
+            "http://gpu.local/v1/",
+        ),
+        (
+            "anthropic/m",
+            "ANTHROPIC_BASE_URL",
+            "http://gpu.local/v1",
+            "http://gpu.local/v1/",
+        ),
+        (
+            "bedrock/m",
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+            "https://vpce.local",
+            "https://vpce.local/",
+        ),
+        (
+            "bedrock/m",
+            "AWS_ENDPOINT_URL",
+            "https://vpce.local",
+            "https://vpce.local/",
+        ),
+    ] {
+        let resolved = with_env(&Settings::new(model), &[(variable, value)]).expect(model);
+        assert_eq!(url(&resolved), expected);
+        let mine = Settings {
+            endpoint: Some("http://mine.local".into()),
+            ..Settings::new(model)
+        };
+        let resolved = with_env(&mine, &[(variable, value)]).expect(model);
+        assert_eq!(url(&resolved), "http://mine.local/");
+    }
+}
+
+#[test]
+fn an_access_key_alone_is_told_from_no_key() {
+    for variable in ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"] {
+        let error = with_env(&Settings::new("bedrock/m"), &[(variable, "x")]);
+        assert_eq!(error, Err(ConfigError::AccessKeyOnly));
+    }
+}
+
+#[test]
 fn a_server_of_ones_own_needs_no_key() {
     let settings = Settings {
         endpoint: Some("http://gpu.local/v1".into()),

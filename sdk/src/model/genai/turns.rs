@@ -5,7 +5,7 @@ use genai::chat::{ChatMessage, ChatRole, ContentPart, MessageContent, ToolRespon
 use serde_json::Value;
 
 use super::tools;
-use crate::model::{Message, Part, Request, Role, quote};
+use crate::model::{Part, Request, Role, quote};
 
 /// How a provider wants its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +141,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::{Tool, ToolCall};
+    use crate::model::{Message, Tool, ToolCall};
 
     fn call(id: &str) -> Part {
         Part::ToolCall(ToolCall {
