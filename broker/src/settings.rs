@@ -28,6 +28,8 @@ pub struct Settings {
     pub ack_deadline: Duration,
     /// How often a delivery is tried before its task fails.
     pub max_attempts: u32,
+    /// How long an agent at work has to confirm that it stopped a cancelled task.
+    pub cancel_grace: Duration,
     /// How long late artifacts and messages of the assignee are taken after a terminal state.
     pub late_artifacts: Duration,
     /// How long publishes are known for deduplication.
@@ -90,6 +92,7 @@ impl Default for Settings {
             heartbeat_interval: Duration::from_secs(3),
             ack_deadline: Duration::from_secs(30),
             max_attempts: 5,
+            cancel_grace: Duration::from_secs(10),
             late_artifacts: Duration::from_secs(5),
             dedupe_window: Duration::from_secs(600),
             unknown_recipient: Duration::from_secs(600),

@@ -208,9 +208,8 @@ impl AgentHub for HubService {
         let task = self
             .hub
             .cancel_task(&caller(), &request.task_id, &request.reason)
-            .map_err(status)?;
-        self.hub.synced().await.map_err(status)?;
-        Ok(Response::new(task))
+            .await;
+        task.map(Response::new).map_err(status)
     }
 
     async fn list_tasks(

@@ -16,7 +16,7 @@ use agenthub_proto::{
 };
 use tokio::{sync::watch, time::Instant};
 
-use super::sessions::Sessions;
+use super::{cancelling::Cancelling, sessions::Sessions};
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     id::{AgentId, TaskId},
@@ -70,6 +70,7 @@ pub(crate) struct Core {
     pub(super) given_up: VecDeque<Undelivered>,
     /// When the log was last told of deliveries.
     pub(super) tries_told: Option<Instant>,
+    pub(super) cancelling: Cancelling,
 }
 
 /// What happens to mailboxes once the log is safe up to a position.
@@ -107,6 +108,7 @@ impl Core {
             counters,
             given_up: VecDeque::new(),
             tries_told: None,
+            cancelling: Cancelling::default(),
         }
     }
 

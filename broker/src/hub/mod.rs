@@ -1,5 +1,6 @@
 //! The hub: a lock around its state, and the calls that services make. Nothing here waits for anything.
 
+mod cancelling;
 mod core;
 mod dead_letters_admin;
 mod directory;

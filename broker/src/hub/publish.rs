@@ -300,6 +300,9 @@ impl Core {
             key,
         };
         let receipt = self.send(caller, published, is_memory, now);
+        if next.is_terminal() {
+            self.cancelling.ended(&task_id);
+        }
         if next.is_terminal() && by_requester {
             self.stop_work(&task_id, "its requester cancelled it");
         }

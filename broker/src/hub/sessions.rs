@@ -88,7 +88,13 @@ impl Sessions {
         self.open.len()
     }
 
-    /// Tells every lifeline of an agent that a task has ended.
+    /// Whether an agent can be told something outside the order of its mailbox.
+    pub(crate) fn has_lifeline(&self, agent: &AgentId) -> bool {
+        let mut open = self.open.values();
+        open.any(|o| o.kind == Kind::Connect && o.agent == *agent)
+    }
+
+    /// Tells every lifeline of an agent that a task has ended, or is to end.
     pub(crate) fn cancel(&mut self, agent: &AgentId, cancel: &Cancel) {
         let is_told = |o: &&mut Open| o.kind == Kind::Connect && o.agent == *agent;
         for open in self.open.values_mut().filter(is_told) {

@@ -5,7 +5,7 @@ use agenthub_proto::{
     agenthub::{ListTasksRequest, ListTasksResponse},
 };
 
-use super::{Hub, core::Now};
+use super::{Hub, cancelling::Stopped, core::Now};
 use crate::{
     Error,
     access::{Call, decide},
@@ -25,12 +25,29 @@ impl Hub {
         Ok(entry.with_history(history))
     }
 
-    pub(crate) fn cancel_task(
+    /// Cancels a task, and returns what it has come to once it has ended.
+    pub(crate) async fn cancel_task(
         &self,
         caller: &Caller,
         id: &str,
         reason: &str,
     ) -> Result<Task, Error> {
+        if let Some(stopped) = self.begin_to_cancel(caller, id, reason)? {
+            // It is told by being dropped.
+            let _ = stopped.await;
+        }
+        self.synced().await?;
+        let core = self.core();
+        let entry = core.state.tasks.get(id).ok_or_else(task_not_found)?;
+        Ok(entry.with_history(0))
+    }
+
+    fn begin_to_cancel(
+        &self,
+        caller: &Caller,
+        id: &str,
+        reason: &str,
+    ) -> Result<Option<Stopped>, Error> {
         decide(Call::CancelTask, caller, "")?;
         limits::required("task_id", id)?;
         limits::size("reason", reason.len())?;
@@ -47,9 +64,7 @@ impl Hub {
         } else {
             reason
         };
-        core.end_task(&TaskId::from(id), TaskState::Cancelled, reason, Now::read());
-        let entry = core.state.tasks.get(id).ok_or_else(task_not_found)?;
-        Ok(entry.with_history(0))
+        Ok(core.cancel(&TaskId::from(id), reason, Now::read()))
     }
 
     pub(crate) fn list_tasks(

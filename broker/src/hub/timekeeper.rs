@@ -31,6 +31,7 @@ impl Core {
         for (agent, instance) in self.presence.overdue(now.instant) {
             self.forget_instance(&agent, &instance, now);
         }
+        self.end_unconfirmed(now);
         self.forget_superseded(now);
         self.tell_tries_if_due(now);
     }

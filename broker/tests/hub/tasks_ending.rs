@@ -102,21 +102,70 @@ async fn cancelling_reaches_the_one_at_work_and_the_one_who_asked() {
         task_id: "t".into(),
         reason: "changed my mind".into(),
     };
-    let answer = within(hub.client.clone().cancel_task(request)).await;
+    let mut client = hub.client.clone();
+    let worker_stops = async {
+        let cancel = worker.cancel().await;
+        assert_eq!(
+            (&*cancel.task_id, &*cancel.reason),
+            ("t", "changed my mind")
+        );
+        assert_eq!(hub.task("t").await.state(), TaskState::Working);
+        worker.report("t", TaskState::Cancelled).await;
+    };
+    let (answer, ()) = tokio::join!(within(client.cancel_task(request)), worker_stops);
     let task = answer.expect("cancelled").into_inner();
     assert_eq!(task.state(), TaskState::Cancelled);
-    let cancel = worker.cancel().await;
-    assert_eq!(
-        (&*cancel.task_id, &*cancel.reason),
-        ("t", "changed my mind")
-    );
-    assert_eq!(
-        worker.words_so_far().await,
-        ["task submitted t 1", "status cancelled t"]
-    );
     assert_eq!(asker.word().await, "status cancelled t");
     let result = worker.report("t", TaskState::Completed).await;
     assert_eq!(result.code, tonic::Code::FailedPrecondition as i32);
+}
+
+/// spec: design 8
+#[tokio::test]
+async fn an_agent_that_does_not_confirm_does_not_keep_a_task_from_being_cancelled() {
+    let settings = Settings {
+        cancel_grace: Duration::from_millis(200),
+        ..Settings::default()
+    };
+    let hub = TestHub::with(settings).await;
+    let mut worker = hub.connect(agent("worker", "i", 9)).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
+    assert_eq!(worker.word().await, "message go");
+    worker.report("t", TaskState::Working).await;
+    let request = CancelTaskRequest {
+        task_id: "t".into(),
+        reason: "changed my mind".into(),
+    };
+    let answer = within(hub.client.clone().cancel_task(request)).await;
+    let task = answer.expect("cancelled").into_inner();
+    assert_eq!(task.state(), TaskState::Cancelled);
+    assert_eq!(worker.cancel().await.reason, "changed my mind");
+    let late = worker.report("t", TaskState::Completed).await;
+    assert_eq!(late.code, tonic::Code::FailedPrecondition as i32);
+}
+
+/// What was ready before the agent heard of it is not thrown away.
+#[tokio::test]
+async fn an_agent_may_end_a_task_otherwise_while_it_is_cancelled() {
+    let hub = TestHub::start().await;
+    let mut worker = hub.connect(agent("worker", "i", 9)).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
+    assert_eq!(worker.word().await, "message go");
+    worker.report("t", TaskState::Working).await;
+    let mut client = hub.client.clone();
+    let request = CancelTaskRequest {
+        task_id: "t".into(),
+        ..Default::default()
+    };
+    let worker_ends = async {
+        worker.cancel().await;
+        worker.report("t", TaskState::Completed).await;
+    };
+    let (answer, ()) = tokio::join!(within(client.cancel_task(request)), worker_ends);
+    let task = answer.expect("it has ended").into_inner();
+    assert_eq!(task.state(), TaskState::Completed);
 }
 
 /// The requester may also cancel with a status of its own, as older clients do.

@@ -22,6 +22,9 @@ use tonic::{Response, Status, Streaming, transport::Channel};
 use super::Client;
 use crate::{Error, connection::MAX_RECEIVED_BYTES};
 
+/// How long a hub waits for the agent at work to confirm that it stopped.
+const CANCEL_GRACE: Duration = Duration::from_secs(10);
+
 /// The entries that a hub gives at once.
 const LARGEST_PAGE: i32 = 1000;
 
@@ -53,14 +56,21 @@ impl Calls {
             task_id: task_id.to_owned(),
             reason: reason.to_owned(),
         };
-        within(self.hub().cancel_task(request)).await
+        let limit = Client::CALL_DEADLINE + CANCEL_GRACE;
+        within_time(limit, self.hub().cancel_task(request)).await
     }
 }
 
 pub(super) async fn within<T>(
     call: impl Future<Output = Result<Response<T>, Status>>,
 ) -> Result<T, Error> {
-    let limit = Client::CALL_DEADLINE;
+    within_time(Client::CALL_DEADLINE, call).await
+}
+
+async fn within_time<T>(
+    limit: Duration,
+    call: impl Future<Output = Result<Response<T>, Status>>,
+) -> Result<T, Error> {
     match timeout(limit, call).await {
         Ok(Ok(response)) => Ok(response.into_inner()),
         Ok(Err(status)) => Err(Error::from_status(&status)),
@@ -150,7 +160,8 @@ impl Client {
         }
     }
 
-    /// Cancels a task; the agent at work is told. [`Error::Conflict`] if it has ended.
+    /// Cancels a task, and waits until the agent at work has stopped, which the hub gives it 10 s for. [`Error::Conflict`] if the task had
+    /// ended before.
     pub async fn cancel_task(&self, task_id: &str, reason: &str) -> Result<Task, Error> {
         self.inner.calls.cancel_task(task_id, reason).await
     }
