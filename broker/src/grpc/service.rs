@@ -60,6 +60,12 @@ impl HubService {
         Ok(receipt)
     }
 
+    /// Answers what was read once that is safe, so that nobody acts on what a crash takes back.
+    async fn settled<T>(&self, read: Result<T, Error>) -> Result<Response<T>, Status> {
+        self.hub.settled().await;
+        read.map(Response::new).map_err(status)
+    }
+
     /// Answers once what has happened is safe.
     async fn safe<T>(&self, done: Result<T, Error>) -> Result<Response<T>, Status> {
         let done = done.map_err(status)?;
@@ -67,8 +73,9 @@ impl HubService {
         Ok(Response::new(done))
     }
 
-    fn subscribe(&self, request: StreamRequest) -> Result<Response<EventStream>, Status> {
-        let session = self.hub.open_stream(&caller(), request).map_err(status)?;
+    async fn subscribe(&self, request: StreamRequest) -> Result<Response<EventStream>, Status> {
+        let session = self.hub.open_stream(&caller(), request).await;
+        let session = session.map_err(status)?;
         Ok(Response::new(stream::start(&self.hub, session)))
     }
 }
@@ -142,6 +149,7 @@ impl AgentHub for HubService {
             after: request.after,
             observes: false,
         })
+        .await
     }
 
     async fn subscribe_to_tasks(
@@ -166,6 +174,7 @@ impl AgentHub for HubService {
             after: request.after,
             observes: request.observe,
         })
+        .await
     }
 
     async fn subscribe_to_agent_events(
@@ -189,6 +198,7 @@ impl AgentHub for HubService {
             after: request.after,
             observes: false,
         })
+        .await
     }
 
     async fn get_task(&self, request: Request<GetTaskRequest>) -> Result<Response<Task>, Status> {
@@ -196,8 +206,7 @@ impl AgentHub for HubService {
         let task = self
             .hub
             .task(&caller(), &request.task_id, request.history_length);
-        self.hub.settled().await;
-        task.map(Response::new).map_err(status)
+        self.settled(task).await
     }
 
     async fn cancel_task(
@@ -217,8 +226,7 @@ impl AgentHub for HubService {
         request: Request<ListTasksRequest>,
     ) -> Result<Response<ListTasksResponse>, Status> {
         let page = self.hub.list_tasks(&caller(), &request.into_inner());
-        self.hub.settled().await;
-        page.map(Response::new).map_err(status)
+        self.settled(page).await
     }
 
     async fn get_agent_card(&self, _request: Request<()>) -> Result<Response<AgentCard>, Status> {
@@ -289,24 +297,20 @@ impl AgentHub for HubService {
         &self,
         request: Request<ListAgentsRequest>,
     ) -> Result<Response<ListAgentsResponse>, Status> {
-        let (agents, next_page_token) = self
-            .hub
-            .list_agents(&caller(), &request.into_inner())
-            .map_err(status)?;
-        Ok(Response::new(ListAgentsResponse {
+        let page = self.hub.list_agents(&caller(), &request.into_inner());
+        let page = page.map(|(agents, next_page_token)| ListAgentsResponse {
             agents,
             next_page_token,
-        }))
+        });
+        self.settled(page).await
     }
 
     async fn get_agent(
         &self,
         request: Request<GetAgentRequest>,
     ) -> Result<Response<AgentEntry>, Status> {
-        self.hub
-            .agent(&caller(), &request.into_inner().agent_id)
-            .map(Response::new)
-            .map_err(status)
+        let agent = self.hub.agent(&caller(), &request.into_inner().agent_id);
+        self.settled(agent).await
     }
 
     async fn list_mailboxes(
@@ -314,7 +318,7 @@ impl AgentHub for HubService {
         request: Request<ListMailboxesRequest>,
     ) -> Result<Response<ListMailboxesResponse>, Status> {
         let page = self.hub.list_mailboxes(&caller(), &request.into_inner());
-        page.map(Response::new).map_err(status)
+        self.settled(page).await
     }
 
     async fn get_mailbox(
@@ -322,14 +326,15 @@ impl AgentHub for HubService {
         request: Request<GetMailboxRequest>,
     ) -> Result<Response<GetMailboxResponse>, Status> {
         let mailbox = self.hub.mailbox(&caller(), &request.into_inner());
-        mailbox.map(Response::new).map_err(status)
+        self.settled(mailbox).await
     }
 
     async fn seek_mailbox(
         &self,
         request: Request<SeekMailboxRequest>,
     ) -> Result<Response<SeekMailboxResponse>, Status> {
-        let sought = self.hub.seek_mailbox(&caller(), &request.into_inner());
+        let request = request.into_inner();
+        let sought = self.hub.seek_mailbox(&caller(), &request).await;
         self.safe(sought).await
     }
 
@@ -347,7 +352,7 @@ impl AgentHub for HubService {
         request: Request<ListDeadLettersRequest>,
     ) -> Result<Response<ListDeadLettersResponse>, Status> {
         let page = self.hub.list_dead_letters(&caller(), &request.into_inner());
-        page.map(Response::new).map_err(status)
+        self.settled(page).await
     }
 
     async fn retry_dead_letter(
@@ -369,3 +374,6 @@ impl AgentHub for HubService {
         self.safe(dropped.map(|()| DropDeadLetterResponse {})).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ use tokio::{
 use tokio_stream::Stream;
 use tonic::Status;
 
-use super::status::ended;
+use super::status::{ended, status};
 use crate::hub::{Hub, Session};
 
 /// Events that wait for the transport.
@@ -79,23 +79,22 @@ struct Sender {
 
 impl Sender {
     async fn run(mut self, tx: mpsc::Sender<Result<AgentEvent, Status>>) {
-        let stall = self.hub.settings().stream_stall;
         let wake = self.session.wake();
+        let mut first = self.session.first();
         loop {
             self.acknowledge();
-            let outgoing = self.session.take(&[u32::MAX], BATCH);
+            let limit = match self.session.has_backlog() {
+                true => first.min(BATCH),
+                false => BATCH,
+            };
+            let outgoing = self.session.take(&[u32::MAX], limit);
             let is_idle = outgoing.deliveries.is_empty();
+            first = first.saturating_sub(outgoing.deliveries.len());
             for (_, delivery) in outgoing.deliveries {
-                let event = AgentEvent::clone(&delivery.mail.event);
-                let position = event.position.clone();
-                match timeout(stall, tx.send(Ok(event))).await {
-                    Ok(Ok(())) => self.sent.push_back(position),
-                    Ok(Err(_gone)) => return,
-                    Err(_elapsed) => {
-                        self.hub.counters().cut_off.inc();
-                        tracing::warn!(agent = %self.session.agent(), "stream cut off: nothing was read for {stall:?}");
-                        return;
-                    }
+                // What was reread a moment ago has only to be acknowledged.
+                let is_new = !self.is_sent(&delivery.mail.event.position);
+                if is_new && !self.send(&tx, &delivery.mail.event).await {
+                    return;
                 }
             }
             if let Some(end) = outgoing.end {
@@ -103,13 +102,54 @@ impl Sender {
                 let _ = tx.try_send(Err(ended(&end)));
                 return;
             }
-            if is_idle {
+            if is_idle && self.session.has_backlog() {
+                first = 0;
+                match self.session.reread().await {
+                    Ok(events) => {
+                        for event in events.into_iter().flatten() {
+                            if !self.send(&tx, &event).await {
+                                return;
+                            }
+                        }
+                    }
+                    Err(error) => {
+                        let _ = tx.try_send(Err(status(error)));
+                        return;
+                    }
+                }
+            } else if is_idle {
                 tokio::select! {
                     () = wake.notified() => {}
                     () = tx.closed() => return,
                 }
             }
         }
+    }
+
+    /// Returns whether the stream goes on.
+    async fn send(
+        &mut self,
+        tx: &mpsc::Sender<Result<AgentEvent, Status>>,
+        event: &AgentEvent,
+    ) -> bool {
+        let stall = self.hub.settings().stream_stall;
+        match timeout(stall, tx.send(Ok(event.clone()))).await {
+            Ok(Ok(())) => {
+                self.sent.push_back(event.position.clone());
+                true
+            }
+            Ok(Err(_gone)) => false,
+            Err(_elapsed) => {
+                self.hub.counters().cut_off.inc();
+                tracing::warn!(agent = %self.session.agent(), "stream cut off: nothing was read for {stall:?}");
+                false
+            }
+        }
+    }
+
+    /// Whether it was sent, and not acknowledged yet.
+    fn is_sent(&self, position: &str) -> bool {
+        !position.is_empty() && self.sent.iter().any(|p| p == position)
     }
 
     /// Acknowledges what the transport has taken.
@@ -147,7 +187,7 @@ mod tests {
     };
     use tokio_stream::StreamExt;
 
-    fn open(hub: &Hub) -> EventStream {
+    async fn open(hub: &Hub) -> EventStream {
         let request = StreamRequest {
             call: Call::SubscribeToMessages,
             agent: "echo".into(),
@@ -155,7 +195,7 @@ mod tests {
             after: String::new(),
             observes: false,
         };
-        let session = hub.open_stream(&Caller::anonymous(), request);
+        let session = hub.open_stream(&Caller::anonymous(), request).await;
         start(hub, session.expect("it opens"))
     }
 
@@ -177,7 +217,7 @@ mod tests {
         }
         let mut next = 0;
         for read in [3, 20, 17] {
-            let mut stream = open(&hub);
+            let mut stream = open(&hub).await;
             for _ in 0..read {
                 let event = stream.next().await.expect("there is more").expect("good");
                 let Some(agenthub_proto::agenthub::agent_event::Payload::Message(m)) =

@@ -190,6 +190,14 @@ impl Core {
         })
     }
 
+    /// The positions of the events that wait for the log, in order.
+    pub(super) fn held_positions(&self) -> impl Iterator<Item = Position> + '_ {
+        self.held.iter().filter_map(|held| match &held.what {
+            Waiting::Event(_, how) => how.position,
+            Waiting::Forget(_) => None,
+        })
+    }
+
     /// The last position that is safe.
     pub(crate) fn safe(&self) -> Position {
         self.commits.borrow().position().unwrap_or(Position(0))

@@ -137,8 +137,8 @@ impl Core {
         self.broadcast_card(payload, now);
     }
 
-    /// An agent that watches the directory gets all of it first.
-    pub(crate) fn put_snapshot(&mut self, mailbox: MailboxId, to: &AgentId, now: Now) {
+    /// An agent that watches the directory gets all of it first. Returns how many events that are.
+    pub(crate) fn put_snapshot(&mut self, mailbox: MailboxId, to: &AgentId, now: Now) -> usize {
         let cards: Vec<AgentCardEvent> = self
             .state
             .registry
@@ -154,6 +154,7 @@ impl Core {
                 )
             })
             .collect();
+        let count = cards.len();
         for card in cards {
             let event = card_as_event(card, now);
             let mail = Mail {
@@ -169,6 +170,7 @@ impl Core {
             };
             self.state.mailboxes.put(mailbox, mail, now.instant);
         }
+        count
     }
 
     /// The agents that match, in order of their ids, and the token of the next page if there is one.

@@ -2,30 +2,20 @@
 
 use agenthub_proto::agenthub::{
     GetMailboxRequest, GetMailboxResponse, ListMailboxesRequest, ListMailboxesResponse, Mailbox,
-    PurgeMailboxRequest, SeekMailboxRequest, SeekMailboxResponse, seek_mailbox_request::To,
+    PurgeMailboxRequest,
 };
 
-use super::{
-    Hub,
-    core::{Core, Now},
-};
+use super::{Hub, core::Now};
 use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
-    id::{Address, AgentId, MailboxId},
+    id::AgentId,
     limits::{self, PAGE_BYTES},
-    log::{Again, Entry, Position},
-    mailbox::Mail,
-    mailboxes::{Lifetime, Seen},
-    routing::Route,
-    state::Delivering,
+    log::Position,
+    mailboxes::Seen,
 };
 
-/// The most events that one seek brings back, and their bytes.
-const REREAD: (usize, usize) = (10_000, 64 * 1024 * 1024);
-/// Events of one record.
-const CHUNK: usize = 100;
 /// The most events of one peek.
 const PEEK: usize = 1000;
 
@@ -85,15 +75,6 @@ impl Hub {
         })
     }
 
-    pub(crate) fn seek_mailbox(
-        &self,
-        caller: &Caller,
-        request: &SeekMailboxRequest,
-    ) -> Result<SeekMailboxResponse, Error> {
-        decide(Call::SeekMailbox, caller, "")?;
-        self.core().seek(caller, request, Now::read())
-    }
-
     pub(crate) fn purge_mailbox(
         &self,
         caller: &Caller,
@@ -108,143 +89,6 @@ impl Hub {
         }
         let why = "an operator purged the mailbox that it waited in";
         Ok(core.skip(caller, &agent, name, Position(u64::MAX), why, Now::read()))
-    }
-}
-
-impl Core {
-    /// Moves a durable mailbox.
-    pub(super) fn seek(
-        &mut self,
-        caller: &Caller,
-        request: &SeekMailboxRequest,
-        now: Now,
-    ) -> Result<SeekMailboxResponse, Error> {
-        limits::required("agent_id", &request.agent_id)?;
-        limits::required("name", &request.name)?;
-        let agent = AgentId::from(request.agent_id.as_str());
-        let (after, skipped_upto) = match &request.to {
-            Some(To::After(token)) => {
-                let after = self.log.id().position(token)?;
-                if after > self.last() {
-                    return Err(Error::OutOfRange(format!(
-                        "\"{token}\" is behind the end of the log"
-                    )));
-                }
-                (Some(after), after)
-            }
-            Some(To::Latest(true)) => (None, Position(u64::MAX)),
-            Some(To::Latest(false)) | None => {
-                return Err(Error::InvalidArgument(
-                    "to: `after`, or `latest`, which must be true".to_owned(),
-                ));
-            }
-        };
-        let id = self
-            .state
-            .mailboxes
-            .find(&agent, &request.name, &Lifetime::Durable)
-            .ok_or_else(|| no_mailbox(&agent, &request.name))?;
-        let again = match after {
-            Some(after) => self.missing_after(&agent, id, after, now)?,
-            None => Vec::new(),
-        };
-        if !again.is_empty() {
-            self.log.admit()?;
-        }
-        let reread = again.len() as u64;
-        let why = "an operator skipped it";
-        let skipped = self.skip(caller, &agent, &request.name, skipped_upto, why, now);
-        for chunk in again.chunks(CHUNK) {
-            let entry = Entry::Reread {
-                agent: agent.clone(),
-                name: request.name.clone(),
-                mail: chunk.to_vec(),
-            };
-            self.record(caller, entry, now);
-        }
-        Ok(SeekMailboxResponse { skipped, reread })
-    }
-
-    /// What waits in a mailbox up to a position will not be delivered. Tasks that it was work on fail.
-    pub(super) fn skip(
-        &mut self,
-        caller: &Caller,
-        agent: &AgentId,
-        name: &str,
-        upto: Position,
-        why: &str,
-        now: Now,
-    ) -> u64 {
-        let seen = self.state.mailboxes.see(agent, name);
-        let waiting = seen.map(|s| s.waiting).unwrap_or_default().into_iter();
-        let skipped: Vec<Mail> = waiting
-            .filter(|m| m.position.is_some_and(|p| p <= upto))
-            .cloned()
-            .collect();
-        if skipped.is_empty() {
-            return 0;
-        }
-        let entry = Entry::Acknowledged {
-            agent: agent.clone(),
-            name: name.to_owned(),
-            positions: skipped.iter().filter_map(|m| m.position).collect(),
-        };
-        self.record(caller, entry, now);
-        for mail in &skipped {
-            self.fail_work(mail, why, now);
-        }
-        skipped.len() as u64
-    }
-
-    /// What is in the log after a position for a durable mailbox, and not in that.
-    fn missing_after(
-        &self,
-        agent: &AgentId,
-        id: MailboxId,
-        after: Position,
-        now: Now,
-    ) -> Result<Vec<Again>, Error> {
-        let safe = self.safe();
-        let mut found = Vec::new();
-        let mut bytes = 0;
-        // What is not safe yet is delivered like anything that happens from here on.
-        for record in self.log.after(after)?.take_while(|r| r.position <= safe) {
-            let Entry::Published(published) = &record.entry else {
-                continue;
-            };
-            let event = &published.event;
-            let version = match &published.route {
-                Route::Everyone if *event.sender() == **agent => continue,
-                Route::Everyone => None,
-                Route::To(to) => match to.iter().find(|a| a.agent == *agent) {
-                    None => continue,
-                    Some(Address { version, .. }) => version.as_ref(),
-                },
-            };
-            let how = Delivering::again(record.position);
-            let mail = self
-                .state
-                .mail_for(id, published, how, version, now.instant);
-            let Some(mail) = mail.filter(|_| !self.state.mailboxes.holds(id, record.position))
-            else {
-                continue;
-            };
-            bytes += mail.bytes();
-            if found.len() >= REREAD.0 || bytes > REREAD.1 {
-                return Err(Error::ResourceExhausted(format!(
-                    "more than {} events or {} bytes came after that position; seek to a later one",
-                    REREAD.0, REREAD.1
-                )));
-            }
-            found.push(Again {
-                event: mail.event,
-                position: record.position,
-                concern: mail.concern,
-                version: mail.version,
-                is_directed: mail.is_directed,
-            });
-        }
-        Ok(found)
     }
 }
 
@@ -271,7 +115,7 @@ fn shown(agent: &AgentId, name: &str, seen: &Seen<'_>) -> Mailbox {
     }
 }
 
-fn no_mailbox(agent: &AgentId, name: &str) -> Error {
+pub(super) fn no_mailbox(agent: &AgentId, name: &str) -> Error {
     Error::NotFound(match name {
         "" => format!("no mail waits for a first subscription of \"{agent}\""),
         name => format!("agent \"{agent}\" has no durable mailbox \"{name}\""),

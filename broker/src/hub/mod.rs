@@ -1,5 +1,6 @@
 //! The hub: a lock around its state, and the calls that services make. Nothing here waits for anything.
 
+mod backlog;
 mod cancelling;
 mod core;
 mod dead_letters_admin;
@@ -11,6 +12,7 @@ mod locked;
 mod mailboxes_admin;
 mod opening;
 mod publish;
+mod seek;
 mod session;
 mod sessions;
 mod settled;
@@ -83,10 +85,12 @@ impl Hub {
         let counters = Arc::new(Counters::default());
         let Opening {
             log,
-            state,
+            mut state,
             upkeep,
             work,
         } = open(&settings)?;
+        let until = tokio::time::Instant::now() + settings.presence_lease;
+        state.mailboxes.resume(until);
         let commits = log.commits();
         let hub = Self {
             shared: Arc::new(Shared {
@@ -294,14 +298,16 @@ impl Hub {
         })
     }
 
-    pub(crate) fn open_stream(
+    pub(crate) async fn open_stream(
         &self,
         caller: &Caller,
         request: StreamRequest,
     ) -> Result<Session, Error> {
         self.admit()?;
         let opened = self.core().open_stream(caller, request, Now::read())?;
-        Ok(self.session(caller, opened))
+        let mut session = self.session(caller, opened);
+        session.prepare().await?;
+        Ok(session)
     }
 
     pub(crate) fn connect(
@@ -347,16 +353,10 @@ fn open(settings: &Settings) -> Result<Opening, OpenError> {
             })
         }
         Storage::Folder(folder) => {
-            let options = Options {
-                window_records: records,
-                window_bytes: bytes,
-                ..Options::default()
-            };
+            let options = Options::default();
             let mut folding = Folding::new(settings, Moment::now());
             let log = SqliteLog::open(folder, &options, |id, found| folding.take(id, found))?;
-            let mut state = folding.finish(log.id());
-            let until = tokio::time::Instant::now() + settings.presence_lease;
-            state.mailboxes.resume(until);
+            let state = folding.finish(log.id());
             let upkeep = log.upkeep();
             #[cfg(feature = "ack-before-commit")]
             let log = crate::log::Early::new(log);

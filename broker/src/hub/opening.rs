@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use agenthub_proto::agenthub::{EventKind, Extension, Hello};
-use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
+    backlog::Backlog,
     core::{Core, Now},
     directory::{Announce, PresenceBefore},
     hello::{self, Introduction, Wanted},
@@ -16,13 +16,12 @@ use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
-    filter::{About, Filter},
+    filter::Filter,
     id::{AgentId, InstanceId, MailboxId, SessionId, Version},
     limits,
     log::{Entry, Position},
     mailbox::{Mail, Reclaimed},
     mailboxes::Lifetime,
-    routing::Route,
 };
 
 /// What a server stream wants.
@@ -57,10 +56,8 @@ impl Core {
         limits::agent_id("agent_id", &agent)?;
         filter.check()?;
         self.check_room(1)?;
-        let mut waiting = self.reread(&agent, &filter, &after, observes, now.instant)?;
-        // Mail that has waited for the agent may also be among what is reread.
+        let backlog = self.backlog(&agent, &filter, &after, observes)?;
         let claimed = self.state.mailboxes.claim(&agent, &filter);
-        waiting.extend(claimed.into_iter().filter_map(|m| Some((m.position?, m))));
 
         let instance = InstanceId::from(format!("stream-{}", Uuid::new_v4().simple()));
         let before = PresenceBefore::of(self, [agent.clone()]);
@@ -74,16 +71,50 @@ impl Core {
         if observes {
             self.state.mailboxes.observe(mailbox);
         }
+        let mut first = 0;
         if self.state.mailboxes.takes(mailbox, EventKind::AgentCard) {
-            self.put_snapshot(mailbox, &agent, now);
+            first += self.put_snapshot(mailbox, &agent, now);
         }
-        for mail in waiting.into_values() {
+        for mail in claimed {
+            // What has waited for the agent may also be among what is reread.
+            first += usize::from(
+                backlog
+                    .as_ref()
+                    .is_some_and(|b| mail.position <= Some(b.after)),
+            );
             self.state.mailboxes.put(mailbox, mail, now.instant);
         }
         // The client cannot say which version it is: it is the one registered last.
         let version = self.state.registry.get(&agent);
         let version = version.map(|a| Version::from(a.registration.card.version.as_str()));
-        Ok(self.insert_session(Kind::ServerStream, agent, instance, version, vec![mailbox]))
+        let opened =
+            self.insert_session(Kind::ServerStream, agent, instance, version, vec![mailbox]);
+        Ok(Opened {
+            backlog,
+            first,
+            ..opened
+        })
+    }
+
+    /// What a stream rereads; `None` without a position.
+    fn backlog(
+        &self,
+        agent: &AgentId,
+        filter: &Filter,
+        after: &str,
+        observes: bool,
+    ) -> Result<Option<Backlog>, Error> {
+        if after.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Backlog {
+            agent: agent.clone(),
+            filter: filter.clone(),
+            observes,
+            after: self.log.id().position(after)?,
+            upto: self.delivered(),
+            next: None,
+        }))
     }
 
     /// Opens a `Connect` stream: registers the agent if it brings a card, and its subscriptions.
@@ -259,50 +290,5 @@ impl Core {
             self.put_snapshot(mailbox, agent, now);
         }
         mailbox
-    }
-
-    /// What is in the log for an agent after a position.
-    fn reread(
-        &self,
-        agent: &AgentId,
-        filter: &Filter,
-        after: &str,
-        observes: bool,
-        now: Instant,
-    ) -> Result<BTreeMap<Position, Mail>, Error> {
-        let mut found = BTreeMap::new();
-        if after.is_empty() {
-            return Ok(found);
-        }
-        let position = self.log.id().position(after)?;
-        let safe = self.safe();
-        // What is not safe yet is delivered like anything that happens from here on.
-        for record in self.log.after(position)?.take_while(|r| r.position <= safe) {
-            let Entry::Published(published) = &record.entry else {
-                continue;
-            };
-            let event = &published.event;
-            let is_for_it = match &published.route {
-                Route::Everyone => *event.sender() != **agent,
-                Route::To(to) => observes || to.iter().any(|a| a.agent == *agent),
-            };
-            let task_type = self.state.task_type(event);
-            let about = About { event, task_type };
-            if is_for_it && filter.accepts(about, Default::default()) {
-                let mail = Mail {
-                    event: event.clone(),
-                    recipient: agent.clone(),
-                    position: Some(record.position),
-                    order: record.order.clone(),
-                    concern: Default::default(),
-                    version: None,
-                    is_directed: true,
-                    is_copy: false,
-                    timing: self.state.mailboxes.timing_again(now),
-                };
-                found.insert(record.position, mail);
-            }
-        }
-        Ok(found)
     }
 }

@@ -5,7 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 use agenthub_proto::agenthub::{AgentEvent, Cancel, Concern, agent_event::Payload};
 use tokio::sync::Notify;
 
-use super::core::{Core, Now, hub};
+use super::{
+    backlog::Backlog,
+    core::{Core, Now, hub},
+};
 use crate::{
     Error,
     caller::Caller,
@@ -80,6 +83,10 @@ pub(crate) struct Opened {
     pub(crate) id: SessionId,
     pub(crate) agent: AgentId,
     pub(crate) wake: Arc<Notify>,
+    /// What it rereads first.
+    pub(super) backlog: Option<Backlog>,
+    /// How many deliveries come before that.
+    pub(super) first: usize,
 }
 
 impl Sessions {
@@ -347,7 +354,13 @@ impl Core {
             self.state.mailboxes.listen(mailbox, id, &wake);
         }
         wake.notify_one();
-        Opened { id, agent, wake }
+        Opened {
+            id,
+            agent,
+            wake,
+            backlog: None,
+            first: 0,
+        }
     }
 
     fn positions(&self, tokens: &[String]) -> Result<Vec<Position>, Error> {

@@ -30,7 +30,7 @@ use crate::{
     dead_letters::DeadLetter,
     filter::Filter,
     id::SessionId,
-    log::{Commit, EventLog, LogId, MemoryLog, Position, Record, Registration, Try},
+    log::{Commit, EventLog, History, LogId, MemoryLog, Position, Record, Registration, Try},
     mailboxes::Lifetime,
     metrics::Counters,
     settings::Settings,
@@ -76,8 +76,8 @@ impl EventLog for Keeping {
         self.log.commits()
     }
 
-    fn after(&self, position: Position) -> Result<Box<dyn Iterator<Item = &Record> + '_>, Error> {
-        self.log.after(position)
+    fn history(&self) -> Arc<dyn History> {
+        self.log.history()
     }
 }
 
@@ -185,6 +185,19 @@ impl Bench {
     fn close(&mut self, session: SessionId, said_goodbye: bool) {
         let now = self.now;
         self.core().close(session, said_goodbye, now);
+    }
+
+    fn seek(&mut self, request: &SeekMailboxRequest) -> Result<(), Error> {
+        let (caller, now) = (Caller::anonymous(), self.now);
+        let seek = self.core().plan_seek(request)?;
+        let mut again = Vec::new();
+        if let Some((after, upto)) = seek.again {
+            let page = self.core.log.history().page(after, upto)?;
+            self.core.missing(&seek, &page.events, &mut again, now)?;
+        }
+        self.core.skip_to(&caller, &seek, now)?;
+        self.core.put_again(&caller, &seek, &again, now)?;
+        Ok(())
     }
 
     fn state(&self, task: &str) -> TaskState {
@@ -640,7 +653,7 @@ fn run(b: &mut Bench, ops: Vec<Op>) {
                     name: SUBSCRIPTIONS[usize::from(n % 2)].into(),
                     to: Some(To::After(b.core.log.id().token(to))),
                 };
-                let _ = b.core.seek(&caller, &request, b.now);
+                let _ = b.seek(&request);
             }
             Op::Purge(a) => {
                 let (a, all) = (agent(a).into(), Position(u64::MAX));

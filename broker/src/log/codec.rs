@@ -37,10 +37,13 @@ pub(crate) enum Unreadable {
     Newer(u32),
 }
 
+/// The kind of an event.
+pub(crate) const PUBLISHED: i64 = 1;
+
 /// The kind of an entry, as a number that stays.
 pub(crate) fn kind(entry: &Entry) -> i64 {
     match entry {
-        Entry::Published(_) => 1,
+        Entry::Published(_) => PUBLISHED,
         Entry::Registered(_) => 2,
         Entry::Unregistered { .. } => 3,
         Entry::Subscribed { .. } => 4,

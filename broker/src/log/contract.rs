@@ -177,14 +177,18 @@ async fn contract(log: &mut dyn EventLog) -> Vec<Record> {
         .filter(|r| matches!(r.entry, Entry::Published(_)))
         .cloned()
         .collect();
-    let reread: Vec<Record> = log
-        .after(before)
-        .expect("they are at hand")
-        .cloned()
-        .collect();
-    assert_eq!(reread, events, "events can be reread");
-    let rest: Vec<Record> = log.after(last).expect("it is at hand").cloned().collect();
-    assert_eq!(rest, events[events.len() - 1..]);
+    let history = log.history();
+    let upto = Position(last.0 + 1);
+    let page = |events: &[Record], upto| {
+        let events = events.to_vec();
+        Ok(Page { events, upto })
+    };
+    assert_eq!(history.page(before, upto), page(&events, upto));
+    let (last_event, others) = events.split_last().expect("some");
+    assert_eq!(history.page(before, last), page(others, last));
+    let rest = std::slice::from_ref(last_event);
+    assert_eq!(history.page(last, upto), page(rest, upto));
+    assert_eq!(history.page(upto, upto), page(&[], upto));
     let token = log.id().token(last);
     assert_eq!(log.id().position(&token), Ok(last));
     records
@@ -258,12 +262,8 @@ fn a_window_rereads_what_it_keeps_and_says_what_it_does_not() {
         append(&mut log, entries().remove(0));
     }
     let positions = |after| -> Option<Vec<u64>> {
-        Some(
-            log.after(Position(after))
-                .ok()?
-                .map(|r| r.position.0)
-                .collect(),
-        )
+        let page = log.history().page(Position(after), Position(99)).ok()?;
+        Some(page.events.iter().map(|r| r.position.0).collect())
     };
     assert_eq!(positions(2), Some(vec![3, 4, 5]));
     assert_eq!(positions(4), Some(vec![5]));

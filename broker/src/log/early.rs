@@ -1,10 +1,13 @@
 //! A log that says too early that it is safe. It exists to prove that the crash test finds such a hub out, and for nothing else.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::sync::watch;
 
-use super::{Commit, EventLog, LogId, Position, Record, SqliteLog};
+use super::{Commit, EventLog, History, LogId, Position, Record, SqliteLog};
 use crate::Error;
 
 /// How long records stay in memory, though they count as safe.
@@ -63,7 +66,7 @@ impl EventLog for Early {
         self.claimed.subscribe()
     }
 
-    fn after(&self, position: Position) -> Result<Box<dyn Iterator<Item = &Record> + '_>, Error> {
-        self.log.after(position)
+    fn history(&self) -> Arc<dyn History> {
+        self.log.history()
     }
 }

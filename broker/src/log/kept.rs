@@ -11,7 +11,9 @@ use tokio::{
     time::sleep,
 };
 
-use super::{Commit, EventLog, Found, LogId, OpenError, Position, Record, codec, window::Window};
+use super::{
+    Commit, EventLog, Found, History, LogId, OpenError, Position, Record, codec, window::Window,
+};
 use crate::{Error, id::OrderKey};
 
 /// Records that may wait to become safe; with more, new work is refused.
@@ -51,7 +53,7 @@ impl KeptLog {
         max_bytes: usize,
         mut take: impl FnMut(LogId, Found<'_>) -> Result<(), String>,
     ) -> Result<(Writing, BoxFuture<'static, ()>), OpenError> {
-        let mut window = Window::new(self.id, max_records, max_bytes);
+        let window = Window::new(self.id, max_records, max_bytes);
         let mut safe = 0;
         for row in &*self.rows() {
             let damaged = |reason| OpenError::Damaged {
@@ -201,7 +203,7 @@ impl EventLog for Writing {
         self.commits.subscribe()
     }
 
-    fn after(&self, position: Position) -> Result<Box<dyn Iterator<Item = &Record> + '_>, Error> {
-        Ok(Box::new(self.window.after(position)?))
+    fn history(&self) -> Arc<dyn History> {
+        Arc::new(self.window.clone())
     }
 }

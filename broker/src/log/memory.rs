@@ -1,8 +1,10 @@
 //! The log in memory: gone with the process.
 
+use std::sync::Arc;
+
 use tokio::sync::watch;
 
-use super::{Commit, EventLog, LogId, Position, Record, window::Window};
+use super::{Commit, EventLog, History, LogId, Position, Record, window::Window};
 use crate::Error;
 
 /// See the module's description.
@@ -59,7 +61,7 @@ impl EventLog for MemoryLog {
         self.commits.subscribe()
     }
 
-    fn after(&self, position: Position) -> Result<Box<dyn Iterator<Item = &Record> + '_>, Error> {
-        Ok(Box::new(self.window.after(position)?))
+    fn history(&self) -> Arc<dyn History> {
+        Arc::new(self.window.clone())
     }
 }

@@ -11,6 +11,7 @@ mod disk;
 mod early;
 mod error;
 mod export;
+mod history;
 mod kept;
 mod memory;
 mod retention;
@@ -37,6 +38,7 @@ use crate::{
 pub(crate) use early::Early;
 pub use error::OpenError;
 pub(crate) use export::to_json;
+pub(crate) use history::{History, Page};
 pub use kept::KeptLog;
 pub(crate) use memory::MemoryLog;
 pub(crate) use retention::Retention;
@@ -142,12 +144,8 @@ pub(crate) trait EventLog: fmt::Debug + Send {
     /// How far the log is safe, at any time. Safe records never become unsafe again, in the order in which they were appended.
     fn commits(&self) -> watch::Receiver<Commit>;
 
-    /// The latest events after `position`, oldest first, whether safe or not.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfRange`] if events in between are no longer kept at hand.
-    fn after(&self, position: Position) -> Result<Box<dyn Iterator<Item = &Record> + '_>, Error>;
+    /// For rereading what is safe.
+    fn history(&self) -> Arc<dyn History>;
 }
 
 /// One thing that happened.

@@ -1,20 +1,32 @@
-//! The latest events of a log, in memory, for rereading. What a mailbox still holds, the mailbox keeps.
+//! The latest events of a log in memory, for rereading. What a mailbox still holds, the mailbox keeps.
 
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use prost::Message;
 
-use super::{Entry, LogId, Position, Record};
+use super::{
+    Entry, LogId, Position, Record,
+    history::{History, PAGE, Page, gone},
+};
 use crate::Error;
 
-#[derive(Debug)]
+/// See the module's description. A clone reads what the other one gets.
+#[derive(Clone, Debug)]
 pub(crate) struct Window {
     id: LogId,
+    max_records: usize,
+    max_bytes: usize,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
     /// Records of events only.
     records: VecDeque<Record>,
     bytes: usize,
-    max_records: usize,
-    max_bytes: usize,
     /// The latest event that has left.
     left: Position,
 }
@@ -22,55 +34,58 @@ pub(crate) struct Window {
 impl Window {
     /// An empty window that keeps so many events and bytes.
     pub(crate) fn new(id: LogId, max_records: usize, max_bytes: usize) -> Self {
-        Self {
-            id,
+        let kept = Kept {
             records: VecDeque::new(),
             bytes: 0,
+            left: Position(0),
+        };
+        Self {
+            id,
             max_records,
             max_bytes,
-            left: Position(0),
+            kept: Arc::new(Mutex::new(kept)),
         }
-    }
-
-    /// What came up to here is not kept.
-    pub(crate) fn begin_after(&mut self, position: Position) {
-        self.left = position;
     }
 
     /// Adds a record if it is one of an event; the oldest leave.
-    pub(crate) fn push(&mut self, record: Record) {
-        self.bytes += match size(&record) {
-            None => return,
-            Some(size) => size,
-        };
-        self.records.push_back(record);
-        while self.records.len() > self.max_records || self.bytes > self.max_bytes {
-            let Some(old) = self.records.pop_front() else {
+    pub(crate) fn push(&self, record: Record) {
+        let Some(size) = size(&record) else { return };
+        let mut kept = self.kept();
+        kept.bytes += size;
+        kept.records.push_back(record);
+        while kept.records.len() > self.max_records || kept.bytes > self.max_bytes {
+            let Some(old) = kept.records.pop_front() else {
                 break;
             };
-            self.bytes -= size(&old).unwrap_or_default();
-            self.left = old.position;
+            kept.bytes -= self::size(&old).unwrap_or_default();
+            kept.left = old.position;
         }
     }
 
-    /// The events after `position`, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfRange`] if events in between are no longer here.
-    pub(crate) fn after(
-        &self,
-        position: Position,
-    ) -> Result<impl Iterator<Item = &Record> + use<'_>, Error> {
-        if position < self.left {
-            return Err(Error::OutOfRange(format!(
-                "the log no longer holds what came after {}; the oldest position that can be reread is {}",
-                self.id.token(position),
-                self.id.token(self.left),
-            )));
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl History for Window {
+    fn page(&self, after: Position, upto: Position) -> Result<Page, Error> {
+        let kept = self.kept();
+        if after < kept.left {
+            return Err(gone(self.id, after, kept.left));
         }
-        let skip = self.records.partition_point(|r| r.position <= position);
-        Ok(self.records.iter().skip(skip))
+        let first = kept.records.partition_point(|r| r.position <= after);
+        let rest = kept.records.range(first..);
+        let events: Vec<Record> = rest
+            .take_while(|r| r.position <= upto)
+            .take(PAGE.0)
+            .cloned()
+            .collect();
+        let is_full = events.len() == PAGE.0;
+        let last = events.last().map(|r| r.position);
+        Ok(Page {
+            upto: last.filter(|_| is_full).unwrap_or(upto),
+            events,
+        })
     }
 }
 

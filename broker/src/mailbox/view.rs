@@ -14,6 +14,11 @@ impl Mailbox {
         self.leases.len()
     }
 
+    /// How many it holds, waiting or out.
+    pub(crate) fn events(&self) -> usize {
+        self.events
+    }
+
     /// Of all that it holds, waiting or out.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

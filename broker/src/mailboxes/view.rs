@@ -57,6 +57,12 @@ impl Mailboxes {
         })
     }
 
+    /// How many events a mailbox holds, and their bytes.
+    pub(crate) fn held(&self, id: MailboxId) -> (usize, usize) {
+        let slot = self.slots.get(&id);
+        slot.map_or((0, 0), |s| (s.mailbox.events(), s.mailbox.bytes()))
+    }
+
     /// Whether an event is in a mailbox, waiting or out.
     pub(crate) fn holds(&self, id: MailboxId, position: Position) -> bool {
         self.slots

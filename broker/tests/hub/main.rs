@@ -12,6 +12,7 @@ mod leases;
 mod mailboxes;
 mod operations;
 mod presence;
+mod rereading;
 mod streams;
 mod tasks;
 mod tasks_ending;

@@ -7,9 +7,7 @@ use agenthub_proto::{
 };
 use std::time::Duration;
 
-use crate::harness::{
-    TestHub, artifact, card, in_context, routing, status, until, user, within, work,
-};
+use crate::harness::{TestHub, artifact, card, in_context, routing, status, user, within, work};
 use agenthub_proto::agenthub::{PublishTaskArtifactRequest, PublishTaskUpdateRequest};
 
 /// spec: HUB-7
@@ -206,40 +204,6 @@ async fn a_message_waits_for_the_subscription_that_takes_messages() {
     hub.publish(user("early"), routing("asker", "echo")).await;
     let mut messages = hub.messages("echo").await;
     assert_eq!(messages.text().await, "early");
-}
-
-#[tokio::test]
-async fn a_stream_can_reread_from_a_position() {
-    let hub = TestHub::start().await;
-    let mut first = hub.messages("echo").await;
-    for text in ["1", "2", "3"] {
-        hub.publish(user(text), routing("asker", "echo")).await;
-    }
-    let position = first.next().await.position;
-    drop(first);
-    until("the stream has ended", async || {
-        let entry = hub.server.hub().clone();
-        let metrics = agenthub_broker::http_router(entry);
-        crate::operations::gauge(metrics, "agenthub_streams")
-            .await
-            .filter(|n| *n == 0)
-    })
-    .await;
-    hub.publish(user("4"), routing("asker", "echo")).await;
-    hub.publish(user("not for echo"), routing("asker", "other"))
-        .await;
-    let mut again = hub
-        .messages_with(SubscribeToMessagesRequest {
-            agent_id: "echo".into(),
-            after: position,
-            ..Default::default()
-        })
-        .await;
-    assert_eq!(
-        hub.texts_so_far("echo", &mut again).await,
-        ["2", "3", "4"],
-        "in order, and each once"
-    );
 }
 
 /// spec: HUB-1

@@ -56,7 +56,6 @@ impl Machine {
             reserve_bytes: 1,
             pragmas: self.pragmas,
             checkpoint_pages: self.checkpoint_pages,
-            ..Options::default()
         };
         let mut records = Vec::new();
         let log = SqliteLog::open(self.folder(), &options, |_, found| {

@@ -6,6 +6,7 @@ mod acknowledged;
 mod checkpoint;
 mod compaction;
 mod extent;
+mod history;
 mod read;
 mod recover;
 mod reserve;
@@ -31,11 +32,12 @@ use tokio::sync::watch;
 use self::{
     acknowledged::Acknowledged,
     checkpoint::Checkpoints,
+    history::Stored,
     reserve::Reserve,
     row::Row,
     writer::{Job, Writer},
 };
-use super::{Commit, EventLog, LogId, OpenError, Position, Record, window::Window};
+use super::{Commit, EventLog, History, LogId, OpenError, Position, Record};
 use crate::Error;
 
 pub(crate) use read::{Found, Reader, beside};
@@ -53,10 +55,6 @@ const QUEUE_BYTES: usize = 16 * 1024 * 1024;
 /// How the log is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Events that are kept at hand for rereading.
-    pub(crate) window_records: usize,
-    /// Their bytes.
-    pub(crate) window_bytes: usize,
     /// The layer through which SQLite reaches its files, if it is not the usual one.
     pub(crate) vfs: Option<String>,
     /// Bytes of the file that is given up when the disk is full.
@@ -72,8 +70,6 @@ pub(crate) struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            window_records: usize::MAX,
-            window_bytes: usize::MAX,
             vfs: None,
             reserve_bytes: 32 * 1024 * 1024,
             #[cfg(test)]
@@ -98,7 +94,6 @@ impl Options {
 pub(crate) struct SqliteLog {
     id: LogId,
     next: u64,
-    window: Window,
     group: Vec<Row>,
     queued: Arc<AtomicUsize>,
     is_closing: Arc<AtomicBool>,
@@ -144,7 +139,7 @@ impl SqliteLog {
             });
         }
 
-        let window = recover::recover(&reader, options, |found| each(id, found))?;
+        recover::replay(&reader, |found| each(id, found))?;
         // After a sync that failed, what was read may be in the system's cache alone. Written again, it is safe.
         let sqlite = |source| OpenError::Sqlite {
             path: path.clone(),
@@ -182,7 +177,6 @@ impl SqliteLog {
         Ok(Self {
             id,
             next: last + 1,
-            window,
             group: Vec::new(),
             queued,
             is_closing,
@@ -240,7 +234,6 @@ impl EventLog for SqliteLog {
         debug_assert_eq!(record.position.0, self.next);
         self.next += 1;
         self.group.push(Row::from(&record));
-        self.window.push(record);
     }
 
     fn commit(&mut self) {
@@ -262,8 +255,10 @@ impl EventLog for SqliteLog {
         self.commits.clone()
     }
 
-    fn after(&self, position: Position) -> Result<Box<dyn Iterator<Item = &Record> + '_>, Error> {
-        Ok(Box::new(self.window.after(position)?))
+    fn history(&self) -> Arc<dyn History> {
+        Arc::new(Stored {
+            folder: self.folder.clone(),
+        })
     }
 }
 

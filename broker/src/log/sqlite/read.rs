@@ -14,7 +14,8 @@ use super::{
 
 /// How long a hub that is just starting or ending is waited for.
 const BUSY: Duration = Duration::from_secs(5);
-const COLUMNS: &str = "position, time_us, kind, namespace, order_key, principal, payload, sum";
+pub(super) const COLUMNS: &str =
+    "position, time_us, kind, namespace, order_key, principal, payload, sum";
 
 /// What a log consists of, in the order in which it is read.
 #[derive(Debug)]
@@ -93,6 +94,10 @@ impl<'a> Reader<'a> {
             first,
             last,
         })
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection
     }
 
     /// Bytes that the log uses.
@@ -229,7 +234,9 @@ impl<'a> Reader<'a> {
             .prepare_cached(&sql)
             .map_err(|e| self.sqlite(e))?;
         let found = statement
-            .query_row([position.0.cast_signed()], |row| Ok(checked(row)))
+            .query_row([position.0.cast_signed()], |row| {
+                Ok(checked(row).map(|(record, _)| record))
+            })
             .optional()
             .map_err(|e| self.damaged(position.0, e.to_string()))?;
         found
@@ -265,7 +272,7 @@ impl<'a> Reader<'a> {
                     format!("the record is missing; the next one is {position}"),
                 ));
             }
-            let record = checked(row).map_err(|reason| self.damaged(expected, reason))?;
+            let (record, _) = checked(row).map_err(|reason| self.damaged(expected, reason))?;
             expected += 1;
             if !each(record)? {
                 return Ok(());
@@ -309,8 +316,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The record of a row, if its checksum fits.
-fn checked(row: &rusqlite::Row<'_>) -> Result<Record, String> {
+/// The record of a row, if its checksum fits, and its bytes.
+pub(super) fn checked(row: &rusqlite::Row<'_>) -> Result<(Record, usize), String> {
     let read = || -> Result<(Row, u32), rusqlite::Error> {
         let found = Row {
             position: row.get::<_, i64>(0)?.cast_unsigned(),
@@ -327,5 +334,5 @@ fn checked(row: &rusqlite::Row<'_>) -> Result<Record, String> {
     if row.sum() != sum {
         return Err("its checksum does not fit its content".to_owned());
     }
-    row.record()
+    Ok((row.record()?, row.bytes()))
 }

@@ -157,11 +157,7 @@ fn build(folder: &Path) {
 fn ready(folder: &Path) -> (SqliteLog, Duration) {
     let begin = Instant::now();
     let settings = Settings::default();
-    let options = Options {
-        window_records: settings.log_events,
-        window_bytes: settings.log_bytes,
-        ..Options::default()
-    };
+    let options = Options::default();
     let mut folding = Folding::new(&settings, Moment::now());
     let log =
         SqliteLog::open(folder, &options, |id, found| folding.take(id, found)).expect("it opens");

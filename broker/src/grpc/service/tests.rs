@@ -1,0 +1,70 @@
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::*;
+use crate::{KeptLog, Settings, Storage};
+
+/// How long records take to become safe.
+const DELAY: Duration = Duration::from_secs(1);
+
+fn service() -> HubService {
+    let settings = Settings {
+        storage: Storage::Kept(KeptLog::new(DELAY)),
+        ..Settings::default()
+    };
+    HubService::new(Hub::start(settings).expect("it is empty"))
+}
+
+/// Whether a read waits until what it may tell is safe, and answers then.
+async fn waits<T>(read: impl Future<Output = Result<T, Status>>) -> bool {
+    tokio::pin!(read);
+    let early = read.as_mut().now_or_never();
+    let answer = tokio::time::timeout(2 * DELAY, read.as_mut());
+    early.is_none() && answer.await.is_ok_and(|a| a.is_ok())
+}
+
+/// A registration that is not safe yet.
+async fn registering(service: &HubService) -> AbortOnDropHandle<()> {
+    let asked = service.clone();
+    let registered = tokio::spawn(async move {
+        let request = RegisterAgentRequest {
+            agent_card: Some(AgentCard {
+                name: "echo".into(),
+                ..AgentCard::default()
+            }),
+            ..RegisterAgentRequest::default()
+        };
+        let answer = asked.register_agent(Request::new(request)).await;
+        assert!(answer.expect("an answer").into_inner().success);
+    });
+    while service.hub.agent(&caller(), "echo").is_err() {
+        tokio::task::yield_now().await;
+    }
+    AbortOnDropHandle::new(registered)
+}
+
+/// promise 1
+#[tokio::test(start_paused = true)]
+async fn what_is_read_is_safe() {
+    let service = service();
+    macro_rules! check {
+        ($call:ident($request:expr)) => {
+            let _registering = registering(&service).await;
+            let read = service.$call(Request::new($request));
+            assert!(waits(read).await, stringify!($call));
+            let gone = service.hub.unregister(&caller(), "echo", "");
+            gone.expect("it is there");
+            service.hub.synced().await.expect("the log is there");
+        };
+    }
+    check!(get_agent(GetAgentRequest {
+        agent_id: "echo".into()
+    }));
+    check!(list_agents(ListAgentsRequest::default()));
+    check!(list_tasks(ListTasksRequest::default()));
+    check!(list_mailboxes(ListMailboxesRequest::default()));
+    check!(list_dead_letters(ListDeadLettersRequest::default()));
+    service.hub.stop().await;
+}

@@ -1,0 +1,117 @@
+//! What a stream rereads from the log before it goes on with what happens.
+
+use std::sync::Arc;
+
+use agenthub_proto::agenthub::AgentEvent;
+
+use super::{Hub, core::Core, session::Session};
+use crate::{
+    Error,
+    filter::{About, Filter},
+    id::AgentId,
+    log::{Entry, Page, Position, Record},
+    routing::Route,
+};
+
+/// The part of the log that a stream rereads, page by page.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    pub(super) agent: AgentId,
+    pub(super) filter: Filter,
+    /// Sees the events of every agent.
+    pub(super) observes: bool,
+    /// So far it was read.
+    pub(super) after: Position,
+    /// What came later is in the stream's mailbox.
+    pub(super) upto: Position,
+    /// What was read and not taken yet.
+    pub(super) next: Option<Vec<Arc<AgentEvent>>>,
+}
+
+impl Core {
+    /// Up to where events were delivered: those that come later will be.
+    pub(super) fn delivered(&self) -> Position {
+        let next = self.held_positions().next();
+        next.map_or(self.safe(), |p| Position(p.0 - 1))
+    }
+
+    fn is_for(&self, backlog: &Backlog, record: &Record) -> Option<Arc<AgentEvent>> {
+        let Entry::Published(published) = &record.entry else {
+            return None;
+        };
+        let event = &published.event;
+        let is_for_it = match &published.route {
+            Route::Everyone => *event.sender() != *backlog.agent,
+            Route::To(to) => backlog.observes || to.iter().any(|a| a.agent == backlog.agent),
+        };
+        let task_type = self.state.task_type(event);
+        let about = About { event, task_type };
+        let is_accepted = is_for_it && backlog.filter.accepts(about, Default::default());
+        is_accepted.then(|| event.clone())
+    }
+}
+
+impl Hub {
+    /// Some events of the log, read without the lock.
+    ///
+    /// # Errors
+    ///
+    /// See [`History::page`](crate::log::History::page). Cancelled, it reads to the end of the page and forgets it.
+    pub(super) async fn reread(&self, after: Position, upto: Position) -> Result<Page, Error> {
+        let history = self.core().log.history();
+        let tasks = &self.shared.tasks;
+        let page = tasks.spawn_blocking(move || history.page(after, upto));
+        page.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "rereading the log has failed");
+            Err(Error::Unavailable(
+                "the hub's log cannot be read".to_owned(),
+            ))
+        })
+    }
+}
+
+impl Session {
+    /// Reads the first page of what is to be reread, so that a position that is gone is known at once.
+    pub(super) async fn prepare(&mut self) -> Result<(), Error> {
+        let page = self.reread().await?;
+        if let Some(backlog) = &mut self.opened.backlog {
+            backlog.next = page;
+        }
+        Ok(())
+    }
+
+    /// The next events that are reread, oldest first; perhaps none of a page. `None` once there are no more.
+    ///
+    /// # Errors
+    ///
+    /// See [`Hub::reread`].
+    pub(crate) async fn reread(&mut self) -> Result<Option<Vec<Arc<AgentEvent>>>, Error> {
+        let Some(backlog) = &mut self.opened.backlog else {
+            return Ok(None);
+        };
+        if let Some(next) = backlog.next.take() {
+            return Ok(Some(next));
+        }
+        if backlog.after >= backlog.upto {
+            self.opened.backlog = None;
+            return Ok(None);
+        }
+        let page = self.hub.reread(backlog.after, backlog.upto).await?;
+        backlog.after = page.upto;
+        let core = self.hub.core();
+        let events = page.events.iter();
+        Ok(Some(
+            events.filter_map(|r| core.is_for(backlog, r)).collect(),
+        ))
+    }
+
+    /// Whether there is something to [reread](Self::reread).
+    pub(crate) fn has_backlog(&self) -> bool {
+        self.opened.backlog.is_some()
+    }
+
+    /// How many deliveries come before what is reread.
+    pub(crate) fn first(&self) -> usize {
+        self.opened.first
+    }
+}

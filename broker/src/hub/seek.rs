@@ -1,0 +1,213 @@
+//! Moving a durable mailbox to a position: what waits before it is skipped, what came after it comes again.
+
+use agenthub_proto::agenthub::{SeekMailboxRequest, SeekMailboxResponse, seek_mailbox_request::To};
+
+use super::{
+    Hub,
+    core::{Core, Now},
+    mailboxes_admin::no_mailbox,
+};
+use crate::{
+    Error,
+    access::{Call, decide},
+    caller::Caller,
+    id::{Address, AgentId, MailboxId},
+    limits,
+    log::{Again, Entry, Position, Record},
+    mailbox::Mail,
+    mailboxes::Lifetime,
+    routing::Route,
+    state::Delivering,
+};
+
+/// Events of one record.
+const CHUNK: usize = 100;
+
+/// What a seek is to do.
+#[derive(Debug)]
+pub(super) struct Seek {
+    agent: AgentId,
+    name: String,
+    /// What came after this and up to the other comes again.
+    pub(super) again: Option<(Position, Position)>,
+    /// What waits up to here does not come any more.
+    skipped: Position,
+}
+
+impl Hub {
+    /// Returns how much was skipped and how much comes again. Cancelled or failed, only a part of that has happened.
+    pub(crate) async fn seek_mailbox(
+        &self,
+        caller: &Caller,
+        request: &SeekMailboxRequest,
+    ) -> Result<SeekMailboxResponse, Error> {
+        decide(Call::SeekMailbox, caller, "")?;
+        let seek = self.core().plan_seek(request)?;
+        let mut again = Vec::new();
+        if let Some((mut after, upto)) = seek.again {
+            while after < upto {
+                let page = self.reread(after, upto).await?;
+                self.core()
+                    .missing(&seek, &page.events, &mut again, Now::read())?;
+                after = page.upto;
+            }
+        }
+        let skipped = self.core().skip_to(caller, &seek, Now::read())?;
+        let mut reread = 0;
+        for chunk in again.chunks(CHUNK) {
+            reread += self.core().put_again(caller, &seek, chunk, Now::read())?;
+            self.synced().await?;
+        }
+        Ok(SeekMailboxResponse { skipped, reread })
+    }
+}
+
+impl Core {
+    pub(super) fn plan_seek(&self, request: &SeekMailboxRequest) -> Result<Seek, Error> {
+        limits::required("agent_id", &request.agent_id)?;
+        limits::required("name", &request.name)?;
+        let (again, skipped) = match &request.to {
+            Some(To::After(token)) => {
+                let after = self.log.id().position(token)?;
+                if after > self.last() {
+                    return Err(Error::OutOfRange(format!(
+                        "\"{token}\" is behind the end of the log"
+                    )));
+                }
+                // What is not delivered yet will be anyway.
+                (Some((after, self.delivered())), after)
+            }
+            Some(To::Latest(true)) => (None, Position(u64::MAX)),
+            Some(To::Latest(false)) | None => {
+                return Err(Error::InvalidArgument(
+                    "to: `after`, or `latest`, which must be true".to_owned(),
+                ));
+            }
+        };
+        let seek = Seek {
+            agent: request.agent_id.as_str().into(),
+            name: request.name.clone(),
+            again,
+            skipped,
+        };
+        self.sought(&seek).map(|_| seek)
+    }
+
+    /// Adds what is among records for the mailbox, and not in that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ResourceExhausted`] if the mailbox has no room for it.
+    pub(super) fn missing(
+        &self,
+        seek: &Seek,
+        records: &[Record],
+        found: &mut Vec<Again>,
+        now: Now,
+    ) -> Result<(), Error> {
+        let id = self.sought(seek)?;
+        let missing = records.iter().filter_map(|r| self.missed(seek, id, r, now));
+        found.extend(missing);
+        let (events, bytes) = (self.settings.mailbox_events, self.settings.mailbox_bytes);
+        let size = |again: &Again| prost::Message::encoded_len(&*again.event);
+        let held = self.state.mailboxes.held(id);
+        if held.0 + found.len() > events || held.1 + found.iter().map(size).sum::<usize>() > bytes {
+            return Err(Error::ResourceExhausted(format!(
+                "the mailbox has no room for all that came after that position ({events} events, {bytes} bytes); seek to a later one"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Skips what the seek leaves behind.
+    pub(super) fn skip_to(&mut self, caller: &Caller, seek: &Seek, now: Now) -> Result<u64, Error> {
+        self.sought(seek)?;
+        let why = "an operator skipped it";
+        Ok(self.skip(caller, &seek.agent, &seek.name, seek.skipped, why, now))
+    }
+
+    /// Puts events into the mailbox again, as far as they are not in it by then.
+    pub(super) fn put_again(
+        &mut self,
+        caller: &Caller,
+        seek: &Seek,
+        again: &[Again],
+        now: Now,
+    ) -> Result<u64, Error> {
+        self.log.admit()?;
+        let id = self.sought(seek)?;
+        let holds = |m: &&Again| self.state.mailboxes.holds(id, m.position);
+        let mail: Vec<Again> = again.iter().filter(|m| !holds(m)).cloned().collect();
+        let put = mail.len() as u64;
+        if put > 0 {
+            let (agent, name) = (seek.agent.clone(), seek.name.clone());
+            self.record(caller, Entry::Reread { agent, name, mail }, now);
+        }
+        Ok(put)
+    }
+
+    /// What waits in a mailbox up to a position will not be delivered. Tasks that it was work on fail.
+    pub(super) fn skip(
+        &mut self,
+        caller: &Caller,
+        agent: &AgentId,
+        name: &str,
+        upto: Position,
+        why: &str,
+        now: Now,
+    ) -> u64 {
+        let seen = self.state.mailboxes.see(agent, name);
+        let waiting = seen.map(|s| s.waiting).unwrap_or_default().into_iter();
+        let skipped: Vec<Mail> = waiting
+            .filter(|m| m.position.is_some_and(|p| p <= upto))
+            .cloned()
+            .collect();
+        if skipped.is_empty() {
+            return 0;
+        }
+        let entry = Entry::Acknowledged {
+            agent: agent.clone(),
+            name: name.to_owned(),
+            positions: skipped.iter().filter_map(|m| m.position).collect(),
+        };
+        self.record(caller, entry, now);
+        for mail in &skipped {
+            self.fail_work(mail, why, now);
+        }
+        skipped.len() as u64
+    }
+
+    fn sought(&self, seek: &Seek) -> Result<MailboxId, Error> {
+        let mailboxes = &self.state.mailboxes;
+        let id = mailboxes.find(&seek.agent, &seek.name, &Lifetime::Durable);
+        id.ok_or_else(|| no_mailbox(&seek.agent, &seek.name))
+    }
+
+    /// An event that is for the mailbox, and not in it.
+    fn missed(&self, seek: &Seek, id: MailboxId, record: &Record, now: Now) -> Option<Again> {
+        let Entry::Published(published) = &record.entry else {
+            return None;
+        };
+        let version = match &published.route {
+            Route::Everyone if *published.event.sender() == *seek.agent => return None,
+            Route::Everyone => None,
+            Route::To(to) => {
+                let its = to.iter().find(|a| a.agent == seek.agent);
+                let Address { version, .. } = its?;
+                version.as_ref()
+            }
+        };
+        let how = Delivering::again(record.position);
+        let mail = self
+            .state
+            .mail_for(id, published, how, version, now.instant)?;
+        let is_held = self.state.mailboxes.holds(id, record.position);
+        (!is_held).then_some(Again {
+            event: mail.event,
+            position: record.position,
+            concern: mail.concern,
+            version: mail.version,
+            is_directed: mail.is_directed,
+        })
+    }
+}

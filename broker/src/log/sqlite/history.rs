@@ -1,0 +1,63 @@
+//! Rereading events from the database.
+
+use std::path::PathBuf;
+
+use rusqlite::params;
+
+use super::{
+    super::history::{History, PAGE, Page, gone},
+    read::{COLUMNS, Reader, beside, checked},
+};
+use crate::{
+    Error,
+    log::{OpenError, Position, codec},
+};
+
+/// Reads the log of a folder.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) folder: PathBuf,
+}
+
+impl History for Stored {
+    fn page(&self, after: Position, upto: Position) -> Result<Page, Error> {
+        let page = beside(&self.folder, |reader| {
+            let oldest = Position(reader.first.0 - 1);
+            Ok(match after < oldest {
+                true => Err(gone(reader.id, after, oldest)),
+                false => Ok(read(reader, after, upto)?),
+            })
+        });
+        page.unwrap_or_else(|error| {
+            tracing::error!(%error, "the log cannot be reread");
+            Err(Error::Unavailable(format!(
+                "the hub's log cannot be read: {error}"
+            )))
+        })
+    }
+}
+
+fn read(reader: &Reader<'_>, after: Position, upto: Position) -> Result<Page, OpenError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM events WHERE position > ? AND position <= ? AND kind = ? ORDER BY position LIMIT ?"
+    );
+    let sqlite = |e: rusqlite::Error| reader.damaged(after.0 + 1, e.to_string());
+    let mut statement = reader.connection().prepare(&sql).map_err(sqlite)?;
+    let limit = i64::try_from(PAGE.0).unwrap_or(i64::MAX);
+    let (from, to) = (after.0.cast_signed(), upto.0.min(reader.last.0));
+    let rows = params![from, to.cast_signed(), codec::PUBLISHED, limit];
+    let mut rows = statement.query(rows).map_err(sqlite)?;
+    let mut events = Vec::new();
+    let mut bytes = 0;
+    let mut last = after;
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let (record, size) = checked(row).map_err(|reason| reader.damaged(last.0 + 1, reason))?;
+        last = record.position;
+        bytes += size;
+        events.push(record);
+        if bytes >= PAGE.1 || events.len() == PAGE.0 {
+            return Ok(Page { events, upto: last });
+        }
+    }
+    Ok(Page { events, upto })
+}
