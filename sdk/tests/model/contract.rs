@@ -1,18 +1,85 @@
 //! What every adapter of the port promises.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 
 use agenthub_sdk::model::{
-    Completion, DeltaSink, Error, LanguageModel, Message, Offline, Request, Scripted, deltas,
+    Completion, DeltaSink, Error, LanguageModel, Message, Offline, Part, Request, Role, Scripted,
+    Tool, ToolCall, deltas,
 };
 use futures_util::FutureExt;
 use futures_util::future::join_all;
+use serde_json::json;
 
 fn question() -> Request {
     Request::new(vec![
         Message::system("Be brief."),
         Message::user("Say something of some length."),
     ])
+}
+
+/// A request that asks for two tools.
+pub(crate) fn question_for_tools() -> Request {
+    let text =
+        json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    let tool = |name: &str| Tool {
+        name: name.into(),
+        description: "Repeats what it is told".into(),
+        parameters: text.clone(),
+    };
+    let mut request = Request::new(vec![
+        Message::system("Be brief."),
+        Message::user("Ask agent_left and agent_right to say hi."),
+    ]);
+    request.tools = vec![tool("agent_left"), tool("agent_right")];
+    request
+}
+
+/// The request after the calls were made, with a result for each: the first fails, the others say what they were told.
+pub(crate) fn with_results(mut request: Request, calls: &[ToolCall]) -> Request {
+    let made = calls.iter().cloned().map(Part::ToolCall).collect();
+    let results = calls.iter().enumerate().map(|(at, call)| Part::ToolResult {
+        call_id: call.id.clone(),
+        name: call.name.clone(),
+        value: match at {
+            0 => json!({"error": "out of ink"}),
+            _ => json!("hi"),
+        },
+    });
+    let results = results.collect();
+    request.messages.push(Message::new(Role::Assistant, made));
+    request.messages.push(Message::new(Role::Tool, results));
+    request
+}
+
+/// Checks `model`, which has to call what [`question_for_tools`] asks for, and to answer in words when it has the results.
+pub(crate) async fn check_tools(model: &dyn LanguageModel) {
+    let request = question_for_tools();
+    let completion = model
+        .complete(request.clone(), DeltaSink::ignored())
+        .await
+        .expect("the model calls");
+    let calls = completion.tool_calls;
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    let ids: BTreeSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids.len(), calls.len(), "ids are unique: {calls:?}");
+    for call in &calls {
+        assert!(!call.id.is_empty());
+        assert!(
+            request.tools.iter().any(|tool| tool.name == call.name),
+            "{call:?}"
+        );
+        assert!(call.arguments["text"].is_string(), "{call:?}");
+    }
+    assert!(
+        completion
+            .usage
+            .is_some_and(|usage| usage.output_tokens > 0)
+    );
+
+    let request = with_results(request, &calls);
+    let answer = answered(model.complete(request, DeltaSink::ignored())).await;
+    assert_eq!(answer.tool_calls, []);
 }
 
 /// Checks `model`, which has to answer any question with a text.
@@ -98,11 +165,31 @@ async fn the_scripted_model_keeps_the_contract() {
         Ok("a text that is long enough for several pieces".into())
     }))
     .await;
+    check_tools(&Scripted::from_completion_fn(|request| {
+        let has_results = request.messages.iter().any(|m| m.role == Role::Tool);
+        let call = |tool: &Tool| ToolCall {
+            id: tool.name.clone(),
+            name: tool.name.clone(),
+            arguments: json!({"text": "hi"}),
+        };
+        Ok(match has_results {
+            true => Completion {
+                text: "both are done".into(),
+                ..Completion::default()
+            },
+            false => Completion {
+                tool_calls: request.tools.iter().map(call).collect(),
+                ..Completion::default()
+            },
+        })
+    }))
+    .await;
 }
 
 #[tokio::test]
 async fn the_offline_model_keeps_the_contract() {
     check(&Offline).await;
+    check_tools(&Offline).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,9 +1,7 @@
 //! OpenAI's chat completions, streamed.
 
 use agenthub_sdk::model::genai::{Genai, Settings};
-use agenthub_sdk::model::{
-    LanguageModel, Message, Part, Request, Role, Tool, ToolCall, Usage, deltas,
-};
+use agenthub_sdk::model::{LanguageModel, Message, Request, Usage, deltas};
 use serde_json::{Value, json};
 
 use crate::contract;
@@ -137,71 +135,5 @@ async fn a_closed_schema_is_enforced_and_an_open_one_is_told() {
     assert!(
         told.contains("JSON Schema") && told.contains("payload"),
         "{told}"
-    );
-}
-
-#[tokio::test]
-async fn tools_go_there_and_calls_come_back() {
-    let call = |index: u32, id: Value, name: Value, arguments: &str| {
-        let function = json!({"name": name, "arguments": arguments});
-        chunk(
-            json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}),
-            None,
-        )
-    };
-    let more = |arguments: &str| {
-        chunk(
-            json!({"tool_calls": [{"index": 0, "function": {"arguments": arguments}}]}),
-            None,
-        )
-    };
-    let provider = Provider::start([events_done(&[
-        call(0, json!("call_1"), json!("agent_echo"), ""),
-        more("{\"text\":"),
-        more("\"hi\"}"),
-        chunk(json!({}), Some("tool_calls")),
-        usage(),
-    ])])
-    .await;
-    let parameters = json!({"type": "object", "properties": {"text": {"type": "string"}}});
-    let earlier = ToolCall {
-        id: "call_0".into(),
-        name: "agent_echo".into(),
-        arguments: json!({"text": "a"}),
-    };
-    let result = Part::ToolResult {
-        call_id: "call_0".into(),
-        name: "agent_echo".into(),
-        value: json!("Echo: a"),
-    };
-    let mut request = question();
-    request
-        .messages
-        .push(Message::new(Role::Assistant, vec![Part::ToolCall(earlier)]));
-    request
-        .messages
-        .push(Message::new(Role::Tool, vec![result]));
-    request.tools = vec![Tool {
-        name: "agent_echo".into(),
-        description: "Echoes".into(),
-        parameters: parameters.clone(),
-    }];
-
-    let completion = ask(settings(&provider), request).await.expect("a call");
-    assert_eq!(completion.text, "");
-    let expected = ToolCall {
-        id: "call_1".into(),
-        name: "agent_echo".into(),
-        arguments: json!({"text": "hi"}),
-    };
-    assert_eq!(completion.tool_calls, [expected]);
-
-    let body = provider.asked_once().body;
-    assert_eq!(body["tools"][0]["function"]["name"], "agent_echo");
-    assert_eq!(body["tools"][0]["function"]["parameters"], parameters);
-    assert_eq!(body["messages"][2]["tool_calls"][0]["id"], "call_0");
-    assert_eq!(
-        body["messages"][3],
-        json!({"role": "tool", "content": "Echo: a", "tool_call_id": "call_0"})
     );
 }

@@ -77,8 +77,16 @@ pub(crate) fn events_done(events: &[Value]) -> Reply {
     streamed("text/event-stream", chunks.collect())
 }
 
-/// The first text at once, the other when the sender says so; when it is dropped, never.
+/// The first event at once, the others when the sender says so; when it is dropped, never.
 pub(crate) fn gated(first: &str, then: String) -> (Reply, oneshot::Sender<()>) {
+    gated_as("text/event-stream", first.to_owned(), then)
+}
+
+/// The first chunk at once, the other when the sender says so; when it is dropped, never.
+pub(crate) fn gated_as<T>(content_type: &str, first: T, then: T) -> (Reply, oneshot::Sender<()>)
+where
+    T: Into<Bytes> + Send + 'static,
+{
     let (open, gate) = oneshot::channel();
     let tail = stream::once(async move {
         if gate.await.is_err() {
@@ -86,14 +94,21 @@ pub(crate) fn gated(first: &str, then: String) -> (Reply, oneshot::Sender<()>) {
         }
         then
     });
-    let body = stream::iter([first.to_owned()])
-        .chain(tail)
-        .map(Ok::<_, Infallible>);
-    (reply("text/event-stream", Body::from_stream(body)), open)
+    let body = stream::iter([first]).chain(tail).map(Ok::<_, Infallible>);
+    (reply(content_type, Body::from_stream(body)), open)
 }
 
 /// A body of several chunks.
 pub(crate) fn streamed(content_type: &str, chunks: Vec<String>) -> Reply {
+    streamed_bytes(content_type, chunks.into_iter().map(String::into_bytes))
+}
+
+/// A body of several chunks that are no text.
+pub(crate) fn streamed_bytes(
+    content_type: &str,
+    chunks: impl IntoIterator<Item = Vec<u8>>,
+) -> Reply {
+    let chunks: Vec<Vec<u8>> = chunks.into_iter().collect();
     reply(
         content_type,
         Body::from_stream(stream::iter(chunks).map(Ok::<_, Infallible>)),
@@ -111,7 +126,7 @@ fn event(value: &Value) -> String {
     format!("data: {value}\n\n")
 }
 
-type Script = Arc<dyn Fn() -> Option<Reply> + Send + Sync>;
+type Script = Arc<dyn Fn(&Asked) -> Option<Reply> + Send + Sync>;
 
 #[derive(Clone)]
 struct Shared {
@@ -136,7 +151,7 @@ impl Provider {
     /// Gives these replies, one per request, then HTTP 599.
     pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let queue: Mutex<VecDeque<Reply>> = Mutex::new(replies.into_iter().collect());
-        Self::with(Arc::new(move || {
+        Self::with(Arc::new(move |_| {
             queue.lock().expect("no panic under the lock").pop_front()
         }))
         .await
@@ -144,7 +159,12 @@ impl Provider {
 
     /// Gives the same reply to every request.
     pub(crate) async fn always(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Self {
-        Self::with(Arc::new(move || Some(reply()))).await
+        Self::with(Arc::new(move |_| Some(reply()))).await
+    }
+
+    /// Gives the reply that the request deserves.
+    pub(crate) async fn answering(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        Self::with(Arc::new(move |asked| Some(reply(asked)))).await
     }
 
     async fn with(script: Script) -> Self {
@@ -205,16 +225,18 @@ async fn serve(
     body: Bytes,
 ) -> Response {
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let asked = Asked {
+        path: uri.to_string(),
+        headers,
+        body,
+    };
+    let reply = (shared.script)(&asked);
     shared
         .asked
         .lock()
         .expect("no panic under the lock")
-        .push(Asked {
-            path: uri.to_string(),
-            headers,
-            body,
-        });
-    match (shared.script)() {
+        .push(asked);
+    match reply {
         Some(Reply::Answer(response)) => *response,
         Some(Reply::Silence) => std::future::pending().await,
         None => Response::builder()
