@@ -1,8 +1,10 @@
 //! The other providers, each with an answer that goes well.
 
+use agenthub_sdk::model::genai::Genai;
 use agenthub_sdk::model::{Message, Request, Usage};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::contract;
 use crate::provider::{KEY, Provider, ask, events, streamed};
 
 fn question() -> Request {
@@ -64,6 +66,78 @@ async fn anthropic_answers() {
     assert_eq!(
         asked.body["messages"],
         json!([{"role": "user", "content": "Say hello."}])
+    );
+}
+
+#[tokio::test]
+async fn anthropic_calls_tools_and_takes_their_results_in_one_turn() {
+    let event = move |mut data: Value, name: &str| {
+        data["type"] = json!(name);
+        format!("event: {name}\ndata: {data}\n\n")
+    };
+    let called = move |index: u32, id: &str, name: &str, arguments: &str| {
+        let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+        let delta = json!({"type": "input_json_delta", "partial_json": arguments});
+        [
+            event(
+                json!({"index": index, "content_block": block}),
+                "content_block_start",
+            ),
+            event(
+                json!({"index": index, "delta": delta}),
+                "content_block_delta",
+            ),
+            event(json!({"index": index}), "content_block_stop"),
+        ]
+        .concat()
+    };
+    let message = json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "claude-test",
+        "stop_reason": null, "usage": {"input_tokens": 9, "output_tokens": 1},
+    });
+    let spoken = [
+        event(
+            json!({"index": 0, "content_block": {"type": "text", "text": ""}}),
+            "content_block_start",
+        ),
+        event(
+            json!({"index": 0, "delta": {"type": "text_delta", "text": "Done."}}),
+            "content_block_delta",
+        ),
+        event(json!({"index": 0}), "content_block_stop"),
+    ];
+    let response = move |blocks: &[String], reason: &str| {
+        let ended = json!({"delta": {"stop_reason": reason, "stop_sequence": null}, "usage": {"output_tokens": 4}});
+        let mut events = vec![event(json!({ "message": message }), "message_start")];
+        events.extend_from_slice(blocks);
+        events.push(event(ended, "message_delta"));
+        events.push(event(json!({}), "message_stop"));
+        streamed("text/event-stream", events)
+    };
+    let provider = Provider::answering(move |asked| {
+        if asked.body["messages"].to_string().contains("tool_result") {
+            return response(&spoken, "end_turn");
+        }
+        let calls = [
+            called(0, "toolu_a", "agent_left", "{\"text\": \"hi\"}"),
+            called(1, "toolu_b", "agent_right", "{\"text\": \"ho\"}"),
+        ];
+        response(&calls, "tool_use")
+    })
+    .await;
+    let model = Genai::new(provider.settings("anthropic/claude-test", "/v1"));
+    contract::check_tools(&model.expect("complete settings")).await;
+
+    let asked = provider.asked();
+    let turns = asked[1].body["messages"].as_array().expect("turns");
+    assert_eq!(turns.len(), 3, "{turns:?}");
+    let result =
+        |id: &str, text: &str| json!({"type": "tool_result", "tool_use_id": id, "content": text});
+    assert_eq!(
+        turns[2],
+        json!({"role": "user", "content": [
+            result("toolu_a", "{\"error\":\"out of ink\"}"), result("toolu_b", "hi"),
+        ]})
     );
 }
 

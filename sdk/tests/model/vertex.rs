@@ -56,6 +56,34 @@ async fn the_model_keeps_the_contract() {
 }
 
 #[tokio::test]
+async fn the_model_keeps_the_contract_of_tools() {
+    let provider = Provider::answering(|asked| {
+        if asked.body["contents"]
+            .to_string()
+            .contains("functionResponse")
+        {
+            return answer();
+        }
+        let call = |name: &str| json!({"functionCall": {"name": name, "args": {"text": "hi"}}});
+        let calls = json!([call("agent_left"), call("agent_right")]);
+        events(&[chunk(calls, Some("STOP"), 5)])
+    })
+    .await;
+    let model = Genai::new(settings(&provider)).expect("complete settings");
+    contract::check_tools(&model).await;
+
+    let asked = provider.asked();
+    let turns = asked[1].body["contents"].as_array().expect("turns");
+    let results = turns.last().expect("the results")["parts"].as_array();
+    let names: Vec<_> = results
+        .into_iter()
+        .flatten()
+        .map(|part| part["functionResponse"]["name"].as_str())
+        .collect();
+    assert_eq!(names, [Some("agent_left"), Some("agent_right")]);
+}
+
+#[tokio::test]
 async fn an_answer_comes_with_its_usage_and_the_request_with_project_token_roles_and_schema() {
     let schema = json!({"type": "object", "properties": {"payload": {"type": "object"}}});
     let provider = Provider::start([answer()]).await;
