@@ -1,0 +1,172 @@
+use serde_json::json;
+
+use super::*;
+
+fn object(properties: Value, required: &[&str]) -> Value {
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+#[test]
+fn the_words_go_where_the_schema_wants_them() {
+    let string = || json!({"type": "string"});
+    let words = "say hi to all";
+    for (schema, expected) in [
+        (
+            object(json!({"text": string()}), &["text"]),
+            json!({"text": words}),
+        ),
+        // A telling name wins over the order, and what is required over a telling name.
+        (
+            object(
+                json!({"title": string(), "query": string()}),
+                &["title", "query"],
+            ),
+            json!({"title": words, "query": words}),
+        ),
+        (
+            object(json!({"title": string(), "text": string()}), &["title"]),
+            json!({"title": words}),
+        ),
+        (
+            object(
+                json!({"count": {"type": "integer"}, "task": string()}),
+                &["count"],
+            ),
+            json!({"count": 0, "task": words}),
+        ),
+        (
+            object(json!({"title": string(), "body": string()}), &[]),
+            json!({"title": words}),
+        ),
+        (
+            object(
+                json!({"text": {"type": ["null", "string"], "maxLength": 6}}),
+                &["text"],
+            ),
+            json!({"text": "say hi"}),
+        ),
+        (
+            json!({"$defs": {"T": {"anyOf": [{"type": "null"}, {"type": "string"}]}},
+                   "properties": {"input": {"$ref": "#/$defs/T"}}, "required": ["input"]}),
+            json!({"input": words}),
+        ),
+        (
+            object(
+                json!({"inner": object(json!({"text": string()}), &["text"])}),
+                &["inner"],
+            ),
+            json!({"inner": {"text": words}}),
+        ),
+        (
+            object(
+                json!({"lines": {"type": "array", "items": string()}}),
+                &["lines"],
+            ),
+            json!({"lines": [words]}),
+        ),
+        (json!({"type": "object"}), json!({"text": words})),
+        (
+            json!({"type": "object", "additionalProperties": false}),
+            json!({}),
+        ),
+        (json!(true), json!({"text": words})),
+        (string(), json!(words)),
+    ] {
+        assert_eq!(arguments(&schema, words), expected, "{schema}");
+    }
+}
+
+#[test]
+fn numbers_values_and_flags_are_taken_from_the_words() {
+    let number = || json!({"type": "number"});
+    let unit = || json!({"type": "string", "enum": ["celsius", "fahrenheit"]});
+    let flag = || json!({"type": "boolean"});
+    for (schema, words, expected) in [
+        (
+            object(json!({"a": number(), "b": number()}), &["a", "b"]),
+            "add 2 and 3.5",
+            json!({"a": 2, "b": 3.5}),
+        ),
+        (
+            object(json!({"b": number(), "limit": {"type": "integer"}}), &["b"]),
+            "1.5 with limit 7",
+            json!({"b": 1.5, "limit": 7}),
+        ),
+        (
+            object(
+                json!({"limit": {"type": "integer"}, "page": {"type": "integer"}}),
+                &["limit", "page"],
+            ),
+            "page 2, limit: 10",
+            json!({"limit": 10, "page": 2}),
+        ),
+        (
+            object(json!({"of": {"type": "array", "items": number()}}), &["of"]),
+            "sum 1 2 3",
+            json!({"of": [1, 2, 3]}),
+        ),
+        (
+            object(json!({"unit": unit()}), &[]),
+            "how warm in Fahrenheit",
+            json!({"unit": "fahrenheit"}),
+        ),
+        (
+            object(json!({"unit": unit()}), &["unit"]),
+            "how warm",
+            json!({"unit": "celsius"}),
+        ),
+        (object(json!({"unit": unit()}), &[]), "how warm", json!({})),
+        (
+            object(
+                json!({"level": {"enum": [1, 2], "default": 1}, "n": {"type": "integer", "minimum": 5}}),
+                &["level", "n"],
+            ),
+            "level 2",
+            json!({"level": 2, "n": 5}),
+        ),
+        (
+            object(
+                json!({"tags": {"type": "array", "items": {"enum": ["red", "blue", "green"]}}}),
+                &[],
+            ),
+            "blue before red",
+            json!({"tags": ["blue", "red"]}),
+        ),
+        (
+            object(
+                json!({"loud": flag(), "fast": flag(), "far": flag()}),
+                &["far"],
+            ),
+            "loud but not fast",
+            json!({"far": false, "loud": true, "fast": false}),
+        ),
+        (
+            object(
+                json!({"text": {"type": "string"}, "city": {"type": "string"}}),
+                &["text", "city"],
+            ),
+            "weather for city Paris",
+            json!({"text": "weather for city Paris", "city": "Paris"}),
+        ),
+        (
+            object(json!({"kind": {"const": "x"}}), &["kind"]),
+            "go",
+            json!({"kind": "x"}),
+        ),
+    ] {
+        assert_eq!(
+            arguments(&schema, words),
+            expected,
+            "{words:?} for {schema}"
+        );
+    }
+}
+
+#[test]
+fn a_schema_without_an_end_gets_arguments_with_one() {
+    let schema = json!({"$defs": {"N": {"properties": {"next": {"$ref": "#/$defs/N"}}, "required": ["next"]}},
+                        "$ref": "#/$defs/N"});
+    assert!(arguments(&schema, "go").is_object());
+    let circle = json!({"$defs": {"A": {"$ref": "#/$defs/A"}}, "$ref": "#/$defs/A"});
+    arguments(&circle, "go");
+}
