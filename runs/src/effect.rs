@@ -130,6 +130,25 @@ pub struct ToolOutput {
     pub is_error: bool,
 }
 
+impl ToolOutput {
+    /// What a tool that failed says.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self {
+            value: Value::String(text.into()),
+            is_error: true,
+        }
+    }
+}
+
+impl<T: Into<Value>> From<T> for ToolOutput {
+    fn from(value: T) -> Self {
+        Self {
+            value: value.into(),
+            is_error: false,
+        }
+    }
+}
+
 /// What became of work that was handed to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

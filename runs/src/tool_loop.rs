@@ -25,6 +25,8 @@ const LAST_TURN: &str =
 pub struct Input {
     /// Who the agent is and how it works.
     pub instructions: String,
+    /// Whether what was said earlier in the conversation is looked up first ([`CONVERSATION`]). It stands before `messages`.
+    pub conversation: bool,
     /// What was said so far; the last message asks.
     pub messages: Vec<Message>,
     /// How far it may go.
@@ -92,6 +94,9 @@ pub struct Query {
     pub found: Vec<String>,
 }
 
+/// What a look for the earlier conversation asks for. It sees a list of [`Message`]s.
+pub const CONVERSATION: &str = "conversation";
+
 /// The tool by which a model finds agents that are not offered. Its result names them in `agents[].id`.
 pub const FIND_AGENTS: &str = "find_agents";
 
@@ -106,11 +111,26 @@ impl Strategy for ToolLoop {
 
     fn next(&self, facts: &Facts) -> Next {
         match Input::deserialize(facts.input()) {
-            Ok(input) => Turns::new(input).next(facts),
+            Ok(input) => match recalled(&input, facts) {
+                Ok(earlier) => Turns::new(input, earlier).next(facts),
+                Err(look) => Next::Steps(vec![look]),
+            },
             Err(error) => Next::Finish(RunOutcome::failed(format!(
                 "the run's input cannot be read: {error}"
             ))),
         }
+    }
+}
+
+/// What was said before; a look, while that is not known.
+fn recalled(input: &Input, facts: &Facts) -> Result<Vec<Message>, Step> {
+    if !input.conversation {
+        return Ok(Vec::new());
+    }
+    let look = StepId::new(format!("look-{CONVERSATION}"));
+    match facts.observed(&look) {
+        Some(seen) => Ok(Vec::deserialize(seen).unwrap_or_default()),
+        None => Err(Step::new(look.as_str(), Effect::Look(json!(CONVERSATION)))),
     }
 }
 
@@ -125,11 +145,12 @@ struct Turns {
 }
 
 impl Turns {
-    fn new(input: Input) -> Self {
+    fn new(input: Input, earlier: Vec<Message>) -> Self {
         let mut messages = Vec::new();
         if !input.instructions.is_empty() {
             messages.push(Message::system(&*input.instructions));
         }
+        messages.extend(earlier);
         messages.extend_from_slice(&input.messages);
         let asked = input.messages.iter().rev().find(|m| m.role == Role::User);
         Self {

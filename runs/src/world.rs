@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    budget::Spent,
+    budget::{Budget, Spent},
     effect::{Delegated, Failure, Sent, ToolOutput},
     event::RunOutcome,
     id::StepKey,
@@ -24,6 +24,8 @@ pub struct StepContext {
     pub deadline_ms: Option<u64>,
     /// Cancelled when the step is called back. A tool has 5 s from then on; everything else is dropped at once.
     pub cancelled: CancellationToken,
+    /// What the run may still use besides what is reserved for this step and others.
+    pub left: Budget,
 }
 
 /// What a run acts on. The driver journals a step before it calls one of these, and calls it once for each attempt, or once more under

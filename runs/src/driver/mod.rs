@@ -360,7 +360,8 @@ impl Driving<'_> {
         let called_back = CancellationToken::new();
         self.out.insert(work.key.clone(), called_back.clone());
         let world = Arc::clone(&self.world);
-        self.steps.spawn(perform(world, work, called_back));
+        let left = self.hand.facts.account().free();
+        self.steps.spawn(perform(world, work, called_back, left));
     }
 
     /// Calls a step back; what this driver does not have out, and what nobody needs to be told of, just ends.

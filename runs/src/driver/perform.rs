@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    budget::Spent,
+    budget::{Budget, Spent},
     effect::Failure,
     event::{RunEvent, StepResult},
     id::StepKey,
@@ -52,11 +52,13 @@ pub(super) async fn perform(
     world: Arc<dyn World>,
     work: Work,
     called_back: CancellationToken,
+    left: Budget,
 ) -> Returned {
     let step = StepContext {
         key: work.key.clone(),
         deadline_ms: work.deadline_ms,
         cancelled: called_back.clone(),
+        left,
     };
     let (result, spent) = match called_back.is_cancelled() {
         true => call_back(&*world, &step, &work.what).await,
