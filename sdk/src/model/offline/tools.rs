@@ -145,7 +145,7 @@ fn choose<'a>(words: &'a str, tools: &'a [Tool]) -> Vec<(&'a Tool, &'a str)> {
 
 /// The clauses of the words, joined to stretches that one tool matches. A clause that none matches belongs to the stretch
 /// before it.
-fn segments<'a>(words: &'a str, best: impl Fn(&str) -> Option<usize>) -> Vec<(usize, &'a str)> {
+fn segments(words: &str, best: impl Fn(&str) -> Option<usize>) -> Vec<(usize, &str)> {
     let offset = |piece: &str| piece.as_ptr() as usize - words.as_ptr() as usize;
     let mut segments: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
     for clause in clauses(words) {
