@@ -1,10 +1,14 @@
 //! What became of a delegated task, as the model and the user are told.
 
-use agenthub_proto::a2a::TaskState;
-use agenthub_sdk::Outcome;
+use agenthub_sdk::runs::Delegated;
 use serde_json::{Value, json};
 
-use crate::history::shorten;
+use crate::{decision::TaskRequest, history::shorten};
+
+/// States of a delegation beyond those of tasks.
+pub(crate) const TIMED_OUT: &str = "timed-out";
+pub(crate) const AWAY: &str = "away";
+pub(crate) const LOST: &str = "lost";
 
 /// The most tokens of one result's text.
 const MAX_TEXT_TOKENS: usize = 4_000;
@@ -87,41 +91,32 @@ impl End {
 }
 
 impl TaskOutcome {
-    /// What the hub told of the task.
-    pub(crate) fn of(
-        agent: &str,
-        task_type: &str,
-        correlation_id: &str,
-        outcome: &Outcome,
-    ) -> Self {
-        let error = outcome.error.clone();
-        let end = match outcome.state {
-            TaskState::Completed => End::Completed,
-            TaskState::Rejected => End::Rejected(error),
-            TaskState::Cancelled => End::Cancelled(error),
-            TaskState::InputRequired | TaskState::AuthRequired => End::InputRequired(error),
+    /// What a delegation came to. `limit_s` is the time that it had, in seconds.
+    pub(crate) fn of(request: &TaskRequest, delegated: &Delegated, limit_s: u64) -> Self {
+        let error = delegated.error.clone();
+        let end = match &*delegated.state {
+            "completed" => End::Completed,
+            "rejected" => End::Rejected(error),
+            "cancelled" => End::Cancelled(error),
+            "input-required" | "auth-required" => End::InputRequired(error),
+            TIMED_OUT => End::TimedOut(limit_s),
+            AWAY => End::WentAway,
+            LOST => End::Lost(error),
             _ => End::Failed(error),
         };
-        let message = outcome.message.iter().flat_map(|m| &m.content);
-        let parts = outcome.artifacts.iter().flat_map(|a| &a.parts);
         Self {
-            text: shorten(&outcome.text, MAX_TEXT_TOKENS),
-            data: bounded(parts.chain(message).filter_map(|p| p.as_data())),
-            ..Self::without_result(agent, task_type, correlation_id, end)
+            text: delegated.text.clone(),
+            data: delegated.data.clone(),
+            ..Self::without_result(request, end)
         }
     }
 
     /// A task that gave nothing.
-    pub(crate) fn without_result(
-        agent: &str,
-        task_type: &str,
-        correlation_id: &str,
-        end: End,
-    ) -> Self {
+    pub(crate) fn without_result(request: &TaskRequest, end: End) -> Self {
         Self {
-            agent: agent.to_owned(),
-            task_type: task_type.to_owned(),
-            correlation_id: correlation_id.to_owned(),
+            agent: request.target.clone(),
+            task_type: request.task_type.clone(),
+            correlation_id: request.correlation_id.clone(),
             end,
             text: String::new(),
             data: Vec::new(),
@@ -157,6 +152,16 @@ impl TaskOutcome {
     }
 }
 
+/// A result as journals keep it: its text and data shortened if they are long.
+pub(crate) fn shortened(delegated: Delegated) -> Delegated {
+    Delegated {
+        text: shorten(&delegated.text, MAX_TEXT_TOKENS),
+        error: shorten(&delegated.error, MAX_TEXT_TOKENS),
+        data: bounded(delegated.data.into_iter()),
+        ..delegated
+    }
+}
+
 /// Structured parts as a prompt takes them in: 16,000 bytes at most, with a mark in the place of what is too large.
 pub(crate) fn bounded(data: impl Iterator<Item = Value>) -> Vec<Value> {
     within(data, MAX_DATA)
@@ -179,19 +184,29 @@ fn within(data: impl Iterator<Item = Value>, bytes: usize) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agenthub_proto::a2a::{Artifact, Part};
     use agenthub_sdk::model::{LanguageModel, Message, Offline, Request, deltas};
 
-    fn outcome(state: TaskState, text: &str, error: &str) -> Outcome {
-        Outcome {
-            task_id: "t".to_owned(),
-            agent: "a".to_owned(),
-            state,
-            text: text.to_owned(),
-            artifacts: Vec::new(),
-            message: None,
-            error: error.to_owned(),
+    fn asked() -> TaskRequest {
+        TaskRequest {
+            task_type: "t".to_owned(),
+            target: "a".to_owned(),
+            payload: None,
+            correlation_id: "1".to_owned(),
         }
+    }
+
+    fn outcome(state: &str, text: &str, error: &str) -> TaskOutcome {
+        let delegated = Delegated {
+            state: state.to_owned(),
+            text: text.to_owned(),
+            error: error.to_owned(),
+            ..Delegated::default()
+        };
+        TaskOutcome::of(&asked(), &delegated, 120)
+    }
+
+    fn without(end: End) -> TaskOutcome {
+        TaskOutcome::without_result(&asked(), end)
     }
 
     /// What the offline model makes of this item of the prompt's `results` block.
@@ -208,32 +223,21 @@ mod tests {
 
     #[test]
     fn every_end_is_told_in_plain_words() {
-        let of = |state| TaskOutcome::of("a", "t", "1", &outcome(state, "", "why")).plain();
-        let without = |end| TaskOutcome::without_result("a", "t", "1", end).plain();
-        assert_eq!(
-            TaskOutcome::of("a", "t", "1", &outcome(TaskState::Completed, "done", "")).plain(),
-            "a: done"
-        );
-        assert_eq!(of(TaskState::Failed), "a failed: why");
-        assert_eq!(of(TaskState::Rejected), "a does not take this task: why");
-        assert_eq!(of(TaskState::Cancelled), "the task of a was cancelled: why");
-        assert_eq!(of(TaskState::InputRequired), "a asks back: why");
-        assert_eq!(without(End::TimedOut(120)), "a did not answer within 120 s");
-        assert_eq!(
-            without(End::WentAway),
-            "agent a went away before it was done"
-        );
-        assert_eq!(
-            without(End::Lost("restart".into())),
-            "the task of a was lost: restart"
-        );
+        let of = |state| outcome(state, "", "why").plain();
+        assert_eq!(outcome("completed", "done", "").plain(), "a: done");
+        assert_eq!(of("failed"), "a failed: why");
+        assert_eq!(of("rejected"), "a does not take this task: why");
+        assert_eq!(of("cancelled"), "the task of a was cancelled: why");
+        assert_eq!(of("input-required"), "a asks back: why");
+        assert_eq!(of(TIMED_OUT), "a did not answer within 120 s");
+        assert_eq!(of(AWAY), "agent a went away before it was done");
+        assert_eq!(of(LOST), "the task of a was lost: why");
     }
 
     /// spec: HUB-7
     #[tokio::test]
     async fn the_offline_model_tells_every_end_in_plain_words_once() {
-        let done = |text| TaskOutcome::of("a", "t", "1", &outcome(TaskState::Completed, text, ""));
-        let without = |end| TaskOutcome::without_result("a", "t", "1", end);
+        let done = |text| outcome("completed", text, "");
         let why = || "why".to_owned();
         let cases = [
             (done("hello"), "a says: hello"),
@@ -278,17 +282,19 @@ mod tests {
         }
     }
 
+    fn huge() -> TaskOutcome {
+        let delegated = Delegated {
+            state: "completed".to_owned(),
+            text: "x".repeat(1 << 20),
+            data: vec![json!({"big": "y".repeat(1 << 20)}), json!({"small": 1})],
+            ..Delegated::default()
+        };
+        TaskOutcome::of(&asked(), &shortened(delegated), 1)
+    }
+
     #[test]
     fn results_are_bounded() {
-        let mut huge = outcome(TaskState::Completed, &"x".repeat(1 << 20), "");
-        huge.artifacts = vec![Artifact {
-            parts: vec![
-                Part::data(&json!({"big": "y".repeat(1 << 20)})),
-                Part::data(&json!({"small": 1})),
-            ],
-            ..Default::default()
-        }];
-        let json = TaskOutcome::of("a", "t", "1", &huge).to_json(1);
+        let json = huge().to_json(1);
         assert!(json.to_string().len() < 40_000);
         assert_eq!(
             json["data"],
@@ -300,11 +306,10 @@ mod tests {
                 .is_some_and(|t| t.contains("characters left out"))
         );
     }
+
     #[test]
     fn many_results_share_the_room() {
-        let mut huge = outcome(TaskState::Completed, &"x".repeat(1 << 20), "");
-        huge.message = None;
-        let one = TaskOutcome::of("a", "t", "1", &huge);
+        let one = huge();
         let all: usize = (0..128).map(|_| one.to_json(128).to_string().len()).sum();
         assert!(all < SHARED_TOKENS * 4 + 128 * 200, "{all}");
     }

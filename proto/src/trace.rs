@@ -34,6 +34,24 @@ impl TraceContext {
         }
     }
 
+    /// The span with this id in this trace. Spans that are made again, as when a step is sent a second time, are so the same.
+    #[must_use]
+    pub fn at_span(self, span_id: u64) -> Self {
+        Self {
+            span_id: span_id.max(1),
+            ..self
+        }
+    }
+
+    /// The trace with this id, at this span.
+    pub fn of(trace_id: u128, span_id: u64) -> Self {
+        Self {
+            trace_id: trace_id.max(1),
+            span_id: span_id.max(1),
+            sampled: true,
+        }
+    }
+
     /// A span below this one.
     #[must_use]
     pub fn child(self) -> Self {

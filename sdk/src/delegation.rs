@@ -8,7 +8,10 @@ use agenthub_proto::{
     event::timestamp,
     trace::TraceContext,
 };
+use agenthub_runs::{Budget, Sent};
 use uuid::Uuid;
+
+use crate::usage;
 
 /// How many delegations one may lead to, one after the other.
 pub const MAX_HOPS: u32 = 16;
@@ -33,6 +36,10 @@ pub struct Delegation {
     pub message_id: Option<String>,
     /// The time for all of it. The hub fails the task when it is over.
     pub timeout: Duration,
+    /// When it must be over, where that does not follow from `timeout`.
+    pub deadline: Option<SystemTime>,
+    /// What the task, and everything that it leads to, may use; its time is not sent, as that is the timeout.
+    pub budget: Budget,
     /// The task on whose behalf this is asked.
     pub parent_task_id: String,
     /// Delegations before this one; at most [`MAX_HOPS`].
@@ -60,6 +67,8 @@ impl Delegation {
             task_id: None,
             message_id: None,
             timeout: Self::DEFAULT_TIMEOUT,
+            deadline: None,
+            budget: Budget::default(),
             parent_task_id: String::new(),
             hops: 0,
             trace: None,
@@ -122,6 +131,13 @@ impl Delegation {
         self
     }
 
+    /// What the task, and everything that it leads to, may use.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
     /// The task on whose behalf this is asked.
     #[must_use]
     pub fn parent_task_id(mut self, parent_task_id: impl Into<String>) -> Self {
@@ -155,6 +171,37 @@ impl Delegation {
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
+    }
+
+    /// The step of a run that hands work over. It is the same however often it is asked for, its ids and trace included; what the
+    /// conversation and the task on whose behalf it is are, [`TaskContext::hand_over`](crate::TaskContext::hand_over) fills in.
+    pub fn of(sent: &Sent) -> Self {
+        let deadline = Duration::from_millis(sent.deadline_ms);
+        let id = |id: &str| Uuid::parse_str(id).unwrap_or_default();
+        Self {
+            text: sent.handoff.text.clone(),
+            payload: sent.handoff.payload.clone(),
+            capability: sent.handoff.capability.clone(),
+            metadata: sent.handoff.metadata.clone(),
+            context_id: sent.task_id.clone(),
+            task_id: Some(sent.task_id.clone()),
+            message_id: Some(sent.message_id.clone()),
+            deadline: SystemTime::UNIX_EPOCH.checked_add(deadline),
+            budget: sent.budget,
+            trace: Some(TraceContext::of(
+                id(&sent.task_id).as_u128(),
+                span_of(&sent.message_id),
+            )),
+            ..Self::to(&*sent.handoff.agent)
+        }
+    }
+
+    /// The time that is left for it.
+    pub(crate) fn left(&self, now: SystemTime) -> Duration {
+        match self.deadline {
+            Some(at) => at.duration_since(now).unwrap_or_default(),
+            None => self.timeout,
+        }
     }
 
     /// Makes up the ids that were not given.
@@ -205,7 +252,11 @@ impl Delegation {
             to_agent_id: self.agent.clone(),
             priority: self.priority.into(),
             traceparent: self.trace.unwrap_or_else(TraceContext::start).to_string(),
-            deadline: now.checked_add(self.timeout).map(timestamp),
+            deadline: self
+                .deadline
+                .or_else(|| now.checked_add(self.timeout))
+                .map(timestamp),
+            budget: usage::to_wire(self.budget),
             idempotency_key: message.message_id.clone(),
             parent_task_id: self.parent_task_id.clone(),
             hops: self.hops,
@@ -215,10 +266,45 @@ impl Delegation {
     }
 }
 
+/// The span in which a message with this id is sent.
+pub(crate) fn span_of(message_id: &str) -> u64 {
+    let id = Uuid::parse_str(message_id).unwrap_or_default();
+    id.as_u64_pair().1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_step_of_a_run_is_sent_again_as_it_was() {
+        let sent = Sent {
+            handoff: agenthub_runs::Handoff {
+                agent: "a".into(),
+                text: "go".into(),
+                ..Default::default()
+            },
+            task_id: Uuid::now_v7().to_string(),
+            message_id: Uuid::now_v7().to_string(),
+            deadline_ms: 1_700_000_000_123,
+            budget: Budget {
+                tokens: Some(10),
+                depth: Some(0),
+                ..Budget::default()
+            },
+        };
+        let wire = |now| Delegation::of(&sent).to_wire("me", now);
+        let later = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
+        assert_eq!(wire(SystemTime::UNIX_EPOCH), wire(later));
+        let (message, routing) = wire(later);
+        assert_eq!(
+            (message.task_id, message.message_id),
+            (sent.task_id, sent.message_id)
+        );
+        assert_eq!(routing.deadline.map(|d| d.nanos), Some(123_000_000));
+        assert_eq!(usage::from_wire(routing.budget.as_ref()), sent.budget);
+    }
 
     /// spec: HUB-3
     #[test]

@@ -4,6 +4,9 @@ use agenthub_proto::{
     a2a::{Artifact, Message, Part, Task, TaskState, part},
     agenthub::TaskArtifactUpdateEvent,
 };
+use agenthub_runs::Spent;
+
+use crate::usage;
 
 /// What became of a task: its first terminal state, or the first one in which it waits for its requester.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +26,8 @@ pub struct Outcome {
     pub message: Option<Message>,
     /// Why the task was not completed, in the words of the agent or the hub; empty if it was.
     pub error: String,
+    /// What the task used; nothing where its agent does not tell.
+    pub spent: Option<Spent>,
 }
 
 impl Outcome {
@@ -54,6 +59,7 @@ impl Outcome {
             artifacts: task.artifacts.clone(),
             message: update.or_else(|| last_message().cloned()),
             error,
+            spent: usage::spent(task.metadata.as_ref()),
         }
     }
 }

@@ -9,6 +9,8 @@ pub struct TaskUpdate {
     pub(crate) text: String,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) durability: Durability,
+    /// Under which key it is known, and when it was.
+    pub(crate) known: Option<(String, u64)>,
 }
 
 impl TaskUpdate {
@@ -24,6 +26,14 @@ impl TaskUpdate {
     #[must_use]
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// The hub knows it by this key for ten minutes: the same update under the same key, also of another process, is one. What it tells
+    /// of happened at `at_ms`, in milliseconds since 1970.
+    #[must_use]
+    pub fn once(mut self, key: impl Into<String>, at_ms: u64) -> Self {
+        self.known = Some((key.into(), at_ms));
         self
     }
 

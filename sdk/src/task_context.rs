@@ -15,14 +15,16 @@ use agenthub_proto::{
     json,
     trace::TraceContext,
 };
+use agenthub_runs::Budget;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
-    ArtifactUpdate, Client, Delegation, Error, MAX_HOPS, Outcome, Pending, TaskUpdate,
+    AgentType, ArtifactUpdate, Client, Delegation, Error, MAX_HOPS, Outcome, Pending, TaskUpdate,
     agent::{Lent, Slots, StopSignal},
     connection::{Scope, publish},
+    usage,
 };
 
 /// The message that a handler was called with, and its task. Cheap to clone.
@@ -40,7 +42,11 @@ pub(crate) struct Inner {
     pub(crate) client: Client,
     pub(crate) signal: Arc<StopSignal>,
     pub(crate) slots: Arc<Slots>,
-    pub(crate) epoch: u64,
+    /// What is published for the task is of use there.
+    pub(crate) scope: Scope,
+    pub(crate) agent_type: AgentType,
+    /// The run of this message began earlier, perhaps in another process.
+    pub(crate) is_taken_up: bool,
 }
 
 impl TaskContext {
@@ -94,6 +100,27 @@ impl TaskContext {
         system_time(self.inner.routing.deadline.as_ref()?)
     }
 
+    /// What the requester grants this task and everything that it leads to; its time is what is left until the deadline.
+    pub fn budget(&self) -> Budget {
+        let left = |at: SystemTime| at.duration_since(SystemTime::now()).unwrap_or_default();
+        Budget {
+            time_ms: self
+                .deadline()
+                .map(|at| u64::try_from(left(at).as_millis()).unwrap_or(u64::MAX)),
+            ..self.granted()
+        }
+    }
+
+    /// The same without the time, as it was sent.
+    pub(crate) fn granted(&self) -> Budget {
+        usage::from_wire(self.inner.routing.budget.as_ref())
+    }
+
+    /// Whether the run of this message was taken up, and began earlier.
+    pub fn is_taken_up(&self) -> bool {
+        self.inner.is_taken_up
+    }
+
     /// The place in the trace that this handling is.
     pub fn trace(&self) -> TraceContext {
         self.inner.trace
@@ -127,10 +154,22 @@ impl TaskContext {
             return Ok(());
         }
         let update = update.into();
-        let message = (!update.text.is_empty()).then(|| self.message_of(&update.text));
-        let status = self.status(TaskState::Working, message, update.metadata);
+        let mut message = (!update.text.is_empty()).then(|| self.message_of(&update.text));
         let mut routing = self.envelope();
         routing.durability = update.durability.into();
+        let mut at = SystemTime::now();
+        if let Some((key, at_ms)) = update.known {
+            if let Some(message) = &mut message {
+                let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes());
+                message.message_id = format!("msg_{}", id.simple());
+            }
+            at = SystemTime::UNIX_EPOCH + Duration::from_millis(at_ms);
+            routing.idempotency_key = key;
+        }
+        let mut status = self.status(TaskState::Working, message, update.metadata);
+        if let Some(status) = &mut status.status {
+            status.timestamp = Some(timestamp(at));
+        }
         let publish = publish(Payload::StatusUpdate(status), routing);
         self.client().link().post(publish, self.scope()).await
     }
@@ -191,8 +230,8 @@ impl TaskContext {
         self.delegate(delegation).await?.outcome().await
     }
 
-    /// Hands work to an agent on behalf of this task: in its context unless another is given, within its deadline, and as part of
-    /// its trace. When this task is cancelled, [`Pending::outcome`] cancels the other and returns [`Error::Cancelled`].
+    /// Hands work to an agent on behalf of this task: in its context unless another is given, within its deadline and budget, and as part
+    /// of its trace. When this task is cancelled, [`Pending::outcome`] cancels the other and returns [`Error::Cancelled`].
     ///
     /// # Errors
     ///
@@ -225,6 +264,16 @@ impl TaskContext {
             let left = deadline.duration_since(now).unwrap_or(Duration::ZERO);
             delegation.timeout = delegation.timeout.min(left);
         }
+        let granted = self.granted();
+        let depth = match granted.depth {
+            Some(0) => {
+                return Err(Error::Denied(
+                    "the budget of this task does not allow it to delegate".to_owned(),
+                ));
+            }
+            depth => depth.map(|depth| depth - 1),
+        };
+        delegation.budget = delegation.budget.within(Budget { depth, ..granted });
         delegation.trace = Some(delegation.trace.unwrap_or_else(|| self.trace().child()));
         Ok(delegation)
     }
@@ -243,7 +292,7 @@ impl TaskContext {
     }
 
     pub(crate) fn scope(&self) -> Scope {
-        Scope::Epoch(self.inner.epoch)
+        self.inner.scope
     }
 
     /// A status of the task. Every one says what kind of agent reports.
@@ -253,9 +302,8 @@ impl TaskContext {
         update: Option<Message>,
         mut metadata: Map<String, Value>,
     ) -> TaskStatusUpdateEvent {
-        metadata
-            .entry("agentType")
-            .or_insert_with(|| "worker".into());
+        let agent_type = self.inner.agent_type.as_str();
+        metadata.insert("agentType".to_owned(), agent_type.into());
         TaskStatusUpdateEvent {
             task_id: self.task_id().to_owned(),
             context_id: self.context_id().to_owned(),

@@ -52,6 +52,7 @@ fn outcome(state: TaskState, text: &str) -> Result<Outcome, Error> {
             TaskState::Completed => String::new(),
             _ => text.into(),
         },
+        spent: None,
     })
 }
 

@@ -20,13 +20,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info_span};
 
 use super::{
-    Handler, InFlight, Slots, StopReason,
+    AgentType, Handler, InFlight, Slots, StopReason,
     routes::{Choice, Routes},
     work::{self, Job},
 };
 use crate::{
     Client, Failure, TaskContext,
-    connection::{Delivered, Lease},
+    connection::{Delivered, Lease, Scope},
     task_context::Inner,
 };
 
@@ -39,6 +39,7 @@ pub(super) struct Dispatcher {
     pub(super) handlers: Vec<Handler>,
     pub(super) any: Option<Handler>,
     pub(super) client: Client,
+    pub(super) agent_type: AgentType,
     pub(super) in_flight: Arc<InFlight>,
     pub(super) slots: Arc<Slots>,
     pub(super) drain_timeout: Duration,
@@ -172,7 +173,9 @@ impl Dispatcher {
                 client: self.client.clone(),
                 signal: Arc::clone(signal),
                 slots: Arc::clone(&self.slots),
-                epoch,
+                scope: Scope::Epoch(epoch),
+                agent_type: self.agent_type,
+                is_taken_up: false,
             }),
         }
     }

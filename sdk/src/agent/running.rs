@@ -104,6 +104,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         any: builder.any,
         slots: Slots::new(client.link().clone(), builder.concurrency),
         client: client.clone(),
+        agent_type: builder.agent_type,
         in_flight,
         drain_timeout: builder.drain_timeout,
         waiting: HashMap::new(),

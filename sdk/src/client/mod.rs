@@ -28,7 +28,7 @@ pub use calls::EventStream;
 use crate::{
     Connection, Delegation, Directory, Error, MAX_HOPS, Outcome, Pending, Published,
     connection::{Lease, Link, Scope, publish},
-    pending::{Entry, Table},
+    pending::{Before, Entry, Table},
 };
 
 /// How long a goodbye may take, with all that is still to be published.
@@ -184,12 +184,42 @@ impl Client {
                 max: MAX_HOPS,
             });
         }
-        let goes_on = delegation.task_id.is_some();
+        let before = match delegation.task_id {
+            Some(_) => Before::GoesOn,
+            None => Before::Nothing,
+        };
         let delegation = delegation.with_ids();
-        let (message, routing) = delegation.to_wire(self.agent_id(), SystemTime::now());
+        let within = delegation
+            .left(SystemTime::now())
+            .min(Self::PUBLISH_DEADLINE);
+        self.ask_for(&delegation, before, within).await
+    }
+
+    /// Hands over what a step of a run sends out. Waits for the hub as long as the task may take. With `again` it may be there.
+    pub(crate) async fn delegate_step(
+        &self,
+        delegation: &Delegation,
+        again: bool,
+    ) -> Result<Pending, Error> {
+        let before = match again {
+            true => Before::Asked,
+            false => Before::Nothing,
+        };
+        let within = delegation.left(SystemTime::now());
+        self.ask_for(delegation, before, within).await
+    }
+
+    async fn ask_for(
+        &self,
+        delegation: &Delegation,
+        before: Before,
+        within: Duration,
+    ) -> Result<Pending, Error> {
+        let now = SystemTime::now();
+        let (message, routing) = delegation.to_wire(self.agent_id(), now);
         let task_id = message.task_id.clone();
         let table = Arc::clone(&self.inner.replies);
-        let ends = table.add(&task_id, &delegation.agent, delegation.timeout, goes_on)?;
+        let ends = table.add(&task_id, &delegation.agent, delegation.left(now), before)?;
         let pending = Pending {
             task_id: task_id.clone(),
             client: self.clone(),
@@ -202,10 +232,16 @@ impl Client {
             parent: None,
         };
         let connection = self.connection();
-        let within = delegation.timeout.min(Self::PUBLISH_DEADLINE);
-        self.publish_payload(Payload::Message(message), routing, Scope::Any, within)
-            .await?;
-        table.accept(&task_id, connection.has_changed().unwrap_or(true));
+        let payload = Payload::Message(message);
+        let published = self.publish_payload(payload, routing, Scope::Any, within);
+        let is_known = match published.await {
+            Ok(_) => before == Before::Asked,
+            // It has ended, or a hub that keeps less knows it in another form.
+            Err(Error::Conflict(_)) if before == Before::Asked => true,
+            Err(error) => return Err(error),
+        };
+        let may_have_missed = is_known || connection.has_changed().unwrap_or(true);
+        table.accept(&task_id, may_have_missed);
         Ok(pending)
     }
 

@@ -4,9 +4,10 @@ use agenthub_proto::{
     a2a::{Message, Role, Task, TaskState, TaskStatus},
     agenthub::{AgentEvent, agent_event::Payload},
 };
+use agenthub_runs::Spent;
 
 use super::Update;
-use crate::{Outcome, outcome::assemble};
+use crate::{Outcome, outcome::assemble, usage};
 
 /// What is known of a delegated task.
 #[derive(Debug)]
@@ -16,11 +17,13 @@ pub(super) struct Fold {
     asked: String,
     agent: String,
     has_status: bool,
+    spent: Option<Spent>,
 }
 
 impl Fold {
-    /// Nothing yet. `asked` is the agent's id, or `id@version`, or empty.
-    pub(super) fn new(task_id: &str, asked: &str) -> Self {
+    /// Nothing yet. `asked` is the agent's id, or `id@version`, or empty. `is_known` says that what came before this is not here to see,
+    /// so that a message need not be the agent's first word.
+    pub(super) fn new(task_id: &str, asked: &str, is_known: bool) -> Self {
         let asked = asked.split('@').next().unwrap_or_default().to_owned();
         Self {
             task: Task {
@@ -29,7 +32,8 @@ impl Fold {
             },
             agent: asked.clone(),
             asked,
-            has_status: false,
+            has_status: is_known,
+            spent: None,
         }
     }
 
@@ -40,6 +44,7 @@ impl Fold {
                 self.has_status = true;
                 self.note_agent(event, update.status.as_ref());
                 self.task.status.clone_from(&update.status);
+                self.spent = usage::spent(update.metadata.as_ref());
                 let state = self.task.state();
                 let ended = state.is_terminal() || state.is_interrupted();
                 let outcome = ended.then(|| self.outcome());
@@ -87,6 +92,7 @@ impl Fold {
     fn outcome(&self) -> Outcome {
         Outcome {
             agent: self.agent.clone(),
+            spent: self.spent,
             ..Outcome::of(&self.task)
         }
     }
@@ -142,7 +148,7 @@ mod tests {
 
     /// Folds the events; returns how many had come when the outcome was there, and the outcome.
     fn outcome(events: &[AgentEvent]) -> Option<(usize, Outcome)> {
-        let mut fold = Fold::new("t", "worker@1.0.0");
+        let mut fold = Fold::new("t", "worker@1.0.0", false);
         events
             .iter()
             .enumerate()
@@ -168,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_may_be_lost_is_shown_but_is_no_result() {
-        let mut fold = Fold::new("t", "worker");
+        let mut fold = Fold::new("t", "worker", false);
         let mut lossy = chunk("Hel");
         lossy.position.clear();
         assert!(matches!(fold.apply(&lossy).0, Some(Update::Artifact(_))));

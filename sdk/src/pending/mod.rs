@@ -17,7 +17,7 @@ use agenthub_proto::{
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::Stream;
 
-pub(crate) use table::Table;
+pub(crate) use table::{Before, Table};
 
 use crate::{Client, Error, Outcome, TaskContext};
 

@@ -28,6 +28,17 @@ pub(crate) struct Table {
     pub(super) doubted: Notify,
 }
 
+/// What there may be of a task before it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// Nothing.
+    Nothing,
+    /// The task, which may still wait for just what is asked.
+    GoesOn,
+    /// Everything: just this was asked already, perhaps by another process.
+    Asked,
+}
+
 /// What a waiting [`Pending`] gets.
 #[derive(Debug)]
 pub(crate) struct Ends {
@@ -43,13 +54,12 @@ struct Slot {
     outcome: oneshot::Sender<Result<Outcome, Error>>,
     /// The hub has taken the message that makes the task, so it must know it.
     is_accepted: bool,
-    /// The task may be older than what was asked, so that it may still wait for just that.
-    goes_on: bool,
+    before: Before,
     check_at: Instant,
 }
 
 impl Table {
-    /// Awaits the outcome of a task that will be asked for; `goes_on` says that it may exist already.
+    /// Awaits the outcome of a task that will be asked for.
     ///
     /// # Errors
     ///
@@ -59,7 +69,7 @@ impl Table {
         task_id: &str,
         asked: &str,
         timeout: Duration,
-        goes_on: bool,
+        before: Before,
     ) -> Result<Ends, Error> {
         let (updates, updates_end) = mpsc::channel(Pending::MAX_UPDATES);
         let (outcome, outcome_end) = oneshot::channel();
@@ -70,12 +80,12 @@ impl Table {
             )));
         }
         let slot = Slot {
-            fold: Fold::new(task_id, asked),
+            fold: Fold::new(task_id, asked, before == Before::Asked),
             updates,
             missed: 0,
             outcome,
             is_accepted: false,
-            goes_on,
+            before,
             check_at: Instant::now() + timeout.min(FAR) + GRACE,
         };
         tasks.insert(task_id.to_owned(), slot);
@@ -117,7 +127,9 @@ impl Table {
     /// The task as the hub has it. Returns whether that is its outcome.
     pub(super) fn settle(&self, task: &Task) -> bool {
         let mut tasks = self.lock();
-        let goes_on = tasks.get(&task.id).is_some_and(|slot| slot.goes_on);
+        let goes_on = tasks
+            .get(&task.id)
+            .is_some_and(|slot| slot.before == Before::GoesOn);
         let ended = task.state().is_terminal() || (task.state().is_interrupted() && !goes_on);
         if ended {
             resolve(tasks.remove(&task.id), Ok(Outcome::of(task)));
@@ -220,7 +232,7 @@ mod tests {
     async fn a_slow_reader_learns_how_much_it_missed_and_gets_the_outcome() {
         let table = Table::default();
         let mut ends = table
-            .add("t", "", Duration::from_secs(1), false)
+            .add("t", "", Duration::from_secs(1), Before::Nothing)
             .expect("a new task");
         for _ in 0..Pending::MAX_UPDATES + 5 {
             table.apply(&status(TaskState::Working));
@@ -248,9 +260,9 @@ mod tests {
             }),
             ..Default::default()
         };
-        for (goes_on, settled) in [(false, true), (true, false)] {
+        for (before, settled) in [(Before::Nothing, true), (Before::GoesOn, false)] {
             let table = Table::default();
-            let _ends = table.add("t", "", Duration::ZERO, goes_on);
+            let _ends = table.add("t", "", Duration::ZERO, before);
             assert_eq!(table.settle(&task(TaskState::InputRequired)), settled);
             assert!(table.settle(&task(TaskState::Completed)));
         }
@@ -260,10 +272,10 @@ mod tests {
     async fn a_task_is_awaited_once() {
         let table = Table::default();
         let _ends = table
-            .add("t", "", Duration::ZERO, false)
+            .add("t", "", Duration::ZERO, Before::Nothing)
             .expect("a new task");
         assert!(matches!(
-            table.add("t", "", Duration::ZERO, false),
+            table.add("t", "", Duration::ZERO, Before::Nothing),
             Err(Error::Conflict(_))
         ));
     }

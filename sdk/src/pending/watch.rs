@@ -100,7 +100,7 @@ async fn check_one(table: &Table, calls: &Calls, task_id: &str, is_overdue: bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Client, Outcome};
+    use crate::{Client, Outcome, pending::Before};
     use std::time::Duration;
     use tokio::net::TcpListener;
     use tonic::transport::Endpoint;
@@ -117,7 +117,7 @@ mod tests {
             .iter()
             .map(|id| {
                 table
-                    .add(id, "", Duration::ZERO, false)
+                    .add(id, "", Duration::ZERO, Before::Nothing)
                     .expect("a new task")
             })
             .collect();

@@ -1,0 +1,240 @@
+//! The steps of runs that hand work to agents: sent again after a crash they are the same, and what became of them is learned
+//! wherever it happened meanwhile.
+
+use std::time::{Duration, SystemTime};
+
+use agenthub_proto::{
+    a2a::{Part, TaskState, TaskStatus},
+    agenthub::{AgentEventMetadata, TaskStatusUpdateEvent},
+};
+use agenthub_runs::{Delegated, Failure, Sent};
+use tokio::time::{sleep, timeout};
+
+use crate::{
+    Client, Delegation, Error, MAX_HOPS, Outcome, Pending, TaskContext, Updates,
+    delegation::span_of,
+};
+
+/// How long it may take to learn that a task which was called back has ended.
+const RECALL: Duration = Duration::from_secs(14);
+
+/// How long to wait before the hub is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(200);
+
+/// The messages that may hold the outcome of a task whose agent reports no states.
+const HISTORY: i32 = 8;
+
+/// Work that an agent has, or had, on behalf of a run. Dropping it ends the watching, not the task.
+#[derive(Debug)]
+pub struct HandedOver {
+    pending: Pending,
+    delegation: Delegation,
+    /// It may have been handed over before, so that not all of it was seen here.
+    again: bool,
+    task: Option<TaskContext>,
+}
+
+impl TaskContext {
+    /// Hands over what a step of this task's run sends out: in its conversation, on its behalf and as part of its trace. Returns when
+    /// the hub has it. In a run that was taken up it may be there already: it is known by its ids then, and its outcome is the same.
+    ///
+    /// Dropping the future does not take it back; [`recall`](Self::recall) does.
+    ///
+    /// # Errors
+    ///
+    /// What the hub has against it.
+    pub async fn hand_over(&self, sent: &Sent) -> Result<HandedOver, Failure> {
+        let mut delegation = Delegation::of(sent)
+            .hops(self.routing().hops.saturating_add(1))
+            .parent_task_id(self.task_id())
+            .trace(self.trace().at_span(span_of(&sent.message_id)));
+        if !self.context_id().is_empty() {
+            delegation = delegation.context_id(self.context_id());
+        }
+        let handed = self.client().hand_over(delegation, self.is_taken_up());
+        Ok(HandedOver {
+            task: Some(self.clone()),
+            ..handed.await?
+        })
+    }
+
+    /// Calls back what a step handed over, as [`Client::recall`].
+    pub async fn recall(&self, sent: &Sent) {
+        let reason = self.may_publish().err().map(|error| error.to_string());
+        let reason = reason
+            .as_deref()
+            .unwrap_or("it is not waited for any longer");
+        self.client().recall(&sent.task_id, reason).await;
+    }
+}
+
+impl Client {
+    /// Hands over what a step of a run sends out, see [`Delegation::of`]. Returns when the hub has it. `again` says that it may have been
+    /// handed over before.
+    ///
+    /// # Errors
+    ///
+    /// What the hub has against it.
+    pub async fn hand_over(
+        &self,
+        delegation: Delegation,
+        again: bool,
+    ) -> Result<HandedOver, Failure> {
+        if delegation.hops > MAX_HOPS {
+            let error = Error::TooManyHops {
+                task_id: delegation.parent_task_id,
+                max: MAX_HOPS,
+            };
+            return Err(Failure::lasting(error.to_string()));
+        }
+        match self.delegate_step(&delegation, again).await {
+            Ok(pending) => Ok(HandedOver {
+                pending,
+                delegation,
+                again,
+                task: None,
+            }),
+            Err(Error::Closed(_)) => never().await,
+            Err(error) if error.is_retryable() => Err(Failure::passing(error.to_string())),
+            Err(error) => Err(Failure::lasting(error.to_string())),
+        }
+    }
+
+    /// Cancels a task that was handed over, and waits until it has ended: until its agent has confirmed that it stopped, or the hub no
+    /// longer waits for that. Takes at most 14 s. Fine for a task that has ended, or that the hub never got.
+    pub async fn recall(&self, task_id: &str, reason: &str) {
+        if timeout(RECALL, self.stop_task(task_id, reason))
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                task_id,
+                "a task was called back, but is not known to have ended"
+            );
+        }
+    }
+
+    async fn stop_task(&self, task_id: &str, reason: &str) {
+        loop {
+            let stopped = match self.cancel_task(task_id, reason).await {
+                Err(Error::NotFound(_)) => self.stop_what_is_on_its_way(task_id).await,
+                stopped => stopped.map(|task| task.state().is_terminal()),
+            };
+            match stopped {
+                Ok(true) | Err(Error::Conflict(_) | Error::NotFound(_) | Error::Closed(_)) => {
+                    return;
+                }
+                Ok(false) => {}
+                Err(error) => tracing::debug!(task_id, %error, "not cancelled yet"),
+            }
+            sleep(ASK_AGAIN).await;
+        }
+    }
+
+    /// The message that makes the task may still be under way: this follows it on the same stream.
+    async fn stop_what_is_on_its_way(&self, task_id: &str) -> Result<bool, Error> {
+        let status = TaskStatus {
+            state: TaskState::Cancelled.into(),
+            ..Default::default()
+        };
+        let update = TaskStatusUpdateEvent {
+            task_id: task_id.to_owned(),
+            status: Some(status),
+            r#final: true,
+            ..Default::default()
+        };
+        let told = self.publish_status(update, AgentEventMetadata::default());
+        told.await.map(|_| true)
+    }
+}
+
+impl HandedOver {
+    /// What the agent shows, in order, see [`Pending::updates`]. What it showed before the run was taken up is not among it.
+    pub fn updates(&mut self) -> Updates {
+        self.pending.updates()
+    }
+
+    /// Waits for what becomes of it. An agent that asks back is called back, as there is nobody to answer. Does not return once the
+    /// connection is closed for good: the run goes on in another process. Dropping the future ends the waiting, not the task.
+    pub async fn ended(self) -> Delegated {
+        let Self {
+            pending,
+            delegation,
+            again,
+            task,
+        } = self;
+        let client = pending.client.clone();
+        let task_id = pending.task_id.clone();
+        let _lent = match &task {
+            Some(task) => task.lend_slot().await,
+            None => None,
+        };
+        let mut outcome = match pending.outcome().await {
+            Err(Error::Closed(_)) => return never().await,
+            outcome => outcome,
+        };
+        if let Ok(seen) = &mut outcome
+            && again
+            && let Ok(task) = client.task(&task_id, HISTORY).await
+        {
+            let spent = seen.spent;
+            *seen = Outcome::of(&task);
+            seen.spent = spent.or(seen.spent);
+        }
+        if outcome.as_ref().is_ok_and(|o| o.state.is_interrupted()) {
+            client
+                .recall(&task_id, "nobody can answer the question")
+                .await;
+        }
+        delegated(&delegation, outcome, SystemTime::now())
+    }
+}
+
+/// What is told of work that has ended, or of which nothing more will be known.
+fn delegated(
+    delegation: &Delegation,
+    outcome: Result<Outcome, Error>,
+    now: SystemTime,
+) -> Delegated {
+    let is_late = delegation.deadline.is_some_and(|at| at <= now);
+    let agent = delegation.agent.split('@').next().unwrap_or_default();
+    let without = |state: &str, error: String| Delegated {
+        agent: agent.to_owned(),
+        state: state.to_owned(),
+        error,
+        ..Delegated::default()
+    };
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error @ Error::DeadlineExceeded { .. }) => {
+            return without("timed-out", error.to_string());
+        }
+        Err(Error::Cancelled(reason)) => return without("cancelled", reason),
+        Err(error) if is_late => return without("timed-out", error.to_string()),
+        Err(error) => return without("lost", error.to_string()),
+    };
+    let state = match outcome.state {
+        // The hub may be the first to see that the time is over.
+        TaskState::Failed if is_late => "timed-out",
+        TaskState::AuthRequired => TaskState::InputRequired.label(),
+        state => state.label(),
+    };
+    let parts = outcome.artifacts.iter().flat_map(|a| &a.parts);
+    let message = outcome.message.iter().flat_map(|m| &m.content);
+    Delegated {
+        agent: match outcome.agent.is_empty() {
+            true => agent.to_owned(),
+            false => outcome.agent,
+        },
+        state: state.to_owned(),
+        text: outcome.text,
+        data: parts.chain(message).filter_map(Part::as_data).collect(),
+        error: outcome.error,
+        spent: outcome.spent,
+    }
+}
+
+/// The connection is closed for good: what a step would say is for another process to find out.
+async fn never<T>() -> T {
+    std::future::pending().await
+}
