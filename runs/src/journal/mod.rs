@@ -4,7 +4,16 @@
 //! lease has an epoch of its own, so that what a driver writes after it lost the lease is refused.
 
 mod codec;
+#[cfg(any(test, feature = "contract"))]
+#[doc(hidden)]
+pub mod contract;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod rows;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use std::{fmt, time::Duration};
 
@@ -12,6 +21,10 @@ use async_trait::async_trait;
 
 pub use codec::{FORMAT, Unreadable, decode, encode};
 pub use memory::MemoryJournal;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresJournal;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{OpenError, SqliteJournal};
 
 use crate::{event::RunEvent, id::RunId};
 

@@ -1,0 +1,457 @@
+//! What every journal does, whatever it is made of.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+use uuid::Uuid;
+
+use super::{Claim, Entry, Error, Journal, Opened};
+use crate::{
+    budget::{Budget, Spent},
+    effect::{Delegated, Failure, Handoff, Sent, ToolOutput},
+    event::{Begun, RunEvent, RunOutcome, Started, StepResult},
+    id::{RunId, StepId},
+    model::{Completion, ToolCall, Usage},
+};
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(150);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Holds a journal to its promises. It may hold other runs; none of them is touched, but for those that are over.
+pub async fn keeps_its_promises(journal: &Arc<dyn Journal>) {
+    begins_and_goes_on(journal).await;
+    holds_leases(journal).await;
+    ends_leases_by_its_clock(journal).await;
+    fences(journal).await;
+    keeps_every_form(journal).await;
+    keeps_large_events(journal).await;
+    reads_on(journal).await;
+    finds_what_is_to_be_done(journal).await;
+    forgets_what_is_over(journal).await;
+    gives_a_run_to_one(journal).await;
+    lets_one_of_two_append(journal).await;
+}
+
+/// A run of this name that no other test has.
+pub fn run(name: &str) -> RunId {
+    RunId::new(format!("{name}-{}", Uuid::new_v4()))
+}
+
+/// How a run begins.
+pub fn started() -> RunEvent {
+    RunEvent::Started(Started {
+        strategy: "test".into(),
+        input: json!({ "question": "what?" }),
+        origin: json!({ "task": "t" }),
+        budget: Budget {
+            tokens: Some(1_000),
+            depth: Some(2),
+            ..Budget::default()
+        },
+        deadline_ms: Some(u64::MAX),
+        at_ms: 1,
+    })
+}
+
+/// A look that saw this.
+pub fn saw(value: impl Into<Value>) -> RunEvent {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    RunEvent::Observed {
+        step: StepId::new(format!("look-{}", NUMBER.fetch_add(1, Ordering::Relaxed))),
+        value: Some(value.into()),
+        same_as: None,
+        at_ms: 2,
+    }
+}
+
+/// A run's end.
+pub fn ended() -> RunEvent {
+    RunEvent::Ended {
+        outcome: RunOutcome::completed("done"),
+        spent: Spent::CALL,
+        at_ms: 9,
+    }
+}
+
+fn claim(driver: &str, lease: Duration) -> Claim<'_> {
+    Claim { driver, lease }
+}
+
+async fn make(journal: &Arc<dyn Journal>, run: &RunId, driver: &str) -> Opened {
+    journal
+        .open(run, "owner", claim(driver, LONG), Some(&started()))
+        .await
+        .expect("it is free")
+}
+
+async fn events(journal: &Arc<dyn Journal>, run: &RunId) -> Vec<RunEvent> {
+    let entries = journal.read(run, 0, usize::MAX).await.expect("it is there");
+    let places: Vec<u64> = entries.iter().map(|e| e.seq).collect();
+    let wanted: Vec<u64> = (1..=entries.len() as u64).collect();
+    assert_eq!(places, wanted, "without gaps, from 1");
+    entries.into_iter().map(|e| e.event).collect()
+}
+
+/// Asks until the answer is there.
+async fn until<T, F: Future<Output = Option<T>>>(mut ask: impl FnMut() -> F) -> T {
+    let asked = Instant::now();
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(asked.elapsed() < PATIENCE, "it never came");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn begins_and_goes_on(journal: &Arc<dyn Journal>) {
+    let run = run("begins");
+    let nothing = journal.open(&run, "owner", claim("a", LONG), None).await;
+    assert_eq!(nothing, Err(Error::NotFound(run.clone())));
+    assert_eq!(
+        journal.read(&run, 0, 1).await,
+        Err(Error::NotFound(run.clone()))
+    );
+    let lost = journal.append(&run, 1, 0, &[saw(1)]).await;
+    assert_eq!(lost, Err(Error::NotFound(run.clone())));
+
+    let opened = make(journal, &run, "a").await;
+    let first = Entry {
+        seq: 1,
+        event: started(),
+    };
+    assert!(opened.is_new);
+    assert_eq!(opened.entries, [first]);
+    let more = [saw(1), saw("two")];
+    let appended = journal.append(&run, opened.epoch, 1, &more).await;
+    assert_eq!(appended, Ok(()));
+    let nothing = journal.append(&run, opened.epoch, 3, &[]).await;
+    assert_eq!(nothing, Ok(()), "nothing can be added as well");
+
+    let again = make(journal, &run, "a").await;
+    assert!(!again.is_new, "the first event is that of the first");
+    assert!(again.epoch > opened.epoch, "every lease has its epoch");
+    let found: Vec<RunEvent> = again.entries.into_iter().map(|e| e.event).collect();
+    let [one, two] = more;
+    assert_eq!(found, [started(), one, two]);
+}
+
+async fn holds_leases(journal: &Arc<dyn Journal>) {
+    let run = run("held");
+    let first = make(journal, &run, "a").await;
+    match journal.open(&run, "owner", claim("b", LONG), None).await {
+        Err(error @ Error::Held { .. }) => {
+            assert!(error.is_retryable());
+            let Error::Held { driver, left, .. } = error else {
+                unreachable!("it was just that");
+            };
+            assert_eq!(driver, "a");
+            assert!(left > LONG / 2 && left <= LONG, "{left:?} are left");
+        }
+        other => panic!("it is held: {other:?}"),
+    }
+    let second = make(journal, &run, "a").await;
+    assert!(second.epoch > first.epoch, "the same name takes it at once");
+
+    journal.release(&run, first.epoch).await.expect("it works");
+    let held = journal.open(&run, "owner", claim("b", LONG), None).await;
+    assert!(
+        matches!(held, Err(Error::Held { .. })),
+        "an old lease releases nothing: {held:?}"
+    );
+    journal.release(&run, second.epoch).await.expect("it works");
+    let third = make(journal, &run, "b").await;
+    assert!(third.epoch > second.epoch);
+}
+
+async fn ends_leases_by_its_clock(journal: &Arc<dyn Journal>) {
+    let run = run("expires");
+    let began = Instant::now();
+    let opened = journal
+        .open(&run, "owner", claim("a", SHORT), Some(&started()))
+        .await
+        .expect("it is free");
+    let next = until(async || {
+        journal
+            .open(&run, "owner", claim("b", SHORT), None)
+            .await
+            .ok()
+    })
+    .await;
+    assert!(began.elapsed() >= SHORT, "not before its time");
+    assert!(next.epoch > opened.epoch);
+    let late = journal.append(&run, opened.epoch, 1, &[saw(1)]).await;
+    assert_eq!(late, Err(Error::Fenced(run.clone())));
+
+    let renewed = journal.renew(&run, next.epoch, LONG).await;
+    assert_eq!(renewed, Ok(()));
+    let held = journal.open(&run, "owner", claim("a", LONG), None).await;
+    assert!(
+        matches!(&held, Err(Error::Held { left, .. }) if *left > LONG / 2),
+        "it was renewed: {held:?}"
+    );
+}
+
+async fn fences(journal: &Arc<dyn Journal>) {
+    let run = run("fenced");
+    let old = make(journal, &run, "a").await.epoch;
+    let epoch = make(journal, &run, "a").await.epoch;
+    let fenced = Err(Error::Fenced(run.clone()));
+    assert_eq!(journal.append(&run, old, 1, &[saw(1)]).await, fenced);
+    assert_eq!(journal.renew(&run, old, LONG).await, fenced);
+    assert_eq!(journal.append(&run, epoch + 1, 1, &[saw(1)]).await, fenced);
+    for after in [0, 2, 100] {
+        let two = [saw(1), saw(2)];
+        let gap = journal.append(&run, epoch, after, &two).await;
+        assert_eq!(gap, fenced, "the last is at 1, not at {after}");
+    }
+    assert_eq!(events(journal, &run).await, [started()], "all or nothing");
+    assert_eq!(journal.append(&run, epoch, 1, &[saw(1)]).await, Ok(()));
+}
+
+/// One of each.
+pub fn forms() -> Vec<RunEvent> {
+    let call = ToolCall {
+        id: "c1".into(),
+        name: "search".into(),
+        arguments: json!({ "words": "ünïcode \u{0} 漢字 \"quoted\"", "n": [0.5, -1, u64::MAX] }),
+    };
+    let sent = Sent {
+        handoff: Handoff {
+            agent: "b".into(),
+            capability: "echo".into(),
+            text: "please".into(),
+            payload: Some(json!({ "z": 1, "a": 2 })),
+            tool: "agent_b".into(),
+            ..Handoff::default()
+        },
+        task_id: "t".into(),
+        message_id: "m".into(),
+        deadline_ms: 5,
+        budget: Budget {
+            calls: Some(0),
+            ..Budget::default()
+        },
+    };
+    let begun = |what| RunEvent::StepBegun {
+        step: StepId::new("s"),
+        attempt: 1,
+        what,
+        grant: Budget::default(),
+        deadline_ms: Some(4),
+        at_ms: 3,
+    };
+    let back = |result, spent| RunEvent::StepEnded {
+        step: StepId::new("s"),
+        attempt: 1,
+        result,
+        spent,
+        at_ms: 4,
+    };
+    let answer = Completion {
+        text: String::new(),
+        tool_calls: vec![call.clone()],
+        usage: Some(Usage {
+            input_tokens: 3,
+            output_tokens: 4,
+        }),
+    };
+    let output = ToolOutput {
+        value: json!(null),
+        is_error: true,
+    };
+    let delegated = Delegated {
+        agent: "b".into(),
+        state: "completed".into(),
+        data: vec![json!(1)],
+        spent: Some(Spent::CALL),
+        ..Delegated::default()
+    };
+    vec![
+        RunEvent::Observed {
+            step: StepId::new("look-2"),
+            value: None,
+            same_as: Some(StepId::new("look-1")),
+            at_ms: 2,
+        },
+        begun(Begun::ModelAsked {
+            prompt: "p".into(),
+            tools: "t".into(),
+            max_output_tokens: Some(7),
+        }),
+        begun(Begun::ToolCalled(call)),
+        begun(Begun::Delegated(sent)),
+        begun(Begun::Said { text: "hm".into() }),
+        begun(Begun::Waiting { until_ms: 8 }),
+        back(StepResult::ModelAnswered(answer), Some(Spent::CALL)),
+        back(StepResult::ToolReturned(output), None),
+        back(StepResult::DelegationEnded(delegated), None),
+        back(StepResult::Said, Some(Spent::default())),
+        back(StepResult::Woke, None),
+        back(StepResult::Failed(Failure::passing("no answer")), None),
+        back(StepResult::Cancelled, None),
+        RunEvent::Stopping {
+            outcome: RunOutcome::Cancelled {
+                reason: "nobody waits".into(),
+            },
+            at_ms: 8,
+        },
+        ended(),
+    ]
+}
+
+async fn keeps_every_form(journal: &Arc<dyn Journal>) {
+    let run = run("forms");
+    let opened = make(journal, &run, "a").await;
+    let appended = journal.append(&run, opened.epoch, 1, &forms()).await;
+    assert_eq!(appended, Ok(()));
+    assert_eq!(events(journal, &run).await[1..], forms());
+}
+
+async fn keeps_large_events(journal: &Arc<dyn Journal>) {
+    let run = run("large");
+    let opened = make(journal, &run, "a").await;
+    let sizes = [65_000, 66_000, 1 << 20, 8 << 20];
+    let large: Vec<RunEvent> = sizes.map(|size| saw("x".repeat(size))).to_vec();
+    let appended = journal.append(&run, opened.epoch, 1, &large).await;
+    assert_eq!(appended, Ok(()));
+    assert_eq!(events(journal, &run).await[1..], large);
+}
+
+async fn reads_on(journal: &Arc<dyn Journal>) {
+    let run = run("reads");
+    let opened = make(journal, &run, "a").await;
+    let many: Vec<RunEvent> = (0..9).map(saw).collect();
+    let appended = journal.append(&run, opened.epoch, 1, &many).await;
+    assert_eq!(appended, Ok(()));
+    let read = async |after, limit| {
+        let entries = journal.read(&run, after, limit).await;
+        let entries = entries.expect("it is there");
+        entries.iter().map(|e| e.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(read(0, 3).await, [1, 2, 3]);
+    assert_eq!(read(3, 3).await, [4, 5, 6]);
+    assert_eq!(read(9, 3).await, [10]);
+    assert_eq!(read(10, 3).await, [0; 0]);
+    assert_eq!(read(u64::MAX, 3).await, [0; 0]);
+    assert_eq!(read(0, 0).await, [0; 0]);
+}
+
+async fn finds_what_is_to_be_done(journal: &Arc<dyn Journal>) {
+    let owner = Uuid::new_v4().to_string();
+    let open = async |name: &str, owner: &str, driver: &str, lease| {
+        let run = run(name);
+        let first = started();
+        let opened = journal
+            .open(&run, owner, claim(driver, lease), Some(&first))
+            .await;
+        (run, opened.expect("it is free").epoch)
+    };
+    let (first, epoch) = open("z", &owner, "a", LONG).await;
+    let (over, over_epoch) = open("y", &owner, "a", LONG).await;
+    let (third, _) = open("x", &owner, "a", LONG).await;
+    let (others, _) = open("w", &owner, "b", LONG).await;
+    open("v", "somebody else", "a", LONG).await;
+    let end = journal.append(&over, over_epoch, 1, &[ended()]).await;
+    assert_eq!(end, Ok(()));
+
+    let find = async |driver: &str, limit| {
+        let found = journal.adoptable(&owner, driver, limit).await;
+        found.expect("it works")
+    };
+    let mine = [first.clone(), third.clone()];
+    assert_eq!(find("a", 10).await, mine, "my own, oldest first");
+    assert_eq!(find("a", 1).await, mine[..1]);
+    assert_eq!(find("b", 10).await, [others.clone()]);
+    assert_eq!(find("c", 10).await, [], "all have a driver");
+    journal.release(&first, epoch).await.expect("it works");
+    assert_eq!(find("c", 10).await, [first.clone()]);
+    assert_eq!(find("b", 10).await, [first, others]);
+    assert_eq!(find("b", 0).await, []);
+}
+
+async fn forgets_what_is_over(journal: &Arc<dyn Journal>) {
+    let (over, at_work) = (run("over"), run("at-work"));
+    let opened = make(journal, &over, "a").await;
+    make(journal, &at_work, "a").await;
+    let large = saw("x".repeat(100_000));
+    let end = journal
+        .append(&over, opened.epoch, 1, &[large, ended()])
+        .await;
+    assert_eq!(end, Ok(()));
+    journal.forget(LONG).await.expect("it works");
+    assert_eq!(events(journal, &over).await.len(), 3, "it is too young");
+    let forgotten = journal.forget(Duration::ZERO).await;
+    assert!(forgotten.expect("it works") >= 1);
+    let gone = journal.read(&over, 0, 1).await;
+    assert_eq!(gone, Err(Error::NotFound(over.clone())));
+    assert_eq!(events(journal, &at_work).await, [started()]);
+    let again = make(journal, &over, "b").await;
+    assert!(again.is_new, "what is forgotten can begin again");
+    assert_eq!(again.entries.len(), 1);
+}
+
+async fn gives_a_run_to_one(journal: &Arc<dyn Journal>) {
+    for _ in 0..8 {
+        let run = run("race");
+        let mut drivers = JoinSet::new();
+        for number in 0..8 {
+            let (journal, run) = (Arc::clone(journal), run.clone());
+            drivers.spawn(async move {
+                let name = number.to_string();
+                let first = started();
+                journal
+                    .open(&run, "owner", claim(&name, LONG), Some(&first))
+                    .await
+            });
+        }
+        let opened = drivers.join_all().await;
+        let (won, lost): (Vec<_>, Vec<_>) = opened.into_iter().partition(Result::is_ok);
+        assert_eq!(won.len(), 1, "one has it");
+        assert!(
+            lost.iter().all(|l| matches!(l, Err(Error::Held { .. }))),
+            "{lost:?}"
+        );
+        assert_eq!(events(journal, &run).await, [started()]);
+    }
+}
+
+async fn lets_one_of_two_append(journal: &Arc<dyn Journal>) {
+    let run = run("appends");
+    let opened = make(journal, &run, "a").await;
+    for last in 1..=8 {
+        let mut writers = JoinSet::new();
+        for number in 0..4 {
+            let (journal, run, epoch) = (Arc::clone(journal), run.clone(), opened.epoch);
+            writers.spawn(async move { journal.append(&run, epoch, last, &[saw(number)]).await });
+        }
+        let appended = writers.join_all().await;
+        let won = appended.iter().filter(|a| a.is_ok()).count();
+        assert_eq!(won, 1, "{appended:?}");
+        assert_eq!(events(journal, &run).await.len() as u64, last + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::MemoryJournal;
+
+    #[tokio::test]
+    async fn memory_keeps_its_promises() {
+        let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+        keeps_its_promises(&journal).await;
+    }
+}

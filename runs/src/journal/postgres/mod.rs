@@ -1,0 +1,297 @@
+//! Runs in PostgreSQL: for drivers on several machines.
+
+mod schema;
+mod statements;
+#[cfg(test)]
+mod tests;
+
+use std::{error::Error as _, time::Duration};
+
+use async_trait::async_trait;
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use tokio::time::timeout;
+use tokio_postgres::{Config, NoTls, Row, types::ToSql};
+
+use super::{
+    Claim, Entry, Error, Journal, Opened, encode,
+    rows::{self, signed, unsigned},
+};
+use crate::{event::RunEvent, id::RunId};
+
+/// How long a call may take, connecting included.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Connections at most; who comes when all are in use waits for one.
+const CONNECTIONS: usize = 8;
+
+/// Runs that are forgotten in one transaction.
+const FORGOTTEN_AT_ONCE: i64 = 64;
+
+/// The longest lease and the oldest age, in seconds: a hundred years.
+const LONGEST: f64 = 100.0 * 365.0 * 86_400.0;
+
+/// A journal in PostgreSQL. Its clock is the server's. A call fails after 10 s; connections come back by themselves.
+#[derive(Debug)]
+pub struct PostgresJournal {
+    pool: Pool,
+}
+
+impl PostgresJournal {
+    /// The journal in this database (`postgres://user@host/database`, or `host=… user=… dbname=…`; without TLS), whose tables are made where they are missing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] where the string cannot be read, the server does not answer, or the tables are a later release's.
+    pub async fn open(connection: &str) -> Result<Self, Error> {
+        let mut config: Config = connection.parse().map_err(|error| unavailable(&error))?;
+        let options = config.get_options().unwrap_or_default();
+        // Who has given up waiting leaves nothing behind that runs on, and what was confirmed is on disk whatever the server's default.
+        let options = format!(
+            "{options} -c statement_timeout={} -c synchronous_commit=on",
+            DEADLINE.as_millis()
+        );
+        config.options(options);
+        config.connect_timeout(DEADLINE);
+        config.tcp_user_timeout(DEADLINE);
+        if config.get_application_name().is_none() {
+            config.application_name("agenthub");
+        }
+        let recycling = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
+        let manager = Manager::from_config(config, NoTls, recycling);
+        let pool = Pool::builder(manager)
+            .max_size(CONNECTIONS)
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| Error::Unavailable(error.to_string()))?;
+        let journal = Self { pool };
+        in_time(async { schema::prepare(&journal.client().await?).await }).await?;
+        Ok(journal)
+    }
+
+    async fn client(&self) -> Result<Object, Error> {
+        self.pool.get().await.map_err(|error| match error {
+            deadpool_postgres::PoolError::Backend(error) => unavailable(&error),
+            error => Error::Unavailable(error.to_string()),
+        })
+    }
+
+    async fn query(&self, sql: &str, with: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Error> {
+        let client = self.client().await?;
+        let statement = client.prepare_cached(sql).await;
+        let statement = statement.map_err(|error| unavailable(&error))?;
+        let rows = client.query(&statement, with).await;
+        rows.map_err(|error| unavailable(&error))
+    }
+
+    async fn execute(&self, sql: &str, with: &[&(dyn ToSql + Sync)]) -> Result<u64, Error> {
+        let client = self.client().await?;
+        let statement = client.prepare_cached(sql).await;
+        let statement = statement.map_err(|error| unavailable(&error))?;
+        let changed = client.execute(&statement, with).await;
+        changed.map_err(|error| unavailable(&error))
+    }
+
+    async fn entries(
+        &self,
+        run: &RunId,
+        id: i64,
+        after: u64,
+        last: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Error> {
+        let to = last.map_or(i64::MAX, signed);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let found = self
+            .query(statements::EVENTS, &[&id, &signed(after), &to, &limit])
+            .await?;
+        let found = found
+            .iter()
+            .map(|row| (row.get(0), Some(row.get::<_, &str>(1))));
+        rows::entries(run, after, last, found)
+    }
+
+    /// Why nothing was changed.
+    async fn refusal(&self, run: &RunId) -> Error {
+        match self.query(statements::ID, &[&run.as_str()]).await {
+            Ok(found) if found.is_empty() => Error::NotFound(run.clone()),
+            Ok(_) => Error::Fenced(run.clone()),
+            Err(error) => error,
+        }
+    }
+
+    /// Why a run cannot be taken in hand.
+    async fn holder(&self, run: &RunId) -> Error {
+        match self.query(statements::HOLDER, &[&run.as_str()]).await {
+            Ok(found) => match found.first() {
+                None => Error::NotFound(run.clone()),
+                Some(row) => Error::Held {
+                    run: run.clone(),
+                    driver: row.get(0),
+                    left: Duration::from_secs_f64(row.get::<_, f64>(1).clamp(0.0, LONGEST)),
+                },
+            },
+            Err(error) => error,
+        }
+    }
+}
+
+#[async_trait]
+impl Journal for PostgresJournal {
+    async fn open(
+        &self,
+        run: &RunId,
+        owner: &str,
+        claim: Claim<'_>,
+        first: Option<&RunEvent>,
+    ) -> Result<Opened, Error> {
+        let name = run.as_str();
+        let lease = seconds(claim.lease);
+        in_time(async {
+            if let Some(first) = first {
+                let event = text(first);
+                let made = self
+                    .execute(
+                        statements::MAKE,
+                        &[&name, &owner, &claim.driver, &lease, &event],
+                    )
+                    .await?;
+                if made == 1 {
+                    let event = first.clone();
+                    return Ok(Opened {
+                        epoch: 1,
+                        entries: vec![Entry { seq: 1, event }],
+                        is_new: true,
+                    });
+                }
+            }
+            let taken = self
+                .query(statements::TAKE, &[&name, &claim.driver, &lease])
+                .await?;
+            let Some(taken) = taken.first() else {
+                return Err(self.holder(run).await);
+            };
+            let last = Some(unsigned(taken.get(2)));
+            Ok(Opened {
+                epoch: unsigned(taken.get(1)),
+                entries: self.entries(run, taken.get(0), 0, last, usize::MAX).await?,
+                is_new: false,
+            })
+        })
+        .await
+    }
+
+    async fn append(
+        &self,
+        run: &RunId,
+        epoch: u64,
+        after: u64,
+        events: &[RunEvent],
+    ) -> Result<(), Error> {
+        let texts: Vec<String> = events.iter().map(text).collect();
+        let is_end = events.iter().any(|e| matches!(e, RunEvent::Ended { .. }));
+        let count = signed(events.len() as u64);
+        in_time(async {
+            let held = self
+                .query(
+                    statements::APPEND,
+                    &[
+                        &run.as_str(),
+                        &signed(epoch),
+                        &signed(after),
+                        &texts,
+                        &count,
+                        &is_end,
+                    ],
+                )
+                .await?;
+            match held.first().map(|row| row.get::<_, i64>(0)) {
+                Some(1) => Ok(()),
+                _ => Err(self.refusal(run).await),
+            }
+        })
+        .await
+    }
+
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+        let with: [&(dyn ToSql + Sync); 3] = [&run.as_str(), &signed(epoch), &seconds(lease)];
+        in_time(async {
+            match self.execute(statements::RENEW, &with).await? {
+                0 => Err(self.refusal(run).await),
+                _ => Ok(()),
+            }
+        })
+        .await
+    }
+
+    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
+        let with: [&(dyn ToSql + Sync); 2] = [&run.as_str(), &signed(epoch)];
+        in_time(self.execute(statements::RELEASE, &with)).await?;
+        Ok(())
+    }
+
+    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+        in_time(async {
+            let found = self.query(statements::ID, &[&run.as_str()]).await?;
+            let Some(found) = found.first() else {
+                return Err(Error::NotFound(run.clone()));
+            };
+            self.entries(run, found.get(0), after, None, limit).await
+        })
+        .await
+    }
+
+    async fn adoptable(
+        &self,
+        owner: &str,
+        driver: &str,
+        limit: usize,
+    ) -> Result<Vec<RunId>, Error> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let with: [&(dyn ToSql + Sync); 3] = [&owner, &driver, &limit];
+        let found = in_time(self.query(statements::ADOPTABLE, &with)).await?;
+        Ok(found
+            .iter()
+            .map(|row| RunId::new(row.get::<_, String>(0)))
+            .collect())
+    }
+
+    async fn forget(&self, age: Duration) -> Result<u64, Error> {
+        let with: [&(dyn ToSql + Sync); 2] = [&seconds(age), &FORGOTTEN_AT_ONCE];
+        let mut forgotten = 0;
+        loop {
+            let some = in_time(self.execute(statements::FORGET, &with)).await?;
+            forgotten += some;
+            if some == 0 {
+                return Ok(forgotten);
+            }
+        }
+    }
+}
+
+async fn in_time<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match timeout(DEADLINE, call).await {
+        Ok(result) => result,
+        Err(_) => Err(Error::Unavailable(format!(
+            "PostgreSQL has not answered for {} s",
+            DEADLINE.as_secs()
+        ))),
+    }
+}
+
+fn text(event: &RunEvent) -> String {
+    String::from_utf8(encode(event)).expect("JSON is UTF-8")
+}
+
+fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64().min(LONGEST)
+}
+
+/// The driver's own words are "db error"; what the server said stands behind them.
+fn unavailable(error: &tokio_postgres::Error) -> Error {
+    Error::Unavailable(match error.source() {
+        Some(source) => format!("PostgreSQL: {error}: {source}"),
+        None => format!("PostgreSQL: {error}"),
+    })
+}

@@ -1,0 +1,64 @@
+//! The calls of a journal, in SQL. Each is one statement, so that all of it happens or nothing. Times are the server's, of the moment
+//! and not of the transaction, which may have waited for another one.
+
+/// Makes a run, in the hands of who asks, unless it exists. Run, owner, driver, lease in seconds, first event.
+pub(super) const MAKE: &str = "
+WITH made AS (
+    INSERT INTO agenthub_runs (run, owner, driver, epoch, until, last)
+    VALUES ($1, $2, $3, 1, clock_timestamp() + make_interval(secs => $4), 1)
+    ON CONFLICT (run) DO NOTHING
+    RETURNING id
+)
+INSERT INTO agenthub_run_events (run, seq, event) SELECT id, 1, $5 FROM made";
+
+/// Takes a run in hand if it is free. Run, driver, lease in seconds.
+pub(super) const TAKE: &str = "
+UPDATE agenthub_runs
+SET driver = $2, epoch = epoch + 1, until = clock_timestamp() + make_interval(secs => $3)
+WHERE run = $1 AND (driver = $2 OR until <= clock_timestamp())
+RETURNING id, epoch, last";
+
+/// Who has a run, and for how many more seconds. Run.
+pub(super) const HOLDER: &str = "
+SELECT driver, extract(epoch FROM until - clock_timestamp())::float8 FROM agenthub_runs WHERE run = $1";
+
+/// Adds events. Run, epoch, place of the last event, events, how many, whether one of them is the end.
+pub(super) const APPEND: &str = "
+WITH held AS (
+    UPDATE agenthub_runs
+    SET last = last + $5, ended_at = CASE WHEN $6 THEN coalesce(ended_at, clock_timestamp()) ELSE ended_at END
+    WHERE run = $1 AND epoch = $2 AND last = $3
+    RETURNING id
+), added AS (
+    INSERT INTO agenthub_run_events (run, seq, event)
+    SELECT held.id, $3 + new.number, new.event
+    FROM held, unnest($4::text[]) WITH ORDINALITY AS new (event, number)
+)
+SELECT count(*) FROM held";
+
+/// Renews a lease. Run, epoch, seconds.
+pub(super) const RENEW: &str = "
+UPDATE agenthub_runs SET until = clock_timestamp() + make_interval(secs => $3) WHERE run = $1 AND epoch = $2";
+
+/// Ends a lease. Run, epoch.
+pub(super) const RELEASE: &str =
+    "UPDATE agenthub_runs SET until = clock_timestamp() WHERE run = $1 AND epoch = $2";
+
+/// The number of a run. Run.
+pub(super) const ID: &str = "SELECT id FROM agenthub_runs WHERE run = $1";
+
+/// Events, in order. Number of the run, after, up to, how many.
+pub(super) const EVENTS: &str = "
+SELECT seq, event FROM agenthub_run_events WHERE run = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4";
+
+/// Runs that a driver could take in hand. Owner, driver, how many.
+pub(super) const ADOPTABLE: &str = "
+SELECT run FROM agenthub_runs
+WHERE owner = $1 AND ended_at IS NULL AND (driver = $2 OR until <= clock_timestamp())
+ORDER BY id LIMIT $3";
+
+/// Forgets runs that ended long ago. Seconds, how many.
+pub(super) const FORGET: &str = "
+DELETE FROM agenthub_runs WHERE id IN (
+    SELECT id FROM agenthub_runs WHERE ended_at <= clock_timestamp() - make_interval(secs => $1) LIMIT $2
+)";

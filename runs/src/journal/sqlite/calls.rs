@@ -1,0 +1,246 @@
+//! The calls of a journal, in SQL.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::worker::Done;
+use crate::{
+    id::RunId,
+    journal::{
+        Error,
+        rows::{signed, unsigned},
+    },
+};
+
+/// An event of at most this many bytes is kept with the others.
+const SMALL: usize = 64 * 1024;
+
+/// An event as bytes, and whether it ends its run.
+pub(super) struct Encoded {
+    pub(super) event: Vec<u8>,
+    pub(super) is_end: bool,
+}
+
+/// Who wants a run.
+pub(super) struct Wanted {
+    pub(super) run: RunId,
+    pub(super) owner: String,
+    pub(super) driver: String,
+    pub(super) lease: Duration,
+    pub(super) first: Option<Encoded>,
+}
+
+/// A run that was taken in hand.
+pub(super) struct Taken {
+    pub(super) epoch: u64,
+    pub(super) is_new: bool,
+    /// The place of the last event.
+    pub(super) last: u64,
+    pub(super) rows: Rows,
+}
+
+pub(super) type Rows = Vec<(i64, Option<Vec<u8>>)>;
+
+pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken> {
+    let name = wanted.run.as_str();
+    let mut is_new = false;
+    if let Some(first) = &wanted.first {
+        let made = sql
+            .prepare_cached(
+                "INSERT INTO runs (run, owner, driver, epoch, until_ms, last) VALUES (?1, ?2, ?3, 0, 0, 0)
+                 ON CONFLICT (run) DO NOTHING",
+            )?
+            .execute(params![name, wanted.owner, wanted.driver])?;
+        is_new = made == 1;
+        if is_new {
+            add(
+                sql,
+                sql.last_insert_rowid(),
+                0,
+                std::slice::from_ref(first),
+                now_ms,
+            )?;
+        }
+    }
+    let found = sql
+        .prepare_cached("SELECT id, driver, epoch, until_ms, last FROM runs WHERE run = ?1")?
+        .query_row([name], |row| {
+            let (id, driver): (i64, String) = (row.get(0)?, row.get(1)?);
+            let (epoch, until_ms, last): (i64, i64, i64) = (row.get(2)?, row.get(3)?, row.get(4)?);
+            Ok((id, driver, epoch, unsigned(until_ms), last))
+        })
+        .optional()?;
+    let Some((id, driver, epoch, until_ms, last)) = found else {
+        return Ok(Err(Error::NotFound(wanted.run.clone())));
+    };
+    if driver != wanted.driver && until_ms > now_ms {
+        return Ok(Err(Error::Held {
+            run: wanted.run.clone(),
+            driver,
+            left: Duration::from_millis(until_ms - now_ms),
+        }));
+    }
+    let epoch = epoch + 1;
+    sql.prepare_cached("UPDATE runs SET driver = ?2, epoch = ?3, until_ms = ?4 WHERE id = ?1")?
+        .execute(params![id, wanted.driver, epoch, end(now_ms, wanted.lease)])?;
+    Ok(Ok(Taken {
+        epoch: unsigned(epoch),
+        is_new,
+        last: unsigned(last),
+        rows: rows(sql, id, 0, i64::MAX)?,
+    }))
+}
+
+pub(super) fn append(
+    sql: &Connection,
+    run: &RunId,
+    epoch: u64,
+    after: u64,
+    events: &[Encoded],
+    now_ms: u64,
+) -> Done<()> {
+    let (id, last) = match held(sql, run, epoch)? {
+        Ok(held) => held,
+        Err(error) => return Ok(Err(error)),
+    };
+    if last != signed(after) {
+        return Ok(Err(Error::Fenced(run.clone())));
+    }
+    add(sql, id, last, events, now_ms).map(Ok)
+}
+
+pub(super) fn renew(
+    sql: &Connection,
+    run: &RunId,
+    epoch: u64,
+    lease: Duration,
+    now_ms: u64,
+) -> Done<()> {
+    let (id, _) = match held(sql, run, epoch)? {
+        Ok(held) => held,
+        Err(error) => return Ok(Err(error)),
+    };
+    sql.prepare_cached("UPDATE runs SET until_ms = ?2 WHERE id = ?1")?
+        .execute(params![id, end(now_ms, lease)])?;
+    Ok(Ok(()))
+}
+
+pub(super) fn release(sql: &Connection, run: &RunId, epoch: u64, now_ms: u64) -> Done<()> {
+    sql.prepare_cached("UPDATE runs SET until_ms = ?3 WHERE run = ?1 AND epoch = ?2")?
+        .execute(params![run.as_str(), signed(epoch), signed(now_ms)])?;
+    Ok(Ok(()))
+}
+
+pub(super) fn read(sql: &Connection, run: &RunId, after: u64, limit: usize) -> Done<Rows> {
+    let id = sql
+        .prepare_cached("SELECT id FROM runs WHERE run = ?1")?
+        .query_row([run.as_str()], |row| row.get(0))
+        .optional()?;
+    let Some(id) = id else {
+        return Ok(Err(Error::NotFound(run.clone())));
+    };
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    Ok(Ok(rows(sql, id, signed(after), limit)?))
+}
+
+pub(super) fn adoptable(
+    sql: &Connection,
+    owner: &str,
+    driver: &str,
+    limit: usize,
+    now_ms: u64,
+) -> Done<Vec<RunId>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut free = sql.prepare_cached(
+        "SELECT run FROM runs WHERE owner = ?1 AND ended_ms IS NULL AND (driver = ?2 OR until_ms <= ?3)
+         ORDER BY id LIMIT ?4",
+    )?;
+    let runs = free.query_map(params![owner, driver, signed(now_ms), limit], |row| {
+        row.get::<_, String>(0).map(RunId::new)
+    })?;
+    Ok(Ok(runs.collect::<Result<_, _>>()?))
+}
+
+/// Forgets at most `limit` runs.
+pub(super) fn forget(sql: &Connection, age: Duration, limit: u32, now_ms: u64) -> Done<u64> {
+    let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+    let Some(before) = now_ms.checked_sub(age_ms) else {
+        return Ok(Ok(0));
+    };
+    let old: Vec<i64> = sql
+        .prepare_cached("SELECT id FROM runs WHERE ended_ms <= ?1 LIMIT ?2")?
+        .query_map(params![signed(before), limit], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for id in &old {
+        sql.prepare_cached("DELETE FROM large_events WHERE run = ?1")?
+            .execute([id])?;
+        sql.prepare_cached("DELETE FROM events WHERE run = ?1")?
+            .execute([id])?;
+        sql.prepare_cached("DELETE FROM runs WHERE id = ?1")?
+            .execute([id])?;
+    }
+    Ok(Ok(old.len() as u64))
+}
+
+/// The run's row and the place of its last event, if the lease is the latest.
+fn held(sql: &Connection, run: &RunId, epoch: u64) -> Done<(i64, i64)> {
+    let found = sql
+        .prepare_cached("SELECT id, epoch, last FROM runs WHERE run = ?1")?
+        .query_row([run.as_str()], |row| {
+            let found: (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(found)
+        })
+        .optional()?;
+    Ok(match found {
+        None => Err(Error::NotFound(run.clone())),
+        Some((_, current, _)) if current != signed(epoch) => Err(Error::Fenced(run.clone())),
+        Some((id, _, last)) => Ok((id, last)),
+    })
+}
+
+fn add(
+    sql: &Connection,
+    id: i64,
+    last: i64,
+    events: &[Encoded],
+    now_ms: u64,
+) -> Result<(), rusqlite::Error> {
+    let mut seq = last;
+    let mut ended_ms = None;
+    for Encoded { event, is_end } in events {
+        seq += 1;
+        let small = Some(event)
+            .filter(|e| e.len() <= SMALL)
+            .map(|e| String::from_utf8_lossy(e));
+        sql.prepare_cached("INSERT INTO events (run, seq, event) VALUES (?1, ?2, ?3)")?
+            .execute(params![id, seq, small])?;
+        if small.is_none() {
+            sql.prepare_cached("INSERT INTO large_events (run, seq, event) VALUES (?1, ?2, ?3)")?
+                .execute(params![id, seq, event])?;
+        }
+        ended_ms = ended_ms.or(is_end.then_some(signed(now_ms)));
+    }
+    sql.prepare_cached(
+        "UPDATE runs SET last = ?2, ended_ms = coalesce(ended_ms, ?3) WHERE id = ?1",
+    )?
+    .execute(params![id, seq, ended_ms])?;
+    Ok(())
+}
+
+fn rows(sql: &Connection, id: i64, after: i64, limit: i64) -> Result<Rows, rusqlite::Error> {
+    sql.prepare_cached(
+        "SELECT e.seq, coalesce(CAST(e.event AS BLOB), l.event) FROM events e
+         LEFT JOIN large_events l ON l.run = e.run AND l.seq = e.seq
+         WHERE e.run = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3",
+    )?
+    .query_map(params![id, after, limit], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?
+    .collect()
+}
+
+fn end(now_ms: u64, lease: Duration) -> i64 {
+    let lease_ms = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
+    signed(now_ms.saturating_add(lease_ms))
+}

@@ -1,0 +1,162 @@
+//! Runs in a file: SQLite, write-ahead log, `synchronous=FULL`. One thread writes and commits what has come meanwhile together; another
+//! reads on a connection of its own. Several processes of one machine may use the file.
+
+mod calls;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+use std::{
+    path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use async_trait::async_trait;
+
+pub use schema::OpenError;
+
+use self::{
+    calls::{Encoded, Wanted},
+    worker::{Access, Worker},
+};
+use super::{Claim, Entry, Error, Journal, Opened, encode, rows};
+use crate::{event::RunEvent, id::RunId};
+
+/// Runs that are forgotten in one transaction.
+const FORGOTTEN_AT_ONCE: u32 = 64;
+
+/// A journal in a file. Its clock is this machine's. Dropping it waits until what was asked of it is written.
+#[derive(Debug)]
+pub struct SqliteJournal {
+    writer: Worker,
+    reader: Worker,
+}
+
+impl SqliteJournal {
+    /// The journal in this file, which is made, with its folder, where it is missing. Blocks while the file is opened, for at most
+    /// 5 s where another process keeps it locked.
+    ///
+    /// # Errors
+    ///
+    /// The file or its folder cannot be used, and why.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let start = |connection, access| {
+            Worker::start(connection, path, access).map_err(|source| OpenError::Folder {
+                path: path.to_owned(),
+                source,
+            })
+        };
+        let writer = schema::prepare(path)?;
+        let reader = schema::connect(path)?;
+        Ok(Self {
+            writer: start(writer, Access::Write)?,
+            reader: start(reader, Access::Read)?,
+        })
+    }
+}
+
+#[async_trait]
+impl Journal for SqliteJournal {
+    async fn open(
+        &self,
+        run: &RunId,
+        owner: &str,
+        claim: Claim<'_>,
+        first: Option<&RunEvent>,
+    ) -> Result<Opened, Error> {
+        let wanted = Wanted {
+            run: run.clone(),
+            owner: owner.to_owned(),
+            driver: claim.driver.to_owned(),
+            lease: claim.lease,
+            first: first.map(encoded),
+        };
+        let taken = self
+            .writer
+            .run(move |sql| calls::open(sql, &wanted, now_ms()));
+        let taken = taken.await?;
+        Ok(Opened {
+            epoch: taken.epoch,
+            entries: rows::entries(run, 0, Some(taken.last), taken.rows)?,
+            is_new: taken.is_new,
+        })
+    }
+
+    async fn append(
+        &self,
+        run: &RunId,
+        epoch: u64,
+        after: u64,
+        events: &[RunEvent],
+    ) -> Result<(), Error> {
+        let run = run.clone();
+        let events: Vec<Encoded> = events.iter().map(encoded).collect();
+        self.writer
+            .run(move |sql| calls::append(sql, &run, epoch, after, &events, now_ms()))
+            .await
+    }
+
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+        let run = run.clone();
+        self.writer
+            .run(move |sql| calls::renew(sql, &run, epoch, lease, now_ms()))
+            .await
+    }
+
+    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
+        let run = run.clone();
+        self.writer
+            .run(move |sql| calls::release(sql, &run, epoch, now_ms()))
+            .await
+    }
+
+    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+        let id = run.clone();
+        let read = self
+            .reader
+            .run(move |sql| calls::read(sql, &id, after, limit));
+        rows::entries(run, after, None, read.await?)
+    }
+
+    async fn adoptable(
+        &self,
+        owner: &str,
+        driver: &str,
+        limit: usize,
+    ) -> Result<Vec<RunId>, Error> {
+        let (owner, driver) = (owner.to_owned(), driver.to_owned());
+        self.reader
+            .run(move |sql| calls::adoptable(sql, &owner, &driver, limit, now_ms()))
+            .await
+    }
+
+    async fn forget(&self, age: Duration) -> Result<u64, Error> {
+        let mut forgotten = 0;
+        loop {
+            let some = self
+                .writer
+                .run(move |sql| calls::forget(sql, age, FORGOTTEN_AT_ONCE, now_ms()))
+                .await?;
+            forgotten += some;
+            if some < u64::from(FORGOTTEN_AT_ONCE) {
+                return Ok(forgotten);
+            }
+        }
+    }
+}
+
+fn encoded(event: &RunEvent) -> Encoded {
+    Encoded {
+        event: encode(event),
+        is_end: matches!(event, RunEvent::Ended { .. }),
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

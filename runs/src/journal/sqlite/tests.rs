@@ -1,0 +1,230 @@
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::*;
+use crate::journal::contract::{ended, keeps_its_promises, run, saw, started};
+
+const LEASE: Duration = Duration::from_secs(60);
+
+fn claim(driver: &str) -> Claim<'_> {
+    Claim {
+        driver,
+        lease: LEASE,
+    }
+}
+
+async fn made(journal: &SqliteJournal, run: &RunId) -> u64 {
+    let first = started();
+    let opened = Journal::open(journal, run, "owner", claim("a"), Some(&first)).await;
+    opened.expect("it is free").epoch
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_keeps_its_promises() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("made/on/the/way/runs.db");
+    let journal: Arc<dyn Journal> = Arc::new(SqliteJournal::open(path).expect("it opens"));
+    keeps_its_promises(&journal).await;
+}
+
+#[tokio::test]
+async fn what_was_written_is_there_after_opening_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    let run = run("kept");
+    let large = saw("x".repeat(200_000));
+    let journal = SqliteJournal::open(&path).expect("it opens");
+    let epoch = made(&journal, &run).await;
+    let appended = journal.append(&run, epoch, 1, std::slice::from_ref(&large));
+    assert_eq!(appended.await, Ok(()));
+    drop(journal);
+
+    let journal = SqliteJournal::open(&path).expect("it opens");
+    let held = Journal::open(&journal, &run, "owner", claim("b"), None).await;
+    assert!(matches!(held, Err(Error::Held { .. })), "{held:?}");
+    let opened = Journal::open(&journal, &run, "owner", claim("a"), None).await;
+    let opened = opened.expect("it is its own");
+    assert_eq!(opened.epoch, epoch + 1);
+    assert_eq!(opened.entries[1].event, large);
+}
+
+#[tokio::test]
+async fn two_programs_share_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    let one = SqliteJournal::open(&path).expect("it opens");
+    let other = SqliteJournal::open(&path).expect("it opens beside the first");
+    let run = run("shared");
+    let epoch = made(&one, &run).await;
+    let appended = other.append(&run, epoch, 1, &[saw(1)]).await;
+    assert_eq!(appended, Ok(()));
+    let stale = one.append(&run, epoch, 1, &[saw(2)]).await;
+    assert_eq!(stale, Err(Error::Fenced(run.clone())));
+    assert_eq!(one.read(&run, 0, 9).await.expect("it is there").len(), 2);
+}
+
+/// Half of an append is written when the second half fails.
+#[tokio::test]
+async fn an_append_that_fails_midway_leaves_nothing_and_harms_no_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    let journal = SqliteJournal::open(&path).expect("it opens");
+    let (run, other) = (run("torn"), run("other"));
+    let epoch = made(&journal, &run).await;
+    let other_epoch = made(&journal, &other).await;
+    let sql = Connection::open(&path).expect("it opens");
+    sql.execute_batch(
+        "CREATE TRIGGER torn BEFORE INSERT ON events WHEN NEW.event LIKE '%poison%'
+         BEGIN SELECT raise(ABORT, 'poisoned'); END",
+    )
+    .expect("it is SQL");
+    let (halves, whole) = ([saw(1), saw("poison")], [saw(2)]);
+    let (torn, kept) = tokio::join!(
+        journal.append(&run, epoch, 1, &halves),
+        journal.append(&other, other_epoch, 1, &whole),
+    );
+    let torn = torn.expect_err("it is poisoned");
+    assert!(torn.to_string().contains("poisoned"), "{torn}");
+    assert_eq!(kept, Ok(()));
+    let length = async |run| journal.read(run, 0, 9).await.expect("it is there").len();
+    assert_eq!(length(&run).await, 1);
+    assert_eq!(length(&other).await, 2);
+    assert_eq!(journal.append(&run, epoch, 1, &[saw(3)]).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_and_comes_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    let journal = SqliteJournal::open(&path).expect("it opens");
+    let run = run("full");
+    let epoch = made(&journal, &run).await;
+    let limit = |pages: i64| {
+        let set = journal.writer.run(move |sql| {
+            sql.pragma_update(None, "max_page_count", pages)?;
+            Ok(Ok(()))
+        });
+        async move { set.await.expect("it can be set") }
+    };
+    limit(1).await;
+    let much = [saw("x".repeat(1_000_000))];
+    let refused = journal.append(&run, epoch, 1, &much).await;
+    let refused = refused.expect_err("there is no room");
+    assert!(refused.is_retryable());
+    assert!(refused.to_string().contains("is full"), "{refused}");
+    assert_eq!(
+        journal.read(&run, 0, 9).await.expect("reads go on").len(),
+        1
+    );
+    limit(1_000_000).await;
+    assert_eq!(journal.append(&run, epoch, 1, &much).await, Ok(()));
+}
+
+#[tokio::test]
+async fn another_program_that_keeps_the_file_locked_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    let journal = SqliteJournal::open(&path).expect("it opens");
+    let hurried = journal
+        .writer
+        .run(|sql| Ok(Ok(sql.busy_timeout(Duration::from_millis(1))?)));
+    hurried.await.expect("it can be set");
+    let sql = Connection::open(&path).expect("it opens");
+    sql.execute_batch("BEGIN IMMEDIATE").expect("it is free");
+    let run = run("locked");
+    let first = started();
+    let refused = Journal::open(&journal, &run, "owner", claim("a"), Some(&first)).await;
+    let refused = refused.expect_err("it is locked");
+    assert!(refused.is_retryable());
+    assert!(
+        refused.to_string().contains("locked by another process"),
+        "{refused}"
+    );
+    sql.execute_batch("ROLLBACK").expect("it was begun");
+    made(&journal, &run).await;
+}
+
+#[tokio::test]
+async fn damage_is_named_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    let journal = SqliteJournal::open(&path).expect("it opens");
+    let run = run("damaged");
+    let epoch = made(&journal, &run).await;
+    let more = [saw(2), saw("x".repeat(100_000)), saw(4)];
+    assert_eq!(journal.append(&run, epoch, 1, &more).await, Ok(()));
+    let sql = Connection::open(&path).expect("it opens");
+    let damage = async |harm: &str, repair: &str| {
+        sql.execute_batch(harm).expect("it is SQL");
+        let opened = Journal::open(&journal, &run, "owner", claim("a"), None).await;
+        sql.execute_batch(repair).expect("it is SQL");
+        match opened {
+            Err(Error::Unreadable { seq, why, .. }) => (seq, why),
+            other => panic!("{harm}: {other:?}"),
+        }
+    };
+    let text = |seq: u64| format!("UPDATE events SET event = old WHERE seq = {seq}");
+    sql.execute_batch("ALTER TABLE events ADD COLUMN old TEXT; UPDATE events SET old = event")
+        .expect("it is SQL");
+    let (seq, _) = damage("UPDATE events SET event = '{' WHERE seq = 2", &text(2)).await;
+    assert_eq!(seq, 2);
+    let later = "UPDATE events SET event = '{\"v\":99}' WHERE seq = 4";
+    let (seq, why) = damage(later, &text(4)).await;
+    assert_eq!(seq, 4);
+    assert!(why.contains("format 99"), "{why}");
+    let (seq, why) = damage(
+        "UPDATE events SET seq = 9 WHERE seq = 4",
+        "UPDATE events SET seq = 4 WHERE seq = 9",
+    )
+    .await;
+    assert_eq!((seq, &*why), (4, "it is missing"));
+    let (seq, _) = damage("DELETE FROM events WHERE seq = 4", "").await;
+    assert_eq!(seq, 4, "the last is missing");
+    let (seq, _) = damage("DELETE FROM large_events", "").await;
+    assert_eq!(seq, 3);
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_journal_is_refused_in_plain_words() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let refused = |name: &str| {
+        let opened = SqliteJournal::open(path(name));
+        opened.expect_err("it is no journal").to_string()
+    };
+    std::fs::write(path("garbage.db"), "not a database at all ".repeat(100)).expect("a file");
+    assert!(refused("garbage.db").contains("is damaged, or no journal"));
+
+    let sql = Connection::open(path("other.db")).expect("it opens");
+    sql.execute_batch("CREATE TABLE t (x)").expect("it is SQL");
+    assert!(refused("other.db").contains("the database of something else"));
+
+    drop(SqliteJournal::open(path("later.db")).expect("it opens"));
+    let sql = Connection::open(path("later.db")).expect("it opens");
+    sql.execute_batch("PRAGMA user_version = 2")
+        .expect("it is SQL");
+    assert!(refused("later.db").contains("was written by a later release"));
+
+    std::fs::write(path("file"), "").expect("a file");
+    assert!(refused("file/runs.db").contains("cannot use the folder"));
+}
+
+#[tokio::test]
+async fn what_was_asked_is_written_before_the_journal_goes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    let journal = SqliteJournal::open(&path).expect("it opens");
+    let run = run("closing");
+    let epoch = made(&journal, &run).await;
+    let last = [ended()];
+    {
+        let mut append = journal.append(&run, epoch, 1, &last);
+        let polled = futures_util::poll!(&mut append);
+        assert!(polled.is_pending() || polled.is_ready());
+    }
+    drop(journal);
+    let journal = SqliteJournal::open(&path).expect("it opens");
+    let read = journal.read(&run, 0, 9).await.expect("it is there");
+    assert_eq!(read.len(), 2);
+}

@@ -1,0 +1,192 @@
+//! A thread with a connection of its own, and the bounded queue in front of it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    thread::{Builder, JoinHandle},
+};
+
+use rusqlite::{Connection, ErrorCode};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::journal::Error;
+
+/// Calls that wait; who comes when it is full waits for room.
+const QUEUE: usize = 256;
+
+/// Calls that are committed together at most.
+const GROUP: usize = 64;
+
+/// A call: done with the connection, or with the reason why there is none; and then told how the commit went.
+type Job = Box<dyn FnOnce(Result<&Connection, Error>) -> Reply + Send>;
+type Reply = Box<dyn FnOnce(Result<(), Error>) + Send>;
+
+/// What a call does. Errors of SQLite and those of journals are kept apart.
+pub(super) type Done<T> = Result<Result<T, Error>, rusqlite::Error>;
+
+/// The thread. Dropping it waits until it has done what was asked of it.
+#[derive(Debug)]
+pub(super) struct Worker {
+    path: PathBuf,
+    jobs: Option<mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Whether a worker changes anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+impl Worker {
+    pub(super) fn start(connection: Connection, path: &Path, access: Access) -> io::Result<Self> {
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let of = path.to_owned();
+        let name = match access {
+            Access::Read => "journal-reader",
+            Access::Write => "journal-writer",
+        };
+        let thread = Builder::new()
+            .name(name.to_owned())
+            .spawn(move || work(&connection, &of, queue, access))?;
+        Ok(Self {
+            path: path.to_owned(),
+            jobs: Some(jobs),
+            thread: Some(thread),
+        })
+    }
+
+    /// Does something, together with what others want meanwhile. All of it happens or nothing.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Connection) -> Done<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let path = self.path.clone();
+        let job: Job = Box::new(move |connection| {
+            let result = connection.and_then(|connection| apart(connection, &path, call));
+            Box::new(move |committed| {
+                // Who asked may have gone.
+                let _ = reply.send(result.and_then(|value| committed.map(|()| value)));
+            })
+        });
+        let closed = || Error::Unavailable("it is closed".to_owned());
+        let jobs = self.jobs.as_ref().ok_or_else(closed)?;
+        jobs.send(job).await.map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!(path = %self.path.display(), "the journal broke off");
+        }
+    }
+}
+
+fn work(connection: &Connection, path: &Path, mut queue: mpsc::Receiver<Job>, access: Access) {
+    let mut broken = None;
+    while let Some(first) = queue.blocking_recv() {
+        let mut group = vec![first];
+        while group.len() < GROUP
+            && let Ok(job) = queue.try_recv()
+        {
+            group.push(job);
+        }
+        perform(connection, path, access, group, &mut broken);
+    }
+}
+
+/// Does a group in one transaction.
+fn perform(
+    connection: &Connection,
+    path: &Path,
+    access: Access,
+    group: Vec<Job>,
+    broken: &mut Option<Error>,
+) {
+    let begin = match access {
+        Access::Read => "BEGIN DEFERRED",
+        Access::Write => "BEGIN IMMEDIATE",
+    };
+    let mut state = match broken {
+        Some(error) => Err(error.clone()),
+        None => connection
+            .execute_batch(begin)
+            .map_err(|error| unavailable(path, &error)),
+    };
+    let mut replies = Vec::with_capacity(group.len());
+    for job in group {
+        replies.push(job(state.clone().map(|()| connection)));
+        if state.is_ok() && connection.is_autocommit() {
+            let why = "a write failed, and with it those of the same moment";
+            state = Err(Error::Unavailable(why.to_owned()));
+        }
+    }
+    if state.is_ok() {
+        state = connection.execute_batch("COMMIT").map_err(|error| {
+            let error_of = unavailable(path, &error);
+            if is_lasting(&error) {
+                // What is on disk is not known: only who reads the file anew finds out.
+                *broken = Some(error_of.clone());
+            }
+            error_of
+        });
+    }
+    if !connection.is_autocommit()
+        && let Err(error) = connection.execute_batch("ROLLBACK")
+    {
+        *broken = Some(unavailable(path, &error));
+    }
+    for reply in replies {
+        reply(state.clone());
+    }
+}
+
+/// Does one call so that nothing of it stays if it fails.
+fn apart<T>(
+    connection: &Connection,
+    path: &Path,
+    call: impl FnOnce(&Connection) -> Done<T>,
+) -> Result<T, Error> {
+    let done = connection
+        .execute_batch("SAVEPOINT call")
+        .and_then(|()| call(connection));
+    let is_kept = matches!(done, Ok(Ok(_)));
+    let end = match is_kept {
+        true => "RELEASE call",
+        false => "ROLLBACK TO call; RELEASE call",
+    };
+    // A failure that ended the transaction took the savepoint with it.
+    let ended = match connection.is_autocommit() {
+        true => Ok(()),
+        false => connection.execute_batch(end),
+    };
+    let result = done.map_err(|error| unavailable(path, &error))?;
+    ended.map_err(|error| unavailable(path, &error))?;
+    result
+}
+
+/// After a failed sync the file may lack what the memory of this machine holds.
+fn is_lasting(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
+}
+
+fn unavailable(path: &Path, error: &rusqlite::Error) -> Error {
+    let path = path.display();
+    Error::Unavailable(match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => format!("the disk of {path} is full"),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            format!("{path} is locked by another process")
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            format!("{path} is damaged: restore a copy of it")
+        }
+        _ => format!("{path}: {error}"),
+    })
+}
