@@ -60,6 +60,11 @@ impl Dedupe {
         })
     }
 
+    /// Whether a publish of that age is still known.
+    pub(crate) fn remembers(&self, age: Duration) -> bool {
+        age <= self.window
+    }
+
     pub(crate) fn remember(&mut self, key: Key, seen: Seen, now: Instant) {
         while self.by_age.front().is_some_and(|(at, _)| {
             now.duration_since(*at) > self.window || self.by_age.len() >= CAPACITY

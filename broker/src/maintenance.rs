@@ -75,7 +75,8 @@ pub fn verify(folder: &Path) -> Result<Report, OpenError> {
         }
         reader.records(reader.first, |_| Ok(true))?;
         let mut folding = Folding::new(&settings, Moment::now());
-        replay(reader, |found| folding.take(reader.id, found))?;
+        let id = reader.id;
+        replay(reader, |found| folding.take(id, found))?;
         reader.check_pages()?;
         let snapshot = reader.snapshot()?;
         Ok(Report {

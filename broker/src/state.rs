@@ -79,8 +79,13 @@ impl State {
         }
     }
 
-    /// Takes in what happened, but for the delivery of events.
+    /// Takes in what happens, but for the delivery of events.
     pub(crate) fn apply(&mut self, record: &Record, now: Instant) {
+        self.apply_later(record, Duration::ZERO, now);
+    }
+
+    /// Takes in what happened so long ago.
+    fn apply_later(&mut self, record: &Record, age: Duration, now: Instant) {
         match &record.entry {
             Entry::Registered(registration) => {
                 self.registry.register(registration, record.time);
@@ -156,9 +161,11 @@ impl State {
             } => self.superseded.set(task, agent, instances),
             Entry::Published(published) => {
                 let task = published.event.task_id();
-                let is_new = self.tasks.get(task).is_none();
+                let is_new = !task.is_empty() && self.tasks.get(task).is_none();
                 self.apply_to_task(published, record);
-                if let Some((key, digest)) = &published.key {
+                let is_recent = self.dedupe.remembers(age);
+                if let Some((key, digest)) = published.key.as_ref().filter(|_| is_new || is_recent)
+                {
                     let seen = Seen {
                         digest: *digest,
                         event_id: published.event.event_id.clone(),
@@ -167,7 +174,9 @@ impl State {
                     if is_new {
                         self.tasks.set_made_by(task, key.clone(), seen.clone());
                     }
-                    self.dedupe.remember(key.clone(), seen, now);
+                    if is_recent {
+                        self.dedupe.remember(key.clone(), seen, now);
+                    }
                 }
             }
         }
@@ -176,7 +185,7 @@ impl State {
     /// Takes in a record that was in the log before the process began, delivery included. It is so old.
     pub(crate) fn replay(&mut self, record: &Record, age: Duration, now: Instant) {
         // As if it happened when it did, for what lasts a time from there on.
-        self.apply(record, now.checked_sub(age).unwrap_or(now));
+        self.apply_later(record, age, now.checked_sub(age).unwrap_or(now));
         match &record.entry {
             Entry::Published(published) => {
                 let how = Delivering {

@@ -31,7 +31,7 @@ pub(crate) fn is_due(last: Position, snapshot: Position, every: u64) -> bool {
 pub(crate) fn keep(
     upkeep: &Upkeep,
     settings: &Settings,
-    must_stop: &dyn Fn() -> bool,
+    must_stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Done, Unfinished> {
     let moment = Moment::now();
     let folded = upkeep.read(|reader| {
@@ -39,9 +39,10 @@ pub(crate) fn keep(
             return Ok((reader.last, reader.kept(&head)?, None));
         }
         let mut folding = Folding::new(settings, moment);
+        let id = reader.id;
         let position = replay(reader, |found| match must_stop() {
             true => Err("the hub stops".to_owned()),
-            false => folding.take(reader.id, found),
+            false => folding.take(id, found),
         })?;
         let state = folding.finish(reader.id);
         Ok((position, snapshot::kept(&state, moment), Some(state)))

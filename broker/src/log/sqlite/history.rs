@@ -6,7 +6,8 @@ use rusqlite::params;
 
 use super::{
     super::history::{History, PAGE, Page, gone},
-    read::{COLUMNS, Reader, beside, checked},
+    read::{Reader, beside},
+    row::{COLUMNS, RowRef},
 };
 use crate::{
     Error,
@@ -51,10 +52,11 @@ fn read(reader: &Reader<'_>, after: Position, upto: Position) -> Result<Page, Op
     let mut bytes = 0;
     let mut last = after;
     while let Some(row) = rows.next().map_err(sqlite)? {
-        let (record, size) = checked(row).map_err(|reason| reader.damaged(last.0 + 1, reason))?;
-        last = record.position;
-        bytes += size;
-        events.push(record);
+        let damaged = |reason| reader.damaged(last.0 + 1, reason);
+        let row = RowRef::checked(row).map_err(damaged)?;
+        events.push(row.record().map_err(damaged)?);
+        last = Position(row.position);
+        bytes += row.bytes();
         if bytes >= PAGE.1 || events.len() == PAGE.0 {
             return Ok(Page { events, upto: last });
         }

@@ -3,6 +3,7 @@
 //! missing is named, never skipped.
 
 mod acknowledged;
+mod batch;
 mod checkpoint;
 mod compaction;
 mod extent;
@@ -113,7 +114,7 @@ impl SqliteLog {
     pub(crate) fn open(
         folder: &Path,
         options: &Options,
-        mut each: impl FnMut(LogId, Found<'_>) -> Result<(), String>,
+        mut each: impl FnMut(LogId, Found<'_>) -> Result<(), String> + Send,
     ) -> Result<Self, OpenError> {
         let lock = schema::lock(folder)?;
         let path = folder.join(FILE);

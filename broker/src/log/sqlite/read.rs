@@ -7,15 +7,13 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use super::{
     super::{LogId, OpenError, Position, Record},
     FILE, acknowledged, extent,
-    row::Row,
+    row::{COLUMNS, RowRef},
     schema,
     snapshot::{self, Head, Part},
 };
 
 /// How long a hub that is just starting or ending is waited for.
 const BUSY: Duration = Duration::from_secs(5);
-pub(super) const COLUMNS: &str =
-    "position, time_us, kind, namespace, order_key, principal, payload, sum";
 
 /// What a log consists of, in the order in which it is read.
 #[derive(Debug)]
@@ -235,7 +233,7 @@ impl<'a> Reader<'a> {
             .map_err(|e| self.sqlite(e))?;
         let found = statement
             .query_row([position.0.cast_signed()], |row| {
-                Ok(checked(row).map(|(record, _)| record))
+                Ok(RowRef::checked(row).and_then(|r| r.record()))
             })
             .optional()
             .map_err(|e| self.damaged(position.0, e.to_string()))?;
@@ -253,6 +251,18 @@ impl<'a> Reader<'a> {
         &self,
         from: Position,
         mut each: impl FnMut(Record) -> Result<bool, OpenError>,
+    ) -> Result<(), OpenError> {
+        self.rows(from, |row| {
+            let record = row.record();
+            each(record.map_err(|reason| self.damaged(row.position, reason))?)
+        })
+    }
+
+    /// The same for rows that are not decoded yet.
+    pub(super) fn rows(
+        &self,
+        from: Position,
+        mut each: impl FnMut(&RowRef<'_>) -> Result<bool, OpenError>,
     ) -> Result<(), OpenError> {
         let sql = format!("SELECT {COLUMNS} FROM events WHERE position >= ? ORDER BY position");
         let mut statement = self.connection.prepare(&sql).map_err(|e| self.sqlite(e))?;
@@ -272,9 +282,9 @@ impl<'a> Reader<'a> {
                     format!("the record is missing; the next one is {position}"),
                 ));
             }
-            let (record, _) = checked(row).map_err(|reason| self.damaged(expected, reason))?;
+            let row = RowRef::checked(row).map_err(|reason| self.damaged(expected, reason))?;
             expected += 1;
-            if !each(record)? {
+            if !each(&row)? {
                 return Ok(());
             }
         }
@@ -314,25 +324,4 @@ impl<'a> Reader<'a> {
             reason,
         }
     }
-}
-
-/// The record of a row, if its checksum fits, and its bytes.
-pub(super) fn checked(row: &rusqlite::Row<'_>) -> Result<(Record, usize), String> {
-    let read = || -> Result<(Row, u32), rusqlite::Error> {
-        let found = Row {
-            position: row.get::<_, i64>(0)?.cast_unsigned(),
-            time_us: row.get(1)?,
-            kind: row.get(2)?,
-            namespace: row.get(3)?,
-            order: row.get(4)?,
-            principal: row.get(5)?,
-            payload: row.get(6)?,
-        };
-        Ok((found, row.get(7)?))
-    };
-    let (row, sum) = read().map_err(|e| e.to_string())?;
-    if row.sum() != sum {
-        return Err("its checksum does not fit its content".to_owned());
-    }
-    Ok((row.record()?, row.bytes()))
 }

@@ -1,15 +1,24 @@
 //! What a hub reads when it starts: the snapshot, and what happened after it.
 
-use super::{super::OpenError, Found, Position, read::Reader};
+use std::{
+    panic::resume_unwind,
+    sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel},
+};
 
-/// Hands over everything that a fold needs. Returns how far that goes.
+use super::{super::OpenError, Found, Position, batch::Batch, read::Reader, row::RowRef};
+
+/// Batches that are read ahead of the fold.
+const AHEAD: usize = 4;
+
+/// Hands over everything that a fold needs, from a thread of its own: reading and folding take about as long. Returns how far that
+/// goes.
 ///
 /// # Errors
 ///
 /// [`OpenError`] for damage, and for what `each` refuses.
 pub(crate) fn replay(
     reader: &Reader<'_>,
-    mut each: impl FnMut(Found<'_>) -> Result<(), String>,
+    mut each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
 ) -> Result<Position, OpenError> {
     let after = match reader.snapshot()? {
         None => Position(reader.first.0 - 1),
@@ -18,10 +27,56 @@ pub(crate) fn replay(
             head.position
         }
     };
-    reader.records(Position(after.0 + 1), |record| {
-        let position = record.position;
-        each(Found::Record(&record)).map_err(|reason| reader.damaged(position.0, reason))?;
-        Ok(true)
+    let (full, batches) = sync_channel(AHEAD);
+    let (empty, used) = channel();
+    std::thread::scope(|scope| {
+        let folding = scope.spawn(move || fold(&batches, &empty, each));
+        let read = read(reader, Position(after.0 + 1), &full, &used);
+        drop(full);
+        let folded = folding.join().unwrap_or_else(|panic| resume_unwind(panic));
+        // What cannot be folded stands before what cannot be read.
+        folded.map_err(|(position, reason)| reader.damaged(position, reason))?;
+        read
     })?;
     Ok(reader.last)
+}
+
+/// Reads rows into batches until the log or the fold ends.
+fn read(
+    reader: &Reader<'_>,
+    from: Position,
+    full: &SyncSender<Batch>,
+    used: &Receiver<Batch>,
+) -> Result<(), OpenError> {
+    let mut batch = Batch::default();
+    let read = reader.rows(from, |row| {
+        batch.push(row);
+        if !batch.is_full() {
+            return Ok(true);
+        }
+        let next = used.try_recv().unwrap_or_default();
+        Ok(full.send(std::mem::replace(&mut batch, next)).is_ok())
+    });
+    let _ = full.send(batch);
+    read
+}
+
+/// Folds batches, and gives them back. The error names the position of what cannot be folded.
+fn fold(
+    batches: &Receiver<Batch>,
+    empty: &Sender<Batch>,
+    mut each: impl FnMut(Found<'_>) -> Result<(), String>,
+) -> Result<(), (u64, String)> {
+    let mut take = |row: RowRef<'_>| {
+        let record = row.record()?;
+        each(Found::Record(&record))
+    };
+    for mut batch in batches {
+        for row in batch.iter() {
+            take(row).map_err(|reason| (row.position, reason))?;
+        }
+        batch.clear();
+        let _ = empty.send(batch);
+    }
+    Ok(())
 }

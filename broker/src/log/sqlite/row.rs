@@ -16,7 +16,69 @@ pub(super) struct Row {
     pub(super) payload: Vec<u8>,
 }
 
+/// A row where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowRef<'a> {
+    pub(super) position: u64,
+    pub(super) time_us: i64,
+    pub(super) kind: i64,
+    pub(super) namespace: &'a str,
+    pub(super) order: &'a str,
+    pub(super) principal: &'a str,
+    pub(super) payload: &'a [u8],
+}
+
+/// What [`RowRef::checked`] reads, in its order.
+pub(super) const COLUMNS: &str =
+    "position, time_us, kind, namespace, order_key, principal, payload, sum";
+
 impl Row {
+    pub(super) fn bytes(&self) -> usize {
+        self.by_ref().bytes()
+    }
+
+    /// A checksum of everything in the row.
+    pub(super) fn sum(&self) -> u32 {
+        self.by_ref().sum()
+    }
+
+    fn by_ref(&self) -> RowRef<'_> {
+        RowRef {
+            position: self.position,
+            time_us: self.time_us,
+            kind: self.kind,
+            namespace: &self.namespace,
+            order: &self.order,
+            principal: &self.principal,
+            payload: &self.payload,
+        }
+    }
+}
+
+impl<'a> RowRef<'a> {
+    /// The row that a statement has come to, if its checksum fits.
+    pub(super) fn checked(row: &'a rusqlite::Row<'_>) -> Result<Self, String> {
+        let (found, sum) = Self::read(row).map_err(|e| e.to_string())?;
+        match found.sum() == sum {
+            true => Ok(found),
+            false => Err("its checksum does not fit its content".to_owned()),
+        }
+    }
+
+    fn read(row: &'a rusqlite::Row<'_>) -> Result<(Self, u32), rusqlite::Error> {
+        let text = |index| Ok::<_, rusqlite::Error>(row.get_ref(index)?.as_str()?);
+        let found = Self {
+            position: row.get::<_, i64>(0)?.cast_unsigned(),
+            time_us: row.get(1)?,
+            kind: row.get(2)?,
+            namespace: text(3)?,
+            order: text(4)?,
+            principal: text(5)?,
+            payload: row.get_ref(6)?.as_blob()?,
+        };
+        Ok((found, row.get(7)?))
+    }
+
     pub(super) fn bytes(&self) -> usize {
         const OVERHEAD: usize = 64;
         OVERHEAD
@@ -26,31 +88,30 @@ impl Row {
             + self.principal.len()
     }
 
-    /// A checksum of everything in the row.
-    pub(super) fn sum(&self) -> u32 {
-        let mut hasher = crc32fast::Hasher::new();
-        for number in [self.position.cast_signed(), self.time_us, self.kind] {
-            hasher.update(&number.to_le_bytes());
-        }
-        for text in [&self.namespace, &self.order, &self.principal] {
-            hasher.update(&(text.len() as u64).to_le_bytes());
-            hasher.update(text.as_bytes());
-        }
-        hasher.update(&self.payload);
-        hasher.finalize()
-    }
-
     pub(super) fn record(&self) -> Result<Record, String> {
-        let entry: Entry = codec::decode(&self.payload).map_err(|e| e.to_string())?;
+        let entry: Entry = codec::decode(self.payload).map_err(|e| e.to_string())?;
         let since = Duration::from_micros(u64::try_from(self.time_us).unwrap_or(0));
         Ok(Record {
             position: Position(self.position),
             time: SystemTime::UNIX_EPOCH + since,
-            namespace: self.namespace.clone(),
-            principal: self.principal.clone(),
-            order: self.order.as_str().into(),
+            namespace: self.namespace.to_owned(),
+            principal: self.principal.to_owned(),
+            order: self.order.into(),
             entry,
         })
+    }
+
+    fn sum(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        for number in [self.position.cast_signed(), self.time_us, self.kind] {
+            hasher.update(&number.to_le_bytes());
+        }
+        for text in [self.namespace, self.order, self.principal] {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        hasher.update(self.payload);
+        hasher.finalize()
     }
 }
 
