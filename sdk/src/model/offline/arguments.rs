@@ -144,9 +144,10 @@ impl<'a> Filler<'a> {
                     .any(|key| schema.get(key).is_some());
                 !fixed && kind(schema) == "string"
             })
-            .map(|(name, _)| name.as_str())
-            .filter(|name| required(name) || rank(name) < FOR_WORDS.len() || nothing_required)
-            .min_by_key(|name| (!required(name), rank(name)))
+            .map(|(name, schema)| (name.as_str(), self.resolve(schema).get("type").is_none()))
+            .filter(|(name, _)| required(name) || rank(name) < FOR_WORDS.len() || nothing_required)
+            .min_by_key(|(name, untyped)| (!required(name), *untyped, rank(name)))
+            .map(|(name, _)| name)
     }
 
     fn array(&mut self, schema: &'a Value, need: Need, depth: usize) -> Vec<Value> {

@@ -15,6 +15,14 @@ fn the_words_go_where_the_schema_wants_them() {
             object(json!({"text": string()}), &["text"]),
             json!({"text": words}),
         ),
+        // What may be anything is not meant for words while something else is.
+        (
+            object(
+                json!({"input": {}, "skill": {"enum": ["sing"]}, "request": string()}),
+                &[],
+            ),
+            json!({ "request": words }),
+        ),
         // A telling name wins over the order, and what is required over a telling name.
         (
             object(

@@ -208,6 +208,11 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// Replaces what came of it.
+    pub(super) fn say(&mut self, text: Option<String>) {
+        self.text = text;
+    }
+
     /// The outcome in a sentence that names the agent.
     pub(super) fn told(&self) -> String {
         let agent = &self.agent;

@@ -59,7 +59,7 @@ enum Answer {
 fn answer(request: &Request) -> Result<Answer, Error> {
     let said = || request.last_user_text().unwrap_or_default();
     match &request.output {
-        Output::Text if !request.tools.is_empty() => Ok(tools::answer(request)),
+        Output::Text if tools::are_used(request) => Ok(tools::answer(request)),
         Output::Text => Ok(Answer::Text(format!(
             "I am an offline stand-in, not a language model. You said: {}",
             words::cut(&said())

@@ -1,5 +1,6 @@
 //! Tools: which are called with what, and what is said of their results.
 
+use agenthub_runs::tool_loop::FIND_AGENTS;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -10,8 +11,10 @@ use super::{Answer, MAX_LISTED, how_to_configure};
 use crate::model::{Part, Request, Role, Tool, ToolCall};
 use crate::relevance::{self, Card, Skill};
 
-/// The tool that finds agents which are not offered themselves. It is asked where nothing else fits.
-const FIND: &str = "find_agents";
+/// Whether there are tools, or results of tools that are gone.
+pub(super) fn are_used(request: &Request) -> bool {
+    !request.tools.is_empty() || !Turn::of(request).results.is_empty()
+}
 
 /// Calls of what the words want, or words about what came back.
 ///
@@ -19,7 +22,7 @@ const FIND: &str = "find_agents";
 pub(super) fn answer(request: &Request) -> Answer {
     let turn = Turn::of(request);
     let told = || Answer::Text(turn.told());
-    let only_found = turn.results.iter().all(|(name, _)| *name == FIND);
+    let only_found = turn.results.iter().all(|(name, _)| *name == FIND_AGENTS);
     if !turn.results.is_empty() && !only_found {
         return told();
     }
@@ -129,7 +132,7 @@ fn choose<'a>(words: &'a str, tools: &'a [Tool]) -> Vec<(&'a Tool, &'a str)> {
     let best = |words: &str| {
         let mut ranked = relevance::rank(words, &cards).into_iter();
         ranked
-            .find(|&(at, _)| tools[at].name != FIND)
+            .find(|&(at, _)| tools[at].name != FIND_AGENTS)
             .filter(|&(_, score)| score >= relevance::LIKELY)
             .map(|(at, _)| at)
     };
@@ -138,7 +141,7 @@ fn choose<'a>(words: &'a str, tools: &'a [Tool]) -> Vec<(&'a Tool, &'a str)> {
         let of = |(at, words)| (&tools[at], words);
         return several.into_iter().map(of).collect();
     }
-    let find = || tools.iter().position(|tool| tool.name == FIND);
+    let find = || tools.iter().position(|tool| tool.name == FIND_AGENTS);
     let one = best(words).or_else(find);
     one.map(|at| (&tools[at], words)).into_iter().collect()
 }
@@ -243,18 +246,38 @@ fn free_ids(request: &Request) -> impl Iterator<Item = String> {
 
 /// A result in a sentence that names who gave it.
 fn told(name: &str, value: &Value) -> String {
-    if let (true, Ok(outcome)) = (value.get("agent").is_some(), Outcome::deserialize(value)) {
-        return outcome.told();
-    }
-    if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
-        let error = error.get("message").unwrap_or(error);
+    let agent = value.get("agent").and_then(Value::as_str);
+    let who = agent.unwrap_or(name);
+    if let Some(error) = value
+        .get("error")
+        .map(|error| error.get("message").unwrap_or(error))
+    {
         let error = plain(error);
-        return match error.contains(name) {
-            true => error,
-            false => format!("{name} failed: {error}"),
+        if error.contains(who) {
+            return error;
+        }
+        if !error.is_empty() {
+            return format!("{who} failed: {error}");
+        }
+    }
+    if let Some(found) = value.get("agents").filter(|_| name == FIND_AGENTS) {
+        let ids = found.as_array().into_iter().flatten();
+        let ids: Vec<String> = ids
+            .map(|agent| plain(agent.get("id").unwrap_or(agent)))
+            .collect();
+        return match ids.is_empty() {
+            true => "I found no agent for that.".to_owned(),
+            false => format!("I found {}.", ids.join(", ")),
         };
     }
-    match plain(value.get("text").unwrap_or(value)) {
+    let said = value.get("text").map(plain).filter(|text| !text.is_empty());
+    if agent.is_some()
+        && let Ok(mut outcome) = Outcome::deserialize(value)
+    {
+        outcome.say(said.or_else(|| value.get("data").map(plain)));
+        return outcome.told();
+    }
+    match said.unwrap_or_else(|| plain(value)) {
         text if text.is_empty() => format!("{name} has done it and says nothing."),
         text => format!("{name} says: {text}"),
     }

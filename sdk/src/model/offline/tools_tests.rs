@@ -165,6 +165,14 @@ fn results_are_told_with_the_name_of_the_tool() {
         ),
         (json!({"sum": 5}), "agent_echo says: {\"sum\":5}"),
         (
+            json!({"agent": "echo", "state": "failed", "error": "disk full", "text": "half of it"}),
+            "echo failed: disk full",
+        ),
+        (
+            json!({"agent": "echo", "state": "completed", "data": [{"n": 1}]}),
+            "echo says: [{\"n\":1}]",
+        ),
+        (
             json!({"agent": "echo", "state": "timed-out"}),
             "echo did not answer in time.",
         ),
@@ -176,6 +184,18 @@ fn results_are_told_with_the_name_of_the_tool() {
         let done = answered(asked("use agent_echo"), std::slice::from_ref(&result));
         assert_eq!(said(&done), expected, "{result}");
     }
+}
+
+#[test]
+fn results_are_told_when_the_tools_are_gone() {
+    let mut done = answered(asked("use agent_echo"), &[json!("Echo: hi")]);
+    done.tools.clear();
+    done.messages.push(Message::system("Answer without tools."));
+    assert!(are_used(&done));
+    assert_eq!(said(&done), "agent_echo says: Echo: hi");
+
+    done.messages.push(Message::user("and what else?"));
+    assert!(!are_used(&done));
 }
 
 #[test]
@@ -237,8 +257,8 @@ fn the_rest_of_the_agents_is_searched_where_nothing_fits() {
     let mut request = asked(words);
     request
         .tools
-        .push(tool(FIND, "Finds agents by what they do", query));
-    assert_eq!(calls(&request)[0].name, FIND);
+        .push(tool(FIND_AGENTS, "Finds agents by what they do", query));
+    assert_eq!(calls(&request)[0].name, FIND_AGENTS);
     assert_eq!(calls(&request)[0].arguments, json!({ "query": words }));
     assert_ne!(
         calls(&{
@@ -247,11 +267,13 @@ fn the_rest_of_the_agents_is_searched_where_nothing_fits() {
             echo
         })[0]
             .name,
-        FIND
+        FIND_AGENTS
     );
 
-    let mut found = answered(request, &[json!(["agent_barber"])]);
-    assert_eq!(said(&found), "find_agents says: [\"agent_barber\"]");
+    let none = answered(request.clone(), &[json!({"agents": []})]);
+    assert_eq!(said(&none), "I found no agent for that.");
+    let mut found = answered(request, &[json!({"agents": [{"id": "barber"}]})]);
+    assert_eq!(said(&found), "I found barber.");
     found
         .tools
         .push(tool("agent_barber", "Shaves any llama", text()));
