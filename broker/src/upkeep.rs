@@ -18,8 +18,30 @@ pub(crate) struct Done {
     pub(crate) removed: u64,
 }
 
+/// How large a log is, and how far its snapshot goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) last: Position,
+    pub(crate) snapshot: Position,
+    pub(crate) bytes: u64,
+}
+
+/// Whether something is to be done: there are enough records since the snapshot, or the log takes more than it should and has grown
+/// clearly since the round before.
+pub(crate) fn is_due(standing: &Standing, before: &Standing, settings: &Settings) -> bool {
+    let is_large = standing.bytes > settings.log_disk_bytes;
+    let grown = standing.bytes.saturating_sub(before.bytes);
+    has_grown(standing.last, standing.snapshot, settings.log_snapshot)
+        || is_large && grown > settings.log_disk_bytes / 16
+}
+
+/// Whether a hub that ends takes a snapshot: what it saves the next one is clearly more than a moment.
+pub(crate) fn is_worth_it_at_the_end(standing: &Standing, settings: &Settings) -> bool {
+    has_grown(standing.last, standing.snapshot, settings.log_snapshot / 10)
+}
+
 /// Whether the log has grown enough since its snapshot for another one.
-pub(crate) fn is_due(last: Position, snapshot: Position, every: u64) -> bool {
+pub(crate) fn has_grown(last: Position, snapshot: Position, every: u64) -> bool {
     last.0.saturating_sub(snapshot.0) >= every.max(1)
 }
 
@@ -63,20 +85,27 @@ pub(crate) fn keep(
         age: settings.log_age,
         bytes: settings.log_disk_bytes,
     };
-    let removed = upkeep.compact(position, &kept, &retention, SystemTime::now())?;
+    let now = SystemTime::now();
+    let removed = upkeep.compact(position, &kept, &retention, now, must_stop)?;
     Ok(Done {
         snapshot: position,
         removed,
     })
 }
 
-/// How far the log goes, and where its snapshot is.
+/// How the log stands.
 ///
 /// # Errors
 ///
 /// [`OpenError`] if that cannot be read.
-pub(crate) fn positions(upkeep: &Upkeep) -> Result<(Position, Position), OpenError> {
-    upkeep.read(|reader| Ok((reader.last, reader.snapshot_position()?)))
+pub(crate) fn standing(upkeep: &Upkeep) -> Result<Standing, OpenError> {
+    upkeep.read(|reader| {
+        Ok(Standing {
+            last: reader.last,
+            snapshot: reader.snapshot_position()?,
+            bytes: reader.bytes()?,
+        })
+    })
 }
 
 #[cfg(test)]

@@ -388,11 +388,40 @@ async fn flipped_bits_in_the_file_are_found() {
     assert!(named > 0);
 }
 
+fn standing_at(last: u64, bytes: u64) -> Standing {
+    Standing {
+        last: Position(last),
+        snapshot: Position(10),
+        bytes,
+    }
+}
+
 #[test]
-fn a_snapshot_is_due_after_so_many_records() {
-    assert!(!is_due(Position(109), Position(10), 100));
-    assert!(is_due(Position(110), Position(10), 100));
-    assert!(!is_due(Position(10), Position(10), 0));
+fn a_snapshot_is_due_after_so_many_records_or_bytes() {
+    let settings = Settings {
+        log_snapshot: 100,
+        log_disk_bytes: 1600,
+        ..Settings::default()
+    };
+    let before = standing_at(10, 1000);
+    let is_due = |last, bytes| is_due(&standing_at(last, bytes), &before, &settings);
+    assert!(!is_due(109, 1600));
+    assert!(is_due(110, 1000), "a hundred records");
+    assert!(is_due(11, 1601), "too many bytes");
+    let before = standing_at(10, 1590);
+    let still = super::is_due(&standing_at(11, 1601), &before, &settings);
+    assert!(!still, "which the round before could not help");
+    assert!(!has_grown(Position(10), Position(10), 0));
+}
+
+#[test]
+fn a_hub_that_ends_takes_a_snapshot_of_less() {
+    let settings = Settings {
+        log_snapshot: 100,
+        ..Settings::default()
+    };
+    assert!(!is_worth_it_at_the_end(&standing_at(19, 0), &settings));
+    assert!(is_worth_it_at_the_end(&standing_at(20, 0), &settings));
 }
 
 /// Logs of earlier releases are read: what a hub of schema 1 left behind is known to this one.

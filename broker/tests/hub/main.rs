@@ -16,3 +16,4 @@ mod rereading;
 mod streams;
 mod tasks;
 mod tasks_ending;
+mod upkeep;

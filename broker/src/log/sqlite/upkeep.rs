@@ -117,6 +117,7 @@ impl Upkeep {
         kept: &BTreeSet<Position>,
         retention: &Retention,
         now: SystemTime,
+        must_stop: &dyn Fn() -> bool,
     ) -> Result<u64, Unfinished> {
         let plan = self.read(|reader| compaction::plan(reader, snapshot, kept, retention, now))?;
         let mut gone = 0;
@@ -124,6 +125,9 @@ impl Upkeep {
             gone += self.ask(move |connection| compaction::remove(connection, range))?;
         }
         for (ranges, first) in plan.steps {
+            if must_stop() {
+                return Err(Unfinished::Stopped);
+            }
             gone += self.ask(move |connection| {
                 let transaction = connection.unchecked_transaction()?;
                 let mut gone = 0;
