@@ -1,22 +1,28 @@
-//! What a handler's result becomes on the wire.
+//! What the result of a handler, or of a run, becomes on the wire.
 
 use agenthub_proto::{
     a2a::{Message, TaskState},
     agenthub::{Publish, publish::Payload},
 };
-use serde_json::Map;
+use agenthub_runs::Spent;
 
-use crate::{ArtifactUpdate, Failure, Reply, TaskContext, connection::publish, reply::FailureKind};
+use crate::{
+    ArtifactUpdate, Failure, Reply, TaskContext, connection::publish, reply::FailureKind, usage,
+};
 
-/// The publishes that end a task: its message and artifacts, if any, and the state, which is last.
-pub(super) fn of_task(context: &TaskContext, result: Result<Reply, Failure>) -> Vec<Publish> {
+/// The publishes that end a task: its message and artifacts, if any, and the state, which is last and tells what was used.
+pub(super) fn of_task(
+    context: &TaskContext,
+    result: Result<Reply, Failure>,
+    spent: Option<Spent>,
+) -> Vec<Publish> {
     match result {
-        Ok(reply) => of_reply(context, reply),
-        Err(failure) => vec![of_failure(context, &failure)],
+        Ok(reply) => of_reply(context, reply, spent),
+        Err(failure) => vec![of_failure(context, &failure, spent)],
     }
 }
 
-fn of_reply(context: &TaskContext, reply: Reply) -> Vec<Publish> {
+fn of_reply(context: &TaskContext, reply: Reply, spent: Option<Spent>) -> Vec<Publish> {
     let mut publishes = Vec::new();
     let message = reply.message.map(|m| context.addressed(m));
     if let Some(message) = &message {
@@ -33,21 +39,32 @@ fn of_reply(context: &TaskContext, reply: Reply) -> Vec<Publish> {
         true => TaskState::InputRequired,
         false => TaskState::Completed,
     };
-    publishes.push(status(context, state, message));
+    publishes.push(status(context, state, message, spent));
     publishes
 }
 
 /// The state that a failed task ends in.
-pub(super) fn of_failure(context: &TaskContext, failure: &Failure) -> Publish {
+pub(super) fn of_failure(
+    context: &TaskContext,
+    failure: &Failure,
+    spent: Option<Spent>,
+) -> Publish {
     let state = match failure.kind {
         FailureKind::Failed => TaskState::Failed,
         FailureKind::Rejected => TaskState::Rejected,
         FailureKind::Cancelled => TaskState::Cancelled,
     };
-    status(context, state, Some(context.message_of(&failure.text)))
+    let message = context.message_of(&failure.text);
+    status(context, state, Some(message), spent)
 }
 
-fn status(context: &TaskContext, state: TaskState, message: Option<Message>) -> Publish {
-    let status = context.status(state, message, Map::new());
+fn status(
+    context: &TaskContext,
+    state: TaskState,
+    message: Option<Message>,
+    spent: Option<Spent>,
+) -> Publish {
+    let usage = spent.map(|spent| (usage::USAGE.to_owned(), usage::usage(spent)));
+    let status = context.status(state, message, usage.into_iter().collect());
     publish(Payload::StatusUpdate(status), context.envelope())
 }

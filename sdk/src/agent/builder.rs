@@ -171,13 +171,14 @@ impl AgentBuilder {
     /// # Errors
     ///
     /// [`Error::Invalid`] for an agent without a name or without anything that handles its messages.
-    pub fn build(self) -> Result<Agent, Error> {
+    pub fn build(mut self) -> Result<Agent, Error> {
         if self.card.name.is_empty() {
             return Err(Error::Invalid("the agent's card has no name".to_owned()));
         }
         if self.handlers.is_empty() && self.any.is_none() {
             return Err(Error::Invalid("the agent has no handler".to_owned()));
         }
+        self.agent_type.declare(&mut self.card);
         Ok(Agent { parts: self })
     }
 

@@ -6,28 +6,19 @@ use std::{
     time::Duration,
 };
 
-use agenthub_proto::{
-    a2a::Message,
-    agenthub::{AgentEventMetadata, agent_event::Payload},
-    trace::TraceContext,
-};
 use tokio::{
     sync::mpsc,
     task::JoinSet,
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, info_span};
 
 use super::{
-    AgentType, Handler, InFlight, Slots, StopReason,
-    routes::{Choice, Routes},
-    work::{self, Job},
+    AgentType, InFlight, Slots, StopReason, handlers::Handlers, recovery::Orphan, runs::Runs,
 };
 use crate::{
-    Client, Failure, TaskContext,
-    connection::{Delivered, Lease, Scope},
-    task_context::Inner,
+    Client,
+    connection::{Delivered, Lease},
 };
 
 /// How long it may take to come to an end after having been told to.
@@ -35,9 +26,7 @@ pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What an agent works with.
 pub(super) struct Dispatcher {
-    pub(super) routes: Routes,
-    pub(super) handlers: Vec<Handler>,
-    pub(super) any: Option<Handler>,
+    pub(super) handlers: Handlers,
     pub(super) client: Client,
     pub(super) agent_type: AgentType,
     pub(super) in_flight: Arc<InFlight>,
@@ -46,13 +35,22 @@ pub(super) struct Dispatcher {
     /// For each task at work, what waits for it.
     pub(super) waiting: HashMap<String, VecDeque<Delivered>>,
     pub(super) working: JoinSet<Done>,
+    pub(super) runs: Arc<Runs>,
+    /// The runs that were left behind, and who looks for them.
+    pub(super) orphans: mpsc::Receiver<Orphan>,
+    pub(super) looking: JoinSet<()>,
+    /// How many of those are at work, and how many may be.
+    pub(super) adopted: u32,
+    pub(super) concurrency: u32,
 }
 
 /// A handling that is over.
 pub(super) struct Done {
-    task_id: String,
+    pub(super) task_id: String,
     /// To be given back for others.
-    unhandled: Option<Lease>,
+    pub(super) unhandled: Option<Lease>,
+    /// No delivery brought it.
+    pub(super) is_adopted: bool,
 }
 
 impl Dispatcher {
@@ -75,9 +73,13 @@ impl Dispatcher {
                     Some(delivered) => self.take(delivered).await,
                     None => break,
                 },
+                Some(orphan) = self.orphans.recv(), if self.adopted < self.concurrency => {
+                    self.adopt(orphan).await;
+                }
             }
         }
         deliveries.close();
+        self.looking.shutdown().await;
         self.drain(deliveries).await
     }
 
@@ -90,97 +92,8 @@ impl Dispatcher {
         self.begin(delivered).await;
     }
 
-    async fn begin(&mut self, delivered: Delivered) {
-        let Some(Payload::Message(message)) = delivered.event.payload else {
-            return self.skip(delivered.lease, "it is no message").await;
-        };
-        let routing = delivered.event.routing.unwrap_or_default();
-        let sender = &routing.from_agent_id;
-        let is_directed = !routing.to_agent_id.is_empty();
-        let choice = self.routes.choose(&message, sender, is_directed);
-        if let Choice::Ignore(why) = choice {
-            return self.skip(delivered.lease, why).await;
-        }
-        let context = self.context(
-            message,
-            routing,
-            delivered.attempt,
-            delivered.epoch,
-            &delivered.guard.signal,
-        );
-        let span = info_span!(
-            "task",
-            agent = context.client().agent_id(),
-            task_id = context.task_id(),
-            context_id = context.context_id(),
-            trace_id = context.trace().trace_id(),
-        );
-        let job = Job {
-            lease: delivered.lease,
-            guard: delivered.guard,
-            context,
-        };
-        let handler = match choice {
-            Choice::Handler(place) => self.handlers.get(place),
-            Choice::Any => self.any.as_ref(),
-            Choice::Reject(why) => {
-                self.reject(job, why, span);
-                return;
-            }
-            Choice::Ignore(_) => None,
-        };
-        let Some(handler) = handler else {
-            return self
-                .skip(job.lease, "the agent has no handler for it")
-                .await;
-        };
-        let handling = job.begin(handler).instrument(span.clone()).await;
-        self.spawn(job, handling, span);
-    }
-
-    fn reject(&mut self, job: Job, why: String, span: tracing::Span) {
-        tracing::debug!(parent: &span, why, "rejected");
-        let failure = Failure::rejected(why);
-        self.spawn(job, Box::pin(std::future::ready(Err(failure))), span);
-    }
-
-    fn spawn(&mut self, job: Job, handling: work::Handling, span: tracing::Span) {
-        let task_id = job.context.task_id().to_owned();
-        if !task_id.is_empty() {
-            self.waiting.insert(task_id.clone(), VecDeque::new());
-        }
-        let work = async move {
-            let unhandled = job.finish(handling).await;
-            Done { task_id, unhandled }
-        };
-        self.working.spawn(work.instrument(span));
-    }
-
-    fn context(
-        &self,
-        message: Message,
-        routing: AgentEventMetadata,
-        attempt: u32,
-        epoch: u64,
-        signal: &Arc<super::StopSignal>,
-    ) -> TaskContext {
-        TaskContext {
-            inner: Arc::new(Inner {
-                trace: TraceContext::parse_or_start(&routing.traceparent).child(),
-                message,
-                routing,
-                attempt,
-                client: self.client.clone(),
-                signal: Arc::clone(signal),
-                slots: Arc::clone(&self.slots),
-                scope: Scope::Epoch(epoch),
-                agent_type: self.agent_type,
-                is_taken_up: false,
-            }),
-        }
-    }
-
-    async fn skip(&self, lease: Option<Lease>, why: &'static str) {
+    /// Says that a message is done with of which nothing is made.
+    pub(super) async fn skip(&self, lease: Option<Lease>, why: &'static str) {
         tracing::debug!(why, "a message was left alone");
         if let Some(lease) = lease {
             // An error says that the connection is closed.
@@ -192,6 +105,7 @@ impl Dispatcher {
     /// Lets the next message of the task go ahead, and another delivery come.
     async fn done(&mut self, done: Done) {
         self.slots.free().await;
+        self.adopted -= u32::from(done.is_adopted);
         let mut waiting = self.waiting.remove(&done.task_id).unwrap_or_default();
         while let Some(next) = waiting.pop_front() {
             self.begin(next).await;

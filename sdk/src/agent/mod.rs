@@ -1,11 +1,20 @@
 //! An agent: a card, and a handler for each kind of work.
 
+mod agent_type;
 mod answer;
 mod builder;
+mod conducted;
 mod dispatcher;
+mod ending;
+mod handlers;
+mod hosted;
 mod in_flight;
+mod intake;
+mod origin;
+mod recovery;
 mod routes;
 mod running;
+mod runs;
 mod slots;
 mod work;
 
@@ -14,32 +23,13 @@ use std::sync::Arc;
 use agenthub_proto::a2a::AgentCard;
 use futures_util::future::BoxFuture;
 
+pub use agent_type::AgentType;
 pub use builder::AgentBuilder;
 pub(crate) use in_flight::{InFlight, InFlightGuard, StopReason, StopSignal};
 pub use running::RunningAgent;
 pub(crate) use slots::{Lent, Slots};
 
 use crate::{Conductor, Error, Failure, Reply, TaskContext};
-
-/// What an agent is to others. It never changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AgentType {
-    /// It does its work itself.
-    #[default]
-    Worker,
-    /// It leads others.
-    Supervisor,
-}
-
-impl AgentType {
-    /// As status updates and cards have it: `worker` or `supervisor`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Worker => "worker",
-            Self::Supervisor => "supervisor",
-        }
-    }
-}
 
 /// An agent, ready to work. It does not change any more.
 #[derive(Clone, Debug)]
@@ -87,11 +77,15 @@ impl Agent {
     }
 }
 
+/// A function that handles messages.
+pub(crate) type Function =
+    Arc<dyn Fn(TaskContext) -> BoxFuture<'static, Result<Reply, Failure>> + Send + Sync>;
+
 /// What is done with a message.
 #[derive(Clone)]
 pub(crate) enum Handler {
     /// A function is called.
-    Call(Arc<dyn Fn(TaskContext) -> BoxFuture<'static, Result<Reply, Failure>> + Send + Sync>),
+    Call(Function),
     /// It becomes a run.
     Conduct(Arc<dyn Conductor>),
 }

@@ -12,7 +12,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{
     AgentBuilder, InFlight, Slots,
     dispatcher::{Dispatcher, LAST_WORDS},
+    handlers::Handlers,
+    recovery,
     routes::Routes,
+    runs::Runs,
 };
 use crate::{
     Client, Connection, Error,
@@ -98,10 +101,26 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
     };
     let client = client.connect_with(Some(work)).await?;
     let drain = builder.drain_timeout + LAST_WORDS + BREAK_OFF;
+    let stop = CancellationToken::new();
+    let runs = Runs::new(
+        client.agent_id(),
+        client.instance_id(),
+        builder.journal,
+        stop.clone(),
+    );
+    let (found, orphans) = mpsc::channel(1);
+    let mut looking = JoinSet::new();
+    looking.spawn(recovery::find(
+        Arc::clone(&runs),
+        found,
+        builder.concurrency as usize,
+    ));
     let dispatcher = Dispatcher {
-        routes,
-        handlers: builder.handlers.into_iter().map(|(_, h)| h).collect(),
-        any: builder.any,
+        handlers: Handlers {
+            routes,
+            named: builder.handlers.into_iter().map(|(_, h)| h).collect(),
+            any: builder.any,
+        },
         slots: Slots::new(client.link().clone(), builder.concurrency),
         client: client.clone(),
         agent_type: builder.agent_type,
@@ -109,8 +128,12 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         drain_timeout: builder.drain_timeout,
         waiting: HashMap::new(),
         working: JoinSet::new(),
+        runs,
+        orphans,
+        looking,
+        adopted: 0,
+        concurrency: builder.concurrency,
     };
-    let stop = CancellationToken::new();
     let mut running = JoinSet::new();
     running.spawn(dispatcher.run(inbox, stop.clone()));
     Ok(RunningAgent {

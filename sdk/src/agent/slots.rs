@@ -51,6 +51,11 @@ impl Lending {
         self.lent -= 1;
         self.owed += 1;
     }
+
+    /// A place is used without a delivery: the next that becomes free is not given away.
+    fn take(&mut self) {
+        self.owed += 1;
+    }
 }
 
 impl Slots {
@@ -65,6 +70,11 @@ impl Slots {
     pub(super) async fn free(&self) {
         let credit = self.lock(Lending::free);
         self.give(credit).await;
+    }
+
+    /// Takes a place for work that no delivery brought. [`free`](Self::free) gives it back.
+    pub(super) fn take(&self) {
+        self.lock(Lending::take);
     }
 
     /// Lets another delivery come for as long as what is returned lives.
@@ -106,6 +116,14 @@ mod tests {
         slots.take_back();
         assert_eq!(slots.free(), 0, "one of the two has ended, one goes on");
         assert_eq!(slots.free(), 1);
+    }
+
+    #[test]
+    fn work_that_no_delivery_brought_takes_a_place() {
+        let mut slots = Lending::new(2);
+        slots.take();
+        assert_eq!(slots.free(), 0, "a delivery has ended");
+        assert_eq!(slots.free(), 1, "the other work has ended");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The handling of one message, from the call of its handler to the acknowledgement.
+//! The handling of one message by a function, from its call to the acknowledgement.
 
 use std::{
     any::Any,
@@ -6,21 +6,17 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use agenthub_proto::agenthub::{Publish, publish::Payload};
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio::time::{sleep, timeout};
 
-use super::{InFlightGuard, StopReason, answer};
-use crate::{
-    Error, Failure, Reply, TaskContext,
-    connection::{Lease, publish},
-};
+use super::{Function, InFlightGuard, StopReason, ending};
+use crate::{Failure, Reply, TaskContext, connection::Lease};
 
 /// How long a handler may go on after it was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long to wait before an answer that the hub could not take is sent again.
-const RETRY: Duration = Duration::from_secs(1);
+/// How long a message waits that cannot be handled at present.
+const PUT_OFF: Duration = Duration::from_secs(5);
 
 /// What a handler makes of a message.
 pub(super) type Handling = BoxFuture<'static, Result<Reply, Failure>>;
@@ -34,16 +30,12 @@ pub(super) struct Job {
 
 impl Job {
     /// Calls the handler and returns what it has begun. The task is shown as WORKING first.
-    pub(super) async fn begin(&self, handler: &super::Handler) -> Handling {
+    pub(super) async fn begin(&self, handler: &Function) -> Handling {
         let context = &self.context;
         if !context.task_id().is_empty() {
             // An error says that the connection is closed: the handler will find out.
             let _ = context.publish_update("").await;
         }
-        let super::Handler::Call(handler) = handler else {
-            let failure = Failure::failed("runs are not driven here");
-            return Box::pin(std::future::ready(Err(failure)));
-        };
         let call = AssertUnwindSafe(|| handler(context.clone()));
         let handling = match std::panic::catch_unwind(call) {
             Ok(handling) => handling,
@@ -55,6 +47,12 @@ impl Job {
                 .await
                 .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
         })
+    }
+
+    /// Lets the message come again, after a while.
+    pub(super) async fn put_off(self, why: &str) -> Option<Lease> {
+        put_off(&self.context, self.lease, why).await;
+        None
     }
 
     /// Waits for the handler and sends what it gives. Returns what is to be given back for others, if it was not handled.
@@ -71,14 +69,19 @@ impl Job {
                     tracing::debug!(error = %failure, "why the handler has no result");
                 }
                 match context.task_id().is_empty() {
-                    true => reply(&context, result, lease).await,
-                    false => conclude(&context, result, lease).await,
+                    true => {
+                        if let Err(error) = ending::answer(&context, result).await {
+                            tracing::warn!(%error, "the hub did not take the answer");
+                        }
+                        ending::acknowledge(&context, lease).await;
+                    }
+                    false => ending::conclude(&context, result, lease).await,
                 }
                 None
             }
             None if guard.signal.why() == Some(&StopReason::Stopping) => lease,
             None => {
-                confirm(&context, guard.signal.why(), lease).await;
+                ending::stopped(&context, lease).await;
                 None
             }
         }
@@ -107,112 +110,15 @@ async fn handled(context: &TaskContext, mut handling: Handling) -> Option<Result
     None
 }
 
-/// Ends the task: everything and the acknowledgement in one frame.
-async fn conclude(context: &TaskContext, result: Result<Reply, Failure>, lease: Option<Lease>) {
-    let mut publishes = answer::of_task(context, result);
-    loop {
-        let error = match refusal(context, publishes.clone(), lease.clone()).await {
-            Ok(()) => return,
-            Err(error) => error,
-        };
-        match error {
-            Error::Closed(_) => return,
-            Error::Invalid(_) if publishes.len() > 1 || !is_failure(&publishes) => {
-                let failure = Failure::failed(format!("the hub does not take the result: {error}"));
-                publishes = vec![answer::of_failure(context, &failure)];
-            }
-            error if error.is_retryable() => {
-                tracing::warn!(%error, "the hub could not take the result, trying again");
-                sleep(RETRY).await;
-            }
-            error => {
-                tracing::warn!(%error, "the task's result came too late or to no avail");
-                acknowledge(context, lease).await;
-                return;
-            }
-        }
-    }
-}
-
-fn is_failure(publishes: &[Publish]) -> bool {
-    use agenthub_proto::a2a::TaskState::Failed;
-    publishes.iter().any(|p| match &p.payload {
-        Some(Payload::StatusUpdate(update)) => {
-            update.status.as_ref().is_some_and(|s| s.state() == Failed)
-        }
-        _ => false,
-    })
-}
-
-/// Publishes; the error is what the hub has against the state or, if it took that, nothing.
-async fn refusal(
-    context: &TaskContext,
-    publishes: Vec<Publish>,
-    lease: Option<Lease>,
-) -> Result<(), Error> {
-    let link = context.client().link();
-    let mut results = link
-        .publish(publishes, lease.clone(), context.scope())
-        .await?;
-    let status = results
-        .pop()
-        .unwrap_or_else(|| Err(Error::Invalid("no result".to_owned())));
-    status?;
-    let others: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
-    if !others.is_empty() {
-        tracing::warn!(
-            ?others,
-            "the hub took the state, but not all that came before it"
-        );
-        acknowledge(context, lease).await;
-    }
-    Ok(())
-}
-
-/// Says that nothing of a task that was stopped goes on any more; the hub waits for that before it calls a task cancelled. It may
-/// have ended the task itself.
-async fn confirm(context: &TaskContext, why: Option<&StopReason>, lease: Option<Lease>) {
-    if let Some(StopReason::Cancelled(_)) = why
-        && !context.task_id().is_empty()
-    {
-        let why = why.map(ToString::to_string).unwrap_or_default();
-        let cancelled = answer::of_failure(context, &Failure::cancelled(why));
-        match refusal(context, vec![cancelled], lease.clone()).await {
-            Ok(()) | Err(Error::Closed(_)) => return,
-            Err(error) => tracing::debug!(%error, "the task had ended before"),
-        }
-    }
-    acknowledge(context, lease).await;
-}
-
-/// Answers a message that belongs to no task.
-async fn reply(context: &TaskContext, result: Result<Reply, Failure>, lease: Option<Lease>) {
-    let message = result.ok().and_then(|reply| reply.message);
-    if let Some(message) = message.filter(|_| !context.sender().is_empty()) {
-        let payload = Payload::Message(context.addressed(message));
-        let link = context.client().link();
-        let publish = publish(payload, context.reply_envelope());
-        match link.publish(vec![publish], None, context.scope()).await {
-            Ok(results) => {
-                for error in results.into_iter().filter_map(Result::err) {
-                    tracing::warn!(%error, "the hub did not take the answer");
-                }
-            }
-            Err(error) => tracing::debug!(%error, "not answered"),
-        }
-    }
-    acknowledge(context, lease).await;
-}
-
-/// Says that the message is done with.
-pub(super) async fn acknowledge(context: &TaskContext, lease: Option<Lease>) {
+/// Lets a message come again, after a while.
+pub(super) async fn put_off(context: &TaskContext, lease: Option<Lease>, why: &str) {
     if let Some(lease) = lease {
         // An error says that the connection is closed: it will be delivered again.
-        let _ = context.client().link().ack(lease).await;
+        let _ = context.client().link().refuse(lease, PUT_OFF, why).await;
     }
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Failure {
+pub(super) fn panicked(panic: &(dyn Any + Send)) -> Failure {
     let text = panic
         .downcast_ref::<&str>()
         .map(ToString::to_string)

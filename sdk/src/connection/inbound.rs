@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use agenthub_proto::agenthub::{
-    AgentEvent, Concern, Credit, Delivery, EventKind, Filter, Lifetime, Subscription,
+    AgentEvent, Concern, Credit, Delivery, EventKind, Filter, Lifetime, Refusal, Subscription,
     agent_event::Payload,
 };
 use tokio::sync::mpsc::{self, error::TrySendError};
@@ -62,12 +62,13 @@ pub(crate) struct Inbound {
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     pub(super) acks: Vec<Lease>,
+    pub(super) refusals: Vec<Refusal>,
     credit: BTreeMap<u32, u32>,
 }
 
 impl Notes {
     pub(super) fn is_empty(&self) -> bool {
-        self.acks.is_empty() && self.credit.is_empty()
+        self.acks.is_empty() && self.refusals.is_empty() && self.credit.is_empty()
     }
 
     pub(super) fn take_credit(&mut self) -> Vec<Credit> {

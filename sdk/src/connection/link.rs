@@ -15,6 +15,7 @@ use crate::Error;
 pub(super) enum Command {
     Publish(Batch),
     Ack(Lease),
+    Refuse(Refused),
     /// So many more deliveries of the inbox may come.
     Credit(u32),
     /// Flush, give these back, and go.
@@ -22,6 +23,14 @@ pub(super) enum Command {
         refuse: Vec<Lease>,
         reason: String,
     },
+}
+
+/// A delivery that was not handled, and is to come again.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) lease: Lease,
+    pub(super) delay: Duration,
+    pub(super) reason: String,
 }
 
 /// Publishes that go together, with the delivery that they settle.
@@ -127,6 +136,22 @@ impl Link {
     /// Never to be delivered again.
     pub(crate) async fn ack(&self, lease: Lease) -> Result<(), Error> {
         self.order(Command::Ack(lease)).await
+    }
+
+    /// Not handled: to be delivered again, to any instance, after this time.
+    pub(crate) async fn refuse(
+        &self,
+        lease: Lease,
+        delay: Duration,
+        reason: &str,
+    ) -> Result<(), Error> {
+        let reason = reason.to_owned();
+        self.order(Command::Refuse(Refused {
+            lease,
+            delay,
+            reason,
+        }))
+        .await
     }
 
     /// So many more deliveries of the inbox may come.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use agenthub_proto::{
     a2a::AgentCard,
-    agenthub::{AgentFrame, Hello, Welcome},
+    agenthub::{AgentFrame, Hello, Refusal, Welcome},
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -213,6 +213,7 @@ impl State {
             self.epoch += 1;
             self.leases.clear();
             self.notes.acks.clear();
+            self.notes.refusals.clear();
             self.outbox.forget(self.epoch);
             if let Some(work) = &self.inbound.work {
                 work.in_flight.lose_all();
@@ -241,6 +242,16 @@ impl State {
                 self.notes.acks.push(lease);
             }
             Command::Ack(_) => {}
+            Command::Refuse(refused) if refused.lease.epoch == self.epoch => {
+                self.leases.release(&refused.lease);
+                self.notes.refusals.push(Refusal {
+                    subscription: refused.lease.subscription,
+                    position: refused.lease.position,
+                    delay: refused.delay.try_into().ok(),
+                    reason: refused.reason,
+                });
+            }
+            Command::Refuse(_) => {}
             Command::Credit(messages) => self.inbound.more_work(messages, &mut self.notes),
             Command::Goodbye { refuse, reason } => self.leave(refuse, reason),
         }

@@ -149,6 +149,7 @@ impl State {
         let acks = std::mem::take(&mut self.notes.acks);
         let mut frame = AgentFrame {
             ack: leases::acks(acks.iter()),
+            refuse: std::mem::take(&mut self.notes.refusals),
             credit: self.notes.take_credit(),
             ..Default::default()
         };
@@ -161,7 +162,7 @@ impl State {
         if self.may_leave()
             && let Some(Leaving { refuse, reason, .. }) = &mut self.leaving
         {
-            frame.refuse = std::mem::take(refuse)
+            let given_back = std::mem::take(refuse)
                 .into_iter()
                 .filter(|lease| lease.epoch == self.epoch)
                 .map(|lease| Refusal {
@@ -169,8 +170,8 @@ impl State {
                     position: lease.position,
                     delay: None,
                     reason: reason.clone(),
-                })
-                .collect();
+                });
+            frame.refuse.extend(given_back);
             frame.goodbye = Some(Goodbye {
                 reason: reason.clone(),
                 reconnect: false,

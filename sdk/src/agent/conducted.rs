@@ -1,0 +1,275 @@
+//! The handling of one message as a run, from its first event to the answer.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use agenthub_proto::a2a::TaskState;
+use agenthub_runs::{Command, DriveError, InHand, Started, World, journal};
+use futures_util::FutureExt;
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
+
+use super::{
+    InFlightGuard, StopReason, ending,
+    hosted::Hosted,
+    origin::Origin,
+    runs::{ANSWER, Held, Runs},
+    work::{self, panicked},
+};
+use crate::{Conductor, Error, Failure, TaskContext, connection::Lease};
+
+/// How long a run may take to call back what it has out, once it was told to stop.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// How long a run may take to let go.
+const LET_GO: Duration = Duration::from_secs(5);
+
+/// How long to wait before the hub is asked for a task again.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// A message that is a run.
+pub(super) struct Conducted {
+    pub(super) runs: Arc<Runs>,
+    pub(super) held: Held,
+    pub(super) conductor: Arc<dyn Conductor>,
+    pub(super) context: TaskContext,
+    pub(super) lease: Option<Lease>,
+    pub(super) guard: InFlightGuard,
+}
+
+/// A run that begins.
+pub(super) struct Beginning {
+    started: Started,
+    world: Arc<dyn World>,
+}
+
+impl Conducted {
+    /// How the run of this message begins. The task is shown as WORKING first.
+    ///
+    /// # Errors
+    ///
+    /// The task ends so, without a run.
+    pub(super) async fn begin(&self) -> Result<Beginning, Failure> {
+        // An error says that the connection is closed: the run will find out.
+        let _ = self.context.publish_update("").await;
+        let begin = AssertUnwindSafe(|| {
+            let beginning = self.conductor.begin(&self.context)?;
+            let world = self.conductor.world(&self.context, self.held.run());
+            Ok::<_, Failure>((beginning, world))
+        });
+        let (beginning, world) = std::panic::catch_unwind(begin)
+            .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))?;
+        let origin = Origin {
+            message: self.context.message().clone(),
+            routing: self.context.routing().clone(),
+            trace: self.context.trace(),
+        };
+        let started = Started {
+            strategy: self.conductor.strategy().name().to_owned(),
+            input: beginning.input,
+            origin: origin.write(),
+            budget: beginning.budget.within(self.context.granted()),
+            deadline_ms: self.context.deadline().map(millis),
+            at_ms: millis(SystemTime::now()),
+        };
+        Ok(Beginning { started, world })
+    }
+
+    /// Drives a run from its beginning. Returns what is to be given back for others, if it was not handled.
+    pub(super) async fn run(mut self, beginning: Beginning) -> Option<Lease> {
+        let hand = self.open(Some(beginning.started)).await?;
+        self.drive(hand, beginning.world, None).await
+    }
+
+    /// Goes on with a run that began earlier. Returns what is to be given back for others, if it was not handled.
+    pub(super) async fn take_up(mut self) -> Option<Lease> {
+        let gone = match self.gone().await {
+            Ok(gone) => gone,
+            Err(Stopped) => return self.lease,
+        };
+        let hand = self.open(None).await?;
+        tracing::info!(run = %self.held.run(), "a run is taken up");
+        let world = self.conductor.world(&self.context, self.held.run());
+        self.drive(hand, world, gone).await
+    }
+
+    /// Takes the run in hand. It is written down from here on, so the message is done with. Nothing if there is nothing to drive.
+    async fn open(&mut self, first: Option<Started>) -> Option<InHand> {
+        let driver = self.runs.driver();
+        let opening = driver.open(self.held.run().clone(), self.runs.owner(), first);
+        let error = match timeout(ANSWER, opening).await {
+            Ok(Ok(hand)) => {
+                if self.runs.is_durable() {
+                    ending::acknowledge(&self.context, self.lease.take()).await;
+                }
+                return Some(hand);
+            }
+            Ok(Err(error)) => error,
+            Err(_) => journal::Error::Unavailable("no answer in time".to_owned()),
+        };
+        let lease = self.lease.take();
+        match error {
+            // It is written down: whoever has it goes on, and who dies leaves it to be found.
+            journal::Error::Held { .. } | journal::Error::NotFound(_) => {
+                ending::acknowledge(&self.context, lease).await;
+            }
+            journal::Error::Unreadable { .. } => {
+                tracing::error!(%error, "a run cannot be driven");
+                let failure =
+                    Failure::failed(format!("the run of this task cannot go on: {error}"));
+                ending::conclude(&self.context, Err(failure), lease).await;
+            }
+            error => {
+                tracing::warn!(run = %self.held.run(), %error, "a run could not be taken in hand");
+                work::put_off(&self.context, lease, "its run cannot be driven at present").await;
+            }
+        }
+        None
+    }
+
+    /// Why the run is of no use to anybody any more, if it is so.
+    async fn gone(&self) -> Result<Option<String>, Stopped> {
+        let task_id = self.context.task_id();
+        if task_id.is_empty() {
+            return Ok(None);
+        }
+        loop {
+            match self.context.client().task(task_id, -1).await {
+                Ok(task) if task.state().is_terminal() => {
+                    return Ok(Some(format!("the task is {}", task.state().label())));
+                }
+                Ok(task) => {
+                    if task.state() == TaskState::Submitted {
+                        // An error says that the connection is closed.
+                        let _ = self.context.publish_update("").await;
+                    }
+                    return Ok(None);
+                }
+                Err(Error::NotFound(_)) => {
+                    return Ok(Some("the hub no longer knows the task".to_owned()));
+                }
+                Err(error) => tracing::debug!(task_id, %error, "the hub cannot be asked yet"),
+            }
+            tokio::select! {
+                () = self.runs.stop.cancelled() => return Err(Stopped),
+                () = sleep(ASK_AGAIN) => {}
+            }
+        }
+    }
+
+    /// Drives the run until it is over or somebody else's. `gone` says that nobody is to be told.
+    async fn drive(
+        mut self,
+        hand: InHand,
+        world: Arc<dyn World>,
+        gone: Option<String>,
+    ) -> Option<Lease> {
+        let is_quiet = gone.is_some();
+        let first = gone.map_or(Command::Go, Command::Cancel);
+        let (commands, orders) = watch::channel(first);
+        let commands = Arc::new(commands);
+        let hosted = Arc::new(Hosted::new(
+            world,
+            Arc::clone(&self.conductor),
+            self.context.clone(),
+            self.held.run().clone(),
+            self.lease.take(),
+            is_quiet,
+            Arc::clone(&commands),
+        ));
+        let world: Arc<dyn World> = Arc::clone(&hosted) as _;
+        let driving = hand.drive(self.conductor.strategy(), world, orders);
+        let driven = tokio::select! {
+            biased;
+            driven = AssertUnwindSafe(driving).catch_unwind() => Some(driven),
+            () = self.command(&commands) => None,
+        };
+        let lease = hosted.take_lease();
+        let result = match driven {
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => {
+                let failure = panicked(panic.as_ref());
+                tracing::error!(run = %self.held.run(), error = %failure, "a run broke off");
+                ending::conclude(&self.context, Err(failure), lease).await;
+                self.held.abandon();
+                return None;
+            }
+            None if self.is_to_go_on_elsewhere() => return lease,
+            None => {
+                tracing::warn!(run = %self.held.run(), "a run did not stop in time and was broken off");
+                ending::stopped(&self.context, lease).await;
+                return None;
+            }
+        };
+        match result {
+            Ok(outcome) => {
+                tracing::debug!(run = %self.held.run(), outcome = outcome.label(), "a run is over");
+                ending::acknowledge(&self.context, lease).await;
+                None
+            }
+            Err(DriveError::Suspended) => {
+                if hosted.is_superseded() {
+                    self.held.abandon();
+                }
+                lease
+            }
+            Err(error) => {
+                tracing::warn!(run = %self.held.run(), %error, "a run is not driven any further here");
+                work::put_off(&self.context, lease, "its run cannot be driven at present").await;
+                None
+            }
+        }
+    }
+
+    /// Tells the driver to stop when that is so. Returns when it has had its time to do so.
+    async fn command(&self, commands: &watch::Sender<Command>) {
+        let signal = &self.guard.signal;
+        let deadline = async {
+            match self.context.deadline() {
+                Some(at) => sleep(at.duration_since(SystemTime::now()).unwrap_or_default()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let suspended = async {
+            match self.runs.is_durable() {
+                true => self.runs.stop.cancelled().await,
+                false => std::future::pending().await,
+            }
+        };
+        tokio::pin!(suspended);
+        tokio::select! {
+            biased;
+            () = signal.token.cancelled() => {}
+            () = &mut suspended => signal.stop(StopReason::Stopping),
+            () = deadline => signal.stop(StopReason::Deadline),
+        }
+        if !self.is_to_go_on_elsewhere() {
+            let why = signal.why().map(ToString::to_string).unwrap_or_default();
+            commands.send_replace(Command::Cancel(why));
+            tokio::select! {
+                () = sleep(GRACE) => return,
+                () = suspended => {}
+            }
+        }
+        commands.send_replace(Command::Suspend);
+        sleep(LET_GO).await;
+    }
+
+    fn is_to_go_on_elsewhere(&self) -> bool {
+        self.guard.signal.why() == Some(&StopReason::Stopping)
+    }
+}
+
+/// The agent stops.
+struct Stopped;
+
+/// Milliseconds since 1970.
+fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,150 @@
+//! The end of a message's handling on the wire: what the requester is told, and the acknowledgement.
+
+use std::time::Duration;
+
+use agenthub_proto::agenthub::{Publish, publish::Payload};
+use tokio::time::sleep;
+
+use super::{StopReason, answer};
+use crate::{
+    Error, Failure, Reply, TaskContext,
+    connection::{Lease, publish},
+};
+
+/// How long to wait before an answer that the hub could not take is sent again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Ends the task: everything and the acknowledgement in one frame.
+pub(super) async fn conclude(
+    context: &TaskContext,
+    result: Result<Reply, Failure>,
+    lease: Option<Lease>,
+) {
+    let mut publishes = answer::of_task(context, result, None);
+    loop {
+        match end_task(context, &mut publishes, lease.clone()).await {
+            Ok(()) | Err(Error::Closed(_)) => return,
+            Err(error) if error.is_retryable() => {
+                tracing::warn!(%error, "the hub could not take the result, trying again");
+                sleep(RETRY).await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the task's result came too late or to no avail");
+                return;
+            }
+        }
+    }
+}
+
+/// Says that what was done for a cancelled task has stopped; the hub may have ended the task meanwhile. Of a task that came to its end
+/// in another way there is nothing to say.
+pub(super) async fn stopped(context: &TaskContext, lease: Option<Lease>) {
+    let why = context.inner.signal.why();
+    let Some(why @ StopReason::Cancelled(_)) = why.filter(|_| !context.task_id().is_empty()) else {
+        return acknowledge(context, lease).await;
+    };
+    let failure = Failure::cancelled(why.to_string());
+    let mut publishes = vec![answer::of_failure(context, &failure, None)];
+    while let Err(error) = end_task(context, &mut publishes, lease.clone()).await {
+        tracing::debug!(%error, "the hub was not told that the work has stopped");
+        if !error.is_retryable() {
+            return;
+        }
+        sleep(RETRY).await;
+    }
+}
+
+/// Tries to end the task, once. What the hub does not take as a result becomes a failure that says so. Where the hub is against the end
+/// itself, the message is acknowledged nevertheless.
+///
+/// # Errors
+///
+/// [`Error::Closed`]; one that is retryable; or what the hub has against it.
+pub(super) async fn end_task(
+    context: &TaskContext,
+    publishes: &mut Vec<Publish>,
+    lease: Option<Lease>,
+) -> Result<(), Error> {
+    loop {
+        let error = match refusal(context, publishes.clone(), lease.clone()).await {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        match error {
+            Error::Invalid(_) if publishes.len() > 1 || !is_failure(publishes) => {
+                let failure = Failure::failed(format!("the hub does not take the result: {error}"));
+                *publishes = vec![answer::of_failure(context, &failure, None)];
+            }
+            error if error.is_retryable() || matches!(error, Error::Closed(_)) => {
+                return Err(error);
+            }
+            error => {
+                acknowledge(context, lease).await;
+                return Err(error);
+            }
+        }
+    }
+}
+
+fn is_failure(publishes: &[Publish]) -> bool {
+    use agenthub_proto::a2a::TaskState::Failed;
+    publishes.iter().any(|p| match &p.payload {
+        Some(Payload::StatusUpdate(update)) => {
+            update.status.as_ref().is_some_and(|s| s.state() == Failed)
+        }
+        _ => false,
+    })
+}
+
+/// Publishes; the error is what the hub has against the state or, if it took that, nothing.
+async fn refusal(
+    context: &TaskContext,
+    publishes: Vec<Publish>,
+    lease: Option<Lease>,
+) -> Result<(), Error> {
+    let link = context.client().link();
+    let mut results = link
+        .publish(publishes, lease.clone(), context.scope())
+        .await?;
+    let status = results
+        .pop()
+        .unwrap_or_else(|| Err(Error::Invalid("no result".to_owned())));
+    status?;
+    let others: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
+    if !others.is_empty() {
+        tracing::warn!(
+            ?others,
+            "the hub took the state, but not all that came before it"
+        );
+        acknowledge(context, lease).await;
+    }
+    Ok(())
+}
+
+/// Answers a message that belongs to no task.
+///
+/// # Errors
+///
+/// What the hub has against the answer, or why it could not be told.
+pub(super) async fn answer(
+    context: &TaskContext,
+    result: Result<Reply, Failure>,
+) -> Result<(), Error> {
+    let message = result.ok().and_then(|reply| reply.message);
+    let Some(message) = message.filter(|_| !context.sender().is_empty()) else {
+        return Ok(());
+    };
+    let payload = Payload::Message(context.addressed(message));
+    let link = context.client().link();
+    let publish = publish(payload, context.reply_envelope());
+    let results = link.publish(vec![publish], None, context.scope()).await?;
+    results.into_iter().collect::<Result<Vec<_>, _>>().map(drop)
+}
+
+/// Says that the message is done with.
+pub(super) async fn acknowledge(context: &TaskContext, lease: Option<Lease>) {
+    if let Some(lease) = lease {
+        // An error says that the connection is closed: it will be delivered again.
+        let _ = context.client().link().ack(lease).await;
+    }
+}

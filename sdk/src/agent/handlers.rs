@@ -1,0 +1,66 @@
+//! What an agent does with its messages.
+
+use std::sync::Arc;
+
+use agenthub_proto::{a2a::Message, agenthub::AgentEventMetadata};
+
+use super::{
+    Handler,
+    routes::{Choice, Routes},
+};
+use crate::Conductor;
+
+/// The handlers of an agent.
+pub(super) struct Handlers {
+    pub(super) routes: Routes,
+    pub(super) named: Vec<Handler>,
+    pub(super) any: Option<Handler>,
+}
+
+/// What is done with a message.
+pub(super) enum Chosen {
+    Handle(Handler),
+    /// The requester is told that this agent does not do such things, and which it does.
+    Reject(String),
+    /// It is left alone: why.
+    Ignore(&'static str),
+}
+
+impl Handlers {
+    pub(super) fn choose(&self, message: &Message, routing: &AgentEventMetadata) -> Chosen {
+        let is_directed = !routing.to_agent_id.is_empty();
+        let choice = self
+            .routes
+            .choose(message, &routing.from_agent_id, is_directed);
+        let handler = match choice {
+            Choice::Handler(place) => self.named.get(place),
+            Choice::Any => self.any.as_ref(),
+            Choice::Reject(why) => return Chosen::Reject(why),
+            Choice::Ignore(why) => return Chosen::Ignore(why),
+        };
+        match handler {
+            Some(handler) => Chosen::Handle(handler.clone()),
+            None => Chosen::Ignore("the agent has no handler for it"),
+        }
+    }
+
+    /// What conducts runs of this strategy: what such a message gets, or else any that drives its runs so.
+    pub(super) fn conductor(
+        &self,
+        message: &Message,
+        routing: &AgentEventMetadata,
+        strategy: &str,
+    ) -> Option<Arc<dyn Conductor>> {
+        let fits = |handler: &Handler| match handler {
+            Handler::Conduct(conductor) if conductor.strategy().name() == strategy => {
+                Some(Arc::clone(conductor))
+            }
+            Handler::Conduct(_) | Handler::Call(_) => None,
+        };
+        let chosen = match self.choose(message, routing) {
+            Chosen::Handle(handler) => fits(&handler),
+            Chosen::Reject(_) | Chosen::Ignore(_) => None,
+        };
+        chosen.or_else(|| self.named.iter().chain(&self.any).find_map(fits))
+    }
+}

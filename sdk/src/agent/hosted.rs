@@ -1,0 +1,178 @@
+//! The world of a run, with the end of its task.
+
+use std::sync::Arc;
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use agenthub_runs::{
+    Command, Delegated, Failure, RunId, RunOutcome, Sent, Spent, StepContext, StepId, StepKey,
+    ToolOutput, World,
+    journal::Entry,
+    model::{Completion, Request, ToolCall},
+};
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::{StopReason, answer, ending};
+use crate::{Conductor, Error, Reply, TaskContext, connection::Lease};
+
+/// A conductor's world; beyond it, the requester is told how the run ended.
+pub(super) struct Hosted {
+    inner: Arc<dyn World>,
+    conductor: Arc<dyn Conductor>,
+    context: TaskContext,
+    run: RunId,
+    /// What is to be acknowledged with the end.
+    lease: Mutex<Option<Lease>>,
+    /// The task is over, or nobody knows it: there is nobody to tell.
+    is_quiet: bool,
+    commands: Arc<watch::Sender<Command>>,
+    is_superseded: AtomicBool,
+}
+
+impl Hosted {
+    pub(super) fn new(
+        inner: Arc<dyn World>,
+        conductor: Arc<dyn Conductor>,
+        context: TaskContext,
+        run: RunId,
+        lease: Option<Lease>,
+        is_quiet: bool,
+        commands: Arc<watch::Sender<Command>>,
+    ) -> Self {
+        Self {
+            inner,
+            conductor,
+            context,
+            run,
+            lease: Mutex::new(lease),
+            is_quiet,
+            commands,
+            is_superseded: AtomicBool::new(false),
+        }
+    }
+
+    /// What is not acknowledged yet.
+    pub(super) fn take_lease(&self) -> Option<Lease> {
+        self.lock().take()
+    }
+
+    /// Whether another instance has got the message, so that the hub takes nothing of this one.
+    pub(super) fn is_superseded(&self) -> bool {
+        self.is_superseded.load(Ordering::Relaxed)
+    }
+
+    async fn tell(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure> {
+        let context = &self.context;
+        match context.inner.signal.why() {
+            // Its end has been told by the hub, or there is nobody who waits.
+            Some(StopReason::Deadline | StopReason::Lost) => {
+                ending::acknowledge(context, self.take_lease()).await;
+                return Ok(());
+            }
+            Some(StopReason::Cancelled(_) | StopReason::Stopping) | None => {}
+        }
+        let result = self
+            .conductor
+            .reply(context, outcome)
+            .map(|r| self.named(r));
+        let told = match context.task_id().is_empty() {
+            true => ending::answer(context, result).await,
+            false => {
+                let mut publishes = answer::of_task(context, result, Some(spent));
+                let lease = self.lock().clone();
+                ending::end_task(context, &mut publishes, lease).await
+            }
+        };
+        match told {
+            Ok(()) => {}
+            Err(Error::Conflict(why)) if why.starts_with(SUPERSEDED) => {
+                self.is_superseded.store(true, Ordering::Relaxed);
+                self.commands.send_replace(Command::Suspend);
+                return Err(Failure::passing(why));
+            }
+            Err(error) if error.is_retryable() || matches!(error, Error::Closed(_)) => {
+                return Err(Failure::passing(error.to_string()));
+            }
+            Err(error) => tracing::debug!(%error, "the outcome of a run came too late"),
+        }
+        ending::acknowledge(context, self.take_lease()).await;
+        Ok(())
+    }
+
+    /// The message gets an id that follows from the run, so that telling it twice tells it once.
+    fn named(&self, mut reply: Reply) -> Reply {
+        let key = StepKey {
+            run: self.run.clone(),
+            step: StepId::new("reply"),
+            attempt: 1,
+        };
+        if let Some(message) = &mut reply.message {
+            message.message_id = format!("msg_{}", key.message_id().simple());
+        }
+        reply
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Lease>> {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How the hub begins to say that another instance has the task.
+const SUPERSEDED: &str = "superseded";
+
+#[async_trait]
+impl World for Hosted {
+    async fn look(&self, query: &Value) -> Value {
+        self.inner.look(query).await
+    }
+
+    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure> {
+        self.inner.ask(step, request).await
+    }
+
+    async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, Failure> {
+        self.inner.call(step, call).await
+    }
+
+    async fn delegate(&self, step: &StepContext, sent: &Sent) -> Result<Delegated, Failure> {
+        self.inner.delegate(step, sent).await
+    }
+
+    async fn recall(&self, step: &StepContext, sent: &Sent) {
+        self.inner.recall(step, sent).await;
+    }
+
+    async fn say(&self, step: &StepContext, text: &str) -> Result<(), Failure> {
+        self.inner.say(step, text).await
+    }
+
+    async fn show(&self, entry: &Entry, again: bool) {
+        self.inner.show(entry, again).await;
+    }
+
+    async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure> {
+        match self.inner.conclude(outcome, spent).await {
+            Err(failure) if failure.is_retryable => return Err(failure),
+            Err(failure) => {
+                tracing::warn!(run = %self.run, %failure, "the run's end was not shown")
+            }
+            Ok(()) => {}
+        }
+        match self.is_quiet {
+            true => Ok(()),
+            false => self.tell(outcome, spent).await,
+        }
+    }
+
+    fn cost(&self, completion: &Completion) -> Spent {
+        self.inner.cost(completion)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.inner.now_ms()
+    }
+}

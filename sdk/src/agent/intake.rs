@@ -1,0 +1,222 @@
+//! Begins what is done with a message: a function is called, a run begins or is taken up.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use agenthub_proto::{agenthub::agent_event::Payload, trace::TraceContext};
+use tracing::{Instrument, Span, info_span};
+
+use super::{
+    Handler, InFlight, InFlightGuard,
+    conducted::Conducted,
+    dispatcher::{Dispatcher, Done},
+    handlers::Chosen,
+    origin::Origin,
+    recovery::Orphan,
+    work::{self, Job},
+};
+use crate::{
+    Conductor, Failure, TaskContext,
+    connection::{Delivered, Lease, Scope},
+    task_context::Inner,
+};
+
+impl Dispatcher {
+    /// Begins the handling of a message.
+    pub(super) async fn begin(&mut self, delivered: Delivered) {
+        let Some(Payload::Message(message)) = delivered.event.payload else {
+            return self.skip(delivered.lease, "it is no message").await;
+        };
+        let routing = delivered.event.routing.unwrap_or_default();
+        let chosen = self.handlers.choose(&message, &routing);
+        let is_durable =
+            matches!(&chosen, Chosen::Handle(Handler::Conduct(_))) && self.runs.is_durable();
+        let scope = match is_durable {
+            // What is published for a run is of use for as long as there is the run.
+            true => Scope::Any,
+            false => Scope::Epoch(delivered.epoch),
+        };
+        let origin = Origin {
+            trace: TraceContext::parse_or_start(&routing.traceparent).child(),
+            message,
+            routing,
+        };
+        let context = self.context(origin, delivered.attempt, scope, &delivered.guard, false);
+        let span = span(&context);
+        let job = Job {
+            lease: delivered.lease,
+            guard: delivered.guard,
+            context,
+        };
+        match chosen {
+            Chosen::Handle(Handler::Call(function)) => {
+                let handling = job.begin(&function).instrument(span.clone()).await;
+                self.spawn(job, handling, span);
+            }
+            Chosen::Handle(Handler::Conduct(conductor)) => {
+                self.conduct(job, conductor, span).await;
+            }
+            Chosen::Reject(why) => {
+                tracing::debug!(parent: &span, why, "rejected");
+                self.spawn_failed(job, Failure::rejected(why), span);
+            }
+            Chosen::Ignore(why) => self.skip(job.lease, why).await,
+        }
+    }
+
+    /// Makes a run of the message, or goes on with the one that it is already.
+    async fn conduct(&mut self, job: Job, conductor: Arc<dyn Conductor>, span: Span) {
+        let run = self.runs.run_of(&job.context);
+        let Some(held) = self.runs.take(&run) else {
+            let why = "its run is at work";
+            return match self.runs.is_durable() {
+                true => self.skip(job.lease, why).await,
+                false => self.spawn_run(job.context.clone(), job.put_off(why), false, span),
+            };
+        };
+        let begun = match self.runs.begun(&run).await {
+            Ok(begun) => begun,
+            Err(error) => {
+                tracing::warn!(%run, %error, "the journal cannot be read");
+                let why = "the agent's journal cannot be read";
+                return self.spawn_run(job.context.clone(), job.put_off(why), false, span);
+            }
+        };
+        let mut conducted = Conducted {
+            runs: Arc::clone(&self.runs),
+            held,
+            conductor,
+            context: job.context,
+            lease: job.lease,
+            guard: job.guard,
+        };
+        match begun {
+            Some(started) => {
+                if let Some(origin) = Origin::read(&started.origin) {
+                    let attempt = conducted.context.attempt();
+                    conducted.context =
+                        self.context(origin, attempt, Scope::Any, &conducted.guard, true);
+                }
+                self.spawn_run(conducted.context.clone(), conducted.take_up(), false, span);
+            }
+            None => match conducted.begin().instrument(span.clone()).await {
+                Ok(beginning) => {
+                    let context = conducted.context.clone();
+                    self.spawn_run(context, conducted.run(beginning), false, span);
+                }
+                Err(failure) => {
+                    let job = Job {
+                        context: conducted.context,
+                        lease: conducted.lease,
+                        guard: conducted.guard,
+                    };
+                    self.spawn_failed(job, failure, span);
+                }
+            },
+        }
+    }
+
+    /// Goes on with a run that nobody drives any more.
+    pub(super) async fn adopt(&mut self, orphan: Orphan) {
+        let Orphan { run, started } = orphan;
+        let Some(held) = self.runs.take(&run) else {
+            return;
+        };
+        let origin = Origin::read(&started.origin);
+        let found = origin.and_then(|origin| {
+            let Origin {
+                message, routing, ..
+            } = &origin;
+            let conductor = self
+                .handlers
+                .conductor(message, routing, &started.strategy)?;
+            Some((origin, conductor))
+        });
+        let Some((origin, conductor)) = found else {
+            tracing::warn!(%run, strategy = started.strategy, "nothing in this program can go on with a run");
+            return held.abandon();
+        };
+        if self.waiting.contains_key(&origin.message.task_id) {
+            // It is found again when the message before it is done with.
+            return;
+        }
+        let guard = InFlight::take(&self.in_flight, &origin.message.task_id);
+        let context = self.context(origin, 1, Scope::Any, &guard, true);
+        let conducted = Conducted {
+            runs: Arc::clone(&self.runs),
+            held,
+            conductor,
+            context: context.clone(),
+            lease: None,
+            guard,
+        };
+        self.slots.take();
+        self.adopted += 1;
+        let span = span(&context);
+        self.spawn_run(context, conducted.take_up(), true, span);
+    }
+
+    fn spawn_failed(&mut self, job: Job, failure: Failure, span: Span) {
+        self.spawn(job, Box::pin(std::future::ready(Err(failure))), span);
+    }
+
+    fn spawn(&mut self, job: Job, handling: work::Handling, span: Span) {
+        let context = job.context.clone();
+        self.spawn_run(context, job.finish(handling), false, span);
+    }
+
+    fn spawn_run(
+        &mut self,
+        context: TaskContext,
+        work: impl Future<Output = Option<Lease>> + Send + 'static,
+        is_adopted: bool,
+        span: Span,
+    ) {
+        let task_id = context.task_id().to_owned();
+        if !task_id.is_empty() {
+            self.waiting.insert(task_id.clone(), VecDeque::new());
+        }
+        let work = async move {
+            let unhandled = work.await;
+            Done {
+                task_id,
+                unhandled,
+                is_adopted,
+            }
+        };
+        self.working.spawn(work.instrument(span));
+    }
+
+    fn context(
+        &self,
+        origin: Origin,
+        attempt: u32,
+        scope: Scope,
+        guard: &InFlightGuard,
+        is_taken_up: bool,
+    ) -> TaskContext {
+        TaskContext {
+            inner: Arc::new(Inner {
+                message: origin.message,
+                routing: origin.routing,
+                trace: origin.trace,
+                attempt,
+                client: self.client.clone(),
+                signal: Arc::clone(&guard.signal),
+                slots: Arc::clone(&self.slots),
+                scope,
+                agent_type: self.agent_type,
+                is_taken_up,
+            }),
+        }
+    }
+}
+
+fn span(context: &TaskContext) -> Span {
+    info_span!(
+        "task",
+        agent = context.client().agent_id(),
+        task_id = context.task_id(),
+        context_id = context.context_id(),
+        trace_id = context.trace().trace_id(),
+    )
+}

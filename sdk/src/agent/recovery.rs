@@ -1,0 +1,77 @@
+//! Finds the runs that nobody drives any more.
+
+use std::{sync::Arc, time::Duration};
+
+use agenthub_runs::{Driver, Journal, RunId, Started, journal};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, timeout},
+};
+
+use super::runs::{ANSWER, Runs};
+
+/// How long to wait between two looks: an orphan is found soon after its lease is over.
+const PAUSE: Duration = Duration::from_secs(Driver::LEASE.as_secs() / 3);
+
+/// How long runs are kept that are over.
+const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// How often those are forgotten.
+const TIDY: Duration = Duration::from_secs(3600);
+
+/// A run that is not over and that nobody drives.
+#[derive(Debug)]
+pub(super) struct Orphan {
+    pub(super) run: RunId,
+    pub(super) started: Started,
+}
+
+/// Looks at once and then again and again, for as long as somebody takes what is found. `most` is how many are of interest at one time.
+pub(super) async fn find(runs: Arc<Runs>, found: mpsc::Sender<Orphan>, most: usize) {
+    let Some(journal) = runs.journal().cloned() else {
+        return;
+    };
+    let mut tidied: Option<Instant> = None;
+    loop {
+        match look(&runs, &*journal, most).await {
+            Ok(orphans) => {
+                for orphan in orphans {
+                    if found.send(orphan).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(%error, "no look for runs that were left behind"),
+        }
+        if tidied.is_none_or(|at| at.elapsed() >= TIDY) {
+            tidied = Some(Instant::now());
+            if let Ok(Err(error)) = timeout(ANSWER, journal.forget(KEEP)).await {
+                tracing::warn!(%error, "the runs of last week were not forgotten");
+            }
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+async fn look(
+    runs: &Runs,
+    journal: &dyn Journal,
+    most: usize,
+) -> Result<Vec<Orphan>, journal::Error> {
+    let driver = runs.driver();
+    // What this process drives is free for its driver as well.
+    let limit = most + runs.count();
+    let asking = journal.adoptable(runs.owner(), driver.name(), limit);
+    let free = timeout(ANSWER, asking)
+        .await
+        .map_err(|_| journal::Error::Unavailable("no answer in time".to_owned()))??;
+    let mut orphans = Vec::new();
+    for run in free.into_iter().filter(|run| !runs.has(run)) {
+        match runs.begun(&run).await {
+            Ok(Some(started)) => orphans.push(Orphan { run, started }),
+            Ok(None) => {}
+            Err(error) => tracing::error!(%run, %error, "a run cannot be taken up"),
+        }
+    }
+    Ok(orphans)
+}
