@@ -35,8 +35,9 @@ pub struct Settings {
     /// Vertex, Bedrock and Ollama, whose is the host alone. If not given, the provider's usual variable is read
     /// (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `AWS_ENDPOINT_URL_BEDROCK_RUNTIME`).
     pub endpoint: Option<String>,
-    /// The key; for Vertex, an access token. If not given, the provider's usual variable is read, and for Vertex the
-    /// application default credentials are used.
+    /// The key; for Vertex, an access token. If not given, the provider's usual variable is read. Vertex has the application
+    /// default credentials then, and Bedrock an access key in `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and
+    /// `AWS_SESSION_TOKEN`.
     pub api_key: Option<Secret>,
     /// The Google Cloud project (`GCP_PROJECT`, `GOOGLE_CLOUD_PROJECT`), else the one of the credentials.
     pub project: Option<String>,

@@ -1,10 +1,12 @@
 //! The key or token that a call carries.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use gcp_auth::TokenProvider;
 use tokio::sync::OnceCell;
 
+use super::aws::AccessKey;
 use super::settings::Credential;
 use crate::model::{Error, Secret};
 
@@ -13,6 +15,7 @@ const SCOPES: &[&str] = &["https://www.googleapis.com/auth/cloud-platform"];
 /// Where the key of a call comes from. Google's tokens are kept and renewed by their provider.
 pub(super) enum Credentials {
     Key(Secret),
+    Aws(AccessKey),
     Google(OnceCell<Arc<dyn TokenProvider>>),
 }
 
@@ -20,6 +23,7 @@ impl Credentials {
     pub(super) fn new(credential: Credential) -> Self {
         match credential {
             Credential::Key(key) => Self::Key(key),
+            Credential::Aws(key) => Self::Aws(key),
             Credential::GoogleDefault => Self::Google(OnceCell::new()),
         }
     }
@@ -28,6 +32,7 @@ impl Credentials {
     pub(super) async fn key(&self) -> Result<String, Error> {
         match self {
             Self::Key(key) => Ok(key.reveal().to_owned()),
+            Self::Aws(key) => Ok(key.api_key(SystemTime::now())),
             Self::Google(cell) => {
                 let token = google(cell).await?.token(SCOPES).await;
                 Ok(token
@@ -43,7 +48,7 @@ impl Credentials {
         let unknown =
             || Error::InvalidRequest("no Google Cloud project is known: set GCP_PROJECT".into());
         match self {
-            Self::Key(_) => Err(unknown()),
+            Self::Key(_) | Self::Aws(_) => Err(unknown()),
             Self::Google(cell) => {
                 let project = google(cell).await?.project_id().await;
                 project.map(|id| id.to_string()).map_err(|_| unknown())

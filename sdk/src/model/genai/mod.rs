@@ -4,6 +4,7 @@
 //! environment variables. Transient failures are asked again with growing pauses, as long as nothing was handed out.
 
 mod answer;
+mod aws;
 mod backoff;
 mod convert;
 mod credentials;

@@ -2,6 +2,7 @@
 
 use genai::adapter::AdapterKind;
 
+use super::aws::AccessKey;
 use crate::model::{Error, Secret, Settings};
 
 /// Why settings name no model that can be asked.
@@ -23,11 +24,11 @@ pub enum ConfigError {
         /// The environment variable to set.
         variable: &'static str,
     },
-    /// Bedrock is asked with an API key, and only an access key is there.
+    /// Bedrock wants a key of one of two kinds.
     #[error(
-        "bedrock is asked with an API key, not with the access key in AWS_ACCESS_KEY_ID or AWS_PROFILE: set AWS_BEARER_TOKEN_BEDROCK"
+        "bedrock needs a key: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profiles are not read)"
     )]
-    AccessKeyOnly,
+    MissingAwsKey,
     /// A token without a project.
     #[error("vertex with an access token needs a project: set GCP_PROJECT")]
     MissingProject,
@@ -52,6 +53,7 @@ impl From<ConfigError> for Error {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Credential {
     Key(Secret),
+    Aws(AccessKey),
     GoogleDefault,
 }
 
@@ -206,11 +208,7 @@ pub(super) fn resolve(
             })
         }
         AdapterKind::BedrockApi => {
-            let region = settings
-                .location
-                .clone()
-                .or_else(|| first_of(&["AWS_REGION", "AWS_DEFAULT_REGION"]));
-            let region = name_of(region.unwrap_or_else(|| "us-east-1".into()))?;
+            let region = region(settings, env)?;
             let aws = format!("https://bedrock-runtime.{region}.amazonaws.com/");
             Address::Fixed(endpoint.clone().unwrap_or(aws))
         }
@@ -220,13 +218,12 @@ pub(super) fn resolve(
         (Some(key), _) => Credential::Key(key),
         (None, AdapterKind::Vertex) => Credential::GoogleDefault,
         (None, AdapterKind::Ollama) => Credential::Key(Secret::new("")),
+        (None, AdapterKind::BedrockApi) if env("AWS_ACCESS_KEY_ID").is_some() => {
+            Credential::Aws(access_key(settings, env)?)
+        }
         // A server of one's own that speaks a provider's language mostly wants no key.
         (None, _) if endpoint.is_some() => Credential::Key(Secret::new("none")),
-        (None, AdapterKind::BedrockApi)
-            if first_of(&["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]).is_some() =>
-        {
-            return Err(ConfigError::AccessKeyOnly);
-        }
+        (None, AdapterKind::BedrockApi) => return Err(ConfigError::MissingAwsKey),
         (None, _) => {
             let variable = provider.key_variables.first().copied().unwrap_or_default();
             return Err(ConfigError::MissingKey {
@@ -240,6 +237,30 @@ pub(super) fn resolve(
         model: model.to_owned(),
         address,
         credential,
+    })
+}
+
+fn region(
+    settings: &Settings,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, ConfigError> {
+    let region = settings.location.clone();
+    let region = region
+        .or_else(|| env("AWS_REGION"))
+        .or_else(|| env("AWS_DEFAULT_REGION"));
+    name_of(region.unwrap_or_else(|| "us-east-1".into()))
+}
+
+fn access_key(
+    settings: &Settings,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<AccessKey, ConfigError> {
+    let part = |name: &str| env(name).ok_or(ConfigError::MissingAwsKey);
+    Ok(AccessKey {
+        id: part("AWS_ACCESS_KEY_ID")?,
+        secret: Secret::new(part("AWS_SECRET_ACCESS_KEY")?),
+        session: env("AWS_SESSION_TOKEN").map(Secret::new),
+        region: region(settings, env)?,
     })
 }
 

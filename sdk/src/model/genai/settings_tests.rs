@@ -124,11 +124,37 @@ fn the_address_is_read_from_the_usual_variable() {
 }
 
 #[test]
-fn an_access_key_alone_is_told_from_no_key() {
-    for variable in ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"] {
-        let error = with_env(&Settings::new("bedrock/m"), &[(variable, "x")]);
-        assert_eq!(error, Err(ConfigError::AccessKeyOnly));
-    }
+fn bedrock_takes_an_access_key_where_there_is_no_api_key() {
+    let id = ("AWS_ACCESS_KEY_ID", "id");
+    let secret = ("AWS_SECRET_ACCESS_KEY", "secret");
+    let region = ("AWS_DEFAULT_REGION", "eu-west-1");
+    let settings = Settings::new("bedrock/m");
+    let resolved = with_env(&settings, &[id, secret, region]).expect("a whole key");
+    let key = AccessKey {
+        id: "id".into(),
+        secret: Secret::new("secret"),
+        session: None,
+        region: "eu-west-1".into(),
+    };
+    assert_eq!(resolved.credential, Credential::Aws(key.clone()));
+
+    let session = ("AWS_SESSION_TOKEN", "session");
+    let resolved = with_env(&settings, &[id, secret, region, session]).expect("a whole key");
+    let session = Some(Secret::new("session"));
+    assert_eq!(
+        resolved.credential,
+        Credential::Aws(AccessKey { session, ..key })
+    );
+
+    let api_key = ("AWS_BEARER_TOKEN_BEDROCK", "k");
+    let resolved = with_env(&settings, &[id, secret, api_key]).expect("an API key");
+    assert_eq!(resolved.credential, Credential::Key(Secret::new("k")));
+
+    assert_eq!(with_env(&settings, &[id]), Err(ConfigError::MissingAwsKey));
+    assert_eq!(
+        with_env(&settings, &[("AWS_PROFILE", "p")]),
+        Err(ConfigError::MissingAwsKey)
+    );
 }
 
 #[test]
@@ -174,7 +200,8 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         (
             Settings::new("bedrock/m"),
-            "bedrock needs a key: set AWS_BEARER_TOKEN_BEDROCK",
+            "bedrock needs a key: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profiles \
+             are not read)",
         ),
         (
             token,
