@@ -3,10 +3,12 @@
 mod agents;
 mod breaks;
 mod clients;
+mod conducting;
 mod harness;
 mod instances;
 mod order;
 mod presence;
+mod runs;
 #[cfg(unix)]
 mod signals;
 mod stopping;
