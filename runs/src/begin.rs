@@ -115,9 +115,10 @@ fn ask(mut request: Box<Request>, account: &Account) -> Result<(Begun, Outgoing,
     account.check(Spent {
         tokens: input + LEAST_ANSWER_TOKENS,
         calls: 1,
-        cost_micros: 0,
+        cost_micros: 1,
     })?;
-    let tokens = account.free().tokens.map(|free| {
+    let free = account.free();
+    let tokens = free.tokens.map(|free| {
         let wanted = request.max_output_tokens.map_or(ANSWER_TOKENS, u64::from);
         let answer = wanted.min(free - input);
         request.max_output_tokens = Some(u32::try_from(answer).unwrap_or(u32::MAX));
@@ -126,6 +127,8 @@ fn ask(mut request: Box<Request>, account: &Account) -> Result<(Begun, Outgoing,
     let grant = Budget {
         tokens,
         calls: Some(1),
+        // What an answer costs is known when it is there: until then nothing else is paid from what is left.
+        cost_micros: free.cost_micros,
         ..Budget::default()
     };
     let what = Begun::ModelAsked {
@@ -144,7 +147,13 @@ fn delegate(
     share: Budget,
     deadline_ms: u64,
 ) -> Result<(Begun, Outgoing, Budget), Refused> {
-    account.check(Spent::CALL)?;
+    // What others have reserved may come back: an agent that can pay for nothing is not asked while that is so.
+    let something = u64::from(account.has_reservations());
+    account.check(Spent {
+        tokens: something,
+        calls: 1,
+        cost_micros: something,
+    })?;
     let depth = match account.budget().depth {
         Some(depth) => Some(depth.checked_sub(1).ok_or(Refused::Depth)?),
         None => None,

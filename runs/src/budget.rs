@@ -81,7 +81,7 @@ impl Budget {
         }
     }
 
-    /// An equal part of what can be divided, for each of `parts` at least one.
+    /// One of `parts` equal parts of what can be divided, rounded down.
     #[must_use]
     pub fn divided(self, parts: u64) -> Self {
         let part = |whole: Option<u64>| whole.map(|w| w / parts.max(1));
@@ -146,7 +146,8 @@ impl Account {
 
     /// Whether a step holds a reservation, which may be more than it will use.
     pub fn has_reservations(&self) -> bool {
-        !self.reserved.is_empty()
+        let is_some = |grant: &Budget| grant.whole() != Spent::default();
+        self.reserved.values().any(is_some)
     }
 
     /// What is neither spent nor reserved.

@@ -15,6 +15,7 @@ use crate::{
 /// One thing that happened. It is durable before anything follows from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "few at a time, and short-lived")]
 pub enum RunEvent {
     /// The run exists.
     Started(Started),
@@ -102,6 +103,7 @@ pub struct Started {
 /// What went out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "few at a time, and short-lived")]
 pub enum Begun {
     /// A question to the model. The question follows from the journal; the digests tell whether two were the same.
     ModelAsked {

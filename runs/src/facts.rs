@@ -82,9 +82,10 @@ impl Facts {
                 spent,
                 at_ms,
             } => {
-                self.account.settle(step, *spent);
-                let record = self.steps.get_mut(step).filter(|r| r.attempt == *attempt);
-                if let Some(record) = record {
+                let record = self.steps.get_mut(step);
+                let is_out = |r: &&mut Record| r.attempt == *attempt && r.result.is_none();
+                if let Some(record) = record.filter(is_out) {
+                    self.account.settle(step, *spent);
                     record.result = Some((result.clone(), *at_ms));
                 }
             }

@@ -18,6 +18,7 @@ use crate::{
 
 /// Something for the driver to do.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "few at a time, and short-lived")]
 pub enum Action {
     /// Look, and journal what was seen.
     Look(StepId, serde_json::Value),
@@ -48,6 +49,7 @@ pub struct Work {
 
 /// What goes out.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "few at a time, and short-lived")]
 pub enum Outgoing {
     /// A question to the model.
     Ask(Box<Request>),
@@ -143,12 +145,15 @@ impl<'a> Deciding<'a> {
 
     fn decide(mut self, steps: Vec<Step>) -> Vec<Action> {
         self.recall_unwanted(&steps);
-        let mut delegations = steps.iter().filter(|s| self.is_new_delegation(s)).count() as u64;
+        let mut delegations = steps.iter().filter(|s| self.will_delegate(s)).count() as u64;
+        let mut decided = HashSet::new();
         for step in steps {
-            let parts = delegations;
-            if self.is_new_delegation(&step) {
-                delegations -= 1;
+            if !decided.insert(step.id.clone()) {
+                continue;
             }
+            // The run keeps a part for itself, or it could not tell what it makes of the answers.
+            let parts = delegations + 1;
+            delegations -= u64::from(self.will_delegate(&step));
             if let Err(outcome) = self.step(step, parts) {
                 return vec![Action::Stop(outcome)];
             }
@@ -163,11 +168,15 @@ impl<'a> Deciding<'a> {
             .extend(unwanted.map(|(step, record)| recall(self.run, step, record)));
     }
 
-    fn is_new_delegation(&self, step: &Step) -> bool {
-        matches!(step.effect, Effect::Delegate(_)) && self.facts.record(&step.id).is_none()
+    /// Whether a delegation goes out in this round or a later one.
+    fn will_delegate(&self, step: &Step) -> bool {
+        let is_out = |record: &Record| record.result.is_none();
+        matches!(step.effect, Effect::Delegate(_))
+            && self.facts.result(step).is_none()
+            && !self.facts.record(&step.id).is_some_and(is_out)
     }
 
-    /// Decides about one step. `parts` is how many delegations share what is free.
+    /// Decides about one step. `parts` is by how many what is free is shared.
     fn step(&mut self, step: Step, parts: u64) -> Result<(), RunOutcome> {
         if let Effect::Look(query) = step.effect {
             if self.facts.observed(&step.id).is_none() {

@@ -113,7 +113,7 @@ impl Strategy for ToolLoop {
         match Input::deserialize(facts.input()) {
             Ok(input) => match recalled(&input, facts) {
                 Ok(earlier) => Turns::new(input, earlier).next(facts),
-                Err(look) => Next::Steps(vec![look]),
+                Err(look) => Next::Steps(vec![*look]),
             },
             Err(error) => Next::Finish(RunOutcome::failed(format!(
                 "the run's input cannot be read: {error}"
@@ -123,14 +123,17 @@ impl Strategy for ToolLoop {
 }
 
 /// What was said before; a look, while that is not known.
-fn recalled(input: &Input, facts: &Facts) -> Result<Vec<Message>, Step> {
+fn recalled(input: &Input, facts: &Facts) -> Result<Vec<Message>, Box<Step>> {
     if !input.conversation {
         return Ok(Vec::new());
     }
     let look = StepId::new(format!("look-{CONVERSATION}"));
     match facts.observed(&look) {
         Some(seen) => Ok(Vec::deserialize(seen).unwrap_or_default()),
-        None => Err(Step::new(look.as_str(), Effect::Look(json!(CONVERSATION)))),
+        None => Err(Box::new(Step::new(
+            look.as_str(),
+            Effect::Look(json!(CONVERSATION)),
+        ))),
     }
 }
 
@@ -142,6 +145,8 @@ struct Turns {
     messages: Vec<Message>,
     /// Calls that went out or were refused for being too many.
     calls: u32,
+    /// Whether work may not be handed on any further.
+    is_deepest: bool,
 }
 
 impl Turns {
@@ -158,11 +163,13 @@ impl Turns {
             found: Vec::new(),
             messages,
             calls: 0,
+            is_deepest: false,
             input,
         }
     }
 
     fn next(mut self, facts: &Facts) -> Next {
+        self.is_deepest = facts.account().budget().depth == Some(0);
         for turn in 1.. {
             let look = StepId::new(format!("look-{turn}"));
             let Some(seen) = facts.observed(&look) else {
@@ -276,6 +283,11 @@ impl Turns {
         self.calls += 1;
         Ok(match &offer.agent {
             None => Step::new(id, Effect::Call(call.clone())).timeout_ms(limits.tool_timeout_ms),
+            Some(_) if self.is_deepest => {
+                return Err(
+                    "work is handed on as deep as it may be: answer without other agents".into(),
+                );
+            }
             Some(peer) => {
                 let handoff = peer.handoff(call)?;
                 Step::new(id, Effect::Delegate(handoff)).timeout_ms(limits.agent_timeout_ms)

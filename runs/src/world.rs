@@ -53,11 +53,11 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     ///
-    /// It could not be handed over.
+    /// It could not be handed over, and has cost nothing but the call. Once an agent may have it, whatever becomes of it is an outcome.
     async fn delegate(&self, step: &StepContext, sent: &Sent) -> Result<Delegated, Failure>;
 
     /// Cancels work that was handed to an agent, if it was. Returns when the agent has confirmed that it stopped, or when its lease
-    /// is over.
+    /// is over; the run waits for that.
     async fn recall(&self, step: &StepContext, sent: &Sent);
 
     /// Says something to who waits for the run.

@@ -26,9 +26,9 @@ impl Keeper {
         let mut renewing = JoinSet::new();
         let journal = Arc::clone(&hand.driver.journal);
         let (run, epoch, lease) = (hand.run.clone(), hand.epoch, hand.driver.lease);
-        let on_loss = lost.clone();
+        let (on_loss, taken) = (lost.clone(), hand.taken);
         renewing.spawn(async move {
-            renew(&*journal, &run, epoch, lease).await;
+            renew(&*journal, &run, epoch, lease, taken).await;
             on_loss.cancel();
         });
         Self {
@@ -45,10 +45,15 @@ impl Keeper {
 
 /// Renews the lease three times in its length. Returns when another driver may have the run: when the journal says so, or when it
 /// has not answered for so long that the lease could be over.
-async fn renew(journal: &dyn Journal, run: &RunId, epoch: u64, lease: Duration) {
+async fn renew(
+    journal: &dyn Journal,
+    run: &RunId,
+    epoch: u64,
+    lease: Duration,
+    mut renewed: Instant,
+) {
     let safe = lease * 4 / 5;
-    let mut renewed = Instant::now();
-    let mut pause = lease / 3;
+    let mut pause = (lease / 3).saturating_sub(renewed.elapsed());
     loop {
         sleep(pause).await;
         let asked = Instant::now();

@@ -20,30 +20,20 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// A step that came back.
 pub(super) struct Returned {
-    pub(super) key: Option<StepKey>,
+    pub(super) key: StepKey,
     result: StepResult,
     spent: Option<Spent>,
 }
 
 impl Returned {
-    /// A step of which nothing is known any more.
-    pub(super) fn broken() -> Self {
-        Self {
-            key: None,
-            result: StepResult::Cancelled,
-            spent: None,
-        }
-    }
-
-    pub(super) fn event(&self, at_ms: u64) -> Option<RunEvent> {
-        let key = self.key.as_ref()?;
-        Some(RunEvent::StepEnded {
-            step: key.step.clone(),
-            attempt: key.attempt,
-            result: self.result.clone(),
+    pub(super) fn event(self, at_ms: u64) -> RunEvent {
+        RunEvent::StepEnded {
+            step: self.key.step,
+            attempt: self.key.attempt,
+            result: self.result,
             spent: self.spent,
             at_ms,
-        })
+        }
     }
 }
 
@@ -57,18 +47,26 @@ pub(super) async fn perform(
     let step = StepContext {
         key: work.key.clone(),
         deadline_ms: work.deadline_ms,
-        cancelled: called_back.clone(),
+        cancelled: called_back,
         left,
     };
-    let (result, spent) = match called_back.is_cancelled() {
-        true => call_back(&*world, &step, &work.what).await,
-        false => attempt(&*world, &step, &work).await,
-    };
+    let attempt = AssertUnwindSafe(attempt(&*world, &step, &work)).catch_unwind();
+    let (result, spent) = attempt.await.unwrap_or_else(|_| {
+        let failure = Failure::lasting("it broke off: see the log of this process");
+        (failed(failure), None)
+    });
     Returned {
-        key: Some(work.key),
+        key: work.key,
         result,
         spent,
     }
+}
+
+/// How an attempt came to its end.
+enum Came {
+    Back((StepResult, Option<Spent>)),
+    CalledBack,
+    Late,
 }
 
 async fn attempt(
@@ -80,30 +78,53 @@ async fn attempt(
     let left = work
         .deadline_ms
         .map(|d| Duration::from_millis(d.saturating_sub(now_ms)));
+    let came = match left {
+        _ if step.cancelled.is_cancelled() => Came::CalledBack,
+        Some(Duration::ZERO) => Came::Late,
+        _ => in_time(world, step, &work.what, left).await,
+    };
+    match came {
+        Came::Back(result) => result,
+        Came::CalledBack => call_back(world, step, &work.what).await,
+        Came::Late => {
+            // Who gives up cancels.
+            call_back(world, step, &work.what).await;
+            let seconds = left.unwrap_or_default().as_secs_f32();
+            let failure = match seconds > 0.0 {
+                true => format!("no answer within {seconds:.0} s"),
+                false => "its time was over before it could be taken up again".to_owned(),
+            };
+            (failed(Failure::passing(failure)), None)
+        }
+    }
+}
+
+/// Whatever is still going on is dropped when this returns.
+async fn in_time(
+    world: &dyn World,
+    step: &StepContext,
+    what: &Outgoing,
+    left: Option<Duration>,
+) -> Came {
     let over = async {
         match left {
             Some(left) => sleep(left).await,
             None => std::future::pending().await,
         }
     };
-    let acting = AssertUnwindSafe(act(world, step, &work.what)).catch_unwind();
+    let acting = act(world, step, what);
     tokio::pin!(acting);
     tokio::select! {
         biased;
-        result = &mut acting => result.unwrap_or_else(|_| panicked()),
-        () = step.cancelled.cancelled() => match work.what {
+        result = &mut acting => Came::Back(result),
+        () = step.cancelled.cancelled() => match what {
             Outgoing::Call(_) => match timeout(GRACE, acting).await {
-                Ok(result) => result.unwrap_or_else(|_| panicked()),
-                Err(_) => (StepResult::Cancelled, None),
+                Ok(result) => Came::Back(result),
+                Err(_) => Came::CalledBack,
             },
-            _ => call_back(world, step, &work.what).await,
+            _ => Came::CalledBack,
         },
-        () = over => {
-            // Who gives up cancels.
-            call_back(world, step, &work.what).await;
-            let seconds = left.unwrap_or_default().as_secs_f32();
-            (failed(Failure::passing(format!("no answer within {seconds:.0} s"))), None)
-        }
+        () = over => Came::Late,
     }
 }
 
@@ -132,7 +153,7 @@ async fn act(
                 let spent = delegated.spent.map(|s| s.plus(Spent::CALL));
                 (StepResult::DelegationEnded(delegated), spent)
             }
-            Err(failure) => (failed(failure), None),
+            Err(failure) => (failed(failure), Some(Spent::CALL)),
         },
         Outgoing::Say(text) => match world.say(step, text).await {
             Ok(()) => (StepResult::Said, Some(Spent::default())),
@@ -160,13 +181,4 @@ async fn call_back(
 
 fn failed(failure: Failure) -> StepResult {
     StepResult::Failed(failure)
-}
-
-fn panicked() -> (StepResult, Option<Spent>) {
-    (
-        failed(Failure::lasting(
-            "it broke off: see the log of this process",
-        )),
-        None,
-    )
 }

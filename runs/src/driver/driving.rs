@@ -1,0 +1,284 @@
+//! A run at work: what [`run::next`](crate::run::next) says is written down, and then done.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Command, DriveError, InHand,
+    perform::{Returned, perform},
+};
+use crate::{
+    event::{Begun, RunEvent, RunOutcome, StepResult},
+    id::StepKey,
+    journal::{self, Entry},
+    run::{self, Action, Outgoing, Work},
+    strategy::Strategy,
+    world::World,
+};
+
+/// How long to wait before who waits is told again.
+const TELL_AGAIN: Duration = Duration::from_secs(1);
+
+/// A run at work.
+pub(super) struct Driving<'a> {
+    hand: InHand,
+    strategy: &'a dyn Strategy,
+    world: Arc<dyn World>,
+    commands: watch::Receiver<Command>,
+    /// What is out in this process, and how to call it back.
+    out: HashMap<StepKey, CancellationToken>,
+    called_back: HashSet<StepKey>,
+    steps: JoinSet<Returned>,
+}
+
+impl<'a> Driving<'a> {
+    pub(super) fn new(
+        hand: InHand,
+        strategy: &'a dyn Strategy,
+        world: Arc<dyn World>,
+        commands: watch::Receiver<Command>,
+    ) -> Self {
+        Self {
+            hand,
+            strategy,
+            world,
+            commands,
+            out: HashMap::new(),
+            called_back: HashSet::new(),
+            steps: JoinSet::new(),
+        }
+    }
+
+    /// Stops what is out in this process.
+    pub(super) async fn end(mut self) -> InHand {
+        self.steps.shutdown().await;
+        self.hand
+    }
+
+    pub(super) async fn run(&mut self) -> Result<RunOutcome, DriveError> {
+        for entry in std::mem::take(&mut self.hand.recent) {
+            self.world.show(&entry, true).await;
+        }
+        if self.hand.is_new {
+            self.show_first().await;
+        }
+        loop {
+            if let Some(command) = self.command() {
+                self.obey(command).await?;
+            }
+            let actions = run::next(
+                &self.hand.run,
+                &self.hand.facts,
+                self.strategy,
+                self.world.now_ms(),
+                self.hand.driver.max_open,
+            );
+            let mut events = Vec::new();
+            let mut begun = Vec::new();
+            let mut wake_at = u64::MAX;
+            for action in actions {
+                match action {
+                    Action::Look(step, query) => {
+                        let seen = self.world.look(&query).await;
+                        let at_ms = self.world.now_ms();
+                        events.push(self.hand.facts.observation(step, seen, at_ms));
+                    }
+                    Action::Begin(event, work) => {
+                        events.push(event);
+                        begun.push(work);
+                    }
+                    Action::Resume(work) => self.send_out(work),
+                    Action::Recall(key, what) => events.extend(self.recall(key, what)),
+                    Action::WakeAt(at_ms) => wake_at = wake_at.min(at_ms),
+                    Action::Stop(outcome) => events.push(self.stopping(outcome)),
+                    Action::Conclude(outcome) => return self.conclude(outcome).await,
+                }
+            }
+            let has_news = !events.is_empty();
+            self.append(events).await?;
+            for work in begun {
+                self.send_out(work);
+            }
+            if !has_news {
+                self.wait(wake_at).await?;
+            }
+        }
+    }
+
+    async fn show_first(&self) {
+        if let Some(started) = self.hand.facts.started() {
+            let event = RunEvent::Started(started.clone());
+            self.world.show(&Entry { seq: 1, event }, false).await;
+        }
+    }
+
+    fn command(&mut self) -> Option<Command> {
+        let command = self.commands.borrow_and_update().clone();
+        (command != Command::Go).then_some(command)
+    }
+
+    async fn obey(&mut self, command: Command) -> Result<(), DriveError> {
+        match command {
+            Command::Go => Ok(()),
+            Command::Suspend => Err(DriveError::Suspended),
+            Command::Cancel(_) if self.hand.facts.stopping().is_some() => Ok(()),
+            Command::Cancel(reason) => {
+                let event = self.stopping(RunOutcome::Cancelled { reason });
+                self.append(vec![event]).await
+            }
+        }
+    }
+
+    fn stopping(&self, outcome: RunOutcome) -> RunEvent {
+        RunEvent::Stopping {
+            outcome,
+            at_ms: self.world.now_ms(),
+        }
+    }
+
+    /// Writes down what happened; only then it is so.
+    async fn append(&mut self, events: Vec<RunEvent>) -> Result<(), DriveError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let hand = &mut self.hand;
+        let journal = &hand.driver.journal;
+        let append = journal.append(&hand.run, hand.epoch, hand.last, &events);
+        match timeout(hand.driver.lease, append).await {
+            Ok(Ok(())) => {}
+            Ok(Err(journal::Error::Fenced(_))) | Err(_) => return Err(DriveError::Fenced),
+            Ok(Err(error)) => return Err(error.into()),
+        }
+        for event in events {
+            hand.last += 1;
+            hand.facts.apply(&event);
+            let entry = Entry {
+                seq: hand.last,
+                event,
+            };
+            self.world.show(&entry, false).await;
+        }
+        Ok(())
+    }
+
+    /// Sends a step out, unless this driver has it out already.
+    fn send_out(&mut self, work: Work) {
+        self.spawn(work, CancellationToken::new());
+    }
+
+    fn spawn(&mut self, work: Work, called_back: CancellationToken) {
+        if self.out.contains_key(&work.key) {
+            return;
+        }
+        self.out.insert(work.key.clone(), called_back.clone());
+        let world = Arc::clone(&self.world);
+        let left = self.hand.facts.account().free();
+        self.steps.spawn(perform(world, work, called_back, left));
+    }
+
+    /// Calls a step back; what this driver does not have out, and what nobody needs to be told of, just ends.
+    fn recall(&mut self, key: StepKey, what: Begun) -> Option<RunEvent> {
+        if !self.called_back.insert(key.clone()) {
+            return None;
+        }
+        if let Some(out) = self.out.get(&key) {
+            out.cancel();
+            return None;
+        }
+        let Begun::Delegated(sent) = what else {
+            return Some(RunEvent::StepEnded {
+                step: key.step,
+                attempt: key.attempt,
+                result: StepResult::Cancelled,
+                spent: None,
+                at_ms: self.world.now_ms(),
+            });
+        };
+        // Called back before it is sent, it is not sent again: the agent is only told to stop.
+        let called_back = CancellationToken::new();
+        called_back.cancel();
+        let work = Work {
+            key,
+            deadline_ms: Some(sent.deadline_ms),
+            what: Outgoing::Delegate(sent),
+        };
+        self.spawn(work, called_back);
+        None
+    }
+
+    /// Waits until something has happened.
+    async fn wait(&mut self, wake_at: u64) -> Result<(), DriveError> {
+        let now = self.world.now_ms();
+        let pause = Duration::from_millis(wake_at.saturating_sub(now));
+        let returned = tokio::select! {
+            biased;
+            () = changed(&mut self.commands) => return Ok(()),
+            Some(returned) = self.steps.join_next() => returned,
+            () = sleep(pause), if wake_at != u64::MAX => return Ok(()),
+        };
+        // What a step does is caught where it happens: without a result, the runtime is going down.
+        let Ok(returned) = returned else {
+            return Err(DriveError::Suspended);
+        };
+        self.out.remove(&returned.key);
+        let event = returned.event(self.world.now_ms());
+        self.append(vec![event]).await
+    }
+
+    /// Tells who waits, however often that takes; then the run is over.
+    async fn conclude(&mut self, outcome: RunOutcome) -> Result<RunOutcome, DriveError> {
+        let spent = self.hand.facts.spent();
+        loop {
+            let told = tokio::select! {
+                biased;
+                told = self.world.conclude(&outcome, spent) => told,
+                () = suspended(&mut self.commands) => return Err(DriveError::Suspended),
+            };
+            match told {
+                Ok(()) => break,
+                Err(failure) if failure.is_retryable => {
+                    tracing::warn!(run = %self.hand.run, %failure, "the outcome could not be told, trying again");
+                    tokio::select! {
+                        () = suspended(&mut self.commands) => return Err(DriveError::Suspended),
+                        () = sleep(TELL_AGAIN) => {}
+                    }
+                }
+                Err(failure) => {
+                    tracing::warn!(run = %self.hand.run, %failure, "the outcome came too late or to no avail");
+                    break;
+                }
+            }
+        }
+        let at_ms = self.world.now_ms();
+        let ended = RunEvent::Ended {
+            outcome: outcome.clone(),
+            spent,
+            at_ms,
+        };
+        self.append(vec![ended]).await?;
+        Ok(outcome)
+    }
+}
+
+/// Waits for a command; for ever, if nobody can give one.
+async fn changed(commands: &mut watch::Receiver<Command>) {
+    if commands.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn suspended(commands: &mut watch::Receiver<Command>) {
+    if commands.wait_for(|c| *c == Command::Suspend).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
