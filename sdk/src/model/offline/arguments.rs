@@ -60,7 +60,8 @@ impl<'a> Filler<'a> {
         match kind(schema) {
             "object" => {
                 let map = schema.as_object()?;
-                (required && depth < MAX_DEPTH).then(|| self.object(map, depth + 1))
+                let wanted = depth < MAX_DEPTH && (required || self.speaks_of(map, depth));
+                wanted.then(|| self.object(map, depth + 1))
             }
             "array" => {
                 let list = self.array(schema, need, depth);
@@ -69,8 +70,8 @@ impl<'a> Filler<'a> {
                     .or_else(fallback)
                     .or_else(|| required.then(|| json!([])))
             }
-            kind @ ("number" | "integer") => self
-                .number(name, kind == "integer")
+            "number" | "integer" => self
+                .number(name, schema)
                 .map(Value::Number)
                 .or_else(fallback)
                 .or_else(|| schema.get("minimum").cloned().filter(|_| required))
@@ -123,6 +124,26 @@ impl<'a> Filler<'a> {
         Value::Object(filled)
     }
 
+    /// Whether the words hold a number or a value for all that the object requires.
+    fn speaks_of(&mut self, schema: &'a Map<String, Value>, depth: usize) -> bool {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let required = schema.get("required").and_then(Value::as_array);
+        let (Some(properties), Some(required)) = (properties, required) else {
+            return false;
+        };
+        let before = self.numbers.clone();
+        let mut names = required.iter().filter_map(Value::as_str).peekable();
+        let speaks = names.peek().is_some()
+            && names.all(|name| {
+                let schema = properties.get(name);
+                schema
+                    .and_then(|schema| self.value(name, schema, Need::Optional, depth + 1))
+                    .is_some()
+            });
+        self.numbers = before;
+        speaks
+    }
+
     /// The property that gets the words: a free string that is required or has a telling name, or else the first where
     /// nothing is required.
     fn for_words(
@@ -163,8 +184,8 @@ impl<'a> Filler<'a> {
             named.sort_by_key(mentioned);
             return named.into_iter().cloned().collect();
         }
-        if let kind @ ("number" | "integer") = kind(items) {
-            let all = std::iter::from_fn(|| self.number("", kind == "integer"));
+        if let "number" | "integer" = kind(items) {
+            let all = std::iter::from_fn(|| self.number("", items));
             return all.map(Value::Number).collect();
         }
         match need {
@@ -191,8 +212,16 @@ impl<'a> Filler<'a> {
     }
 
     /// The number after the property's name, else the first that is left.
-    fn number(&mut self, name: &str, integer: bool) -> Option<Number> {
-        let fits = |number: &Number| !integer || number.is_i64() || number.is_u64();
+    fn number(&mut self, name: &str, schema: &Value) -> Option<Number> {
+        let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
+        let (least, most) = (bound("minimum"), bound("maximum"));
+        let fits = |number: &Number| {
+            let whole = number.is_i64() || number.is_u64();
+            let value = number.as_f64().unwrap_or(f64::NAN);
+            (whole || kind(schema) != "integer")
+                && least.is_none_or(|least| value >= least)
+                && most.is_none_or(|most| value <= most)
+        };
         let after = self
             .after(name)
             .and_then(|word| word.parse::<Number>().ok());

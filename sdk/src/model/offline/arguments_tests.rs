@@ -171,6 +171,37 @@ fn numbers_values_and_flags_are_taken_from_the_words() {
 }
 
 #[test]
+fn data_that_is_optional_is_given_where_the_words_have_all_of_it() {
+    let number = || json!({"type": "number"});
+    let sum = object(json!({"a": number(), "b": number()}), &["a", "b"]);
+    let schema = object(
+        json!({"request": {"type": "string"}, "input": sum}),
+        &["request"],
+    );
+    for (words, expected) in [
+        (
+            "add 2 and 3",
+            json!({"request": "add 2 and 3", "input": {"a": 2, "b": 3}}),
+        ),
+        ("add 2", json!({"request": "add 2"})),
+    ] {
+        assert_eq!(arguments(&schema, words), expected);
+    }
+}
+
+#[test]
+fn numbers_keep_within_their_bounds() {
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": 16});
+    let schema = object(json!({ "limit": limit }), &[]);
+    for (words, expected) in [
+        ("20 or 7 of them", json!({"limit": 7})),
+        ("in 2026", json!({})),
+    ] {
+        assert_eq!(arguments(&schema, words), expected);
+    }
+}
+
+#[test]
 fn a_schema_without_an_end_gets_arguments_with_one() {
     let schema = json!({"$defs": {"N": {"properties": {"next": {"$ref": "#/$defs/N"}}, "required": ["next"]}},
                         "$ref": "#/$defs/N"});

@@ -13,6 +13,7 @@
 
 mod arguments;
 mod decision;
+mod known;
 mod tools;
 mod words;
 

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::arguments::arguments;
 use super::decision::Outcome;
+use super::known::Known;
 use super::words::{asks_who_it_is, clauses, cut};
 use super::{Answer, MAX_LISTED, how_to_configure};
 use crate::model::{Part, Request, Role, Tool, ToolCall};
-use crate::relevance::{self, Card, Skill};
 
 /// Whether there are tools, or results of tools that are gone.
 pub(super) fn are_used(request: &Request) -> bool {
@@ -120,22 +120,15 @@ fn data_text(part: &Part) -> Option<String> {
 /// The tools that the words name, with all the words; else those that the clauses of the words match, each with its own
 /// clauses; else the one that the words match best.
 fn choose<'a>(words: &'a str, tools: &'a [Tool]) -> Vec<(&'a Tool, &'a str)> {
-    let known: Vec<Known<'_>> = tools.iter().map(Known::of).collect();
-    let cards: Vec<Card<'_>> = known.iter().map(Known::card).collect();
-    let named = relevance::named(words, &cards);
+    let known = Known::of(tools);
+    let named = known.named(words);
     if !named.is_empty() {
         return named.into_iter().map(|at| (&tools[at], words)).collect();
     }
     if asks_who_it_is(words) {
         return Vec::new();
     }
-    let best = |words: &str| {
-        let mut ranked = relevance::rank(words, &cards).into_iter();
-        ranked
-            .find(|&(at, _)| tools[at].name != FIND_AGENTS)
-            .filter(|&(_, score)| score >= relevance::LIKELY)
-            .map(|(at, _)| at)
-    };
+    let best = |words: &str| known.best(words, FIND_AGENTS);
     let several = segments(words, best);
     if several.len() > 1 {
         let of = |(at, words)| (&tools[at], words);
@@ -165,69 +158,6 @@ fn segments(words: &str, best: impl Fn(&str) -> Option<usize>) -> Vec<(usize, &s
         .into_iter()
         .map(|(tool, range)| (tool, words[range].trim_start()))
         .collect()
-}
-
-/// A tool as something that words can match: besides its name and its description, what the description puts at the head of
-/// a line or in quotes, and the values that its arguments may have.
-struct Known<'a> {
-    tool: &'a Tool,
-    heads: String,
-    quoted: Vec<&'a str>,
-}
-
-impl<'a> Known<'a> {
-    fn of(tool: &'a Tool) -> Self {
-        let mut heads = Vec::new();
-        for line in tool.description.lines() {
-            let line = line.trim_start_matches(|c: char| !c.is_alphanumeric());
-            if let Some((head, _)) = line.split_once(": ").filter(|(head, _)| head.len() <= 64) {
-                heads.push(head);
-            }
-            let mut words = line.split_whitespace();
-            let article = |word: &&str| ["a", "an", "the"].contains(&word.to_lowercase().as_str());
-            heads.extend(words.find(|word| !article(word)));
-        }
-        let mut values = Vec::new();
-        enumerated(&tool.parameters, &mut values);
-        heads.extend(values);
-        Self {
-            tool,
-            heads: heads.join(" "),
-            // Every second piece between quotation marks was inside of them.
-            quoted: tool.description.split('"').skip(1).step_by(2).collect(),
-        }
-    }
-
-    fn card(&self) -> Card<'_> {
-        Card {
-            id: &self.tool.name,
-            name: "",
-            description: &self.tool.description,
-            skills: vec![Skill {
-                name: &self.heads,
-                examples: self.quoted.clone(),
-                ..Skill::default()
-            }],
-        }
-    }
-}
-
-/// The texts of all enumerations in a schema.
-fn enumerated<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
-    match schema {
-        Value::Object(map) => {
-            for (key, value) in map {
-                match (key.as_str(), value) {
-                    ("enum", Value::Array(values)) => {
-                        found.extend(values.iter().filter_map(Value::as_str));
-                    }
-                    _ => enumerated(value, found),
-                }
-            }
-        }
-        Value::Array(all) => all.iter().for_each(|one| enumerated(one, found)),
-        _ => {}
-    }
 }
 
 /// Ids that no call in the conversation has.

@@ -143,6 +143,72 @@ fn tools_are_called_that_the_words_name_or_match() {
     }
 }
 
+/// As supervisors offer agents.
+#[test]
+fn agents_are_handed_work_in_words_under_their_skill() {
+    let agent = |name: &str, id: &str, own: &str, skills: &[&str]| {
+        let parameters = json!({
+            "type": "object", "required": ["request"], "additionalProperties": false,
+            "properties": {
+                "request": {"type": "string"},
+                "skill": {"type": "string", "enum": skills},
+                "input": {"type": "object"},
+            },
+        });
+        tool(
+            name,
+            &format!("Hands work to the agent {id}. It says of itself: {own}"),
+            parameters,
+        )
+    };
+    let tools = vec![
+        agent(
+            "agent_linguist-7",
+            "Linguist 7",
+            "Speaks many languages\n- translate: Translate. Translates texts \"Say this in French\"",
+            &["translate", "teach"],
+        ),
+        agent(
+            "agent_echo",
+            "agent_echo",
+            "Repeats\n- echo: Echo Messages",
+            &["echo"],
+        ),
+    ];
+    for (words, expected) in [
+        (
+            "translate good morning",
+            Some((
+                "agent_linguist-7",
+                json!({"request": "translate good morning", "skill": "translate"}),
+            )),
+        ),
+        (
+            "ask Linguist 7 to teach me",
+            Some((
+                "agent_linguist-7",
+                json!({"request": "ask Linguist 7 to teach me", "skill": "teach"}),
+            )),
+        ),
+        (
+            "echo hi",
+            Some(("agent_echo", json!({"request": "echo hi", "skill": "echo"}))),
+        ),
+        ("my hands hurt", None),
+    ] {
+        let mut request = asked(words);
+        request.tools = tools.clone();
+        let made = match answer(&request) {
+            Answer::Calls(calls) => calls,
+            Answer::Text(_) => Vec::new(),
+        };
+        let made = made
+            .first()
+            .map(|call| (call.name.as_str(), call.arguments.clone()));
+        assert_eq!(made, expected, "{words:?}");
+    }
+}
+
 #[test]
 fn results_are_told_with_the_name_of_the_tool() {
     for (result, expected) in [
