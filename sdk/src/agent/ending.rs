@@ -55,7 +55,7 @@ pub(super) async fn stopped(context: &TaskContext, lease: Option<Lease>) {
 }
 
 /// Tries to end the task, once. What the hub does not take as a result becomes a failure that says so. Where the hub is against the end
-/// itself, the message is acknowledged nevertheless.
+/// itself, the message is done with nevertheless.
 ///
 /// # Errors
 ///
@@ -79,10 +79,23 @@ pub(super) async fn end_task(
                 return Err(error);
             }
             error => {
-                acknowledge(context, lease).await;
+                settle(context, &error, lease).await;
                 return Err(error);
             }
         }
+    }
+}
+
+/// Is done with a message whose result the hub does not want. Where that is because another instance has the task, the message is not
+/// this one's to acknowledge, and may come back; where the task has ended, it does not.
+async fn settle(context: &TaskContext, error: &Error, lease: Option<Lease>) {
+    match (error, lease) {
+        (Error::Conflict(why), Some(lease)) => {
+            // An error says that the connection is closed, and with it the lease.
+            let link = context.client().link();
+            let _ = link.refuse(lease, Duration::ZERO, why).await;
+        }
+        (_, lease) => acknowledge(context, lease).await,
     }
 }
 

@@ -2,10 +2,17 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use agenthub_sdk::{Agent, AgentBuilder, Delegation, Error, Failure, TaskContext};
+use agenthub_broker::Settings;
+use agenthub_sdk::{
+    Agent, AgentBuilder, Connection, Delegation, Error, Failure, TaskContext,
+    proto::{
+        a2a::{Message, Role},
+        agenthub::AgentEventMetadata,
+    },
+};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::harness::{Hub, card, soon};
+use crate::harness::{Hub, Line, card, eventually, soon};
 
 #[tokio::test]
 async fn two_instances_share_the_work() {
@@ -102,6 +109,54 @@ async fn what_a_stopping_instance_cannot_finish_another_one_does() {
         soon(pending.outcome()).await.expect("an outcome").text,
         "done"
     );
+}
+
+/// Promise 2: who has lost a task to another instance neither ends it nor takes its message away, and gets it back when that one goes.
+#[tokio::test]
+async fn what_another_instance_took_over_is_not_acknowledged() {
+    let hub = Hub::start_with(Settings {
+        presence_lease: Duration::from_millis(400),
+        heartbeat_interval: Duration::from_millis(100),
+        ..Settings::default()
+    })
+    .await;
+    let line = Line::to(hub.address()).await;
+    let (began, mut begun) = mpsc::channel(8);
+    let (first, second) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let one = slow(began.clone(), first.clone()).start(line.url()).await;
+    let one = one.expect("it starts");
+    let client = hub.client().await;
+    let pending = client
+        .delegate(Delegation::to("a").text("go"))
+        .await
+        .expect("it is taken");
+    assert_eq!(soon(begun.recv()).await, Some(1));
+
+    line.cut().await;
+    let other = slow(began, second).start(hub.url()).await;
+    let other = other.expect("it starts");
+    assert_eq!(soon(begun.recv()).await, Some(2));
+    line.mend();
+    let mut connection = one.client().connection();
+    let back = connection.wait_for(|c| matches!(c, Connection::Connected { .. }));
+    soon(back).await.expect("it goes on");
+    // What comes from the first now is too late.
+    first.add_permits(1);
+    eventually("it goes on", async || first.available_permits() == 0).await;
+    let later = Message::new(Role::Agent, "what comes after it");
+    let to_user = AgentEventMetadata {
+        to_agent_id: "user".to_owned(),
+        ..Default::default()
+    };
+    soon(one.client().publish(later, to_user))
+        .await
+        .expect("taken");
+
+    drop(other);
+    first.add_permits(1);
+    assert_eq!(soon(begun.recv()).await, Some(3));
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.text, "done");
 }
 
 #[tokio::test]
