@@ -1,6 +1,16 @@
 //! Cards, written in a few lines.
 
-use agenthub_proto::a2a::{AgentCapabilities, AgentCard, AgentSkill};
+use std::collections::BTreeMap;
+
+use agenthub_proto::{
+    a2a::{AgentCapabilities, AgentCard, AgentExtension, AgentSkill},
+    json,
+};
+use serde_json::{Value, json};
+
+/// The card extension for what cards have no field for. Its parameters are `agentType` and, by skill id, `skills` with an
+/// `inputSchema` each.
+pub(crate) const EXTENSION: &str = "urn:agenthub:agent/v1";
 
 /// What an agent says of itself. `Into<AgentCard>`.
 ///
@@ -41,6 +51,15 @@ impl Card {
         self
     }
 
+    /// The JSON Schema of the data that a skill takes, for those who write requests to it.
+    #[must_use]
+    pub fn input_schema(mut self, skill: impl Into<String>, schema: Value) -> Self {
+        extend(&mut self.0, |params| {
+            params["skills"][skill.into()]["inputSchema"] = schema;
+        });
+        self
+    }
+
     /// Says that the agent shows its answers as they grow.
     #[must_use]
     pub fn streaming(mut self) -> Self {
@@ -53,6 +72,37 @@ impl From<Card> for AgentCard {
     fn from(card: Card) -> Self {
         card.0
     }
+}
+
+/// Changes the parameters of the card's extension, a JSON object.
+pub(crate) fn extend(card: &mut AgentCard, change: impl FnOnce(&mut Value)) {
+    let extensions = &mut card.capabilities.get_or_insert_default().extensions;
+    let at = extensions.iter().position(|e| e.uri == EXTENSION);
+    let at = at.unwrap_or_else(|| {
+        extensions.push(AgentExtension {
+            uri: EXTENSION.to_owned(),
+            ..Default::default()
+        });
+        extensions.len() - 1
+    });
+    let params = &mut extensions[at].params;
+    let mut changed = params.as_ref().map_or_else(|| json!({}), json::from_struct);
+    change(&mut changed);
+    *params = Some(json::to_struct(&changed));
+}
+
+/// The schemas of the data that the card's skills take, by skill.
+pub(crate) fn input_schemas(card: &AgentCard) -> BTreeMap<String, Value> {
+    let extensions = card.capabilities.iter().flat_map(|c| &c.extensions);
+    let params = extensions
+        .filter(|e| e.uri == EXTENSION)
+        .find_map(|e| e.params.as_ref())
+        .map(json::from_struct);
+    let schema = |skill: &AgentSkill| {
+        let schema = params.as_ref()?["skills"][&skill.id].get("inputSchema")?;
+        Some((skill.id.clone(), schema.clone()))
+    };
+    card.skills.iter().filter_map(schema).collect()
 }
 
 /// Something that an agent can do. `Into<AgentSkill>`; takes and gives plain text unless told otherwise.

@@ -61,6 +61,12 @@ impl Directory {
         self.changes.subscribe()
     }
 
+    /// Whether all agents are in the view that there were when the connection began.
+    pub(crate) fn is_complete(&self) -> bool {
+        let view = self.view.read().expect("no panic while it is locked");
+        view.snapshot == Snapshot::Complete
+    }
+
     /// Takes an event in.
     pub(crate) fn apply(&self, event: &AgentCardEvent) {
         self.change(|view| view.apply(event));

@@ -29,6 +29,7 @@
 //! came back for a delegated task is folded in `pending/fold.rs`.
 
 mod agent;
+mod bounds;
 mod card;
 mod client;
 mod conductor;
@@ -36,14 +37,20 @@ mod connection;
 mod delegation;
 mod directory;
 mod error;
+mod gathering;
 mod handing_over;
 pub mod model;
 mod outcome;
 mod pending;
 mod progress;
+mod providers;
+mod redact;
 pub mod relevance;
 mod reply;
+mod supervisor;
 mod task_context;
+mod tool;
+mod tool_loop;
 mod usage;
 
 pub use agent::{Agent, AgentBuilder, AgentType, RunningAgent};
@@ -57,9 +64,14 @@ pub use connection::{Connection, Published};
 pub use delegation::{Delegation, MAX_HOPS};
 pub use directory::{Directory, DirectoryEntry};
 pub use error::Error;
+pub use gathering::Gathering;
 pub use handing_over::HandedOver;
 pub use outcome::{Outcome, assemble};
 pub use pending::{Pending, Update, Updates};
 pub use progress::{ArtifactUpdate, TaskUpdate};
+pub use providers::{Bedrock, OpenAi, ProviderAgent, bedrock_agent, openai_agent};
 pub use reply::{BoxError, Failure, Reply};
+pub use schemars;
 pub use task_context::TaskContext;
+pub use tool::{Tool, ToolContext};
+pub use tool_loop::{IntoModel, ToolLoopSettings};

@@ -7,7 +7,9 @@ use agenthub_runs::Journal;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Agent, AgentType, Handler, RunningAgent};
-use crate::{Conductor, Error, Failure, Reply, TaskContext, connection::Connector};
+use crate::{
+    Conductor, Error, Failure, Reply, TaskContext, connection::Connector, tool_loop::ModelSettings,
+};
 
 /// How an agent is to be.
 #[derive(Clone)]
@@ -25,6 +27,7 @@ pub struct AgentBuilder {
     pub(super) connect_timeout: Option<Duration>,
     pub(super) connector: Option<Connector>,
     pub(super) journal: Option<Arc<dyn Journal>>,
+    pub(super) thinking: ModelSettings,
 }
 
 impl AgentBuilder {
@@ -43,6 +46,7 @@ impl AgentBuilder {
             connect_timeout: None,
             connector: None,
             journal: None,
+            thinking: ModelSettings::default(),
         }
     }
 
@@ -170,16 +174,22 @@ impl AgentBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] for an agent without a name or without anything that handles its messages.
-    pub fn build(mut self) -> Result<Agent, Error> {
+    /// [`Error::Invalid`] for an agent without a name, without anything that handles its messages, or with a model or tools that cannot be
+    /// used. It says what to do about it.
+    pub fn build(self) -> Result<Agent, Error> {
         if self.card.name.is_empty() {
             return Err(Error::Invalid("the agent's card has no name".to_owned()));
         }
-        if self.handlers.is_empty() && self.any.is_none() {
-            return Err(Error::Invalid("the agent has no handler".to_owned()));
+        let mut parts = self.think()?;
+        parts.agent_type.declare(&mut parts.card);
+        if parts.handlers.is_empty() && parts.any.is_none() {
+            return Err(Error::Invalid(format!(
+                "the {} {} has no handler and no model: add .on(task_type, handler) or .model(\"provider/model\")",
+                parts.agent_type.as_str(),
+                parts.card.name
+            )));
         }
-        self.agent_type.declare(&mut self.card);
-        Ok(Agent { parts: self })
+        Ok(Agent { parts })
     }
 
     /// [Builds](Self::build) the agent and [runs](Agent::run) it.

@@ -10,6 +10,7 @@ mod handlers;
 mod hosted;
 mod in_flight;
 mod intake;
+mod model;
 mod origin;
 mod recovery;
 mod routes;

@@ -1,0 +1,121 @@
+//! Agents that think with a model.
+
+use std::sync::Arc;
+
+use agenthub_runs::{
+    Budget,
+    tool_loop::{FIND_AGENTS, Limits},
+};
+
+use super::{AgentBuilder, AgentType, Handler};
+use crate::{
+    Error, IntoModel, Tool, ToolLoopSettings,
+    tool::Toolbox,
+    tool_loop::{Mind, Thinking},
+};
+
+impl AgentBuilder {
+    /// Gives the agent a model: its name, such as `openai/gpt-5` or `offline`, or the model itself. Every request that no handler is for
+    /// becomes a run in which the model answers and calls tools on the way. Each call is shown in the task's status. A supervisor's
+    /// model has the agents of the hub as tools: those that are here before each of its turns, but for this one, Cortex, and those
+    /// on whose behalf the task was asked for.
+    #[must_use]
+    pub fn model(mut self, model: impl IntoModel) -> Self {
+        self.thinking.model = Some(model.into_model());
+        self
+    }
+
+    /// Says who the agent is and how it works, in words for its model.
+    #[must_use]
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.thinking.settings.instructions = instructions.into();
+        self
+    }
+
+    /// Gives the model something to call.
+    #[must_use]
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.thinking.tools.push(tool);
+        self
+    }
+
+    /// Gives the model several things to call.
+    #[must_use]
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.thinking.tools.extend(tools);
+        self
+    }
+
+    /// What one run may use, at most; what the requester granted limits it further.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.thinking.settings.budget = budget;
+        self
+    }
+
+    /// How far one run may go.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.thinking.settings.limits = limits;
+        self
+    }
+
+    /// How freely the model chooses words, from 0; the provider's own value if not given.
+    #[must_use]
+    pub fn temperature(mut self, temperature: f64) -> Self {
+        self.thinking.settings.temperature = Some(temperature);
+        self
+    }
+
+    /// The longest answer of one turn, in tokens; the provider's own limit if not given.
+    #[must_use]
+    pub fn max_output_tokens(mut self, tokens: u32) -> Self {
+        self.thinking.settings.max_output_tokens = Some(tokens);
+        self
+    }
+
+    /// All of how the model leads the agent, in place of what was said so far.
+    #[must_use]
+    pub fn tool_loop(mut self, settings: ToolLoopSettings) -> Self {
+        self.thinking.settings = settings;
+        self
+    }
+
+    /// Lets the model have what no handler is for.
+    pub(super) fn think(mut self) -> Result<Self, Error> {
+        let thinking = std::mem::take(&mut self.thinking);
+        let invalid = |why: String| Error::Invalid(format!("the agent {}: {why}", self.card.name));
+        let tools = Toolbox::new(thinking.tools).map_err(invalid)?;
+        let Some(model) = thinking.model else {
+            return match tools.is_empty() && thinking.settings == ToolLoopSettings::default() {
+                true => Ok(self),
+                false => Err(invalid(
+                    "it has tools or settings for a model, but no model: add .model(\"provider/model\")".to_owned(),
+                )),
+            };
+        };
+        let model = model.map_err(|error| invalid(error.to_string()))?;
+        let has_find = tools.tools().any(|tool| tool.name() == FIND_AGENTS);
+        if self.agent_type == AgentType::Supervisor && has_find {
+            return Err(invalid(format!(
+                "the tool name {FIND_AGENTS} is a supervisor's own: rename the tool"
+            )));
+        }
+        self.watch_agents |= self.agent_type == AgentType::Supervisor;
+        let conductor = Arc::new(Thinking(Arc::new(Mind {
+            agent_type: self.agent_type,
+            model,
+            tools,
+            settings: thinking.settings,
+        })));
+        for skill in &self.card.skills {
+            let is_for = |(name, _): &(String, Handler)| *name == skill.id || *name == skill.name;
+            if !self.handlers.iter().any(is_for) {
+                let handler = Handler::Conduct(conductor.clone());
+                self.handlers.push((skill.id.clone(), handler));
+            }
+        }
+        self.any.get_or_insert(Handler::Conduct(conductor));
+        Ok(self)
+    }
+}

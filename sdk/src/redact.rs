@@ -1,0 +1,211 @@
+//! What those who watch must not see: secrets, by the names of their fields and by their shapes.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use regex::{Captures, Regex};
+use serde_json::Value;
+
+/// What stands in place of a secret.
+const REDACTED: &str = "[redacted]";
+
+/// The most of an error that is shown, in characters.
+pub(crate) const MAX_ERROR: usize = 500;
+
+/// The most of a value that is shown, in bytes of JSON.
+const MAX_SHOWN: usize = 2 * 1024;
+
+/// Values that are nested deeper are shown as text.
+const MAX_DEPTH: usize = 8;
+
+/// Parts of field names whose values are secrets, without `_`, `-` and capitals.
+const SECRET_NAMES: [&str; 13] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "authorization",
+    "credential",
+    "cookie",
+    "token",
+    "bearer",
+    "signature",
+];
+
+/// The shapes of well-known secrets. Where a shape has a group, the group is the secret.
+static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let shapes = [
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+        r"\bsk-[A-Za-z0-9_-]{16,}",
+        r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})",
+        r"\b(?:AKIA|ASIA|ABSK)[A-Za-z0-9+/=]{16,}",
+        r"\bAIza[A-Za-z0-9_-]{30,}",
+        r"\bya29\.[A-Za-z0-9_-]{16,}",
+        r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
+        r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+        r"(?i)\b(?:bearer|authorization:\s*basic)\s+([A-Za-z0-9._~+/=-]{12,})",
+        r"://[^/\s:@]+:([^/\s@]+)@",
+        r#"(?i)\b(?:[a-z0-9]+[_-])*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|token)["']?\s*[=:]\s*["']?([^\s"',;&]+)"#,
+    ];
+    shapes
+        .iter()
+        .map(|shape| Regex::new(shape).expect("the patterns in the source are valid"))
+        .collect()
+});
+
+/// The text without secrets.
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
+    SHAPES.iter().fold(Cow::Borrowed(text), |text, shape| {
+        let found = shape.replace_all(&text, |found: &Captures<'_>| {
+            let whole = found.get_match();
+            let Some(secret) = found.get(1) else {
+                return REDACTED.to_owned();
+            };
+            let (start, end) = (secret.start() - whole.start(), secret.end() - whole.start());
+            let whole = whole.as_str();
+            format!("{}{REDACTED}{}", &whole[..start], &whole[end..])
+        });
+        let changed = match found {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(changed) => Some(changed),
+        };
+        changed.map_or(text, Cow::Owned)
+    })
+}
+
+/// An error as others see it: without secrets, and at most 500 characters of it.
+pub(crate) fn error(error: &str) -> String {
+    let clean = text(error);
+    match clean.char_indices().nth(MAX_ERROR) {
+        None => clean.into_owned(),
+        Some(_) => clean.chars().take(MAX_ERROR - 1).chain(['…']).collect(),
+    }
+}
+
+/// A value as others see it: without secrets, and at most 2 KiB of it.
+pub(crate) fn shown(value: &Value) -> Value {
+    let clean = without_secrets(value);
+    let is_small = |json: &str| json.len() <= MAX_SHOWN;
+    match clean {
+        Value::String(text) => Value::String(crate::bounds::head(text, MAX_SHOWN)),
+        clean => {
+            let json = clean.to_string();
+            match is_small(&json) && depth(&clean) <= MAX_DEPTH {
+                true => clean,
+                false => Value::String(crate::bounds::head(json, MAX_SHOWN)),
+            }
+        }
+    }
+}
+
+fn without_secrets(value: &Value) -> Value {
+    match value {
+        Value::String(found) => Value::String(text(found).into_owned()),
+        Value::Array(items) => items.iter().map(without_secrets).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| match is_secret(name, value) {
+                true => (name.clone(), Value::from(REDACTED)),
+                false => (name.clone(), without_secrets(value)),
+            })
+            .collect(),
+        other => other.clone(),
+    }
+}
+
+/// Counts of tokens are no secrets, nor is whether there is one.
+fn is_secret(name: &str, value: &Value) -> bool {
+    if matches!(value, Value::Number(_) | Value::Bool(_) | Value::Null) {
+        return false;
+    }
+    let letters = name.chars().filter(|c| c.is_alphanumeric());
+    let name: String = letters.flat_map(char::to_lowercase).collect();
+    SECRET_NAMES.iter().any(|secret| name.contains(secret))
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn secrets_are_known_by_their_shape() {
+        for (before, after) in [
+            ("nothing here", "nothing here"),
+            (
+                "key sk-proj-abcdefghijklmnop1234 was refused",
+                "key [redacted] was refused",
+            ),
+            (
+                "ghp_abcdefghijklmnopqrstuvwxyz0123, AKIAABCDEFGHIJKLMNOP",
+                "[redacted], [redacted]",
+            ),
+            (
+                "Authorization: Bearer abc.def-123456",
+                "Authorization: Bearer [redacted]",
+            ),
+            (
+                "postgres://ann:hunter2@db/x failed",
+                "postgres://ann:[redacted]@db/x failed",
+            ),
+            (
+                "DB_PASSWORD=hunter2 and user=ann",
+                "DB_PASSWORD=[redacted] and user=ann",
+            ),
+            ("{\"api_key\": \"abc\"}", "{\"api_key\": \"[redacted]\"}"),
+            (
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl!",
+                "[redacted]!",
+            ),
+            (
+                "a -----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- b",
+                "a [redacted] b",
+            ),
+            ("it used 12 tokens", "it used 12 tokens"),
+        ] {
+            assert_eq!(text(before), after);
+        }
+    }
+
+    #[test]
+    fn secrets_are_known_by_the_names_of_their_fields() {
+        let value = json!({
+            "user": "ann",
+            "Api-Key": "k",
+            "nested": [{"clientSecret": {"a": 1}, "max_tokens": 12}],
+            "url": "https://ann:pw@example.com/",
+        });
+        let expected = json!({
+            "user": "ann",
+            "Api-Key": "[redacted]",
+            "nested": [{"clientSecret": "[redacted]", "max_tokens": 12}],
+            "url": "https://ann:[redacted]@example.com/",
+        });
+        assert_eq!(shown(&value), expected);
+    }
+
+    #[test]
+    fn what_is_long_or_deep_becomes_a_short_text() {
+        let long = shown(&json!({"a": "x".repeat(5_000), "password": "hunter2"}));
+        let text = long.as_str().expect("a text");
+        assert!(text.len() < MAX_SHOWN + 40 && text.ends_with("bytes left out]"));
+        let mut deep = json!(1);
+        for _ in 0..20 {
+            deep = json!([deep]);
+        }
+        assert!(shown(&deep).is_string());
+        let failure = error(&"ä".repeat(1_000));
+        assert_eq!(failure.chars().count(), MAX_ERROR);
+        assert!(failure.ends_with('…'));
+    }
+}

@@ -1,0 +1,116 @@
+//! Does this input fit the tool's schema?
+
+use jsonschema::{Draft, Validator};
+use serde_json::Value;
+
+/// The beginning of what a model is told about input that does not fit.
+pub(super) const DOES_NOT_FIT: &str = "the arguments do not fit the tool's schema";
+
+/// The violations that are told; the rest is counted.
+const MAX_TOLD: usize = 16;
+
+/// Compiles a schema.
+///
+/// # Errors
+///
+/// What is wrong with it, in words for the tool's author.
+pub(super) fn compile(schema: &Value) -> Result<Validator, String> {
+    let Some(fields) = schema.as_object() else {
+        return Err("its schema is no JSON object".to_owned());
+    };
+    if let Some(kind) = fields.get("type").filter(|kind| *kind != "object") {
+        return Err(format!(
+            "its input is of type {kind}, but tools take an object: use a struct with named fields, or a schema of type \"object\""
+        ));
+    }
+    let options = jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .offline();
+    options
+        .build(schema)
+        .map_err(|error| format!("its schema is invalid at {:?}: {error}", place(&error)))
+}
+
+/// What does not fit: where, and what is expected there. The values themselves are not repeated.
+pub(super) fn violations(validator: &Validator, input: &Value) -> Option<String> {
+    let mut errors = validator.iter_errors(input).peekable();
+    errors.peek()?;
+    let mut lines: Vec<String> = Vec::new();
+    let mut more = 0;
+    for error in errors {
+        match lines.len() < MAX_TOLD {
+            true => lines.push(format!("at {:?}: {}", place(&error), error.masked())),
+            false => more += 1,
+        }
+    }
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    Some(format!("{DOES_NOT_FIT}: {}", lines.join("; ")))
+}
+
+/// As a JSON Pointer; the whole is "/".
+fn place(error: &jsonschema::ValidationError<'_>) -> String {
+    match error.instance_path().to_string() {
+        whole if whole.is_empty() => "/".to_owned(),
+        path => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// spec: AGT-11.3
+    #[test]
+    fn every_violation_is_told_with_its_place_and_without_the_value() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"n": {"type": "integer", "minimum": 1}, "words": {"type": "array", "items": {"type": "string"}}},
+            "required": ["n", "to"],
+            "additionalProperties": false,
+        });
+        let validator = compile(&schema).expect("a valid schema");
+        let input = json!({"n": "s3cret", "words": ["a", 2], "x": 1});
+        let told = violations(&validator, &input).expect("it does not fit");
+        for part in [
+            "at \"/n\"",
+            "integer",
+            "at \"/words/1\"",
+            "string",
+            "\"to\" is a required property",
+            "'x'",
+        ] {
+            assert!(told.contains(part), "{part} in {told}");
+        }
+        assert!(!told.contains("s3cret"), "{told}");
+        assert_eq!(violations(&validator, &json!({"n": 2, "to": 1})), None);
+    }
+
+    #[test]
+    fn many_violations_are_counted() {
+        let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        let validator = compile(&schema).expect("a valid schema");
+        let input: serde_json::Map<String, Value> =
+            (0..40).map(|n| (format!("k{n}"), json!(n))).collect();
+        let told = violations(&validator, &Value::Object(input)).expect("nothing fits");
+        assert!(told.ends_with("; and 24 more"), "{told}");
+    }
+
+    #[test]
+    fn schemas_that_cannot_be_used_are_refused_in_words() {
+        for (schema, part) in [
+            (json!(true), "no JSON object"),
+            (json!({"type": "string"}), "tools take an object"),
+            (
+                json!({"type": "object", "properties": {"a": {"type": "text"}}}),
+                "invalid",
+            ),
+            (json!({"$ref": "https://example.com/s.json"}), "invalid"),
+        ] {
+            let error = compile(&schema).expect_err(part);
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

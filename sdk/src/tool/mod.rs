@@ -1,0 +1,146 @@
+//! What a model can call: a name, a description, a JSON Schema for the input, and a function.
+
+mod context;
+mod input;
+mod toolbox;
+
+use std::{fmt, sync::Arc};
+
+use agenthub_runs::{ToolOutput, model};
+use futures_util::{FutureExt, future::BoxFuture};
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub use context::ToolContext;
+pub(crate) use toolbox::{MAX_TOOLS, Toolbox};
+
+use crate::Failure;
+
+type Function = dyn Fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput> + Send + Sync;
+
+/// Something that a model can call. Cheap to clone.
+///
+/// ```
+/// use agenthub_sdk::{Failure, Tool, ToolContext, schemars};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Sum {
+///     /// What to add up.
+///     numbers: Vec<f64>,
+/// }
+///
+/// let sum = Tool::typed("sum", "Adds numbers up", async |_: ToolContext, input: Sum| {
+///     Ok::<_, Failure>(input.numbers.iter().sum::<f64>())
+/// });
+/// assert_eq!(sum.name(), "sum");
+/// ```
+#[derive(Clone)]
+pub struct Tool {
+    name: Arc<str>,
+    description: Arc<str>,
+    schema: Arc<Value>,
+    function: Arc<Function>,
+}
+
+impl Tool {
+    /// A tool whose input is what this schema describes: an object, in JSON Schema 2020-12, without references to other documents. The
+    /// name is `[A-Za-z0-9_-]{1,64}`. Both are checked when the agent is built.
+    ///
+    /// The function sees only input that fits. What it gives, a text or a JSON value, is what the model is told, and so is a failure's
+    /// text; the model can then mend what it asked for. After a crash it may be called once more with the same input and the same
+    /// [key](ToolContext::idempotency_key). When the run is cancelled, it has 5 s from [`ToolContext::cancelled`] on.
+    pub fn new<H, F, R, E>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        schema: Value,
+        handler: H,
+    ) -> Self
+    where
+        H: Fn(ToolContext, Value) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<R, E>> + Send + 'static,
+        R: Into<ToolOutput>,
+        E: Into<Failure>,
+    {
+        Self {
+            name: name.into().into(),
+            description: description.into().into(),
+            schema: Arc::new(schema),
+            function: Arc::new(move |context, input| {
+                let calling = handler(context, input);
+                async move { into_output(calling.await) }.boxed()
+            }),
+        }
+    }
+
+    /// A tool whose input is a struct: its schema follows from the type, its fields' descriptions from their doc comments.
+    pub fn typed<A, H, F, R, E>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        handler: H,
+    ) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        H: Fn(ToolContext, A) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<R, E>> + Send + 'static,
+        R: Into<ToolOutput>,
+        E: Into<Failure>,
+    {
+        let generator = SchemaSettings::draft2020_12().into_generator();
+        let schema = generator.into_root_schema_for::<A>().to_value();
+        Self {
+            name: name.into().into(),
+            description: description.into().into(),
+            schema: Arc::new(schema),
+            function: Arc::new(move |context, input| match serde_json::from_value(input) {
+                Ok(input) => {
+                    let calling = handler(context, input);
+                    async move { into_output(calling.await) }.boxed()
+                }
+                Err(error) => {
+                    let text = format!("{}: {error}", input::DOES_NOT_FIT);
+                    std::future::ready(ToolOutput::error(text)).boxed()
+                }
+            }),
+        }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// When to call it and what it does.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The schema of its input.
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// As a model is told of it.
+    pub(crate) fn described(&self) -> model::Tool {
+        model::Tool {
+            name: self.name().to_owned(),
+            description: self.description().to_owned(),
+            parameters: self.schema().clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+fn into_output<R: Into<ToolOutput>, E: Into<Failure>>(result: Result<R, E>) -> ToolOutput {
+    match result {
+        Ok(output) => output.into(),
+        Err(failure) => ToolOutput::error(failure.into().text),
+    }
+}

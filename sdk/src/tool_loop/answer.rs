@@ -1,0 +1,45 @@
+//! Shows an answer while it grows.
+
+use agenthub_proto::a2a::{Artifact, Part};
+use tokio::time::{Instant, timeout_at};
+
+use crate::{ArtifactUpdate, Gathering, TaskContext, model::Deltas};
+
+/// The artifact that the answer grows in.
+const ANSWER: &str = "answer";
+
+/// Appends the pieces to the artifact `answer` as they come. Only who is connected sees them; the whole answer comes with the task's
+/// last status. Each answer begins the artifact anew.
+pub(super) async fn show(mut pieces: Deltas, task: &TaskContext) {
+    let mut gathering = Gathering::default();
+    let mut begun = false;
+    loop {
+        let next = match gathering.due() {
+            None => Ok(pieces.next().await),
+            Some(due) => timeout_at(due, pieces.next()).await,
+        };
+        let (ready, is_over) = match next {
+            Ok(Some(piece)) => (gathering.add(&piece, Instant::now()), false),
+            Ok(None) => (gathering.take(), true),
+            Err(_) => (gathering.take(), false),
+        };
+        if let Some(text) = ready {
+            let update = ArtifactUpdate::new(Artifact {
+                artifact_id: ANSWER.to_owned(),
+                parts: vec![Part::text(text)],
+                ..Default::default()
+            });
+            let update = match std::mem::replace(&mut begun, true) {
+                true => update.append(),
+                false => update,
+            };
+            if let Err(error) = task.publish_artifact(update.in_memory()).await {
+                tracing::debug!(%error, "an answer is shown no further");
+                return;
+            }
+        }
+        if is_over {
+            return;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Agents that think with a model: their messages become runs of [`runs::tool_loop`](agenthub_runs::tool_loop).
+//!
+//! `request.rs` says what the model is asked, `conversation.rs` what it is told of earlier turns, `statuses.rs` what those who watch see;
+//! `world.rs` does what a run asks for.
+
+mod answer;
+mod conversation;
+mod request;
+mod settings;
+mod statuses;
+mod world;
+
+use std::{fmt, sync::Arc};
+
+use agenthub_proto::a2a::Role;
+use agenthub_runs::{
+    Budget, RunId, Strategy, World,
+    tool_loop::{Input, Limits, ToolLoop},
+};
+use serde_json::json;
+
+pub(crate) use settings::ModelSettings;
+pub use settings::{IntoModel, ToolLoopSettings};
+use world::TaskWorld;
+
+use crate::{
+    AgentType, Beginning, Conductor, Failure, TaskContext, model::LanguageModel, tool::Toolbox,
+};
+
+const WORKER: &str = include_str!("../../prompts/worker.md");
+const SUPERVISOR: &str = include_str!("../../prompts/supervisor.md");
+
+/// What an agent thinks with.
+pub(crate) struct Mind {
+    pub(crate) agent_type: AgentType,
+    pub(crate) model: Arc<dyn LanguageModel>,
+    pub(crate) tools: Toolbox,
+    pub(crate) settings: ToolLoopSettings,
+}
+
+impl Mind {
+    /// Who the agent is and how it works, in general and in its author's words.
+    fn instructions(&self) -> String {
+        let general = match self.agent_type {
+            AgentType::Worker => WORKER,
+            AgentType::Supervisor => SUPERVISOR,
+        };
+        match self.settings.instructions.trim() {
+            "" => general.trim().to_owned(),
+            own => format!("{own}\n\n{}", general.trim()),
+        }
+    }
+}
+
+impl fmt::Debug for Mind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mind")
+            .field("model", &self.model.name())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether the message wants something of this agent. Broadcasts and answers do not, or two agents would answer each other for ever.
+fn is_request(task: &TaskContext) -> bool {
+    let is_for_this = !task.routing().to_agent_id.is_empty() || !task.task_type().is_empty();
+    !task.task_id().is_empty() || (is_for_this && task.message().role() != Role::Agent)
+}
+
+/// Makes runs of what an agent is asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Thinking(pub(crate) Arc<Mind>);
+
+impl Conductor for Thinking {
+    fn strategy(&self) -> &dyn Strategy {
+        &ToolLoop
+    }
+
+    fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
+        if !is_request(task) {
+            return Err(Failure::rejected("it is no request to this agent"));
+        }
+        let asked = request::of(task.message())
+            .ok_or_else(|| Failure::rejected("the message has neither text nor data"))?;
+        let ToolLoopSettings {
+            limits,
+            budget,
+            temperature,
+            max_output_tokens,
+            ..
+        } = self.0.settings;
+        let input = Input {
+            instructions: self.0.instructions(),
+            conversation: !task.task_id().is_empty() && !task.context_id().is_empty(),
+            messages: vec![asked],
+            limits,
+            temperature,
+            max_output_tokens,
+        };
+        Ok(Beginning {
+            input: json!(input),
+            budget,
+        })
+    }
+
+    fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
+        Arc::new(TaskWorld::new(
+            Arc::clone(&self.0),
+            task.clone(),
+            run.clone(),
+        ))
+    }
+}

@@ -1,0 +1,85 @@
+//! What is the model asked?
+
+use agenthub_proto::{
+    a2a::{self, FilePart, file_part::File, part},
+    json,
+};
+use serde_json::{Value, json};
+
+use crate::model::{Message, Part, Role};
+
+/// The message as a turn of the user: its texts as words, everything else as data. Nothing where it has no content.
+pub(super) fn of(message: &a2a::Message) -> Option<Message> {
+    let mut parts: Vec<Part> = message.content.iter().filter_map(part_of).collect();
+    if parts.is_empty() {
+        return None;
+    }
+    let skill = message.task_type();
+    if !skill.is_empty() {
+        parts.push(data("asked_for", json!({ "skill": skill })));
+    }
+    Some(Message::new(Role::User, parts))
+}
+
+fn part_of(part: &a2a::Part) -> Option<Part> {
+    match part.part.as_ref()? {
+        part::Part::Text(text) if text.trim().is_empty() => None,
+        part::Part::Text(text) => Some(Part::Text(text.clone())),
+        part::Part::Data(given) => {
+            let value = given.data.as_ref().map(json::from_struct)?;
+            Some(data("input", value))
+        }
+        part::Part::File(file) => Some(data("file", described(file))),
+    }
+}
+
+/// A file that is told of, but not read.
+fn described(file: &FilePart) -> Value {
+    let mut told = json!({ "name": file.name, "mimeType": file.mime_type });
+    match &file.file {
+        Some(File::FileWithUri(uri)) => told["uri"] = uri.as_str().into(),
+        Some(File::FileWithBytes(bytes)) => told["bytes"] = bytes.len().into(),
+        None => {}
+    }
+    told
+}
+
+fn data(label: &str, value: Value) -> Part {
+    Part::Data {
+        label: label.to_owned(),
+        value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// spec: AGT-14.1, AGT-14.2
+    #[test]
+    fn texts_are_words_and_the_rest_is_data() {
+        let mut message = a2a::Message::new(a2a::Role::User, "add these");
+        message.content.push(a2a::Part::data(&json!({"n": [1, 2]})));
+        message.content.push(a2a::Part::text("and tell me"));
+        let asked = of(&message.with_metadata("task_type", "sum")).expect("it says something");
+        assert_eq!(asked.role, Role::User);
+        assert_eq!(asked.text().as_deref(), Some("add these\nand tell me"));
+        let rest: Vec<&Part> = asked
+            .parts
+            .iter()
+            .filter(|p| matches!(p, Part::Data { .. }))
+            .collect();
+        assert_eq!(
+            rest,
+            [
+                &data("input", json!({"n": [1, 2]})),
+                &data("asked_for", json!({"skill": "sum"}))
+            ]
+        );
+    }
+
+    #[test]
+    fn a_message_without_content_asks_nothing() {
+        assert_eq!(of(&a2a::Message::new(a2a::Role::User, " ")), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! How an agent thinks.
+
+use std::sync::Arc;
+
+use super::{Budget, Limits};
+use crate::{
+    Tool,
+    model::{self, LanguageModel},
+};
+
+/// How a model leads an agent. [`AgentBuilder`](crate::AgentBuilder) has a method for each field.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolLoopSettings {
+    /// Who the agent is and how it works, beyond what holds for all agents.
+    pub instructions: String,
+    /// How far one run may go.
+    pub limits: Limits,
+    /// What one run may use. What the requester granted limits it further.
+    pub budget: Budget,
+    /// How freely to choose words, from 0; the provider's own value if not given.
+    pub temperature: Option<f64>,
+    /// The longest answer of one turn, in tokens; the provider's own limit if not given.
+    pub max_output_tokens: Option<u32>,
+}
+
+/// What [`AgentBuilder::model`](crate::AgentBuilder::model) takes: the name of a model (`openai/gpt-5`, `offline`), or a model.
+pub trait IntoModel {
+    /// The model.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`model::named`].
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error>;
+}
+
+impl IntoModel for &str {
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error> {
+        model::named(self)
+    }
+}
+
+impl IntoModel for String {
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error> {
+        model::named(&self)
+    }
+}
+
+impl IntoModel for model::Settings {
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error> {
+        model::configured(self)
+    }
+}
+
+impl IntoModel for Arc<dyn LanguageModel> {
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error> {
+        Ok(self)
+    }
+}
+
+impl<M: LanguageModel + 'static> IntoModel for M {
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error> {
+        Ok(Arc::new(self))
+    }
+}
+
+/// What a builder was told of a model and what belongs to one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ModelSettings {
+    pub(crate) model: Option<Result<Arc<dyn LanguageModel>, model::Error>>,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) settings: ToolLoopSettings,
+}

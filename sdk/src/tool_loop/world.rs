@@ -1,0 +1,164 @@
+//! Where the runs of a model act: its tools, the agents of the hub, and the task that they work on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agenthub_runs::{
+    Begun, Delegated, RunId, RunOutcome, Sent, Spent, StepContext, ToolOutput, World,
+    journal::Entry,
+    model::{Completion, Request, ToolCall},
+    tool_loop::{CONVERSATION, FIND_AGENTS, Offered, Query},
+};
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    Mind, answer, conversation,
+    statuses::{self, Calls},
+};
+use crate::{
+    AgentType, TaskContext, TaskUpdate, model, redact,
+    supervisor::Crew,
+    tool::{Tool, ToolContext},
+};
+
+/// The world of one run.
+pub(super) struct TaskWorld {
+    mind: Arc<Mind>,
+    task: TaskContext,
+    /// The agents that can be asked; a worker asks none.
+    crew: Option<Crew>,
+    calls: Mutex<Calls>,
+    run: RunId,
+}
+
+impl TaskWorld {
+    pub(super) fn new(mind: Arc<Mind>, task: TaskContext, run: RunId) -> Self {
+        let crew = match mind.agent_type {
+            AgentType::Worker => None,
+            AgentType::Supervisor => Some(Crew::new(task.clone())),
+        };
+        Self {
+            mind,
+            task,
+            crew,
+            calls: Mutex::default(),
+            run,
+        }
+    }
+
+    /// The tools that there are at this moment.
+    async fn offered(&self, query: &Query) -> Vec<Offered> {
+        let own: Vec<Offered> = self
+            .mind
+            .tools
+            .tools()
+            .map(|tool| Offered {
+                tool: tool.described(),
+                agent: None,
+            })
+            .collect();
+        match &self.crew {
+            None => own,
+            Some(crew) => crew.offered(own, query).await,
+        }
+    }
+
+    /// Remembers a call that another process began.
+    fn remember(&self, step: &StepContext, what: &Begun) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((called, _)) = statuses::called(what) {
+            calls.entry(step.key.step.clone()).or_insert(called);
+        }
+    }
+}
+
+#[async_trait]
+impl World for TaskWorld {
+    async fn look(&self, query: &Value) -> Value {
+        if query == CONVERSATION {
+            return json!(conversation::recall(&self.task).await);
+        }
+        let query = Query::deserialize(query).unwrap_or_default();
+        json!(self.offered(&query).await)
+    }
+
+    async fn ask(
+        &self,
+        _: &StepContext,
+        request: Request,
+    ) -> Result<Completion, agenthub_runs::Failure> {
+        let (sink, pieces) = model::deltas();
+        let asking = self.mind.model.complete(request, sink);
+        let (answer, ()) = tokio::join!(asking, answer::show(pieces, &self.task));
+        answer.map_err(|error| agenthub_runs::Failure {
+            message: redact::error(&error.to_string()),
+            is_retryable: error.is_retryable(),
+        })
+    }
+
+    async fn call(
+        &self,
+        step: &StepContext,
+        call: &ToolCall,
+    ) -> Result<ToolOutput, agenthub_runs::Failure> {
+        self.remember(step, &Begun::ToolCalled(call.clone()));
+        let is_own = self
+            .mind
+            .tools
+            .tools()
+            .any(|t: &Tool| t.name() == call.name);
+        if let (false, FIND_AGENTS, Some(crew)) = (is_own, &*call.name, &self.crew) {
+            return Ok(crew.find(&call.arguments).await);
+        }
+        let context = ToolContext::new(step, &self.task, call);
+        Ok(self.mind.tools.call(context, call).await)
+    }
+
+    async fn delegate(
+        &self,
+        step: &StepContext,
+        sent: &Sent,
+    ) -> Result<Delegated, agenthub_runs::Failure> {
+        self.remember(step, &Begun::Delegated(sent.clone().into()));
+        match &self.crew {
+            Some(crew) => crew.delegate(sent).await,
+            None => Err(agenthub_runs::Failure::lasting("this agent asks no others")),
+        }
+    }
+
+    async fn recall(&self, _: &StepContext, sent: &Sent) {
+        if let Some(crew) = &self.crew {
+            crew.recall(sent).await;
+        }
+    }
+
+    async fn say(&self, _: &StepContext, text: &str) -> Result<(), agenthub_runs::Failure> {
+        self.task
+            .publish_update(text)
+            .await
+            .map_err(|error| agenthub_runs::Failure {
+                is_retryable: error.is_retryable(),
+                message: error.to_string(),
+            })
+    }
+
+    async fn show(&self, entry: &Entry, _again: bool) {
+        let line = {
+            let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+            statuses::of(&entry.event, &mut calls)
+        };
+        let Some(line) = line else { return };
+        let key = format!("{}/{}", self.run, entry.seq);
+        let update = TaskUpdate::new(line.text)
+            .metadata("tool", line.tool)
+            .once(key, line.at_ms);
+        if let Err(error) = self.task.publish_update(update).await {
+            tracing::debug!(%error, "a tool's status could not be shown");
+        }
+    }
+
+    async fn conclude(&self, _: &RunOutcome, _: Spent) -> Result<(), agenthub_runs::Failure> {
+        Ok(())
+    }
+}
