@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agent;
 mod log;
 mod mailboxes;
 mod query;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use agent::{Agent, Thinking};
 pub(crate) use log::Log;
 pub(crate) use mailboxes::{LetterAction, Mailboxes};
 pub(crate) use query::{AgentFilter, Agents, Json, Publish, Tasks};
@@ -48,7 +50,7 @@ pub(crate) enum Command {
     Broker(Serve),
     /// Runs Cortex alone, on a hub that is elsewhere
     Cortex(Cortex),
-    /// Runs an agent that comes with AgentHub
+    /// Runs an agent: the echo agent, or one with a language model
     #[command(subcommand)]
     Agent(Agent),
     /// Talks with Cortex; with lines on stdin, prints an answer for each
@@ -141,19 +143,6 @@ pub(crate) struct Cortex {
     pub(crate) model: Model,
 }
 
-/// `agenthub agent`
-#[derive(Debug, Subcommand)]
-pub(crate) enum Agent {
-    /// Repeats what it is told
-    Echo {
-        /// The id that the hub knows it by
-        #[arg(long, value_name = "ID", default_value = agenthub_agents::echo::NAME)]
-        name: String,
-        #[command(flatten)]
-        hub: Hub,
-    },
-}
-
 /// `agenthub chat`
 #[derive(Debug, Args)]
 pub(crate) struct Chat {
@@ -171,19 +160,14 @@ impl Cli {
     pub(crate) fn layer(&self) -> Layer {
         let mut layer = match &self.command {
             Command::Up(up) => Layer {
-                model: ModelLayer {
-                    name: up.model.model.clone(),
-                    ..ModelLayer::default()
-                },
+                model: up.model.layer(),
                 ..up.serve.layer()
             },
             Command::Broker(serve) => serve.layer(),
+            Command::Agent(agent) => agent.layer(),
             Command::Cortex(cortex) => Layer {
                 hub: cortex.hub.hub.clone(),
-                model: ModelLayer {
-                    name: cortex.model.model.clone(),
-                    ..ModelLayer::default()
-                },
+                model: cortex.model.layer(),
                 ..Layer::default()
             },
             Command::Chat(chat) => Layer {
@@ -207,10 +191,13 @@ impl Cli {
 impl Command {
     fn hub(&self) -> Option<&Hub> {
         match self {
-            Self::Up(_) | Self::Broker(_) | Self::Log(_) | Self::Completions { .. } => None,
+            Self::Up(_)
+            | Self::Broker(_)
+            | Self::Agent(_)
+            | Self::Log(_)
+            | Self::Completions { .. } => None,
             Self::Mailboxes(mailboxes) => Some(mailboxes.hub()),
             Self::Cortex(Cortex { hub, .. })
-            | Self::Agent(Agent::Echo { hub, .. })
             | Self::Chat(Chat { hub, .. })
             | Self::Agents(
                 Agents::List(AgentFilter { hub, .. })

@@ -41,9 +41,12 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
             log(SERVER_LEVEL)?;
             cortex::run(&settings).await?;
         }
-        Command::Agent(cli::Agent::Echo { name, .. }) => {
-            log(SERVER_LEVEL)?;
-            agent::echo(&name, &settings.hub).await?;
+        Command::Agent(args) => {
+            log(match args {
+                cli::Agent::Check { .. } => CLIENT_LEVEL,
+                _ => SERVER_LEVEL,
+            })?;
+            agent::run(args, &settings).await?;
         }
         Command::Agents(args) => {
             log(CLIENT_LEVEL)?;

@@ -1,6 +1,7 @@
 //! Agents and tasks as people read them.
 
 pub(crate) mod mail;
+pub(crate) mod watched;
 
 use agenthub_proto::{
     a2a::{AgentCard, Message, Role, Task},

@@ -7,6 +7,8 @@ mod chat;
 mod cli;
 mod cmd;
 mod connect;
+mod definition;
+mod journal;
 mod listen;
 mod listing;
 mod logging;

@@ -64,6 +64,30 @@ pub(crate) struct Model {
     pub(crate) location: Option<String>,
 }
 
+impl Model {
+    /// The model for an agent that names one itself, unless the command line has named another. An address, key or place that is set
+    /// for one provider is not used for another.
+    pub(crate) fn unless(&self, flag: Option<&str>, own: Option<&str>) -> Self {
+        let provider = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
+        match (flag, own) {
+            (None, Some(own)) if [OFFLINE, &provider(own)].contains(&&*provider(&self.name)) => {
+                Self {
+                    name: own.to_owned(),
+                    ..self.clone()
+                }
+            }
+            (None, Some(own)) => Self {
+                name: own.to_owned(),
+                endpoint: None,
+                api_key: None,
+                project: None,
+                location: None,
+            },
+            _ => self.clone(),
+        }
+    }
+}
+
 /// A provider's key. It shows itself to nobody by accident.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
@@ -230,6 +254,34 @@ mod tests {
         for (error, part) in cases {
             assert!(error.contains(part), "{error}");
             assert!(!error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_agent_s_own_model_gives_way_to_the_command_line_alone() {
+        let file = "[model]\nname = 'openai/a'\nendpoint = 'http://e'\napi_key = 'k'\n";
+        let model = load(Layer::default(), &[], file).expect("right").model;
+        let name_and_endpoint = |flag, own| {
+            let model = model.unless(flag, own);
+            (model.name, model.endpoint, model.api_key.is_some())
+        };
+        let at = Some("http://e".to_owned());
+        for (flag, own, expected) in [
+            (None, None, ("openai/a".to_owned(), at.clone(), true)),
+            (
+                None,
+                Some("openai/b"),
+                ("openai/b".to_owned(), at.clone(), true),
+            ),
+            (None, Some("ollama/b"), ("ollama/b".to_owned(), None, false)),
+            (None, Some("offline"), ("offline".to_owned(), None, false)),
+            (
+                Some("openai/a"),
+                Some("ollama/b"),
+                ("openai/a".to_owned(), at, true),
+            ),
+        ] {
+            assert_eq!(name_and_endpoint(flag, own), expected);
         }
     }
 

@@ -1,18 +1,64 @@
 //! `agenthub agent`
 
+use std::path::Path;
+
 use agenthub_agents::echo;
-use anyhow::bail;
+use agenthub_sdk::{AgentBuilder, AgentType, RunningAgent};
+use anyhow::{Context, bail};
 
-use crate::{connect::until_there, output, stop::Signals};
+use crate::{
+    cli::Agent, connect::until_there, definition::Definition, journal::Kept, model, output,
+    settings::Settings, stop::Signals,
+};
 
-/// Runs the echo agent until it is told to stop.
-pub(super) async fn echo(name: &str, hub: &str) -> anyhow::Result<()> {
+/// Runs an agent until it is told to stop, or checks the file of one.
+pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> {
+    let flag = args.model().map(str::to_owned);
+    let definition = match args {
+        Agent::Echo { name, .. } => {
+            let line = format!("{name} is connected to {}", settings.hub);
+            return serve(echo::agent(&name), &settings.hub, line).await;
+        }
+        Agent::Check { file, .. } => return check(&file, flag.as_deref(), settings),
+        Agent::Supervisor(args) => Definition::of_arguments(AgentType::Supervisor, &args)?,
+        Agent::Worker(args) => Definition::of_arguments(AgentType::Worker, &args)?,
+        Agent::Run { file, .. } => Definition::of_file(&file)?,
+    };
+    think(&definition, flag.as_deref(), settings).await
+}
+
+/// Runs an agent on its model. Its runs go on where the last process with the same data folder left them.
+async fn think(
+    definition: &Definition,
+    flag: Option<&str>,
+    settings: &Settings,
+) -> anyhow::Result<()> {
+    let model = settings.model.unless(flag, definition.model.as_deref());
+    let builder = definition.builder(model::model(&model)?);
+    builder.clone().build().context("the agent cannot start")?;
+    let kept = Kept::open(settings.data(), &definition.name).await?;
+    let builder = builder.instance_id(&*kept.instance);
+    let builder = match &kept.journal {
+        Some(journal) => builder.journal(journal.clone()),
+        None => builder,
+    };
+    let line = format!(
+        "{} ({}) is connected to {}; model: {}",
+        definition.name,
+        definition.agent_type.as_str(),
+        settings.hub,
+        model::described(&model.name)
+    );
+    serve(builder, &settings.hub, line).await
+}
+
+async fn serve(agent: AgentBuilder, hub: &str, line: String) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
-    let agent = tokio::select! {
-        started = until_there(|| echo::agent(name).start(hub)) => started?,
+    let agent: RunningAgent = tokio::select! {
+        started = until_there(|| agent.clone().start(hub)) => started?,
         _ = signals.next() => return Ok(()),
     };
-    output::line(format!("{name} is connected to {hub} (Ctrl-C stops it)"))?;
+    output::line(output::plain(&format!("{line} (Ctrl-C stops it)")))?;
     let closed = tokio::select! {
         _ = signals.next() => None,
         reason = agent.closed() => Some(reason),
@@ -22,4 +68,30 @@ pub(super) async fn echo(name: &str, hub: &str) -> anyhow::Result<()> {
         None => Ok(()),
         Some(reason) => bail!("the hub closed the connection for good: {reason}"),
     }
+}
+
+/// Says that a file is fine; otherwise the error says what is not.
+fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::Result<()> {
+    let definition = Definition::of_file(file)?;
+    let model = settings.model.unless(flag, definition.model.as_deref());
+    let in_file = || file.display().to_string();
+    definition
+        .builder(model::model(&model).with_context(in_file)?)
+        .build()
+        .with_context(in_file)?;
+    for problem in definition.missing_programs() {
+        output::aside(format!("warning: {}: {problem}", file.display()));
+    }
+    let tools: Vec<&str> = definition.tools().collect();
+    let tools = match tools.as_slice() {
+        [] => "no tools of its own".to_owned(),
+        tools => format!("tools: {}", tools.join(", ")),
+    };
+    let (name, kind) = (&definition.name, definition.agent_type.as_str());
+    let model = model::described(&model.name);
+    output::line(output::plain(&format!(
+        "{} is fine: {name} ({kind}); {tools}; model: {model}",
+        file.display()
+    )))?;
+    Ok(())
 }

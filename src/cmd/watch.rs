@@ -3,7 +3,7 @@
 use agenthub_proto::agenthub::AgentEvent;
 use agenthub_sdk::{Client, Connection, Error, EventStream};
 
-use crate::{cli::Json, listing, output, stop::Signals};
+use crate::{cli::Json, listing::watched::Watched, output, stop::Signals};
 
 /// Prints the events of the streams that `open` opens, one after the other as the hub comes back, until a signal comes or an
 /// event `is_last`. `opened` is called when a stream is there, and says whether there is nothing to wait for.
@@ -18,6 +18,7 @@ where
     F: Future<Output = Result<EventStream, Error>>,
 {
     let mut signals = Signals::new()?;
+    let mut watched = Watched::default();
     let printed = async {
         loop {
             let mut stream = match open().await {
@@ -39,7 +40,7 @@ where
                         break;
                     }
                 };
-                print(&event, json)?;
+                print(&event, json, &mut watched)?;
                 if is_last(&event) {
                     return Ok(());
                 }
@@ -54,10 +55,10 @@ where
     }
 }
 
-fn print(event: &AgentEvent, json: Json) -> std::io::Result<()> {
+fn print(event: &AgentEvent, json: Json, watched: &mut Watched) -> std::io::Result<()> {
     match json.json {
         true => output::json(event),
-        false => listing::event(event).map_or(Ok(()), output::line),
+        false => watched.lines(event).map_or(Ok(()), output::line),
     }
 }
 

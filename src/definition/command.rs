@@ -1,0 +1,249 @@
+//! A tool that is a program: the input on its stdin, the result on its stdout.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use agenthub_sdk::{Failure, ToolContext};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
+    process,
+    time::{sleep, timeout},
+};
+
+/// What a program sees of the environment of its agent, besides what its file names.
+const ENVIRONMENT: [&str; 8] = [
+    "PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ",
+];
+
+/// The most of a result that is read, in bytes. The rest is thrown away.
+const MAX_OUTPUT: usize = 256 * 1024;
+
+/// The end of what a program says on stderr that is told when it fails, in bytes: as much as a task's status shows.
+const MAX_ERROR: usize = 400;
+
+/// How long a program that is told to end may take before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A program and how it is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Command {
+    /// The program and its arguments.
+    pub(super) line: Vec<String>,
+    /// Where it runs, and where a relative path of the program begins.
+    pub(super) folder: PathBuf,
+    /// Further variables that are passed on.
+    pub(super) environment: Vec<String>,
+    /// How long it may take.
+    pub(super) timeout: Duration,
+}
+
+impl Command {
+    /// The program, where it is named by its path.
+    pub(super) fn program(&self) -> PathBuf {
+        let program = self.line.first().map(Path::new).unwrap_or(Path::new(""));
+        match program.components().count() {
+            0 | 1 => program.to_owned(),
+            _ => self.folder.join(program),
+        }
+    }
+
+    /// Whether there is such a program.
+    pub(super) fn is_there(&self) -> bool {
+        let program = self.program();
+        let is_bare = program.components().count() == 1 && !program.is_absolute();
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        match is_bare {
+            true => std::env::split_paths(&paths).any(|path| path.join(&program).is_file()),
+            false => program.is_file(),
+        }
+    }
+
+    /// Runs it for a call of the tool. The call's key is in `AGENTHUB_IDEMPOTENCY_KEY`, so that what must not happen twice can be told
+    /// from a second call; its task and conversation are in `AGENTHUB_TASK_ID` and `AGENTHUB_CONTEXT_ID`.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started, takes too long, or ends with anything but 0; with the end of what it says on stderr.
+    pub(super) async fn call(&self, context: ToolContext, input: Value) -> Result<Value, Failure> {
+        let variables = [
+            ("AGENTHUB_IDEMPOTENCY_KEY", context.idempotency_key()),
+            ("AGENTHUB_TASK_ID", context.task_id().to_owned()),
+            ("AGENTHUB_CONTEXT_ID", context.context_id().to_owned()),
+        ];
+        self.run(&variables, &input, context.cancelled()).await
+    }
+
+    /// Runs it until it ends, is cancelled or has had its time. Whatever it has started ends with it. Dropping the future kills it.
+    async fn run(
+        &self,
+        variables: &[(&str, String)],
+        input: &Value,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<Value, Failure> {
+        let mut running = self.start(variables)?;
+        let group = Group::of(&running);
+        let input = format!("{input}\n");
+        let finished = finish(&mut running, input.as_bytes(), &group);
+        tokio::pin!(finished);
+        let stopped = tokio::select! {
+            finished = &mut finished => return self.result(finished?),
+            () = cancelled => Failure::cancelled("it was cancelled"),
+            () = sleep(self.timeout) => {
+                let limit = self.timeout.as_secs();
+                Failure::failed(format!("{} did not end within {limit} s", self.line[0]))
+            }
+        };
+        group.signal(Signal::TERM);
+        // What it says at its end is of no use to anybody.
+        let _ = timeout(GRACE, finished).await;
+        Err(stopped)
+    }
+
+    fn start(&self, variables: &[(&str, String)]) -> Result<process::Child, Failure> {
+        let passed = self.environment.iter().map(String::as_str);
+        let passed = ENVIRONMENT.into_iter().chain(passed);
+        let passed = passed.filter_map(|name| Some((name, std::env::var_os(name)?)));
+        process::Command::new(self.program())
+            .args(&self.line[1..])
+            .current_dir(&self.folder)
+            .env_clear()
+            .envs(passed)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| Failure::failed(format!("cannot start {}: {error}", self.line[0])))
+    }
+
+    fn result(&self, finished: Finished) -> Result<Value, Failure> {
+        if finished.status.success() {
+            return Ok(value(&finished.output));
+        }
+        let error = String::from_utf8_lossy(&finished.error);
+        let (program, how) = (&self.line[0], ended(finished.status));
+        Err(Failure::failed(match error.trim() {
+            "" => format!("{program} {how}"),
+            error => format!("{program} {how}: {error}"),
+        }))
+    }
+}
+
+/// What a program left.
+struct Finished {
+    status: ExitStatus,
+    output: Vec<u8>,
+    error: Vec<u8>,
+}
+
+/// A program's process group, which is killed when this is dropped.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &process::Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        Self(id.and_then(Pid::from_raw))
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.0 {
+            // It may be gone already.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+async fn finish(child: &mut process::Child, input: &[u8], group: &Group) -> io::Result<Finished> {
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let feed = async {
+        if let Some(mut stdin) = stdin {
+            // A program need not read what it is given.
+            let _ = stdin.write_all(input).await;
+        }
+    };
+    let end = async {
+        let status = child.wait().await;
+        // What it left running would keep its pipes open.
+        group.signal(Signal::KILL);
+        status
+    };
+    let ((), output, error, status) = tokio::join!(feed, head(stdout), tail(stderr), end);
+    Ok(Finished {
+        status: status?,
+        output: output?,
+        error: error?,
+    })
+}
+
+/// The beginning of a stream, all of which is read.
+async fn head(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    each(stream, |bytes| {
+        let room = MAX_OUTPUT - kept.len();
+        kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    })
+    .await?;
+    Ok(kept)
+}
+
+/// The end of a stream.
+async fn tail(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    each(stream, |bytes| {
+        kept.extend_from_slice(bytes);
+        kept.drain(..kept.len().saturating_sub(MAX_ERROR));
+    })
+    .await?;
+    Ok(kept)
+}
+
+async fn each(
+    stream: Option<impl AsyncRead + Unpin>,
+    mut take: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    let Some(mut stream) = stream else {
+        return Ok(());
+    };
+    let mut buffer = vec![0; 8 * 1024];
+    loop {
+        match stream.read(&mut buffer).await? {
+            0 => return Ok(()),
+            n => take(&buffer[..n]),
+        }
+    }
+}
+
+/// What was printed, as JSON where it is JSON.
+fn value(output: &[u8]) -> Value {
+    serde_json::from_slice(output).unwrap_or_else(|_| {
+        let text = String::from_utf8_lossy(output);
+        Value::from(text.trim_end())
+    })
+}
+
+fn ended(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "did not end well".to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "command_tests.rs"]
+mod tests;

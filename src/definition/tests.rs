@@ -1,0 +1,186 @@
+use std::fs;
+
+use super::*;
+
+const WHOLE: &str = r#"
+name = "agent_words"
+description = "Counts words"
+type = "worker"
+version = "1.2.0"
+model = "offline"
+instructions = "Count with the tool."
+temperature = 0.2
+
+[limits]
+turns = 4
+tool_calls = 8
+model_timeout_s = 30
+
+[budget]
+tokens = 10000
+time_s = 60
+
+[[skill]]
+id = "count"
+description = "Counts the words of a text"
+tags = ["text"]
+examples = ["count the words of this"]
+
+[[tool]]
+name = "count_words"
+description = "Counts words"
+command = ["wc", "-w"]
+timeout_s = 5
+env = ["LANG"]
+input = { type = "object", properties = { text = { type = "string" } }, required = ["text"] }
+"#;
+
+fn read(text: &str) -> anyhow::Result<Definition> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("agent.toml");
+    fs::write(&path, text)?;
+    fs::write(folder.path().join("who.md"), "You count.")?;
+    Definition::of_file(&path)
+}
+
+/// The error with the folder left out.
+fn wrong(text: &str) -> String {
+    let error = format!("{:#}", read(text).expect_err(text));
+    match error.find("agent.toml") {
+        Some(start) => error[start..].to_owned(),
+        None => error,
+    }
+}
+
+/// spec: AGT-9.1, AGT-11.3
+#[test]
+fn everything_in_a_file_becomes_the_agent() {
+    let agent = read(WHOLE).expect("it is right");
+    assert_eq!(agent.agent_type, AgentType::Worker);
+    assert_eq!(agent.model.as_deref(), Some("offline"));
+    assert_eq!(agent.instructions, "Count with the tool.");
+    assert_eq!((agent.limits.turns, agent.limits.tool_calls), (4, 8));
+    assert_eq!(agent.limits.model_timeout_ms, 30_000);
+    assert_eq!(
+        agent.limits.agent_timeout_ms,
+        Limits::default().agent_timeout_ms
+    );
+    assert_eq!(agent.budget.tokens, Some(10_000));
+    assert_eq!(agent.budget.time_ms, Some(60_000));
+    let tool = &agent.tools[0];
+    assert_eq!(tool.command.line, ["wc", "-w"]);
+    assert_eq!(tool.command.timeout.as_secs(), 5);
+    assert_eq!(tool.command.environment, ["LANG"]);
+    assert!(tool.command.folder.is_absolute());
+    assert_eq!(tool.schema["properties"]["text"]["type"], "string");
+
+    let builder = agent.builder(Arc::new(Offline));
+    let card = builder.card();
+    assert_eq!((&*card.name, &*card.version), ("agent_words", "1.2.0"));
+    assert_eq!(card.skills[0].id, "count");
+    assert_eq!(card.skills[0].name, "count");
+    builder.build().expect("it is an agent");
+}
+
+/// spec: AGT-1.3
+#[test]
+fn a_name_is_enough_and_makes_a_worker() {
+    let agent = read("name = 'a'").expect("it is right");
+    assert_eq!(agent.agent_type, AgentType::Worker);
+    assert_eq!(agent.limits, Limits::default());
+    agent.builder(Arc::new(Offline)).build().expect("an agent");
+    let lead = read("name = 'a'\ntype = 'supervisor'").expect("it is right");
+    assert_eq!(lead.agent_type, AgentType::Supervisor);
+}
+
+#[test]
+fn instructions_may_stand_in_a_file_beside_it() {
+    let agent = read("name = 'a'\ninstructions = '@who.md'").expect("it is there");
+    assert_eq!(agent.instructions, "You count.");
+    let error = wrong("name = 'a'\ninstructions = '@nobody.md'");
+    assert!(error.contains("cannot read the instructions"), "{error}");
+    assert!(error.contains("nobody.md"), "{error}");
+}
+
+/// What is wrong, where, and what is allowed.
+#[test]
+fn errors_point_at_their_place() {
+    let tool = "name = 'a'\n[[tool]]\nname = 't'\ndescription = ''\n";
+    for (text, place, part) in [
+        ("nme = 'a'", "1:1", "expected one of `name`, `description`"),
+        ("description = 'x'", "1:1", "missing field `name`"),
+        (
+            "name = 'a'\ntype = 'boss'",
+            "2:8",
+            "expected `worker` or `supervisor`",
+        ),
+        ("name = ''", "1:8", "is no id"),
+        ("name = 'a'\n[limits]\nturns = 0", "3:9", "nonzero"),
+        ("name = 'a'\n[limits]\nturnes = 1", "3:1", "`turns`"),
+        (
+            "name = 'a'\n[budget]\ntokens = 'many'",
+            "3:10",
+            "invalid type",
+        ),
+        (
+            "name = 'a'\n[budget]\ntime_s = 0",
+            "3:10",
+            "1 to 86400 seconds",
+        ),
+        (
+            "name = 'a'\n[[skill]]\nid = 's'",
+            "2:1",
+            "missing field `description`",
+        ),
+        ("name = 'a'\nname = 'b'", "2:1", "duplicate key"),
+        ("name = 'a", "1:10", "invalid literal string"),
+        (&format!("{tool}"), "2:1", "missing field `command`"),
+        (
+            &format!("{tool}command = []"),
+            "5:11",
+            "a program and its arguments",
+        ),
+        (&format!("{tool}command = 'wc'"), "5:11", "invalid type"),
+        (
+            &format!("{tool}command = ['wc']\nenv = ['A=b']"),
+            "6:7",
+            "no name of a variable",
+        ),
+        (
+            &format!("{tool}command = ['wc']\ninput = {{ type = 'text' }}"),
+            "6:9",
+            "type",
+        ),
+        (
+            &format!(
+                "{tool}command = ['wc']\n[[tool]]\nname = 't'\ndescription = ''\ncommand = ['wc']"
+            ),
+            "7:8",
+            "two tools are called t",
+        ),
+        (
+            "name = 'a'\n[[tool]]\nname = 'a b'",
+            "3:8",
+            "is no name of a tool",
+        ),
+    ] {
+        let error = wrong(text);
+        let (found, what) = error.split_once(": ").unwrap_or_default();
+        assert_eq!(found, format!("agent.toml:{place}"), "{text}: {error}");
+        assert!(what.contains(part), "{text}: {error}");
+    }
+}
+
+#[test]
+fn programs_that_are_not_here_are_named() {
+    let tool = |program: &str| {
+        format!("name = 'a'\n[[tool]]\nname = 't'\ndescription = ''\ncommand = ['{program}']")
+    };
+    let missing = |program: &str| read(&tool(program)).expect("right").missing_programs();
+    assert_eq!(missing("sh"), [""; 0]);
+    assert_eq!(
+        missing("no-such-program"),
+        ["the tool t runs no-such-program, which is not here"]
+    );
+    assert_eq!(missing("./nothing").len(), 1);
+}

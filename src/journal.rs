@@ -1,0 +1,142 @@
+//! Where the runs of an agent are kept between two lives of its process.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io::{Read, Seek, Write},
+    path::Path,
+    sync::Arc,
+};
+
+use agenthub_proto::slug::slug;
+use agenthub_sdk::runs::{Journal, journal::SqliteJournal};
+use anyhow::{Context, bail};
+use uuid::Uuid;
+
+/// The folder of the journals, in the data folder.
+const FOLDER: &str = "runs";
+
+/// The journal of one agent. Its file belongs to this process as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// The journal; none where nothing is to be written, so that the hub keeps a message until its run is over.
+    pub(crate) journal: Option<Arc<dyn Journal>>,
+    /// The instance that this process is: the same for every process that uses the file, one after the other, so that the next one
+    /// takes up at once what the last one left. Without a file another one each time.
+    pub(crate) instance: String,
+    _lock: Option<File>,
+}
+
+impl Kept {
+    /// The journal of this agent in the data folder, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Another process uses it, or the files cannot be used; in one line that says which.
+    pub(crate) async fn open(data: Option<&Path>, agent: &str) -> anyhow::Result<Self> {
+        let Some(data) = data else {
+            return Ok(Self {
+                journal: None,
+                instance: instance(agent),
+                _lock: None,
+            });
+        };
+        let (folder, agent) = (data.join(FOLDER), agent.to_owned());
+        tokio::task::spawn_blocking(move || Self::open_in(&folder, &agent)).await?
+    }
+
+    fn open_in(folder: &Path, agent: &str) -> anyhow::Result<Self> {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let (instance, lock) = lock(folder, agent)?;
+        let path = folder.join(format!("{}.db", slug(agent)));
+        let journal = SqliteJournal::open(&path)
+            .with_context(|| format!("cannot keep the runs of {agent} in {}", path.display()))?;
+        Ok(Self {
+            journal: Some(Arc::new(journal)),
+            instance,
+            _lock: Some(lock),
+        })
+    }
+}
+
+/// Takes an agent's files, and says which instance uses them: what the lock file holds, which is made where it is missing.
+fn lock(folder: &Path, agent: &str) -> anyhow::Result<(String, File)> {
+    let path = folder.join(format!("{}.lock", slug(agent)));
+    let problem = || format!("cannot use {}", path.display());
+    let mut file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .with_context(problem)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => bail!(
+            "{agent} runs already with the data folder {}: stop that process, or give this one a folder of its own \
+             (--data DIR) or none (--ephemeral)",
+            folder.parent().unwrap_or(folder).display()
+        ),
+        Err(TryLockError::Error(error)) => return Err(error).with_context(problem),
+    }
+    let mut found = String::new();
+    // What cannot be read is written anew.
+    let _ = file.read_to_string(&mut found);
+    let found = found.trim();
+    if Uuid::parse_str(found.rsplit('.').next().unwrap_or_default()).is_ok() {
+        return Ok((found.to_owned(), file));
+    }
+    let instance = instance(agent);
+    file.rewind()
+        .and_then(|()| file.set_len(0))
+        .and_then(|()| file.write_all(instance.as_bytes()))
+        .and_then(|()| file.sync_all())
+        .with_context(problem)?;
+    Ok((instance, file))
+}
+
+fn instance(agent: &str) -> String {
+    format!("{}.{}", slug(agent), Uuid::new_v4())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_folder_has_one_process_at_a_time_and_always_the_same_instance() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let open = || Kept::open(Some(folder.path()), "An Agent");
+        let first = open().await.expect("nobody uses it");
+        let refused = open().await.expect_err("the first one uses it").to_string();
+        for part in ["An Agent", "--data", &folder.path().display().to_string()] {
+            assert!(refused.contains(part), "{part} in {refused}");
+        }
+        let other = Kept::open(Some(folder.path()), "another").await;
+        assert!(other.is_ok(), "agents do not share their files: {other:?}");
+
+        let instance = first.instance.clone();
+        drop(first);
+        let again = open().await.expect("the first one is gone");
+        assert_eq!(again.instance, instance);
+    }
+
+    #[tokio::test]
+    async fn what_was_half_written_is_written_anew() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::create_dir(folder.path().join(FOLDER)).expect("a folder");
+        fs::write(folder.path().join("runs/a.lock"), "a.0123").expect("a file");
+        let first = Kept::open(Some(folder.path()), "a").await.expect("free");
+        let written = fs::read_to_string(folder.path().join("runs/a.lock")).expect("a file");
+        assert_eq!(written, first.instance);
+        assert_ne!(written, "a.0123");
+    }
+
+    #[tokio::test]
+    async fn without_a_folder_every_process_is_another_instance() {
+        let one = Kept::open(None, "a").await.expect("nothing is opened");
+        let two = Kept::open(None, "a").await.expect("nothing is opened");
+        assert!(one.journal.is_none());
+        assert_ne!(one.instance, two.instance);
+    }
+}
