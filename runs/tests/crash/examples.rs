@@ -1,0 +1,212 @@
+//! The example runs: what they want, and what the world does about it.
+
+use std::{
+    path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use agenthub_runs::{
+    Budget, Delegated, Effect, Facts, Failure, Handoff, Next, Retry, RunOutcome, Sent, Started,
+    Step, StepContext, StepResult, Strategy, ToolOutput, World,
+    journal::Entry,
+    model::{Completion, Message, Part, Request, Role, Tool, ToolCall, Usage},
+    tool_loop::{Input, Offered, Peer, ToolLoop},
+};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::traces::Pen;
+use crate::support::{Wants, begins};
+
+/// By name: two turns with parallel tools; an agent that is asked; words, a wait and a retry.
+pub(super) const EXAMPLES: &[&str] = &["tools", "agent", "errands"];
+
+/// How the example begins, and what drives it.
+pub(super) fn example(name: &str) -> (Started, Box<dyn Strategy>) {
+    if name == "errands" {
+        let mut first = begins("wants", json!(null));
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        first.at_ms = since.expect("it is later").as_millis() as u64;
+        return (first, Box::new(Wants(errands)));
+    }
+    let input = Input {
+        instructions: "Help.".into(),
+        messages: vec![Message::user(name)],
+        ..Input::default()
+    };
+    let mut first = begins("tool_loop", json!(input));
+    first.budget = Budget {
+        tokens: Some(100_000),
+        calls: Some(50),
+        depth: Some(2),
+        ..Budget::default()
+    };
+    (first, Box::new(ToolLoop))
+}
+
+/// One after the other.
+fn errands(facts: &Facts) -> Next {
+    let retry = Retry {
+        attempts: 3,
+        pause_ms: 20,
+    };
+    let call = ToolCall {
+        id: "c".into(),
+        name: "flaky".into(),
+        arguments: json!({ "pi": 31.245270191439438 }),
+    };
+    let handoff = Handoff {
+        agent: "helper".into(),
+        text: "go".into(),
+        payload: Some(json!({ "z": 1.1, "a": "ü" })),
+        ..Handoff::default()
+    };
+    let started = facts.started().map_or(0, |s| s.at_ms);
+    let steps = [
+        vec![Step::new("say", Effect::Say("one moment".into()))],
+        vec![
+            Step::new("wait", Effect::Wait(started + 60)),
+            Step::new("try", Effect::Call(call)).retry(retry),
+        ],
+        vec![Step::new("ask", Effect::Delegate(handoff))],
+        vec![Step::new("bye", Effect::Say("done".into()))],
+    ];
+    for together in steps {
+        if together.iter().any(|step| facts.result(step).is_none()) {
+            return Next::Steps(together);
+        }
+    }
+    Next::Finish(RunOutcome::completed(format!(
+        "spent {}",
+        facts.spent().calls
+    )))
+}
+
+/// A world in which everything takes a moment and leaves a trace.
+pub(super) struct Traced {
+    pen: Pen,
+}
+
+impl Traced {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self {
+            pen: Pen::new(folder),
+        }
+    }
+
+    /// Long enough for others to begin meanwhile, shorter for some than for others.
+    async fn act(&self, step: &StepContext, what: &Value) {
+        let key = step.key.to_string();
+        self.pen
+            .write(&json!({ "begins": key, "task": step.key.task_id().to_string(), "what": what }));
+        let pause = 3 + step.key.step.as_str().len() as u64 % 3;
+        sleep(Duration::from_millis(pause)).await;
+        self.pen.write(&json!({ "ends": key }));
+    }
+}
+
+#[async_trait]
+impl World for Traced {
+    async fn look(&self, _: &Value) -> Value {
+        let offered = |name: &str, agent| Offered {
+            tool: Tool {
+                name: name.into(),
+                description: String::new(),
+                parameters: json!({ "type": "object" }),
+            },
+            agent,
+        };
+        let helper = Peer {
+            id: "helper".into(),
+            skills: vec!["help".into()],
+        };
+        json!([
+            offered("clock", None),
+            offered("search", None),
+            offered("agent_helper", Some(helper)),
+        ])
+    }
+
+    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure> {
+        self.act(step, &json!(request)).await;
+        let call = |name: &str, number: u32| ToolCall {
+            id: format!("call-{number}"),
+            name: name.into(),
+            arguments: json!({ "request": format!("{name} {number}"), "n": 0.1 }),
+        };
+        let turn = request
+            .messages
+            .iter()
+            .filter(|m| m.role == Role::Tool)
+            .count();
+        let topic = request.last_user_text();
+        let tool_calls = match (topic.as_deref(), turn) {
+            (Some("tools"), 0) => vec![call("clock", 1), call("search", 2), call("search", 3)],
+            (Some("tools"), 1) => vec![call("clock", 1), call("nothing", 2)],
+            (Some("agent"), 0) => vec![call("agent_helper", 1), call("clock", 2)],
+            _ => Vec::new(),
+        };
+        Ok(Completion {
+            text: format!("after {turn}: {}", results(&request)),
+            tool_calls,
+            usage: Some(Usage {
+                input_tokens: 10,
+                output_tokens: 5,
+            }),
+        })
+    }
+
+    async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, Failure> {
+        self.act(step, &json!(call)).await;
+        match (&*call.name, step.key.attempt) {
+            ("flaky", 1 | 2) => Err(Failure::passing("not yet")),
+            _ => Ok(ToolOutput::from(json!({ "of": call.arguments }))),
+        }
+    }
+
+    async fn delegate(&self, step: &StepContext, sent: &Sent) -> Result<Delegated, Failure> {
+        self.act(step, &json!(sent)).await;
+        Ok(Delegated {
+            agent: sent.handoff.agent.clone(),
+            state: "completed".into(),
+            text: format!("helped with {}", sent.handoff.text),
+            ..Delegated::default()
+        })
+    }
+
+    async fn recall(&self, step: &StepContext, _: &Sent) {
+        panic!("{} is called back, though nobody gave up", step.key);
+    }
+
+    async fn say(&self, step: &StepContext, text: &str) -> Result<(), Failure> {
+        self.act(step, &json!(text)).await;
+        Ok(())
+    }
+
+    async fn show(&self, _: &Entry, _: bool) {}
+
+    async fn conclude(
+        &self,
+        outcome: &RunOutcome,
+        spent: agenthub_runs::Spent,
+    ) -> Result<(), Failure> {
+        self.pen.write(&json!({ "told": outcome, "spent": spent }));
+        Ok(())
+    }
+}
+
+/// What the tools and agents said, so that the answer depends on it.
+fn results(request: &Request) -> String {
+    let parts = request.messages.iter().flat_map(|m| &m.parts);
+    let values = parts.filter_map(|part| match part {
+        Part::ToolResult { value, .. } => Some(value.to_string()),
+        _ => None,
+    });
+    values.collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a result is one that ends its step for good.
+pub(super) fn is_final(result: &StepResult) -> bool {
+    !matches!(result, StepResult::Failed(_))
+}

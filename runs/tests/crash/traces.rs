@@ -1,0 +1,166 @@
+//! What a child leaves behind, and what must hold of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, File, OpenOptions},
+    io::Write,
+    path::Path,
+    sync::Mutex,
+};
+
+use agenthub_runs::{
+    Journal, RunEvent, RunOutcome, StepKey,
+    journal::{Error, SqliteJournal},
+};
+use serde_json::Value;
+
+use super::{child::example_run, examples::is_final};
+
+pub(super) const JOURNAL: &str = "runs.db";
+const TRACE: &str = "trace.jsonl";
+
+/// Writes lines that stay when the process dies.
+#[derive(Debug)]
+pub(super) struct Pen {
+    file: Mutex<File>,
+}
+
+impl Pen {
+    pub(super) fn new(folder: &Path) -> Self {
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).open(folder.join(TRACE));
+        Self {
+            file: Mutex::new(file.expect("the folder is there")),
+        }
+    }
+
+    pub(super) fn write(&self, line: &Value) {
+        let mut file = self.file.lock().expect("nobody panics here");
+        // One write is one line, whoever else writes.
+        file.write_all(format!("{line}\n").as_bytes())
+            .expect("there is room");
+    }
+}
+
+/// What is left of one child, or of two in one folder.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    /// Writes of the journal.
+    pub(super) writes: u64,
+    /// What each attempt sent, each time.
+    begun: BTreeMap<String, Vec<String>>,
+    told: Vec<Value>,
+    events: Vec<RunEvent>,
+}
+
+impl Trace {
+    pub(super) fn read(folder: &Path) -> Self {
+        let mut trace = Self::default();
+        let text = fs::read_to_string(folder.join(TRACE)).unwrap_or_default();
+        for line in text.lines() {
+            let line: Value = serde_json::from_str(line).expect("whole lines");
+            if let Some(key) = line["begins"].as_str() {
+                let sent = trace.begun.entry(key.to_owned()).or_default();
+                sent.push(line.to_string());
+            } else if line["told"].is_object() {
+                trace.told.push(line);
+            } else if line["wrote"].is_u64() {
+                trace.writes += 1;
+            }
+        }
+        trace.events = read_journal(folder);
+        trace
+    }
+
+    /// The attempts that the journal has begun, and those of them that it has ended.
+    fn attempts(&self) -> (BTreeSet<String>, BTreeSet<String>) {
+        let key = |step: &_, attempt: &u32| {
+            let key = StepKey {
+                run: example_run(),
+                step: Clone::clone(step),
+                attempt: *attempt,
+            };
+            key.to_string()
+        };
+        let (mut begun, mut ended) = (BTreeSet::new(), BTreeSet::new());
+        for event in &self.events {
+            match event {
+                RunEvent::StepBegun { step, attempt, .. } => {
+                    begun.insert(key(step, attempt));
+                }
+                RunEvent::StepEnded { step, attempt, .. } => {
+                    ended.insert(key(step, attempt));
+                }
+                _ => {}
+            }
+        }
+        (begun, ended)
+    }
+
+    fn outcome(&self) -> Option<(&RunOutcome, u64)> {
+        match self.events.last()? {
+            RunEvent::Ended { outcome, spent, .. } => Some((outcome, spent.calls)),
+            _ => None,
+        }
+    }
+
+    /// Holds what a crash and a restart left against a run without a crash, and what was there at the crash. Returns how many
+    /// steps went out again.
+    pub(super) fn check(&self, whole: &Self, before: &Self, place: &str) -> u64 {
+        assert!(whole.outcome().is_some(), "{place}: the run ends");
+        assert_eq!(self.outcome(), whole.outcome(), "{place}: the outcome");
+        let told: BTreeSet<String> = self.told.iter().map(Value::to_string).collect();
+        assert_eq!(told.len(), 1, "{place}: who waits is told one thing");
+        assert!(
+            self.told.len() <= 2,
+            "{place}: and not more than once again"
+        );
+
+        let (begun, ended) = before.attempts();
+        let early: Vec<_> = before
+            .begun
+            .keys()
+            .filter(|k| !begun.contains(*k))
+            .collect();
+        assert!(
+            early.is_empty(),
+            "{place}: {early:?} before they were durable"
+        );
+        let mut again = 0;
+        for (key, sent) in &self.begun {
+            let first = before.begun.get(key).map_or(0, Vec::len);
+            let later = sent.len() - first;
+            let most = usize::from(!ended.contains(key));
+            assert!(later <= most, "{place}: {key} goes out {later} times more");
+            assert!(first <= 1, "{place}: {key} once in one process");
+            assert!(
+                sent.iter().all(|s| s == &sent[0]),
+                "{place}: {key} is sent again byte for byte: {sent:#?}"
+            );
+            again += u64::from(first == 1 && later == 1);
+        }
+        let keys = |trace: &Self| trace.begun.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(self), keys(whole), "{place}: the same attempts");
+        let finals = |trace: &Self| {
+            let ended = trace.events.iter().filter(
+                |event| matches!(event, RunEvent::StepEnded { result, .. } if is_final(result)),
+            );
+            ended.count()
+        };
+        assert_eq!(finals(self), finals(whole), "{place}: each step ends once");
+        again
+    }
+}
+
+fn read_journal(folder: &Path) -> Vec<RunEvent> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let journal = SqliteJournal::open(folder.join(JOURNAL)).expect("it opens after a crash");
+    match runtime.block_on(journal.read(&example_run(), 0, usize::MAX)) {
+        Ok(entries) => entries.into_iter().map(|e| e.event).collect(),
+        Err(Error::NotFound(_)) => Vec::new(),
+        Err(error) => panic!("{error}"),
+    }
+}

@@ -1,0 +1,4 @@
+//! Runs from the outside: decisions, driving, crashes, and journals of every release.
+
+mod crash;
+mod support;

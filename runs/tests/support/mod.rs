@@ -1,0 +1,151 @@
+//! What the tests share: stand-ins for the world, the strategy and the journal.
+
+pub(crate) mod journals;
+pub(crate) mod world;
+
+use std::{sync::Arc, time::Duration};
+
+use agenthub_runs::{
+    Command, DriveError, Driver, Facts, Journal, Next, RunEvent, RunId, RunOutcome, Started, Step,
+    Strategy,
+    journal::{self, MemoryJournal},
+    model::ToolCall,
+};
+use serde_json::{Value, json};
+use tokio::{sync::watch, task::JoinHandle};
+
+use world::StandIn;
+
+/// When the stand-ins' clocks begin.
+pub(crate) const NOON: u64 = 1_000_000;
+
+/// A strategy that is one function.
+pub(crate) struct Wants<F>(pub(crate) F);
+
+impl<F: Fn(&Facts) -> Next + Send + Sync> Strategy for Wants<F> {
+    fn name(&self) -> &'static str {
+        "wants"
+    }
+
+    fn next(&self, facts: &Facts) -> Next {
+        (self.0)(facts)
+    }
+}
+
+/// Wants these steps together, and ends when all have come back.
+pub(crate) fn together(steps: Vec<Step>) -> Wants<impl Fn(&Facts) -> Next + Send + Sync> {
+    Wants(
+        move |facts: &Facts| match steps.iter().all(|step| facts.result(step).is_some()) {
+            true => Next::Finish(RunOutcome::completed("all came back")),
+            false => Next::Steps(steps.clone()),
+        },
+    )
+}
+
+pub(crate) fn call(name: &str) -> ToolCall {
+    ToolCall {
+        id: format!("id-{name}"),
+        name: name.into(),
+        arguments: json!({}),
+    }
+}
+
+pub(crate) fn begins(strategy: &str, input: Value) -> Started {
+    Started {
+        strategy: strategy.into(),
+        input,
+        origin: Value::Null,
+        budget: Default::default(),
+        deadline_ms: None,
+        at_ms: NOON,
+    }
+}
+
+/// A run, and everything that it meets.
+pub(crate) struct Stage {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) world: Arc<StandIn>,
+    pub(crate) run: RunId,
+    pub(crate) first: Started,
+    pub(crate) command: watch::Sender<Command>,
+    pub(crate) lease: Duration,
+}
+
+impl Stage {
+    pub(crate) fn new(world: StandIn) -> Self {
+        Self::on(Arc::new(MemoryJournal::default()), world)
+    }
+
+    pub(crate) fn on(journal: Arc<dyn Journal>, world: StandIn) -> Self {
+        Self {
+            journal,
+            world: Arc::new(world),
+            run: RunId::new("run"),
+            first: begins("wants", Value::Null),
+            command: watch::Sender::new(Command::Go),
+            lease: Driver::LEASE,
+        }
+    }
+
+    /// Drives the run under this driver's name.
+    pub(crate) async fn drive(
+        &self,
+        driver: &str,
+        strategy: &dyn Strategy,
+    ) -> Result<RunOutcome, DriveError> {
+        let driver = Driver::new(Arc::clone(&self.journal), driver).lease(self.lease);
+        let first = Some(self.first.clone());
+        let hand = driver.open(self.run.clone(), "owner", first).await?;
+        let world = Arc::clone(&self.world);
+        hand.drive(strategy, world, self.command.subscribe()).await
+    }
+
+    /// Drives the run in a task of its own.
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        driver: &'static str,
+        strategy: impl Strategy + 'static,
+    ) -> JoinHandle<Result<RunOutcome, DriveError>> {
+        let stage = Arc::clone(self);
+        tokio::spawn(async move { stage.drive(driver, &strategy).await })
+    }
+
+    pub(crate) async fn events(&self) -> Vec<RunEvent> {
+        events(&*self.journal, &self.run).await
+    }
+}
+
+pub(crate) async fn events(journal: &dyn Journal, run: &RunId) -> Vec<RunEvent> {
+    let entries = journal.read(run, 0, usize::MAX).await;
+    let entries = entries.expect("the run is there");
+    entries.into_iter().map(|e| e.event).collect()
+}
+
+/// One short word for each event.
+pub(crate) fn words(events: &[RunEvent]) -> Vec<String> {
+    events.iter().map(word).collect()
+}
+
+fn word(event: &RunEvent) -> String {
+    let form = |value: Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    match event {
+        RunEvent::Started(_) => "started".into(),
+        RunEvent::Observed { step, .. } => format!("observed {step}"),
+        RunEvent::StepBegun { step, attempt, .. } => format!("begun {step}#{attempt}"),
+        RunEvent::StepEnded {
+            step,
+            attempt,
+            result,
+            ..
+        } => format!("{step}#{attempt} {}", form(json!(result), "kind")),
+        RunEvent::Stopping { outcome, .. } => format!("stopping {}", outcome.label()),
+        RunEvent::Ended { outcome, .. } => format!("ended {}", outcome.label()),
+    }
+}
+
+/// The run's events as lines of text.
+pub(crate) fn lines(events: &[RunEvent]) -> String {
+    let lines = events.iter().map(journal::encode);
+    let lines = lines.map(|line| String::from_utf8(line).expect("JSON is UTF-8") + "\n");
+    lines.collect()
+}
