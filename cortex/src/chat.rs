@@ -1,122 +1,103 @@
-//! What Cortex does with a message from the hub.
+//! How messages over the hub become chat turns.
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::sync::Arc;
 
-use agenthub_sdk::{Failure, Reply, TaskContext};
-use tokio::sync::oneshot;
-use uuid::Uuid;
+use agenthub_sdk::{
+    Beginning, Conductor, Failure, Reply, TaskContext,
+    runs::{Budget, RunId, RunOutcome, Strategy, World},
+};
+use serde_json::{Value, json};
 
 use crate::{
+    chat_turn::{ChatTurn, Input},
     conversation::Key,
-    exchange::{Ask, Ended},
-    inbox,
-    origin::{Origin, response},
+    history, inbox,
+    origin::{Origin, context_of, response},
     outcome::bounded,
-    shared::{Busy, Refused, Shared},
+    settings::Settings,
+    shared::Shared,
     task_sink::TaskSink,
-    view::{self, Projector},
+    view,
+    world::ChatWorld,
 };
-
-type Handled = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send>>;
 
 const NOTHING_SAID: &str = "the message is empty: say what you want in a text part";
 
-/// A request that its conversation has taken in.
-struct Taken {
-    done: oneshot::Receiver<Ended>,
-    projector: Projector,
-    _busy: Busy,
-}
+/// Makes a run of each message that asks Cortex for something.
+#[derive(Debug)]
+pub(crate) struct Chats(pub(crate) Arc<Shared>);
 
-/// The handler of every message. The conversation takes the request in before the handler's future first runs, so requests keep
-/// the order of the mailbox.
-pub(crate) fn handler(shared: Arc<Shared>) -> impl Fn(TaskContext) -> Handled + Send + Sync {
-    move |context| {
-        let message = context.message();
-        if !inbox::is_answered(message, &context.routing().to_agent_id) {
-            tracing::debug!(
-                message_id = message.message_id,
-                "a message that is not for Cortex"
-            );
-            return Box::pin(async { Ok(Reply::none()) });
-        }
-        let is_empty = context.text().trim().is_empty() && context.data().is_none();
-        let context_id = match context.context_id() {
-            "" => Uuid::now_v7().to_string(),
-            id => id.to_owned(),
-        };
-        let taken = match is_empty {
-            true => Err(NOTHING_SAID.to_owned()),
-            false => take(&shared, &context, &context_id).map_err(|refused| refused.to_string()),
-        };
-        Box::pin(answer(context, context_id, taken))
+fn key(task: &TaskContext) -> Key {
+    Key {
+        user: task.sender().to_owned(),
+        context_id: context_of(task),
     }
 }
 
-fn take(shared: &Arc<Shared>, context: &TaskContext, context_id: &str) -> Result<Taken, Refused> {
-    let (view, projector) = view::open();
-    let (ended, done) = oneshot::channel();
-    let ask = Ask {
-        words: context.text(),
-        attached: bounded(context.message().data()),
-        message_id: context.message().message_id.clone(),
-        origin: Origin::Hub(context.clone()),
-        view,
-        cancel: context.cancellation().clone(),
-        done: ended,
-    };
-    let key = Key {
-        user: context.sender().to_owned(),
-        context_id: context_id.to_owned(),
-    };
-    let busy = shared.submit(key, ask)?;
-    Ok(Taken {
-        done,
-        projector,
-        _busy: busy,
-    })
-}
-
-async fn answer(
-    context: TaskContext,
-    context_id: String,
-    taken: Result<Taken, String>,
-) -> Result<Reply, Failure> {
-    let said = |text: &str| response(text, &context_id, &context.message().message_id);
-    let taken = match taken {
-        Ok(taken) => taken,
-        Err(refused) => return fail(&context, &said, refused),
-    };
-    let shown = async {
-        if let Some(mut sink) = TaskSink::of(&context) {
-            let turn = context.message().message_id.clone();
-            taken
-                .projector
-                .run(&mut sink, turn, context_id.clone())
-                .await;
-        }
-    };
-    let ended = tokio::select! {
-        (ended, ()) = async { tokio::join!(taken.done, shown) } => {
-            ended.unwrap_or_else(|_| Ended::Failed("Cortex stopped before it had an answer".to_owned()))
-        }
-        () = context.cancelled() => Ended::Cancelled,
-    };
-    match ended {
-        Ended::Answered(text) => Ok(Reply::from(said(&text))),
-        Ended::Failed(text) => fail(&context, &said, text),
-        Ended::Cancelled => Err(Failure::cancelled("cancelled")),
+/// What a turn begins with.
+pub(crate) fn input(words: String, attached: Vec<Value>, settings: &Settings) -> Input {
+    let delegation_ms = settings.delegation_timeout.as_millis();
+    Input {
+        words,
+        attached,
+        longest: history::longest(settings.history_tokens),
+        max_rounds: settings.max_rounds,
+        delegation_ms: u64::try_from(delegation_ms).unwrap_or(u64::MAX),
+        refused: None,
     }
 }
 
-/// A task fails; who sent a message without one is told in a message.
-fn fail(
-    context: &TaskContext,
-    said: &impl Fn(&str) -> agenthub_proto::a2a::Message,
-    text: String,
-) -> Result<Reply, Failure> {
-    match context.task_id() {
-        "" => Ok(Reply::from(said(&text))),
-        _ => Err(Failure::failed(text)),
+impl Conductor for Chats {
+    fn strategy(&self) -> &dyn Strategy {
+        &ChatTurn
+    }
+
+    fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
+        if !inbox::is_answered(task.message(), &task.routing().to_agent_id) {
+            return Err(Failure::rejected("it asks Cortex for nothing"));
+        }
+        let is_empty = task.text().trim().is_empty() && task.data().is_none();
+        let refused = match is_empty {
+            true => Some(NOTHING_SAID.to_owned()),
+            false => self.0.has_room(&key(task)).err().map(|r| r.to_string()),
+        };
+        let attached = bounded(task.message().data());
+        let input = Input {
+            refused,
+            ..input(task.text(), attached, &self.0.settings)
+        };
+        Ok(Beginning {
+            input: json!(input),
+            budget: Budget::default(),
+        })
+    }
+
+    fn world(&self, task: &TaskContext, _: &RunId) -> Arc<dyn World> {
+        let (view, projector) = view::open();
+        let message_id = task.message().message_id.clone();
+        if let Some(mut sink) = TaskSink::of(task) {
+            let (turn, context_id) = (message_id.clone(), context_of(task));
+            self.0.keep(async move {
+                projector.run(&mut sink, turn, context_id).await;
+            });
+        }
+        let turn = self.0.join(key(task), &task.text());
+        let origin = Origin::Hub(task.clone());
+        let shared = Arc::clone(&self.0);
+        Arc::new(ChatWorld::new(shared, origin, message_id, turn, view))
+    }
+
+    fn reply(&self, task: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
+        let answer = |text: &str| {
+            let original = &task.message().message_id;
+            Reply::from(response(text, &context_of(task), original))
+        };
+        match outcome {
+            RunOutcome::Completed { text, .. } => Ok(answer(text)),
+            // Who sent a message without a task is told in a message.
+            RunOutcome::Failed { error } if task.task_id().is_empty() => Ok(answer(error)),
+            RunOutcome::Failed { error } => Err(Failure::failed(error)),
+            RunOutcome::Cancelled { .. } => Err(Failure::cancelled("cancelled")),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::{collections::HashSet, sync::LazyLock};
 
 use jsonschema::Validator;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answer;
@@ -62,7 +63,7 @@ pub(crate) struct TaskRequest {
 }
 
 /// An agent that may be chosen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Candidate {
     /// Its id.
     pub(crate) id: String,
@@ -73,7 +74,7 @@ pub(crate) struct Candidate {
 }
 
 /// A skill under its two names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Skill {
     /// What a task type says.
     pub(crate) id: String,

@@ -9,10 +9,17 @@ use agenthub_proto::{
     cortex::{ChatRequest, Frame as Wire, cortex_server::Cortex},
     trace::TraceContext,
 };
-use agenthub_sdk::Client;
+use agenthub_sdk::{
+    Client,
+    runs::{
+        Budget, Command, DriveError, Driver, RunId, Started, Strategy, World,
+        journal::MemoryJournal,
+    },
+};
 use async_trait::async_trait;
+use serde_json::{Value, json};
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, watch},
     time::timeout,
 };
 use tokio_stream::{Stream, wrappers::ReceiverStream};
@@ -21,13 +28,14 @@ use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
 use crate::{
-    Running,
-    conversation::Key,
-    exchange::Ask,
+    Running, chat,
+    chat_turn::ChatTurn,
+    conversation::{Key, Turn},
     frame::Frame,
-    origin::Origin,
+    origin::{CORTEX, Origin},
     shared::Shared,
     view::{self, FrameSink, SINK_DEADLINE},
+    world::ChatWorld,
 };
 
 /// Frames that wait for a slow caller. A turn that has more to show waits.
@@ -85,51 +93,28 @@ impl Cortex for Chat {
             true => Uuid::now_v7().to_string(),
             false => context_id,
         };
-        let (view, projector) = view::open();
-        let (ended, done) = oneshot::channel();
-        let turn = Uuid::now_v7().to_string();
-        let cancel = CancellationToken::new();
-        let ask = Ask {
-            words: text,
-            attached: Vec::new(),
-            message_id: turn.clone(),
-            origin: Origin::Call {
-                client: client.clone(),
-                trace,
-            },
-            view,
-            cancel: cancel.clone(),
-            done: ended,
-        };
         let key = Key {
             user: String::new(),
             context_id: context_id.clone(),
         };
-        let busy = shared
-            .submit(key, ask)
+        shared
+            .has_room(&key)
             .map_err(|refused| Status::resource_exhausted(refused.to_string()))?;
-
+        let gone = CancellationToken::new();
+        let call = Call {
+            shared: Arc::clone(shared),
+            turn: shared.join(key, &text),
+            origin: Origin::Call {
+                client: client.clone(),
+                trace,
+                context_id: context_id.clone(),
+                gone: gone.clone(),
+            },
+            text,
+            context_id,
+        };
         let (frames, receiver) = mpsc::channel(MAX_WAITING);
-        shared.keep(async move {
-            let _cancelled_with_the_call = cancel.drop_guard();
-            let mut sink = CallSink(frames.clone());
-            let shown = async {
-                match projector.run(&mut sink, turn, context_id).await {
-                    // The frames have told how it ended.
-                    true => drop(done.await),
-                    false => {
-                        let late = Status::aborted("the frames were not read in time");
-                        // A caller that still does not read finds the stream ended.
-                        let _ = timeout(SINK_DEADLINE, frames.send(Err(late))).await;
-                    }
-                }
-            };
-            tokio::select! {
-                () = shown => {}
-                () = frames.closed() => tracing::debug!("the caller of a chat is gone"),
-            }
-            drop(busy);
-        });
+        shared.keep(call.run(frames, gone));
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 }
@@ -153,6 +138,73 @@ fn check(text: &str, context_id: &str) -> Result<(), Status> {
         )));
     }
     Ok(())
+}
+
+/// A call at work.
+struct Call {
+    shared: Arc<Shared>,
+    turn: Turn,
+    origin: Origin,
+    text: String,
+    context_id: String,
+}
+
+impl Call {
+    /// Drives the turn to its end. When the caller is gone, the turn is cancelled.
+    async fn run(self, frames: mpsc::Sender<Result<Wire, Status>>, gone: CancellationToken) {
+        let (view, projector) = view::open();
+        let id = Uuid::now_v7().to_string();
+        let input = chat::input(self.text, Vec::new(), &self.shared.settings);
+        let world = ChatWorld::new(self.shared, self.origin, id.clone(), self.turn, view);
+        let (commands, commanded) = watch::channel(Command::Go);
+        let driven = drive(RunId::new(&*id), json!(input), Arc::new(world), commanded);
+
+        let shown = async {
+            let mut sink = CallSink(frames.clone());
+            if !projector.run(&mut sink, id, self.context_id).await {
+                let late = Status::aborted("the frames were not read in time");
+                // A caller that still does not read finds the stream ended.
+                let _ = timeout(SINK_DEADLINE, frames.send(Err(late))).await;
+                return false;
+            }
+            true
+        };
+        let watched = async {
+            let stays = tokio::select! {
+                all = shown => all,
+                () = frames.closed() => false,
+            };
+            if !stays {
+                tracing::debug!("the caller of a chat is gone");
+                gone.cancel();
+                commands.send_replace(Command::Cancel("the caller is gone".to_owned()));
+            }
+        };
+        let ((), driven) = tokio::join!(watched, driven);
+        if let Err(error) = driven {
+            tracing::warn!(%error, "a chat turn broke off");
+        }
+    }
+}
+
+/// Its journal is in memory, as the caller is gone with this process.
+async fn drive(
+    run: RunId,
+    input: Value,
+    world: Arc<ChatWorld>,
+    commands: watch::Receiver<Command>,
+) -> Result<(), DriveError> {
+    let driver = Driver::new(Arc::new(MemoryJournal::default()), CORTEX);
+    let first = Started {
+        strategy: ChatTurn.name().to_owned(),
+        input,
+        origin: Value::Null,
+        budget: Budget::default(),
+        deadline_ms: None,
+        at_ms: world.now_ms(),
+    };
+    let hand = driver.open(run, CORTEX, Some(first)).await?;
+    hand.drive(&ChatTurn, world, commands).await.map(drop)
 }
 
 /// Frames on the stream of the call.

@@ -4,6 +4,23 @@ use std::collections::VecDeque;
 
 use agenthub_sdk::model::{Message, Role, estimate_tokens};
 
+/// The turn of everything that was said before.
+const BEFORE: u64 = 0;
+
+/// What was said before this process knew the conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Past {
+    /// The user's words and the answers, oldest first.
+    pub(crate) said: Vec<(String, String)>,
+    /// Whether there is more.
+    pub(crate) has_more: bool,
+}
+
+/// The most tokens that one text may have in a conversation of so many.
+pub(crate) fn longest(budget: usize) -> usize {
+    budget.max(64) / 2
+}
+
 /// The conversation so far, oldest first.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
@@ -46,7 +63,7 @@ impl History {
     }
 
     fn push(&mut self, turn: u64, role: Role, text: &str) {
-        let text = shorten(text, self.budget / 2);
+        let text = shorten(text, longest(self.budget));
         let tokens = estimate_tokens(&text);
         self.entries.push_back(Entry {
             turn,
@@ -63,14 +80,13 @@ impl History {
         }
     }
 
-    /// Notes that there were earlier messages, nobody knows how many, that never were here.
-    pub(crate) fn has_more(&mut self) {
-        self.has_more = true;
-    }
-
-    /// The most tokens that one text may have here.
-    pub(crate) fn longest(&self) -> usize {
-        self.budget / 2
+    /// What was said before anything here. Nothing has been pushed yet.
+    pub(crate) fn begin_with(&mut self, past: Past) {
+        self.has_more = past.has_more;
+        for (words, answer) in past.said {
+            self.heard(BEFORE, &words);
+            self.said(BEFORE, &answer);
+        }
     }
 
     /// The conversation as a model reads it, without what belongs to this turn; it begins with a mark if something was left out.

@@ -1,18 +1,21 @@
 //! Cortex: it talks with users, and hands what they ask to the agents of the hub.
 //!
-//! Cortex is an agent like any other, made with the SDK. What a user says becomes a request in a conversation (`conversation.rs`);
-//! the model is told what was said and who is here (`prompt.rs`), and decides (`decision.rs`): answer, or hand tasks over, which
-//! `delegate.rs` does. Results come back to the model until it only answers. Meanwhile frames (`frame.rs`) show what happens, on
+//! Cortex is an agent like any other, made with the SDK. What a user says becomes a run (`chat.rs`) whose strategy is `chat_turn.rs`: the
+//! model is told what was said and who is here (`prompt.rs`), and decides (`decision.rs`): answer, or hand tasks over. Results come
+//! back to the model until it only answers. `world.rs` is where that acts: on the model, on the agents (`delegate.rs`), and in the
+//! conversation, whose requests decide one after the other (`conversation.rs`). Meanwhile frames (`projection.rs`) show what happens, on
 //! the user's task (`task_sink.rs`) or on a call of `cortex.Cortex/Chat` (`grpc.rs`).
 //!
-//! `prompt.rs`, `decision.rs`, `partial.rs`, `history.rs`, `frame.rs` and `outcome.rs` are pure.
+//! `chat_turn.rs`, `prompt.rs`, `decision.rs`, `floor.rs`, `projection.rs`, `partial.rs`, `history.rs`, `frame.rs` and `outcome.rs` are
+//! pure.
 
 mod answer;
 mod chat;
+mod chat_turn;
 mod conversation;
 mod decision;
 mod delegate;
-mod exchange;
+mod floor;
 mod frame;
 mod grpc;
 mod history;
@@ -20,6 +23,7 @@ mod inbox;
 mod origin;
 mod outcome;
 mod partial;
+mod projection;
 mod prompt;
 mod recall;
 mod roster;
@@ -27,8 +31,8 @@ mod scan;
 mod settings;
 mod shared;
 mod task_sink;
-mod turn;
 mod view;
+mod world;
 
 use std::sync::Arc;
 
@@ -39,7 +43,7 @@ pub use grpc::Chat;
 pub use origin::{CHAT_REQUEST, CHAT_RESPONSE, CORTEX};
 pub use settings::Settings;
 
-use crate::shared::Shared;
+use crate::{chat::Chats, shared::Shared};
 
 /// The messages that may be in hand at one time.
 const CONCURRENCY: u32 = 1024;
@@ -57,16 +61,22 @@ impl Cortex {
     pub async fn start(settings: Settings) -> Result<Running, Error> {
         let hub = settings.hub.clone();
         let model = settings.model.name().to_owned();
+        let journal = settings.journal.clone();
+        let instance_id = settings.instance_id.clone();
         let shared = Arc::new(Shared::new(settings));
-        let request = chat::handler(Arc::clone(&shared));
-        let any = chat::handler(Arc::clone(&shared));
-        let agent = Agent::worker(card())
+        let chats = Arc::new(Chats(Arc::clone(&shared)));
+        let mut agent = Agent::worker(card())
             .watch_agents(true)
             .concurrency(CONCURRENCY)
-            .on(CHAT_REQUEST, request)
-            .on_any(any)
-            .start(&*hub)
-            .await?;
+            .conduct(CHAT_REQUEST, chats.clone())
+            .conduct_any(chats);
+        if let Some(journal) = journal {
+            agent = agent.journal(journal);
+        }
+        if let Some(instance_id) = instance_id {
+            agent = agent.instance_id(instance_id);
+        }
+        let agent = agent.start(&*hub).await?;
         tracing::info!(model, hub, "Cortex is connected");
         shared.keep(shared.roster.clone().run(agent.client().clone()));
         Ok(Running { agent, shared })
@@ -93,8 +103,8 @@ impl Running {
         CortexServer::new(chat)
     }
 
-    /// Takes no further requests, lets those in hand end within the drain time of the SDK, says goodbye to the hub, and returns when
-    /// everything has ended.
+    /// Takes no further requests and lets those in hand go: with a journal to be finished by a Cortex that comes back, without one they
+    /// have the drain time of the SDK to end. Says goodbye to the hub, and returns when everything has ended.
     pub async fn stop(self) {
         self.agent.stop().await;
         self.shared.close().await;

@@ -4,7 +4,11 @@ use agenthub_proto::{
     a2a::{Message, Role},
     trace::TraceContext,
 };
-use agenthub_sdk::{Client, Delegation, Error, Pending, TaskContext};
+use agenthub_sdk::{
+    Client, Delegation, Error, HandedOver, TaskContext,
+    runs::{Failure, Sent},
+};
+use tokio_util::sync::CancellationToken;
 
 /// Cortex's id.
 pub const CORTEX: &str = "cortex";
@@ -21,40 +25,84 @@ pub(crate) enum Origin {
     /// A message over the hub.
     Hub(TaskContext),
     /// A call of `cortex.Cortex/Chat`.
-    Call { client: Client, trace: TraceContext },
+    Call {
+        client: Client,
+        trace: TraceContext,
+        context_id: String,
+        /// The caller does not wait any more.
+        gone: CancellationToken,
+    },
 }
 
 impl Origin {
     pub(crate) fn client(&self) -> &Client {
         match self {
-            Self::Hub(context) => context.client(),
+            Self::Hub(task) => task.client(),
             Self::Call { client, .. } => client,
         }
     }
 
     pub(crate) fn trace(&self) -> TraceContext {
         match self {
-            Self::Hub(context) => context.trace(),
+            Self::Hub(task) => task.trace(),
             Self::Call { trace, .. } => *trace,
         }
     }
 
-    /// Hands a task over on behalf of the request, as part of its trace.
-    pub(crate) async fn delegate(&self, delegation: Delegation) -> Result<Pending, Error> {
+    /// Waits until nothing more is to be done for it in this process.
+    pub(crate) async fn cancelled(&self) {
         match self {
-            Self::Hub(context) => context.delegate(delegation).await,
-            Self::Call { client, trace } => client.delegate(delegation.trace(trace.child())).await,
+            Self::Hub(task) => task.cancelled().await,
+            Self::Call { gone, .. } => gone.cancelled().await,
+        }
+    }
+
+    /// Hands a task over on behalf of the request, as part of its trace.
+    pub(crate) async fn hand_over(&self, sent: &Sent) -> Result<HandedOver, Failure> {
+        match self {
+            Self::Hub(task) => task.hand_over(sent).await,
+            Self::Call {
+                client,
+                trace,
+                context_id,
+                ..
+            } => {
+                let delegation = Delegation::of(sent)
+                    .context_id(context_id)
+                    .trace(trace.child());
+                client.hand_over(delegation, false).await
+            }
+        }
+    }
+
+    /// Calls a task back, and waits until it has ended.
+    pub(crate) async fn recall(&self, sent: &Sent) {
+        match self {
+            Self::Hub(task) => task.recall(sent).await,
+            Self::Call { client, .. } => {
+                let reason = "the caller does not wait for it any longer";
+                client.recall(&sent.task_id, reason).await;
+            }
         }
     }
 
     /// Says something before the request is done. A call has it from its frames.
-    pub(crate) async fn say(&self, message: Message) {
-        if let Self::Hub(context) = self
-            && let Err(error) = context.publish_message(message).await
-        {
-            tracing::warn!(%error, "an interim answer could not be sent");
+    pub(crate) async fn say(&self, message: Message) -> Result<(), Error> {
+        match self {
+            Self::Hub(task) => task.publish_message(message).await,
+            Self::Call { .. } => Ok(()),
         }
     }
+}
+
+/// The conversation that a message belongs to. One without a context is a conversation of its own.
+pub(crate) fn context_of(task: &TaskContext) -> String {
+    let message = task.message();
+    [&message.context_id, &message.task_id, &message.message_id]
+        .into_iter()
+        .find(|id| !id.is_empty())
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// An answer to a message.

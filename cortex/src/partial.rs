@@ -1,9 +1,9 @@
 //! Takes what the user may read out of a decision that is still being written, so that answers appear as they come.
 
-use crate::scan::{Scanner, Token};
-
-/// What the texts of several responses are joined with.
-pub(crate) const SEPARATOR: &str = "\n\n";
+use crate::{
+    chat_turn::SEPARATOR,
+    scan::{Scanner, Token},
+};
 
 /// The longest key or kind that means something.
 const MAX_WORD: usize = 32;

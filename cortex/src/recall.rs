@@ -9,7 +9,7 @@ use agenthub_proto::{
 use agenthub_sdk::{Client, Outcome};
 use tokio::time::timeout;
 
-use crate::{conversation::Key, history::History, origin::CORTEX};
+use crate::{conversation::Key, history::Past, origin::CORTEX};
 
 /// The requests that are looked up; earlier ones are left out.
 const MAX_TURNS: i32 = 50;
@@ -17,11 +17,8 @@ const MAX_TURNS: i32 = 50;
 /// A conversation does not wait longer than this for its past.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// The turn of everything that was said before.
-const BEFORE: u64 = 0;
-
-/// Puts into the history what the user and Cortex said before. Best effort: without it the conversation begins anew.
-pub(crate) async fn recall(client: &Client, key: &Key, history: &mut History) {
+/// What the hub knows of the conversation. Best effort: without it the conversation begins anew.
+pub(crate) async fn recall(client: &Client, key: &Key) -> Past {
     let request = ListTasksRequest {
         agent_id: CORTEX.to_owned(),
         context_id: key.context_id.clone(),
@@ -30,17 +27,18 @@ pub(crate) async fn recall(client: &Client, key: &Key, history: &mut History) {
         ..Default::default()
     };
     match timeout(DEADLINE, client.tasks(request)).await {
-        Ok(Ok(page)) => {
-            if !page.next_page_token.is_empty() {
-                history.has_more();
-            }
-            for (words, answer) in said(&page.tasks, &key.user) {
-                history.heard(BEFORE, &words);
-                history.said(BEFORE, &answer);
-            }
+        Ok(Ok(page)) => Past {
+            said: said(&page.tasks, &key.user).collect(),
+            has_more: !page.next_page_token.is_empty(),
+        },
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "a conversation's past could not be read");
+            Past::default()
         }
-        Ok(Err(error)) => tracing::warn!(%error, "a conversation's past could not be read"),
-        Err(_) => tracing::warn!("a conversation's past could not be read in time"),
+        Err(_) => {
+            tracing::warn!("a conversation's past could not be read in time");
+            Past::default()
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agenthub_sdk::model::LanguageModel;
+use agenthub_sdk::{model::LanguageModel, runs::Journal};
 
 /// How Cortex is to be.
 #[derive(Clone, Debug)]
@@ -23,6 +23,12 @@ pub struct Settings {
     pub history_tokens: usize,
     /// The conversations that are remembered at one time: 1,000. The one that was idle longest goes first.
     pub max_conversations: usize,
+    /// Where the turns of messages over the hub are written down, so that a Cortex that comes back finishes them; nowhere if not
+    /// given. It is this Cortex's alone.
+    pub journal: Option<Arc<dyn Journal>>,
+    /// The name of this Cortex among all that ever use the journal; made up if not given. Under the same name it takes its turns
+    /// over at once.
+    pub instance_id: Option<String>,
 }
 
 impl Settings {
@@ -37,6 +43,8 @@ impl Settings {
             max_rounds: 8,
             history_tokens: 8_000,
             max_conversations: 1_000,
+            journal: None,
+            instance_id: None,
         }
     }
 }

@@ -2,27 +2,22 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use agenthub_sdk::Client;
-use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Settings,
-    conversation::{Conversation, Key},
-    exchange::Ask,
+    conversation::{Conversation, Key, Turn},
     origin::CORTEX,
     prompt::Present,
     roster::Roster,
 };
 
 /// Requests of one conversation that wait or are at work; further ones are refused.
-const MAX_ASKS: usize = 32;
+const MAX_OPEN: usize = 32;
 
 /// Everything that outlives a conversation.
 #[derive(Debug)]
@@ -36,34 +31,22 @@ pub(crate) struct Shared {
 
 #[derive(Debug, Default)]
 struct Conversations {
-    by_key: HashMap<Key, Open>,
+    by_key: HashMap<Key, Known>,
     /// Rises with every request.
     clock: u64,
 }
 
 #[derive(Debug)]
-struct Open {
-    asks: mpsc::Sender<Ask>,
-    /// The requests that wait or are at work.
-    busy: Arc<AtomicUsize>,
+struct Known {
+    conversation: Arc<Conversation>,
     last_used: u64,
-}
-
-/// Counts a request for as long as it lives.
-#[derive(Debug)]
-pub(crate) struct Busy(Arc<AtomicUsize>);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 /// Why a request is not taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error(
-        "{MAX_ASKS} of your messages in this conversation wait for answers; wait for one of them"
+        "{MAX_OPEN} of your messages in this conversation wait for answers; wait for one of them"
     )]
     Conversation,
     #[error("Cortex is in as many conversations as it can hold; try again in a while")]
@@ -83,51 +66,36 @@ impl Shared {
         }
     }
 
-    /// Gives a request to its conversation, which begins if there is none. Requests of one conversation keep the order of these
-    /// calls. Hold what is returned until the request has ended.
-    pub(crate) fn submit(self: &Arc<Self>, key: Key, ask: Ask) -> Result<Busy, Refused> {
+    /// Whether a request has room in its conversation, and that among the others.
+    pub(crate) fn has_room(&self, key: &Key) -> Result<(), Refused> {
         if self.closing.is_cancelled() {
             return Err(Refused::Closing);
         }
         let mut conversations = self.conversations();
-        conversations.clock += 1;
-        let now = conversations.clock;
-        let is_alive = |open: &Open| !open.asks.is_closed();
-        if !conversations.by_key.get(&key).is_some_and(is_alive) {
-            conversations.by_key.remove(&key);
-            if !conversations.make_room(self.settings.max_conversations) {
-                return Err(Refused::Full);
-            }
-            let open = self.open(key.clone());
-            conversations.by_key.insert(key.clone(), open);
+        let open = conversations.by_key.get(key);
+        match open.map(|known| known.conversation.open()) {
+            Some(MAX_OPEN..) => Err(Refused::Conversation),
+            Some(_) => Ok(()),
+            None if conversations.make_room(self.settings.max_conversations) => Ok(()),
+            None => Err(Refused::Full),
         }
-        let Some(open) = conversations.by_key.get_mut(&key) else {
-            return Err(Refused::Full);
-        };
-        open.last_used = now;
-        if open.busy.load(Ordering::Acquire) >= MAX_ASKS {
-            return Err(Refused::Conversation);
-        }
-        open.asks.try_send(ask).map_err(|_| Refused::Conversation)?;
-        open.busy.fetch_add(1, Ordering::AcqRel);
-        Ok(Busy(Arc::clone(&open.busy)))
     }
 
-    fn open(self: &Arc<Self>, key: Key) -> Open {
-        let (asks, receiver) = mpsc::channel(MAX_ASKS);
-        let conversation = Conversation::new(Arc::clone(self), key);
-        let closing = self.closing.clone();
-        self.tasks.spawn(async move {
-            tokio::select! {
-                () = conversation.run(receiver) => {}
-                () = closing.cancelled() => {}
-            }
-        });
-        Open {
-            asks,
-            busy: Arc::default(),
-            last_used: 0,
-        }
+    /// Takes a request in. Requests of one conversation decide in the order of these calls.
+    pub(crate) fn join(&self, key: Key, words: &str) -> Turn {
+        let mut conversations = self.conversations();
+        conversations.clock += 1;
+        let now = conversations.clock;
+        let budget = self.settings.history_tokens;
+        let known = conversations
+            .by_key
+            .entry(key)
+            .or_insert_with_key(|key| Known {
+                conversation: Arc::new(Conversation::new(key.clone(), budget)),
+                last_used: now,
+            });
+        known.last_used = now;
+        known.conversation.join(words)
     }
 
     /// The agents that are here, Cortex not among them.
@@ -153,10 +121,9 @@ impl Shared {
         });
     }
 
-    /// Ends all conversations, wherever they are, and waits for them.
+    /// Ends everything, however far it is, and waits for it.
     pub(crate) async fn close(&self) {
         self.closing.cancel();
-        self.conversations().by_key.clear();
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -174,12 +141,10 @@ impl Conversations {
         if self.by_key.len() < max {
             return true;
         }
-        let idle = self
-            .by_key
-            .iter()
-            .filter(|(_, open)| open.busy.load(Ordering::Acquire) == 0);
+        let idle = self.by_key.iter();
+        let idle = idle.filter(|(_, known)| known.conversation.open() == 0);
         let oldest = idle
-            .min_by_key(|(_, open)| open.last_used)
+            .min_by_key(|(_, known)| known.last_used)
             .map(|(key, _)| key.clone());
         oldest.is_some_and(|key| self.by_key.remove(&key).is_some())
     }

@@ -8,6 +8,7 @@ use tokio::{
     sync::mpsc,
     time::{Instant, timeout, timeout_at},
 };
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::frame::{Frame, Stamp};
 
@@ -28,25 +29,62 @@ pub(crate) trait FrameSink: Send {
     async fn show(&mut self, frame: &Frame, wire: Wire) -> bool;
 }
 
-/// The turn's end of the way. Clones share it.
-#[derive(Clone, Debug)]
-pub(crate) struct View(mpsc::Sender<Frame>);
+/// The turn's end of the way.
+#[derive(Debug)]
+pub(crate) struct View {
+    items: mpsc::Sender<Item>,
+    over: CancellationToken,
+}
 
 /// The other end. [`run`](Self::run) it for as long as the turn lasts.
 #[derive(Debug)]
-pub(crate) struct Projector(mpsc::Receiver<Frame>);
+pub(crate) struct Projector {
+    items: mpsc::Receiver<Item>,
+    _over: DropGuard,
+}
+
+/// What is on the way.
+#[derive(Debug)]
+enum Item {
+    Frame(Frame),
+    /// A frame that was shown by another process: it only counts.
+    Past,
+    /// Nothing follows.
+    End,
+}
 
 /// A way for the frames of one turn.
 pub(crate) fn open() -> (View, Projector) {
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
-    (View(sender), Projector(receiver))
+    let over = CancellationToken::new();
+    let projector = Projector {
+        items: receiver,
+        _over: over.clone().drop_guard(),
+    };
+    let items = sender;
+    (View { items, over }, projector)
 }
 
 impl View {
     /// Shows a frame; does nothing if nobody watches any more. Waits while the sink is far behind.
     pub(crate) async fn show(&self, frame: Frame) {
+        self.send(Item::Frame(frame)).await;
+    }
+
+    /// Counts a frame that was shown before the turn was taken up here.
+    pub(crate) async fn skip(&self) {
+        self.send(Item::Past).await;
+    }
+
+    /// Waits until all has been shown that will be.
+    pub(crate) async fn close(&self) {
+        self.send(Item::End).await;
+        self.over.cancelled().await;
+    }
+
+    async fn send(&self, item: Item) {
         // Nobody watching is no failure of the turn.
-        let _ = self.0.send(frame).await;
+        let _ = self.items.send(item).await;
     }
 }
 
@@ -71,7 +109,7 @@ impl Clock {
 }
 
 impl Projector {
-    /// Shows the frames, numbered, until the last one, until the turn has dropped its [`View`]s, or until nobody watches. Pieces
+    /// Shows the frames, numbered, until the last one, until the turn has closed or dropped its [`View`], or until nobody watches. Pieces
     /// of text are joined to one frame for every 50 ms or 1 KiB. Returns whether everything was shown.
     pub(crate) async fn run(
         mut self,
@@ -88,8 +126,8 @@ impl Projector {
         let mut gathered: Option<(Frame, Instant)> = None;
         loop {
             let next = match &gathered {
-                None => self.0.recv().await,
-                Some((_, until)) => match timeout_at(*until, self.0.recv()).await {
+                None => self.items.recv().await,
+                Some((_, until)) => match timeout_at(*until, self.items.recv()).await {
                     Ok(next) => next,
                     Err(_) => {
                         if !flush(sink, &mut clock, &mut gathered).await {
@@ -99,8 +137,13 @@ impl Projector {
                     }
                 },
             };
-            let Some(frame) = next else {
-                return flush(sink, &mut clock, &mut gathered).await;
+            let frame = match next {
+                Some(Item::Frame(frame)) => frame,
+                Some(Item::Past) => {
+                    clock.sequence += 1;
+                    continue;
+                }
+                Some(Item::End) | None => return flush(sink, &mut clock, &mut gathered).await,
             };
             let Some(frame) = gather(&mut gathered, frame) else {
                 continue;
