@@ -10,10 +10,15 @@ use serde_json::Value;
 
 use crate::{
     OpenError, Settings,
-    log::{Options, Position, SqliteLog, Unfinished, beside, replay, to_json},
+    log::{
+        Options, Position, Reader, SqliteLog, Unfinished, beside, copy, is_in_use, replay, to_json,
+        torn,
+    },
     snapshot::{Folding, Moment},
     upkeep,
 };
+
+pub use crate::log::Torn;
 
 /// The log's file in a data folder.
 pub const FILE: &str = crate::log::FILE;
@@ -31,6 +36,8 @@ pub struct Report {
     pub snapshot: Option<u64>,
     /// Bytes in use.
     pub bytes: u64,
+    /// The end of the write-ahead log that was never finished: a hub that starts drops it. It was not acknowledged.
+    pub torn: Option<Torn>,
 }
 
 /// A log that was made shorter.
@@ -67,6 +74,11 @@ pub enum Error {
 ///
 /// [`OpenError`] names the first damage, with its position and what to do.
 pub fn verify(folder: &Path) -> Result<Report, OpenError> {
+    // A hub at work is about to finish the end.
+    let torn = match is_in_use(folder) {
+        true => None,
+        false => torn(&folder.join(FILE)),
+    };
     beside(folder, |reader| {
         let settings = Settings::default();
         let sparse = reader.sparse()?;
@@ -78,14 +90,20 @@ pub fn verify(folder: &Path) -> Result<Report, OpenError> {
         let id = reader.id;
         replay(reader, |found| folding.take(id, found))?;
         reader.check_pages()?;
-        let snapshot = reader.snapshot()?;
-        Ok(Report {
-            first: reader.first.0,
-            last: reader.last.0,
-            kept: sparse.len() as u64,
-            snapshot: snapshot.map(|head| head.position.0),
-            bytes: reader.bytes()?,
-        })
+        let report = report(reader)?;
+        Ok(Report { torn, ..report })
+    })
+}
+
+fn report(reader: &Reader<'_>) -> Result<Report, OpenError> {
+    let snapshot = reader.snapshot()?;
+    Ok(Report {
+        first: reader.first.0,
+        last: reader.last.0,
+        kept: reader.sparse()?.len() as u64,
+        snapshot: snapshot.map(|head| head.position.0),
+        bytes: reader.bytes()?,
+        torn: None,
     })
 }
 
@@ -156,15 +174,5 @@ pub fn backup(folder: &Path, to: &Path) -> Result<Report, Error> {
     if to.exists() {
         return Err(Error::Exists(to.to_owned()));
     }
-    Ok(beside(folder, |reader| {
-        reader.copy_to(to)?;
-        let snapshot = reader.snapshot()?;
-        Ok(Report {
-            first: reader.first.0,
-            last: reader.last.0,
-            kept: reader.sparse()?.len() as u64,
-            snapshot: snapshot.map(|head| head.position.0),
-            bytes: reader.bytes()?,
-        })
-    })?)
+    Ok(copy(folder, to, report)?)
 }

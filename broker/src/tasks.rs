@@ -318,6 +318,7 @@ impl Tasks {
         self.bytes += entry.weight();
         if entry.is_terminal() && !was_terminal {
             entry.ended_at = Some(time);
+            entry.note_usage(update);
             if let Some(deadline) = entry.deadline {
                 self.deadlines.remove(&(deadline, id.clone()));
             }
@@ -400,6 +401,17 @@ impl Entry {
         const OVERHEAD: usize = 512;
         let status = self.task.status.as_ref();
         OVERHEAD + self.bytes + status.map_or(0, TaskStatus::encoded_len)
+    }
+
+    /// Keeps what the task used, as its last status tells it, for who asks later.
+    fn note_usage(&mut self, last: &TaskStatusUpdateEvent) {
+        /// A few numbers are shorter, in bytes.
+        const LONGEST: usize = 256;
+        let told = last.metadata.as_ref().and_then(|m| m.fields.get("usage"));
+        if let Some(usage) = told.filter(|usage| usage.encoded_len() <= LONGEST) {
+            let metadata = self.task.metadata.get_or_insert_default();
+            metadata.fields.insert("usage".to_owned(), usage.clone());
+        }
     }
 
     fn set_metadata(&mut self, key: &str, value: &str) {

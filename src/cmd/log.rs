@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use agenthub_broker::{Settings as HubSettings, maintenance};
+use agenthub_broker::{
+    Settings as HubSettings,
+    maintenance::{self, FILE, Torn},
+};
 use anyhow::Context;
 use serde_json::json;
 
@@ -65,7 +68,7 @@ fn backup(folder: &Path, file: &Path, as_json: bool) -> anyhow::Result<()> {
             "{} holds the log: {}. To use it, put it into an empty folder as {}, and name that with --data",
             file.display(),
             words(&copied),
-            maintenance::FILE
+            FILE
         ),
     })?;
     Ok(())
@@ -78,6 +81,7 @@ fn report(report: &maintenance::Report) -> serde_json::Value {
         "kept": report.kept,
         "snapshot": report.snapshot,
         "bytes": report.bytes,
+        "torn": report.torn.map(|t| json!({"offset": t.offset, "bytes": t.bytes})),
     })
 }
 
@@ -91,6 +95,11 @@ fn words(report: &maintenance::Report) -> String {
     }
     if let Some(snapshot) = report.snapshot {
         words += &format!(", a snapshot at {snapshot}");
+    }
+    if let Some(Torn { offset, bytes }) = report.torn {
+        words += &format!(
+            ". {FILE}-wal was never finished, or is damaged, from byte {offset} on ({bytes} bytes): nothing of that was acknowledged, and the hub drops it when it starts"
+        );
     }
     words
 }

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::sqlite::SCHEMA;
+use super::sqlite::{SCHEMA, Torn};
 
 /// The log cannot be opened or read.
 #[derive(Debug, thiserror::Error)]
@@ -41,8 +41,8 @@ pub enum OpenError {
     },
     /// Records that were acknowledged are not there.
     #[error(
-        "{} ends at position {last}, but records up to {acknowledged} were acknowledged: its -wal file is damaged or was removed, or it is an older copy. Restore a newer one; or, to go on without those records, remove {}",
-        path.display(), marker.display()
+        "{} ends at position {last}, but records up to {acknowledged} were acknowledged. If it is an older copy, and you want to go on without those records, remove {}; agents may get again what they have handled since. If not, its -wal file {}: put that back, or restore a newer backup",
+        path.display(), marker.display(), damage(*torn)
     )]
     Lost {
         /// Which file.
@@ -53,6 +53,8 @@ pub enum OpenError {
         acknowledged: u64,
         /// The file that says so.
         marker: PathBuf,
+        /// The end of the -wal file that cannot be read.
+        torn: Option<Torn>,
     },
     /// The snapshot cannot be read, and what came before it is gone from the log.
     #[error("the snapshot in {} cannot be used: {reason}. Restore a backup", path.display())]
@@ -84,4 +86,11 @@ pub enum OpenError {
         /// Its schema.
         found: i64,
     },
+}
+
+fn damage(torn: Option<Torn>) -> String {
+    match torn {
+        Some(torn) => format!("is damaged from byte {} on", torn.offset),
+        None => "was removed or cut short".to_owned(),
+    }
 }

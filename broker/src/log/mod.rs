@@ -42,7 +42,11 @@ pub(crate) use history::{History, Page};
 pub use kept::KeptLog;
 pub(crate) use memory::MemoryLog;
 pub(crate) use retention::Retention;
-pub(crate) use sqlite::{FILE, Found, Options, SqliteLog, Unfinished, Upkeep, beside, replay};
+pub use sqlite::Torn;
+pub(crate) use sqlite::{
+    FILE, Found, Options, Reader, SqliteLog, Unfinished, Upkeep, beside, copy, is_in_use, replay,
+    torn,
+};
 use tokio::sync::watch;
 use uuid::Uuid;
 

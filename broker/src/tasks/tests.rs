@@ -153,6 +153,22 @@ fn open_tasks_are_counted_until_they_end() {
 }
 
 #[test]
+fn what_a_task_used_stays_known_if_it_is_short() {
+    let mut tasks = store();
+    for (task, usage, is_kept) in [
+        ("t0", serde_json::json!({"tokens": 12}), true),
+        ("t1", serde_json::json!("x".repeat(300)), false),
+    ] {
+        let mut last = status(task, TaskState::Completed);
+        last.metadata = Some(json::to_struct(&serde_json::json!({"usage": usage})));
+        tasks.apply_status(&last, None, START);
+        let metadata = tasks.get(task).and_then(|e| e.task.metadata.as_ref());
+        let kept = metadata.and_then(|m| m.fields.get("usage"));
+        assert_eq!(kept.map(json::from_value), is_kept.then_some(usage));
+    }
+}
+
+#[test]
 fn deadlines_are_watched_until_the_end() {
     let mut tasks = keeping(9);
     let soon = START + Duration::from_secs(5);

@@ -55,39 +55,53 @@ fn a_failed_sync_stops_the_log_and_is_never_tried_again() {
 #[test]
 fn a_full_disk_refuses_until_there_is_room() {
     for more in [0, 1, 5_000, 50_000, 100_000] {
-        let machine = Machine::new(Disk::default());
-        let (mut log, _) = machine.open().expect("it opens");
-        let mut records = vec![publish(&mut log, "before").expect("there is room")];
-        machine.disk().leave_room(Some(more));
-        loop {
-            let record = append(&mut log, ["x".repeat(3_000)]).remove(0);
-            log.commit();
-            let last = record.position;
-            records.push(record);
-            match wait(&log, |c| {
-                matches!(c, Commit::Full(_)) || c.position() >= Some(last)
-            }) {
-                Commit::Upto(_) => {}
-                Commit::Full(position) => {
-                    assert!(position < last, "what is not written is not acknowledged");
-                    break;
-                }
-                Commit::Failed(reason) => panic!("{reason}"),
-            }
-        }
-        let refused = log.admit().expect_err("there is no room");
-        assert!(matches!(refused, Error::ResourceExhausted(_)), "{refused}");
-        assert!(refused.to_string().contains("disk"), "{refused}");
-
-        machine.disk().leave_room(None);
-        wait(
-            &log,
-            |c| matches!(c, Commit::Upto(p) if *p == records[records.len() - 1].position),
-        );
-        assert!(log.admit().is_ok());
-        drop(log);
-        assert_eq!(machine.open().expect("it opens").1, records);
+        refuses_until_there_is_room(Machine::new(Disk::default()), more);
     }
+}
+
+/// The same for a quota, which SQLite takes for an error of the disk.
+#[test]
+fn a_quota_that_is_used_up_refuses_until_there_is_room() {
+    for more in [0, 1, 5_000, 50_000, 100_000] {
+        let mut machine = Machine::new(Disk::default());
+        machine.probe = |_| Err(std::io::ErrorKind::QuotaExceeded.into());
+        machine.disk().has_quota();
+        refuses_until_there_is_room(machine, more);
+    }
+}
+
+fn refuses_until_there_is_room(machine: Machine, more: u64) {
+    let (mut log, _) = machine.open().expect("it opens");
+    let mut records = vec![publish(&mut log, "before").expect("there is room")];
+    machine.disk().leave_room(Some(more));
+    loop {
+        let record = append(&mut log, ["x".repeat(3_000)]).remove(0);
+        log.commit();
+        let last = record.position;
+        records.push(record);
+        match wait(&log, |c| {
+            matches!(c, Commit::Full(_)) || c.position() >= Some(last)
+        }) {
+            Commit::Upto(_) => {}
+            Commit::Full(position) => {
+                assert!(position < last, "what is not written is not acknowledged");
+                break;
+            }
+            Commit::Failed(reason) => panic!("{reason}"),
+        }
+    }
+    let refused = log.admit().expect_err("there is no room");
+    assert!(matches!(refused, Error::ResourceExhausted(_)), "{refused}");
+    assert!(refused.to_string().contains("disk"), "{refused}");
+
+    machine.disk().leave_room(None);
+    wait(
+        &log,
+        |c| matches!(c, Commit::Upto(p) if *p == records[records.len() - 1].position),
+    );
+    assert!(log.admit().is_ok());
+    drop(log);
+    assert_eq!(machine.open().expect("it opens").1, records);
 }
 
 #[test]

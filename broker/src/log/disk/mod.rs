@@ -29,6 +29,7 @@ struct Machine {
     mounted: Mounted,
     pragmas: &'static str,
     checkpoint_pages: i32,
+    probe: fn(&Path) -> std::io::Result<()>,
 }
 
 impl Machine {
@@ -38,6 +39,7 @@ impl Machine {
             mounted: Mounted::new(Arc::new(disk)),
             pragmas: "",
             checkpoint_pages: 20,
+            probe: Options::default().probe,
         }
     }
 
@@ -56,6 +58,7 @@ impl Machine {
             reserve_bytes: 1,
             pragmas: self.pragmas,
             checkpoint_pages: self.checkpoint_pages,
+            probe: self.probe,
         };
         let mut records = Vec::new();
         let log = SqliteLog::open(self.folder(), &options, |_, found| {

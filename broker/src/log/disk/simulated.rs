@@ -42,6 +42,8 @@ pub(super) struct State {
     syncs_since_failure: Option<u64>,
     /// Bytes that all files may have together.
     room: Option<u64>,
+    /// What is said when that is used up, if not that the disk is full.
+    no_room: Option<Code>,
     is_held: bool,
     is_waited_at: bool,
 }
@@ -126,6 +128,11 @@ impl Disk {
         state.room = more.map(|more| used + more);
     }
 
+    /// That there is no room is said as of a quota.
+    pub(super) fn has_quota(&self) {
+        self.state().no_room = Some(ffi::SQLITE_IOERR_WRITE);
+    }
+
     /// Writes wait until [`release`](Self::release).
     pub(super) fn hold(&self) {
         self.state().is_held = true;
@@ -175,7 +182,7 @@ impl Disk {
         let file = state.file(inode)?;
         let grows = (at + bytes.len()).saturating_sub(file.seen.len()) as u64;
         if grows > 0 && room.is_some_and(|room| used + grows > room) {
-            return Err(ffi::SQLITE_FULL);
+            return Err(state.no_room.unwrap_or(ffi::SQLITE_FULL));
         }
         file.do_it(Change::Write {
             at,

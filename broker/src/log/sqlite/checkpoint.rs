@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicI32, Ordering},
 };
 
-use rusqlite::{Connection, ErrorCode, ffi, hooks::Wal};
+use rusqlite::{Connection, ErrorCode, hooks::Wal};
+
+use super::room::Room;
 
 /// Pages of the write-ahead log from which on they are moved.
 pub(super) const PAGES: i32 = 4000;
@@ -16,45 +18,47 @@ pub(super) struct Checkpoints {
     /// Pages that the last commit has left.
     waiting: Arc<AtomicI32>,
     pages: i32,
+    room: Room,
 }
 
 impl Checkpoints {
     /// Watches the commits of a connection.
-    pub(super) fn new(connection: &mut Connection, pages: i32) -> Result<Self, rusqlite::Error> {
+    pub(super) fn new(
+        connection: &mut Connection,
+        pages: i32,
+        room: Room,
+    ) -> Result<Self, rusqlite::Error> {
         let waiting = Arc::new(AtomicI32::new(0));
         let seen = waiting.clone();
         connection.wal_hook(Some(move |_: &mut Wal, pages| {
             seen.store(pages, Ordering::Relaxed);
             Ok(())
         }))?;
-        Ok(Self { waiting, pages })
+        Ok(Self {
+            waiting,
+            pages,
+            room,
+        })
     }
 
     /// Moves pages if so many wait, as far as nobody reads them.
     pub(super) fn after_commit(&self, connection: &Connection) -> Result<(), rusqlite::Error> {
         match self.waiting.load(Ordering::Relaxed) < self.pages {
             true => Ok(()),
-            false => move_pages(connection, "PRAGMA wal_checkpoint(PASSIVE)"),
+            false => self.move_pages(connection, "PRAGMA wal_checkpoint(PASSIVE)"),
         }
     }
-}
 
-/// Moves everything, unless somebody reads or the disk is full: then it is done later.
-pub(super) fn complete(connection: &Connection) -> Result<(), rusqlite::Error> {
-    move_pages(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
-}
-
-fn move_pages(connection: &Connection, how: &str) -> Result<(), rusqlite::Error> {
-    match connection.query_row(how, [], |_| Ok(())) {
-        Err(error) if is_full(&error) => Ok(()),
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
-        other => other,
+    /// Moves everything, unless somebody reads or the disk is full: then it is done later.
+    pub(super) fn complete(&self, connection: &Connection) -> Result<(), rusqlite::Error> {
+        self.move_pages(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
     }
-}
 
-/// Whether there is no room on the disk: for a file, or for the index of the write-ahead log.
-pub(super) fn is_full(error: &rusqlite::Error) -> bool {
-    error.sqlite_error().is_some_and(|e| {
-        e.code == ErrorCode::DiskFull || e.extended_code == ffi::SQLITE_IOERR_SHMSIZE
-    })
+    fn move_pages(&self, connection: &Connection, how: &str) -> Result<(), rusqlite::Error> {
+        match connection.query_row(how, [], |_| Ok(())) {
+            Err(error) if self.room.is_lacking(&error) => Ok(()),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
+            other => other,
+        }
+    }
 }

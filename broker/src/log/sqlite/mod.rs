@@ -11,10 +11,12 @@ mod history;
 mod read;
 mod recover;
 mod reserve;
+mod room;
 mod row;
 mod schema;
 mod snapshot;
 mod upkeep;
+mod wal;
 mod writer;
 
 use std::{
@@ -35,16 +37,20 @@ use self::{
     checkpoint::Checkpoints,
     history::Stored,
     reserve::Reserve,
+    room::{Probe, Room},
     row::Row,
     writer::{Job, Writer},
 };
 use super::{Commit, EventLog, History, LogId, OpenError, Position, Record};
 use crate::Error;
 
-pub(crate) use read::{Found, Reader, beside};
+pub(crate) use read::{Found, Reader, beside, copy};
 pub(crate) use recover::replay;
 pub(crate) use schema::SCHEMA;
+pub(crate) use schema::is_in_use;
 pub(crate) use upkeep::{Unfinished, Upkeep};
+pub use wal::Torn;
+pub(crate) use wal::torn;
 
 /// The database, beside it SQLite's own `-wal` and `-shm`.
 pub(crate) const FILE: &str = "log.db";
@@ -60,6 +66,8 @@ pub(crate) struct Options {
     pub(crate) vfs: Option<String>,
     /// Bytes of the file that is given up when the disk is full.
     pub(crate) reserve_bytes: u64,
+    /// How it is found out whether a quota is used up.
+    pub(crate) probe: Probe,
     /// What a test does to the settings of SQLite.
     #[cfg(test)]
     pub(crate) pragmas: &'static str,
@@ -73,6 +81,7 @@ impl Default for Options {
         Self {
             vfs: None,
             reserve_bytes: 32 * 1024 * 1024,
+            probe: room::probe,
             #[cfg(test)]
             pragmas: "",
             #[cfg(test)]
@@ -118,6 +127,8 @@ impl SqliteLog {
     ) -> Result<Self, OpenError> {
         let lock = schema::lock(folder)?;
         let path = folder.join(FILE);
+        let torn = wal::torn(&path);
+        wal::warn(&path, torn);
         let mut connection = schema::open(&path, options.vfs.as_deref())?;
         #[cfg(test)]
         connection
@@ -137,6 +148,7 @@ impl SqliteLog {
                 last,
                 acknowledged: acknowledged.position(),
                 marker,
+                torn,
             });
         }
 
@@ -146,9 +158,13 @@ impl SqliteLog {
             path: path.clone(),
             source,
         };
-        checkpoint::complete(&connection).map_err(sqlite)?;
-        let checkpoints =
-            Checkpoints::new(&mut connection, options.checkpoint_pages()).map_err(sqlite)?;
+        let room = Room {
+            folder: folder.to_owned(),
+            probe: options.probe,
+        };
+        let pages = options.checkpoint_pages();
+        let checkpoints = Checkpoints::new(&mut connection, pages, room.clone()).map_err(sqlite)?;
+        checkpoints.complete(&connection).map_err(sqlite)?;
         acknowledged.advance(last);
 
         let (jobs, queue) = sync_channel(QUEUE);
@@ -165,6 +181,7 @@ impl SqliteLog {
             committed,
             last,
             acknowledged,
+            room,
             reserve: Reserve::new(folder, options.reserve_bytes),
         };
         writer.tell();

@@ -1,6 +1,6 @@
 //! Reading: every record and every snapshot is checked; what is damaged is named, never skipped.
 
-use std::{collections::BTreeSet, path::Path, time::Duration};
+use std::{collections::BTreeSet, fs::File, path::Path, time::Duration};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
@@ -10,6 +10,7 @@ use super::{
     row::{COLUMNS, RowRef},
     schema,
     snapshot::{self, Head, Part},
+    wal,
 };
 
 /// How long a hub that is just starting or ending is waited for.
@@ -52,32 +53,79 @@ pub(crate) fn beside<T>(
     if !path.is_file() {
         return Err(OpenError::Missing(folder.to_owned()));
     }
-    let sqlite = |source| OpenError::Sqlite {
-        path: path.clone(),
-        source,
-    };
-    let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY);
-    let connection = connection.map_err(sqlite)?;
-    connection.busy_timeout(BUSY).map_err(sqlite)?;
-    if schema::check(&connection, &path)? < schema::SCHEMA {
-        return Err(OpenError::Older(path));
-    }
     // Noted before the moment, so that a hub that goes on is not ahead of it.
     let marker = folder.join(acknowledged::FILE);
-    let (id, _) = extent::read(&connection, &path)?;
+    let (id, _) = open(&path).and_then(|connection| extent::read(&connection, &path))?;
     let acknowledged = acknowledged::noted(&marker, id);
-    let moment = connection.unchecked_transaction().map_err(sqlite)?;
-    let reader = Reader::new(&moment, &path)?;
-    let last = reader.last.0;
-    if acknowledged > last {
-        return Err(OpenError::Lost {
-            path,
-            last,
-            acknowledged,
-            marker,
-        });
+    of_file(&path, |reader| {
+        let last = reader.last.0;
+        if acknowledged > last {
+            return Err(OpenError::Lost {
+                torn: wal::torn(&path),
+                path: path.clone(),
+                last,
+                acknowledged,
+                marker,
+            });
+        }
+        read(reader)
+    })
+}
+
+/// Reads a file as of one moment, whatever was acknowledged.
+///
+/// # Errors
+///
+/// [`OpenError`].
+fn of_file<T>(
+    path: &Path,
+    read: impl FnOnce(&Reader<'_>) -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
+    let connection = open(path)?;
+    let moment = connection.unchecked_transaction();
+    let moment = moment.map_err(|e| sqlite(path, e))?;
+    read(&Reader::new(&moment, path)?)
+}
+
+/// Writes what a log holds into a file, which must not exist, and reads that. What is damaged in the log's file without being of any
+/// use is not in the copy.
+///
+/// # Errors
+///
+/// [`OpenError`], also if the file cannot be made.
+pub(crate) fn copy<T>(
+    folder: &Path,
+    to: &Path,
+    read: impl FnOnce(&Reader<'_>) -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
+    let path = folder.join(FILE);
+    beside(folder, |_| Ok(()))?;
+    let from = open(&path)?;
+    let copied = from.execute("VACUUM INTO ?", [&*to.to_string_lossy()]);
+    copied.map_err(|e| sqlite(&path, e))?;
+    let synced = File::open(to).and_then(|file| file.sync_all());
+    synced.map_err(|source| OpenError::Folder {
+        path: to.to_owned(),
+        source,
+    })?;
+    of_file(to, read)
+}
+
+fn open(path: &Path) -> Result<Connection, OpenError> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let connection = connection.map_err(|e| sqlite(path, e))?;
+    connection.busy_timeout(BUSY).map_err(|e| sqlite(path, e))?;
+    match schema::check(&connection, path)? < schema::SCHEMA {
+        true => Err(OpenError::Older(path.to_owned())),
+        false => Ok(connection),
     }
-    read(&reader)
+}
+
+fn sqlite(path: &Path, source: rusqlite::Error) -> OpenError {
+    OpenError::Sqlite {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 impl<'a> Reader<'a> {
@@ -159,26 +207,6 @@ impl<'a> Reader<'a> {
             ok if ok == "ok" => Ok(()),
             reason => Err(pages(reason.replace('\n', " "))),
         }
-    }
-
-    /// Copies everything into a file, which must not exist.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::Sqlite`] if either cannot be used.
-    pub(crate) fn copy_to(&self, path: &Path) -> Result<(), OpenError> {
-        let copy = || {
-            let mut to = Connection::open(path)?;
-            let backup = rusqlite::backup::Backup::new(self.connection, &mut to)?;
-            backup.step(-1)?;
-            drop(backup);
-            // A copy of a write-ahead log is complete only with its own files beside it.
-            to.pragma_update(None, "journal_mode", "DELETE")
-        };
-        copy().map_err(|source| OpenError::Sqlite {
-            path: path.to_owned(),
-            source,
-        })
     }
 
     /// The positions that a snapshot refers to.
@@ -311,10 +339,7 @@ impl<'a> Reader<'a> {
     }
 
     fn sqlite(&self, source: rusqlite::Error) -> OpenError {
-        OpenError::Sqlite {
-            path: self.path.to_owned(),
-            source,
-        }
+        sqlite(self.path, source)
     }
 
     pub(super) fn damaged(&self, position: u64, reason: String) -> OpenError {

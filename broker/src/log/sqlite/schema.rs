@@ -37,6 +37,12 @@ pub(super) fn lock(folder: &Path) -> Result<File, OpenError> {
     }
 }
 
+/// Whether a hub uses a folder. One that starts in this very moment may find it in use.
+pub(crate) fn is_in_use(folder: &Path) -> bool {
+    let file = File::open(folder.join(LOCK));
+    file.is_ok_and(|f| matches!(f.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+}
+
 /// Opens the database to write.
 pub(super) fn open(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenError> {
     let sqlite = |source| OpenError::Sqlite {

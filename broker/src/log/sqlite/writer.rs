@@ -13,10 +13,7 @@ use rusqlite::{Connection, config::DbConfig, params};
 use tokio::sync::watch;
 
 use super::{
-    acknowledged::Acknowledged,
-    checkpoint::{Checkpoints, is_full},
-    extent,
-    reserve::Reserve,
+    acknowledged::Acknowledged, checkpoint::Checkpoints, extent, reserve::Reserve, room::Room,
     row::Row,
 };
 use crate::log::{Commit, Position};
@@ -54,6 +51,7 @@ pub(super) struct Writer {
     /// The last position that is safe.
     pub(super) last: u64,
     pub(super) acknowledged: Acknowledged,
+    pub(super) room: Room,
     pub(super) reserve: Reserve,
 }
 
@@ -64,7 +62,7 @@ impl Writer {
                 Job::Group(group) => self.write(group),
                 Job::Step(step) => match step(&self.connection) {
                     Ok(()) => self.checkpoints.after_commit(&self.connection),
-                    Err(error) if is_fatal(&error) => Err(error),
+                    Err(error) if is_fatal(&error) && !self.room.is_lacking(&error) => Err(error),
                     Err(_) => Ok(()),
                 },
                 Job::End => return,
@@ -121,8 +119,10 @@ impl Writer {
         loop {
             match self.transaction(batch, last) {
                 Ok(()) => break,
-                Err(error) if is_full(&error) && self.reserve.give_up() => self.tell_full(),
-                Err(error) if is_full(&error) && !self.is_closing.load(Ordering::Relaxed) => {
+                Err(error) if self.room.is_lacking(&error) && self.reserve.give_up() => {
+                    self.tell_full()
+                }
+                Err(error) if self.waits_for_room(&error) => {
                     self.tell_full();
                     std::thread::sleep(FULL_PAUSE);
                 }
@@ -133,6 +133,11 @@ impl Writer {
         self.acknowledged.advance(last);
         self.tell();
         Ok(())
+    }
+
+    /// Whether a batch is written once there is room again. A log that is being closed does not wait for that.
+    fn waits_for_room(&self, error: &rusqlite::Error) -> bool {
+        self.room.is_lacking(error) && !self.is_closing.load(Ordering::Relaxed)
     }
 
     fn transaction(&mut self, batch: &[Row], last: u64) -> Result<(), rusqlite::Error> {
@@ -204,8 +209,6 @@ impl Writer {
 fn is_fatal(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{ConstraintViolation, DatabaseBusy, DatabaseLocked};
     let harmless = [DatabaseBusy, DatabaseLocked, ConstraintViolation];
-    !is_full(error)
-        && error
-            .sqlite_error_code()
-            .is_some_and(|code| !harmless.contains(&code))
+    let code = error.sqlite_error_code();
+    code.is_some_and(|code| !harmless.contains(&code))
 }
