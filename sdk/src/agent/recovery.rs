@@ -13,6 +13,9 @@ use super::runs::{ANSWER, Runs};
 /// How long to wait between two looks: an orphan is found soon after its lease is over.
 const PAUSE: Duration = Duration::from_secs(Driver::LEASE.as_secs() / 3);
 
+/// How long to wait where there may be more than what was looked for.
+const PAUSE_BETWEEN: Duration = Duration::from_millis(200);
+
 /// How long runs are kept that are over.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -33,8 +36,12 @@ pub(super) async fn find(runs: Arc<Runs>, found: mpsc::Sender<Orphan>, most: usi
     };
     let mut tidied: Option<Instant> = None;
     loop {
+        let mut pause = PAUSE;
         match look(&runs, &*journal, most).await {
             Ok(orphans) => {
+                if orphans.len() >= most {
+                    pause = PAUSE_BETWEEN;
+                }
                 for orphan in orphans {
                     if found.send(orphan).await.is_err() {
                         return;
@@ -49,7 +56,7 @@ pub(super) async fn find(runs: Arc<Runs>, found: mpsc::Sender<Orphan>, most: usi
                 tracing::warn!(%error, "the runs of last week were not forgotten");
             }
         }
-        sleep(PAUSE).await;
+        sleep(pause).await;
     }
 }
 

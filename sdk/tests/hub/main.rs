@@ -1,13 +1,17 @@
 //! Agents and clients with a real hub, over real sockets.
 
+mod agent_types;
 mod agents;
 mod breaks;
+mod budgets;
+mod cancelling;
 mod clients;
 mod conducting;
 mod harness;
 mod instances;
 mod order;
 mod presence;
+mod recovery;
 mod runs;
 #[cfg(unix)]
 mod signals;

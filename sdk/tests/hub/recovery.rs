@@ -1,0 +1,326 @@
+//! Agents that come back and go on with what they had in hand.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use agenthub_sdk::{
+    Agent, Client, Delegation, Failure, Pending, RunningAgent, TaskContext,
+    proto::{
+        a2a::{Message, Role, TaskState},
+        agenthub::AgentEventMetadata,
+    },
+    runs::{Journal, RunEvent, RunId, RunOutcome, journal::MemoryJournal},
+};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::{
+    conducting::{Scripted, StandIns},
+    harness::{Hub, card, eventually, soon},
+};
+
+/// An agent under an id of its own that keeps its runs in this journal. Dropping it is as good as killing it.
+async fn start(
+    hub: &Hub,
+    stand_ins: &Arc<StandIns>,
+    journal: &Arc<MemoryJournal>,
+    steps: Value,
+) -> RunningAgent {
+    let agent = Agent::worker(card("a"))
+        .instance_id("a-1")
+        .conduct("work", Scripted::new(stand_ins, steps))
+        .journal(journal.clone());
+    agent.start(hub.url()).await.expect("it starts")
+}
+
+async fn ask(client: &Client) -> Pending {
+    let pending = client.delegate(Delegation::to("a").text("go")).await;
+    pending.expect("it is taken")
+}
+
+/// The run of the message that made this task.
+async fn run_of(client: &Client, task_id: &str) -> RunId {
+    let task = client.task(task_id, 0).await.expect("the hub knows it");
+    RunId::of(&["a", task_id, &task.history[0].message_id])
+}
+
+async fn how_it_ended(journal: &MemoryJournal, run: &RunId) -> Option<RunOutcome> {
+    let entries = journal.read(run, 0, 1_000).await.unwrap_or_default();
+    match entries.last()?.event.clone() {
+        RunEvent::Ended { outcome, .. } => Some(outcome),
+        _ => None,
+    }
+}
+
+/// An agent that says how often it was asked, something in between, and an answer.
+struct Helper {
+    asked: Arc<AtomicUsize>,
+    gate: Arc<Semaphore>,
+    _agent: RunningAgent,
+}
+
+impl Helper {
+    async fn start(hub: &Hub) -> Self {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let gate = Arc::new(Semaphore::new(0));
+        let (count, hold) = (asked.clone(), gate.clone());
+        let agent = Agent::worker(card("b"))
+            .on("work", move |task: TaskContext| {
+                let (count, hold) = (count.clone(), hold.clone());
+                async move {
+                    count.fetch_add(1, Ordering::SeqCst);
+                    hold.acquire().await?.forget();
+                    task.publish_message(Message::new(Role::Agent, "nearly"))
+                        .await?;
+                    hold.acquire().await?.forget();
+                    Ok::<_, Failure>("two")
+                }
+            })
+            .start(hub.url())
+            .await
+            .expect("it starts");
+        Self {
+            asked,
+            gate,
+            _agent: agent,
+        }
+    }
+
+    async fn is_asked(&self, times: usize) {
+        eventually("the helper is asked", || async {
+            self.asked.load(Ordering::SeqCst) == times
+        })
+        .await;
+    }
+}
+
+fn with_help() -> Value {
+    json!([{"ask": "one"}, {"to": "b", "steps": []}, {"ask": "three"}])
+}
+
+#[tokio::test]
+async fn a_run_goes_on_where_it_was_and_nobody_works_twice() {
+    let hub = Hub::start().await;
+    let helper = Helper::start(&hub).await;
+    let stand_ins = StandIns::new();
+    let journal = Arc::new(MemoryJournal::default());
+    let a = start(&hub, &stand_ins, &journal, with_help()).await;
+    let client = hub.client().await;
+    let pending = ask(&client).await;
+    helper.is_asked(1).await;
+    drop(a);
+
+    let _a = start(&hub, &stand_ins, &journal, with_help()).await;
+    // What the helper says before its answer is not taken for one, although nothing is known here of what it said before.
+    helper.gate.add_permits(2);
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(
+        (outcome.text.as_str(), outcome.state),
+        ("one two three", TaskState::Completed)
+    );
+    assert_eq!(helper.asked.load(Ordering::SeqCst), 1);
+    assert_eq!(stand_ins.begun.load(Ordering::SeqCst), 1);
+    assert_eq!(
+        stand_ins.asked.load(Ordering::SeqCst),
+        2,
+        "no answer is asked for again"
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_came_while_nobody_was_there_is_found() {
+    let hub = Hub::start().await;
+    let helper = Helper::start(&hub).await;
+    let stand_ins = StandIns::new();
+    let journal = Arc::new(MemoryJournal::default());
+    let a = start(&hub, &stand_ins, &journal, with_help()).await;
+    let client = hub.client().await;
+    let pending = ask(&client).await;
+    helper.is_asked(1).await;
+    drop(a);
+    helper.gate.add_permits(2);
+    eventually("the helper has answered", || async {
+        let tasks = client.all_tasks(Default::default()).await.expect("tasks");
+        let mut tasks = tasks.iter().filter(|t| t.assignee() == "b");
+        tasks.any(|t| t.state() == TaskState::Completed)
+    })
+    .await;
+
+    let _a = start(&hub, &stand_ins, &journal, with_help()).await;
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.text, "one two three");
+    assert_eq!(helper.asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn what_its_agent_used_is_known_of_an_answer_that_came_meanwhile() {
+    let hub = Hub::start().await;
+    let [a, b] = [StandIns::new(), StandIns::new()];
+    let journal = Arc::new(MemoryJournal::default());
+    let steps = json!([{"to": "b", "steps": [{"call": "slow"}, {"ask": "x"}]}]);
+    let _b = Agent::worker(card("b"))
+        .conduct("work", Scripted::new(&b, json!([])))
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let first = start(&hub, &a, &journal, steps.clone()).await;
+    let client = hub.client().await;
+    let pending = ask(&client).await;
+    b.wait_at_work(1).await;
+    drop(first);
+    b.gate.add_permits(1);
+    eventually("the helper has answered", || async {
+        let tasks = client.all_tasks(Default::default()).await.expect("tasks");
+        let mut tasks = tasks.iter().filter(|t| t.assignee() == "b");
+        tasks.any(|t| t.state() == TaskState::Completed)
+    })
+    .await;
+    let _a = start(&hub, &a, &journal, steps).await;
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    let spent = outcome.spent.expect("it tells");
+    assert_eq!((spent.tokens, spent.calls), (10, 3));
+}
+
+#[tokio::test]
+async fn a_run_whose_task_was_cancelled_meanwhile_does_nothing_any_more() {
+    let hub = Hub::start().await;
+    let stand_ins = StandIns::new();
+    let journal = Arc::new(MemoryJournal::default());
+    let steps = json!([{"call": "slow"}, {"ask": "more"}]);
+    let a = start(&hub, &stand_ins, &journal, steps.clone()).await;
+    let client = hub.client().await;
+    let pending = ask(&client).await;
+    stand_ins.wait_at_work(1).await;
+    a.stop().await;
+    let task_id = pending.task_id().to_owned();
+    let run = run_of(&client, &task_id).await;
+    pending.cancel("enough").await.expect("it is cancelled");
+    let before = stand_ins.started();
+
+    let _a = start(&hub, &stand_ins, &journal, steps).await;
+    eventually("the run is over", || async {
+        how_it_ended(&journal, &run).await.is_some()
+    })
+    .await;
+    let reason = "the task is cancelled".to_owned();
+    let ended = how_it_ended(&journal, &run).await;
+    assert_eq!(ended, Some(RunOutcome::Cancelled { reason }));
+    assert_eq!(stand_ins.started(), before);
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(
+        (outcome.state, outcome.error.as_str()),
+        (TaskState::Cancelled, "enough")
+    );
+}
+
+#[tokio::test]
+async fn a_run_whose_task_the_hub_has_lost_does_nothing_any_more() {
+    let hub = Hub::start().await;
+    let stand_ins = StandIns::new();
+    let journal = Arc::new(MemoryJournal::default());
+    let steps = json!([{"call": "slow"}, {"ask": "more"}]);
+    let a = start(&hub, &stand_ins, &journal, steps.clone()).await;
+    let client = hub.client().await;
+    let pending = ask(&client).await;
+    stand_ins.wait_at_work(1).await;
+    a.stop().await;
+    let run = run_of(&client, pending.task_id()).await;
+    let hub = hub.restart().await;
+    let _a = start(&hub, &stand_ins, &journal, steps).await;
+    eventually("the run is over", || async {
+        how_it_ended(&journal, &run).await.is_some()
+    })
+    .await;
+    assert_eq!(stand_ins.started(), 1);
+}
+
+/// What was left behind waits for a place like everything else.
+#[tokio::test]
+async fn only_so_many_runs_are_taken_up_at_one_time() {
+    let hub = Hub::start().await;
+    let stand_ins = StandIns::new();
+    let journal = Arc::new(MemoryJournal::default());
+    let steps = json!([{"call": "slow"}]);
+    let a = start(&hub, &stand_ins, &journal, steps.clone()).await;
+    let client = hub.client().await;
+    let mut all = Vec::new();
+    for _ in 0..6 {
+        all.push(ask(&client).await);
+    }
+    stand_ins.wait_at_work(6).await;
+    a.stop().await;
+
+    let _a = Agent::worker(card("a"))
+        .instance_id("a-1")
+        .concurrency(2)
+        .conduct("work", Scripted::new(&stand_ins, steps))
+        .journal(journal)
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let mut most = 0;
+    for done in 1..=6 {
+        let mut at_work = stand_ins.at_work.subscribe();
+        let waiting = at_work.wait_for(|n| *n >= 2.min(7 - done));
+        most = most.max(*soon(waiting).await.expect("it counts"));
+        stand_ins.gate.add_permits(1);
+        let mut over = stand_ins.done.subscribe();
+        soon(over.wait_for(|n| *n == done))
+            .await
+            .expect("it counts");
+    }
+    assert_eq!(most, 2);
+    for pending in all {
+        assert!(
+            soon(pending.outcome())
+                .await
+                .expect("an outcome")
+                .is_completed()
+        );
+    }
+}
+
+/// Two hubs, so that what is sent a second time can be seen: a hub that has it would not show it again.
+#[tokio::test]
+async fn a_step_that_is_sent_again_is_the_same_to_the_byte() {
+    let stand_ins = StandIns::new();
+    let journal = Arc::new(MemoryJournal::default());
+    let mut seen = Vec::new();
+    for round in 0..2 {
+        let hub = Hub::start().await;
+        let (told, mut tells) = mpsc::channel(1);
+        let _b = Agent::worker(card("b"))
+            .on("work", move |task: TaskContext| {
+                let told = told.clone();
+                async move {
+                    told.send((task.message().clone(), task.routing().clone()))
+                        .await?;
+                    task.cancelled().await;
+                    Ok::<_, Failure>(())
+                }
+            })
+            .start(hub.url())
+            .await
+            .expect("it starts");
+        let a = start(&hub, &stand_ins, &journal, with_help()).await;
+        if round == 0 {
+            // Without a task, as another hub would not know that.
+            let message = Message::new(Role::User, "go").with_metadata("task_type", "work");
+            let routing = AgentEventMetadata {
+                to_agent_id: "a".into(),
+                ..Default::default()
+            };
+            let published = hub.client().await.publish(message, routing).await;
+            published.expect("it is taken");
+        }
+        seen.push(soon(tells.recv()).await.expect("it is asked"));
+        drop(a);
+    }
+    let again = seen.pop();
+    assert_eq!(seen.pop(), again);
+    let (message, routing) = again.expect("it was sent twice");
+    assert!(!message.context_id.is_empty() && routing.deadline.is_some());
+    assert!(!routing.traceparent.is_empty());
+}
