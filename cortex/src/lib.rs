@@ -38,6 +38,7 @@ use std::sync::Arc;
 
 use agenthub_proto::cortex::cortex_server::CortexServer;
 use agenthub_sdk::{Agent, Card, Client, Error, RunningAgent, Skill};
+use tokio_util::sync::DropGuard;
 
 pub use grpc::Chat;
 pub use origin::{CHAT_REQUEST, CHAT_RESPONSE, CORTEX};
@@ -79,7 +80,11 @@ impl Cortex {
         let agent = agent.start(&*hub).await?;
         tracing::info!(model, hub, "Cortex is connected");
         shared.keep(shared.roster.clone().run(agent.client().clone()));
-        Ok(Running { agent, shared })
+        Ok(Running {
+            agent,
+            _broken_off: shared.broken_off(),
+            shared,
+        })
     }
 }
 
@@ -88,6 +93,7 @@ impl Cortex {
 pub struct Running {
     agent: RunningAgent,
     shared: Arc<Shared>,
+    _broken_off: DropGuard,
 }
 
 impl Running {

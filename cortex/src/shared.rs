@@ -6,7 +6,10 @@ use std::{
 };
 
 use agenthub_sdk::Client;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
 
 use crate::{
     Settings,
@@ -119,6 +122,11 @@ impl Shared {
                 () = closing.cancelled() => {}
             }
         });
+    }
+
+    /// Ends everything when it is dropped.
+    pub(crate) fn broken_off(&self) -> DropGuard {
+        self.closing.clone().drop_guard()
     }
 
     /// Ends everything, however far it is, and waits for it.

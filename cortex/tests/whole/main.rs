@@ -1,6 +1,7 @@
 //! Cortex on a real hub, with agents and users.
 
 mod cancelling;
+mod crashes;
 mod discovery;
 mod failures;
 mod flow;

@@ -1,0 +1,318 @@
+//! A Cortex that dies in the middle of a turn, and comes back.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use agenthub_broker::Server;
+use agenthub_cortex::Running;
+use agenthub_sdk::{
+    Failure,
+    model::{LanguageModel, Request},
+    runs::journal::MemoryJournal,
+};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc};
+
+use crate::harness::*;
+
+/// What outlives a Cortex.
+struct System {
+    hub: Server,
+    journal: Arc<MemoryJournal>,
+}
+
+impl System {
+    async fn new() -> Self {
+        Self {
+            hub: hub().await,
+            journal: Arc::default(),
+        }
+    }
+
+    async fn cortex(&self, model: impl LanguageModel + 'static) -> Running {
+        cortex(&self.hub, model, |settings| {
+            settings.journal = Some(self.journal.clone());
+            settings.instance_id = Some("the-one".to_owned());
+            settings.away_grace = Duration::from_secs(10);
+        })
+        .await
+    }
+}
+
+/// Everything that was asked, by whichever Cortex. What is asked while it holds its breath is never answered.
+#[derive(Clone)]
+struct Mind {
+    asked: Arc<Mutex<Vec<Request>>>,
+    holds_breath: Arc<dyn Fn(&Request) -> bool + Send + Sync>,
+    tell: mpsc::Sender<()>,
+    answer: Arc<dyn Fn(&Request) -> String + Send + Sync>,
+}
+
+impl Mind {
+    /// Hears every question, and tells of those that it does not answer.
+    fn new(
+        holds_breath: impl Fn(&Request) -> bool + Send + Sync + 'static,
+    ) -> (Self, mpsc::Receiver<()>) {
+        let (tell, told) = mpsc::channel(8);
+        let mind = Self {
+            asked: Arc::default(),
+            holds_breath: Arc::new(holds_breath),
+            tell,
+            answer: Arc::new(|request| delegating(request).expect("it always decides")),
+        };
+        (mind, told)
+    }
+
+    fn answering(mut self, answer: impl Fn(&Request) -> String + Send + Sync + 'static) -> Self {
+        self.answer = Arc::new(answer);
+        self
+    }
+
+    /// The same one, which answers everything.
+    fn awake(&self) -> Self {
+        Self {
+            holds_breath: Arc::new(|_| false),
+            ..self.clone()
+        }
+    }
+
+    fn model(&self) -> impl LanguageModel + 'static {
+        let mind = self.clone();
+        Thinking(move |request: Request| {
+            let mind = mind.clone();
+            async move {
+                mind.asked.lock().expect("no panic").push(request.clone());
+                if (mind.holds_breath)(&request) {
+                    mind.tell.send(()).await.expect("the test listens");
+                    std::future::pending::<()>().await;
+                }
+                (mind.answer)(&request)
+            }
+        })
+    }
+
+    /// The words of each question, and whether results were there.
+    fn questions(&self) -> Vec<(String, bool)> {
+        let asked = self.asked.lock().expect("no panic");
+        let question = |r: &Request| (words(r), r.data("results").is_some());
+        asked.iter().map(question).collect()
+    }
+}
+
+/// An agent that works when it is told to, and how often it was asked.
+struct Digger {
+    _agent: agenthub_sdk::RunningAgent,
+    started: mpsc::Receiver<()>,
+    release: Arc<Notify>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Digger {
+    async fn start(hub: &Server, cortex: &Running) -> Self {
+        let (at_work, started) = mpsc::channel(8);
+        let (release, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+        let (wait, count) = (release.clone(), asked.clone());
+        let agent = worker("agent_dig", move |_| {
+            let (at_work, wait) = (at_work.clone(), wait.clone());
+            count.fetch_add(1, Ordering::SeqCst);
+            async move {
+                at_work.send(()).await?;
+                wait.notified().await;
+                Ok::<_, Failure>("a hole".to_owned())
+            }
+        });
+        let agent = agent.start(url(hub)).await.expect("the hub runs");
+        knows(cortex, "agent_dig").await;
+        Self {
+            _agent: agent,
+            started,
+            release,
+            asked,
+        }
+    }
+}
+
+/// The next things that the user hears are these, and nothing else.
+async fn hears(user: &User, messages: &mut Messages, expected: &[&str]) {
+    user.ask("c", "that is all").await;
+    let mut heard = Vec::new();
+    loop {
+        let text = messages.from("cortex").await.text();
+        if text == "you said: that is all" {
+            break;
+        }
+        heard.push(text);
+    }
+    assert_eq!(heard, expected);
+}
+
+/// spec: HUB-7
+#[tokio::test]
+async fn before_the_model_has_answered() {
+    let system = System::new().await;
+    let (mind, mut told) = Mind::new(|_| true);
+    let first = system.cortex(mind.model()).await;
+    let ann = User::new(&system.hub, "ann").await;
+    let mut messages = ann.messages().await;
+    let pending = ann.send("c", "hello").await;
+    within(told.recv()).await.expect("it is asked");
+    drop(first);
+
+    let second = system.cortex(mind.awake().model()).await;
+    let outcome = within(pending.outcome()).await.expect("an outcome");
+    assert_eq!(said(&outcome), "you said: hello");
+    let hello = ("hello".to_owned(), false);
+    assert_eq!(mind.questions(), [hello.clone(), hello]);
+    hears(&ann, &mut messages, &["you said: hello"]).await;
+    second.stop().await;
+}
+
+/// spec: HUB-7
+#[tokio::test]
+async fn while_an_agent_works() {
+    let system = System::new().await;
+    let (mind, _told) = Mind::new(|_| false);
+    let mind = mind.answering(|request| {
+        let decision = delegating(request).expect("it always decides");
+        let mut decision: Value = serde_json::from_str(&decision).expect("JSON");
+        if words(request).contains("agent_dig") && results(request).is_none() {
+            let actions = decision["actions"].as_array_mut().expect("actions");
+            actions.insert(0, json!({"type": "chat.response", "text": "One moment."}));
+        }
+        decision.to_string()
+    });
+    let first = system.cortex(mind.model()).await;
+    let mut digger = Digger::start(&system.hub, &first).await;
+    let ann = User::new(&system.hub, "ann").await;
+    let mut messages = ann.messages().await;
+    let pending = ann.send("c", "agent_dig deep").await;
+    within(digger.started.recv()).await.expect("it is at work");
+    drop(first);
+
+    let second = system.cortex(mind.model()).await;
+    digger.release.notify_one();
+    let outcome = within(pending.outcome()).await.expect("an outcome");
+    assert_eq!(said(&outcome), "a hole");
+    assert_eq!(digger.asked.load(Ordering::SeqCst), 1);
+    let question = |has_results| ("agent_dig deep".to_owned(), has_results);
+    assert_eq!(mind.questions(), [question(false), question(true)]);
+    hears(&ann, &mut messages, &["One moment.", "a hole"]).await;
+    second.stop().await;
+}
+
+/// The agent ends while there is no Cortex.
+///
+/// spec: HUB-7
+#[tokio::test]
+async fn while_an_agent_ends() {
+    let system = System::new().await;
+    let (mind, _told) = Mind::new(|_| false);
+    let first = system.cortex(mind.model()).await;
+    let mut digger = Digger::start(&system.hub, &first).await;
+    let ann = User::new(&system.hub, "ann").await;
+    let mut messages = ann.messages().await;
+    let pending = ann.send("c", "agent_dig deep").await;
+    within(digger.started.recv()).await.expect("it is at work");
+    drop(first);
+    digger.release.notify_one();
+    within(async {
+        let of_the_agent = agenthub_sdk::proto::agenthub::ListTasksRequest {
+            agent_id: "agent_dig".to_owned(),
+            ..Default::default()
+        };
+        loop {
+            let page = ann.client.tasks(of_the_agent.clone()).await;
+            let tasks = page.expect("the hub runs").tasks;
+            if tasks.iter().all(|t| t.state().is_terminal()) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+
+    let second = system.cortex(mind.model()).await;
+    let outcome = within(pending.outcome()).await.expect("an outcome");
+    assert_eq!(said(&outcome), "a hole");
+    assert_eq!(digger.asked.load(Ordering::SeqCst), 1);
+    assert_eq!(mind.questions().len(), 2);
+    hears(&ann, &mut messages, &["a hole"]).await;
+    second.stop().await;
+}
+
+/// spec: HUB-7
+#[tokio::test]
+async fn after_the_result_has_come() {
+    let system = System::new().await;
+    let (mind, mut told) = Mind::new(|request| results(request).is_some());
+    let first = system.cortex(mind.model()).await;
+    let digger = Digger::start(&system.hub, &first).await;
+    digger.release.notify_one();
+    let ann = User::new(&system.hub, "ann").await;
+    let mut messages = ann.messages().await;
+    let pending = ann.send("c", "agent_dig deep").await;
+    within(told.recv())
+        .await
+        .expect("it is asked about the result");
+    drop(first);
+
+    let second = system.cortex(mind.awake().model()).await;
+    let outcome = within(pending.outcome()).await.expect("an outcome");
+    assert_eq!(said(&outcome), "a hole");
+    assert_eq!(digger.asked.load(Ordering::SeqCst), 1);
+    let question = |has_results| ("agent_dig deep".to_owned(), has_results);
+    assert_eq!(
+        mind.questions(),
+        [question(false), question(true), question(true)]
+    );
+    hears(&ann, &mut messages, &["a hole"]).await;
+    second.stop().await;
+}
+
+/// What waits for its turn is not lost either.
+#[tokio::test]
+async fn with_a_conversation_that_waits() {
+    let system = System::new().await;
+    let (mind, mut told) = Mind::new(|_| true);
+    let first = system.cortex(mind.model()).await;
+    let ann = User::new(&system.hub, "ann").await;
+    let mut pending = vec![ann.send("c", "0").await];
+    within(told.recv()).await.expect("it is asked");
+    for n in 1..4 {
+        pending.push(ann.send("c", &n.to_string()).await);
+    }
+    drop(first);
+
+    let second = system.cortex(mind.awake().model()).await;
+    for (n, pending) in pending.into_iter().enumerate() {
+        let outcome = within(pending.outcome()).await.expect("an outcome");
+        assert_eq!(said(&outcome), format!("you said: {n}"));
+    }
+    assert_eq!(mind.questions().len(), 5, "one of them was asked twice");
+    second.stop().await;
+}
+
+/// A Cortex that is told to stop leaves its turns to the next one.
+#[tokio::test]
+async fn a_turn_goes_on_after_an_orderly_restart() {
+    let system = System::new().await;
+    let (mind, mut told) = Mind::new(|_| true);
+    let first = system.cortex(mind.model()).await;
+    let ann = User::new(&system.hub, "ann").await;
+    let pending = ann.send("c", "hello").await;
+    let waits = ann.send("c", "again").await;
+    within(told.recv()).await.expect("it is asked");
+    within(first.stop()).await;
+
+    let second = system.cortex(mind.awake().model()).await;
+    for (pending, words) in [(pending, "hello"), (waits, "again")] {
+        let outcome = within(pending.outcome()).await.expect("an outcome");
+        assert_eq!(said(&outcome), format!("you said: {words}"));
+    }
+    second.stop().await;
+}
