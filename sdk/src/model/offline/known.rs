@@ -101,6 +101,11 @@ impl<'a> One<'a> {
     }
 }
 
+/// What a tool says of itself, without the words that all agents have in common.
+pub(super) fn own_words(description: &str) -> &str {
+    agent(description).map_or(description, |(_, own)| own)
+}
+
 /// The agent's id and its own words, where the description is that of an agent.
 fn agent(description: &str) -> Option<(&str, &str)> {
     let rest = description.strip_prefix(AGENT)?;

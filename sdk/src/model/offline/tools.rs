@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::arguments::arguments;
 use super::decision::Outcome;
-use super::known::Known;
+use super::known::{Known, own_words};
 use super::words::{asks_who_it_is, clauses, cut};
 use super::{Answer, MAX_LISTED, how_to_configure};
 use crate::model::{Part, Request, Role, Tool, ToolCall};
@@ -228,7 +228,8 @@ fn introduction(tools: &[Tool]) -> String {
     );
     for tool in tools.iter().take(MAX_LISTED) {
         text.push_str(&format!("\n- {}", tool.name));
-        let first = tool.description.lines().next().unwrap_or_default().trim();
+        let own = own_words(&tool.description);
+        let first = own.lines().next().unwrap_or_default().trim();
         if !first.is_empty() {
             text.push_str(&format!(": {}", cut(first)));
         }

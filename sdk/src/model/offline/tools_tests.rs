@@ -197,7 +197,7 @@ fn agents_are_handed_work_in_words_under_their_skill() {
         ("my hands hurt", None),
     ] {
         let mut request = asked(words);
-        request.tools = tools.clone();
+        request.tools.clone_from(&tools);
         let made = match answer(&request) {
             Answer::Calls(calls) => calls,
             Answer::Text(_) => Vec::new(),
@@ -207,6 +207,9 @@ fn agents_are_handed_work_in_words_under_their_skill() {
             .map(|call| (call.name.as_str(), call.arguments.clone()));
         assert_eq!(made, expected, "{words:?}");
     }
+    let mut request = asked("who are you?");
+    request.tools = tools;
+    assert!(said(&request).contains("\n- agent_echo: Repeats\n"));
 }
 
 #[test]
