@@ -2,11 +2,10 @@
 
 use std::{future::IntoFuture, net::SocketAddr, time::Duration};
 
-use agenthub_broker::{Server, Settings as HubSettings, Storage, http_router};
+use agenthub_broker::{Others, Server, Settings as HubSettings, Storage, http_router};
 use anyhow::{Context, bail};
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
-use tonic::service::Routes;
 
 use crate::{listen::Listen, settings::Settings};
 
@@ -31,7 +30,10 @@ impl Serving {
     /// # Errors
     ///
     /// An address is taken, is not this machine's, or is open to others without that being wanted.
-    pub(crate) async fn start(settings: &Settings, others: Routes) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        settings: &Settings,
+        others: impl Into<Others>,
+    ) -> anyhow::Result<Self> {
         for (flag, address) in [("--grpc", settings.grpc), ("--http", settings.http)] {
             check(flag, address, settings.insecure)?;
         }

@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, time::Duration};
 
-use agenthub_proto::agenthub::agent_hub_server::AgentHubServer;
+use agenthub_proto::agenthub::agent_hub_server::{self, AgentHubServer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpSocket,
@@ -11,13 +11,11 @@ use tokio::{
 };
 use tokio_stream::{Stream, StreamExt, wrappers::TcpListenerStream};
 use tokio_util::sync::CancellationToken;
-use tonic::{
-    service::Routes,
-    transport::{self, server::Connected},
-};
-use tonic_health::{ServingStatus, server::HealthReporter};
+use tonic::transport::{self, server::Connected};
+use tonic_health::{ServingStatus, pb::health_server, server::HealthReporter};
+use tonic_reflection::pb::{v1, v1alpha};
 
-use crate::{Hub, OpenError, Settings, grpc::HubService, limits::MESSAGE_BYTES};
+use crate::{Hub, OpenError, Others, Settings, grpc::HubService, limits::MESSAGE_BYTES};
 
 /// The largest request: a frame of several publishes.
 const REQUEST_BYTES: usize = 8 * MESSAGE_BYTES;
@@ -86,7 +84,7 @@ impl Server {
     pub async fn start(
         settings: Settings,
         address: SocketAddr,
-        others: Routes,
+        others: impl Into<Others>,
     ) -> Result<Self, StartError> {
         let listen = |source| StartError::Listen { address, source };
         // Until the log is read, peers are turned away at once: whoever waited in the queue of the socket would have given up, and
@@ -113,7 +111,7 @@ impl Server {
         hub: Hub,
         address: SocketAddr,
         incoming: I,
-        others: Routes,
+        others: impl Into<Others>,
     ) -> Result<Self, StartError>
     where
         I: Stream<Item = io::Result<S>> + Send + 'static,
@@ -121,21 +119,30 @@ impl Server {
     {
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<AgentHubServer<HubService>>().await;
-        let descriptors = agenthub_proto::FILE_DESCRIPTOR_SET;
-        let reflection = || {
-            tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(descriptors)
-                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        let Others { routes, names } = others.into();
+        // The descriptors tell of more services than are served here.
+        let names = [agent_hub_server::SERVICE_NAME, health_server::SERVICE_NAME]
+            .into_iter()
+            .chain(names);
+        let names: Vec<&str> = names.collect();
+        let reflection = |itself: &'static str| {
+            let builder = tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(agenthub_proto::FILE_DESCRIPTOR_SET)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
+            let names = names.iter().copied().chain([itself]);
+            names.fold(builder, |builder, name| builder.with_service_name(name))
         };
-        let routes = others
+        let routes = routes
             .add_service(
                 AgentHubServer::new(HubService::new(hub.clone()))
                     .max_decoding_message_size(REQUEST_BYTES)
                     .max_encoding_message_size(usize::MAX),
             )
             .add_service(health_service)
-            .add_service(reflection().build_v1()?)
-            .add_service(reflection().build_v1alpha()?);
+            .add_service(reflection(v1::server_reflection_server::SERVICE_NAME).build_v1()?)
+            .add_service(
+                reflection(v1alpha::server_reflection_server::SERVICE_NAME).build_v1alpha()?,
+            );
 
         let stop = CancellationToken::new();
         let serving = transport::Server::builder()

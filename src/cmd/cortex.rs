@@ -7,7 +7,9 @@ use agenthub_sdk::{Client, Connection};
 use anyhow::bail;
 use tokio::time::timeout;
 
-use crate::{connect::until_there, model, output, settings::Settings, stop::Signals};
+use crate::{
+    connect::until_there, journal::Kept, model, output, settings::Settings, stop::Signals,
+};
 
 /// How long turns at work may take when Cortex stops.
 const DRAIN: Duration = Duration::from_secs(3);
@@ -17,7 +19,8 @@ pub(super) async fn run(settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let model = model::model(&settings.model)?;
     let name = model.name().to_owned();
-    let cortex = CortexSettings::new(&settings.hub, model);
+    let kept = Kept::open(settings.data(), CORTEX).await?;
+    let cortex = lasting(CortexSettings::new(&settings.hub, model), &kept);
     let cortex = tokio::select! {
         started = until_there(|| Cortex::start(cortex.clone())) => started?,
         _ = signals.next() => return Ok(()),
@@ -35,6 +38,15 @@ pub(super) async fn run(settings: &Settings) -> anyhow::Result<()> {
     match closed {
         None => Ok(()),
         Some(reason) => bail!("the hub closed the connection for good: {reason}"),
+    }
+}
+
+/// Cortex with a journal, so that the next one goes on where this one was stopped or died.
+pub(super) fn lasting(cortex: CortexSettings, kept: &Kept) -> CortexSettings {
+    CortexSettings {
+        journal: kept.journal.clone(),
+        instance_id: Some(kept.instance.clone()),
+        ..cortex
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{process::ExitCode, time::Duration};
 
 use agenthub_agents::echo;
+use agenthub_broker::Others;
 use agenthub_cortex::{CORTEX, Chat, Cortex, Running, Settings as CortexSettings};
 use agenthub_proto::cortex::cortex_server::CortexServer;
 use agenthub_sdk::{Directory, RunningAgent};
@@ -15,6 +16,7 @@ use crate::{
     banner::{self, Banner, Talk},
     chat::{self, Folder, Session, Terminal},
     cli::Up,
+    journal::Kept,
     logging::{self, Target},
     model, output,
     serve::Serving,
@@ -33,6 +35,8 @@ struct Everything {
     serving: Serving,
     cortex: Running,
     agent: RunningAgent,
+    /// The files of Cortex's turns are this process's until the end.
+    _kept: Kept,
 }
 
 /// Runs everything until the chat is left or it is told to stop.
@@ -87,11 +91,12 @@ impl Everything {
         let model = model::model(&settings.model)?;
         let chat = Chat::default();
         let others = Routes::new(CortexServer::new(chat.clone()));
+        let others = Others::from(others).listed::<CortexServer<Chat>>();
         let serving = Serving::start(settings, others).await?;
         let hub = serving.url();
-        let cortex = Cortex::start(CortexSettings::new(&hub, model))
-            .await
-            .context("Cortex cannot start")?;
+        let kept = Kept::open(settings.data(), CORTEX).await?;
+        let cortex = cortex::lasting(CortexSettings::new(&hub, model), &kept);
+        let cortex = Cortex::start(cortex).await.context("Cortex cannot start")?;
         chat.open(&cortex);
         let agent = echo::agent(echo::NAME)
             .drain_timeout(AGENT_DRAIN)
@@ -106,6 +111,7 @@ impl Everything {
             serving,
             cortex,
             agent,
+            _kept: kept,
         })
     }
 

@@ -95,12 +95,15 @@ async fn reflection_lists_the_services() {
         panic!("not a list: {answer:?}");
     };
     let names: Vec<String> = list.service.into_iter().map(|s| s.name).collect();
-    for name in ["agenthub.AgentHub", "grpc.health.v1.Health"] {
-        assert!(
-            names.iter().any(|n| n == name),
-            "{name} is not in {names:?}"
-        );
-    }
+    // What is described, but not served here, is not among them.
+    assert_eq!(
+        names,
+        [
+            "agenthub.AgentHub",
+            "grpc.health.v1.Health",
+            "grpc.reflection.v1.ServerReflection"
+        ]
+    );
 }
 
 async fn health(hub: &TestHub) -> HealthClient<tonic::transport::Channel> {
