@@ -36,8 +36,9 @@ pub(super) struct Dispatcher {
     pub(super) waiting: HashMap<String, VecDeque<Delivered>>,
     pub(super) working: JoinSet<Done>,
     pub(super) runs: Arc<Runs>,
-    /// The runs that were left behind, and who looks for them.
+    /// The runs that were left behind.
     pub(super) orphans: mpsc::Receiver<Orphan>,
+    /// Who looks for those, and whether what is in hand is still wanted.
     pub(super) looking: JoinSet<()>,
     /// How many of those are at work, and how many may be.
     pub(super) adopted: u32,
@@ -79,7 +80,7 @@ impl Dispatcher {
             }
         }
         deliveries.close();
-        self.looking.shutdown().await;
+        self.orphans.close();
         self.drain(deliveries).await
     }
 
@@ -143,6 +144,7 @@ impl Dispatcher {
                 }
             }
         }
+        self.looking.shutdown().await;
         while let Ok(delivered) = deliveries.try_recv() {
             unhandled.extend(delivered.lease);
         }

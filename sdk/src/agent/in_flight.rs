@@ -86,6 +86,13 @@ impl InFlight {
         }
     }
 
+    /// The tasks in hand.
+    pub(super) fn tasks(&self) -> Vec<String> {
+        let by_task = self.by_task.lock().expect("no panic while it is locked");
+        let tasks = by_task.keys().filter(|task_id| !task_id.is_empty());
+        tasks.cloned().collect()
+    }
+
     /// Stops everything of one task.
     pub(crate) fn cancel(&self, task_id: &str, reason: &str) {
         if task_id.is_empty() {

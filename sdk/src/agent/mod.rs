@@ -17,6 +17,7 @@ mod routes;
 mod running;
 mod runs;
 mod slots;
+mod wanted;
 mod work;
 
 use std::sync::Arc;

@@ -16,6 +16,7 @@ use super::{
     recovery,
     routes::Routes,
     runs::Runs,
+    wanted,
 };
 use crate::{
     Client, Connection, Error,
@@ -115,6 +116,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         found,
         builder.concurrency as usize,
     ));
+    looking.spawn(wanted::watch(client.clone(), Arc::clone(&in_flight)));
     let dispatcher = Dispatcher {
         handlers: Handlers {
             routes,

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::{
     conducting::{Scripted, StandIns},
-    harness::{Hub, card, soon},
+    harness::{Hub, Line, card, soon},
 };
 
 /// Three levels deep, with stand-ins for models and tools that count.
@@ -129,6 +129,35 @@ async fn a_task_is_cancelled_when_its_function_has_stopped() {
         (outcome.state, outcome.error.as_str()),
         (TaskState::Cancelled, "enough")
     );
+}
+
+/// Who cannot be told is told when the line is mended.
+#[tokio::test]
+async fn a_cancellation_that_was_missed_is_learned_later() {
+    let hub = Hub::start().await;
+    let line = Line::to(hub.address()).await;
+    let stand_ins = StandIns::new();
+    let _agent = Agent::worker(card("a"))
+        .conduct(
+            "work",
+            Scripted::new(&stand_ins, json!([{"call": "slow"}, {"ask": "more"}])),
+        )
+        .journal(Arc::new(MemoryJournal::default()))
+        .start(line.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let pending = client.delegate(Delegation::to("a").text("go")).await;
+    let pending = pending.expect("it is taken");
+    stand_ins.wait_at_work(1).await;
+    line.cut().await;
+    pending.cancel("enough").await.expect("it is cancelled");
+    assert_eq!(*stand_ins.at_work.borrow(), 1);
+    line.mend();
+    stand_ins.wait_at_work(0).await;
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.state, TaskState::Cancelled);
+    assert_eq!(stand_ins.started(), 1);
 }
 
 /// What is called back before the hub has it, does not come to life later.

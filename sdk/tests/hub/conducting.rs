@@ -24,6 +24,8 @@ pub(crate) struct StandIns {
     pub(crate) begun: AtomicUsize,
     pub(crate) asked: AtomicUsize,
     pub(crate) called: AtomicUsize,
+    /// What was handed to an agent, as often as that was.
+    pub(crate) handed: AtomicUsize,
     /// What is over, and was not broken off.
     pub(crate) done: watch::Sender<usize>,
     /// What is at work at this moment.
@@ -44,6 +46,7 @@ impl StandIns {
             begun: AtomicUsize::new(0),
             asked: AtomicUsize::new(0),
             called: AtomicUsize::new(0),
+            handed: AtomicUsize::new(0),
             done: watch::Sender::new(0),
             at_work: watch::Sender::new(0),
             gate: Semaphore::new(0),
@@ -240,7 +243,9 @@ impl World for Stage {
     }
 
     async fn delegate(&self, _step: &StepContext, sent: &Sent) -> Result<Delegated, StepFailure> {
-        Ok(self.task.hand_over(sent).await?.ended().await)
+        let handed = self.task.hand_over(sent).await?;
+        self.stand_ins.handed.fetch_add(1, Ordering::SeqCst);
+        Ok(handed.ended().await)
     }
 
     async fn recall(&self, _step: &StepContext, sent: &Sent) {

@@ -1,8 +1,11 @@
 //! Agents that come back and go on with what they had in hand.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use agenthub_sdk::{
@@ -11,8 +14,12 @@ use agenthub_sdk::{
         a2a::{Message, Role, TaskState},
         agenthub::AgentEventMetadata,
     },
-    runs::{Journal, RunEvent, RunId, RunOutcome, journal::MemoryJournal},
+    runs::{
+        Journal, RunEvent, RunId, RunOutcome,
+        journal::{self, Claim, Entry, MemoryJournal, Opened},
+    },
 };
+use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -113,8 +120,20 @@ async fn a_run_goes_on_where_it_was_and_nobody_works_twice() {
     drop(a);
 
     let _a = start(&hub, &stand_ins, &journal, with_help()).await;
+    eventually("it is handed over again", || async {
+        stand_ins.handed.load(Ordering::SeqCst) == 2
+    })
+    .await;
     // What the helper says before its answer is not taken for one, although nothing is known here of what it said before.
-    helper.gate.add_permits(2);
+    helper.gate.add_permits(1);
+    eventually("the helper has said something", || async {
+        let tasks = client.all_tasks(Default::default()).await.expect("tasks");
+        let task = tasks.iter().find(|t| t.assignee() == "b").map(|t| &t.id);
+        let task = client.task(task.expect("a task"), 0).await;
+        task.expect("a task").history.len() == 2
+    })
+    .await;
+    helper.gate.add_permits(1);
     let outcome = soon(pending.outcome()).await.expect("an outcome");
     assert_eq!(
         (outcome.text.as_str(), outcome.state),
@@ -127,6 +146,96 @@ async fn a_run_goes_on_where_it_was_and_nobody_works_twice() {
         2,
         "no answer is asked for again"
     );
+}
+
+/// A journal that is slow to say that it has written something down.
+#[derive(Debug)]
+struct Slow(Arc<MemoryJournal>);
+
+#[async_trait]
+impl Journal for Slow {
+    async fn open(
+        &self,
+        run: &RunId,
+        owner: &str,
+        claim: Claim<'_>,
+        first: Option<&RunEvent>,
+    ) -> Result<Opened, journal::Error> {
+        self.0.open(run, owner, claim, first).await?;
+        std::future::pending().await
+    }
+
+    async fn append(
+        &self,
+        run: &RunId,
+        epoch: u64,
+        after: u64,
+        events: &[RunEvent],
+    ) -> Result<(), journal::Error> {
+        self.0.append(run, epoch, after, events).await
+    }
+
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), journal::Error> {
+        self.0.renew(run, epoch, lease).await
+    }
+
+    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), journal::Error> {
+        self.0.release(run, epoch).await
+    }
+
+    async fn read(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, journal::Error> {
+        self.0.read(run, after, limit).await
+    }
+
+    async fn adoptable(
+        &self,
+        owner: &str,
+        driver: &str,
+        limit: usize,
+    ) -> Result<Vec<RunId>, journal::Error> {
+        self.0.adoptable(owner, driver, limit).await
+    }
+
+    async fn forget(&self, age: Duration) -> Result<u64, journal::Error> {
+        self.0.forget(age).await
+    }
+}
+
+/// Between the first event and the acknowledgement there is a moment to die in.
+#[tokio::test]
+async fn a_message_that_comes_again_goes_on_with_its_run() {
+    let hub = Hub::start().await;
+    let stand_ins = StandIns::new();
+    let journal = Arc::new(MemoryJournal::default());
+    let steps = json!([{"call": "slow"}, {"ask": "then"}]);
+    let a = Agent::worker(card("a"))
+        .instance_id("a-1")
+        .conduct("work", Scripted::new(&stand_ins, steps.clone()))
+        .journal(Arc::new(Slow(journal.clone())))
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let pending = ask(&client).await;
+    let run = run_of(&client, pending.task_id()).await;
+    eventually("it is written down", || async {
+        journal.read(&run, 0, 1).await.is_ok()
+    })
+    .await;
+    drop(a);
+
+    let _a = start(&hub, &stand_ins, &journal, steps).await;
+    stand_ins.wait_at_work(1).await;
+    stand_ins.gate.add_permits(2);
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.text, "slow then");
+    assert_eq!(stand_ins.begun.load(Ordering::SeqCst), 1);
+    assert_eq!(stand_ins.started(), 2);
 }
 
 #[tokio::test]
