@@ -1,6 +1,7 @@
 //! Starts the programs of a system and watches what they say.
 
 mod process;
+mod thinking;
 
 use std::{
     net::TcpListener,
@@ -11,6 +12,7 @@ use std::{
 use serde_json::Value;
 
 pub(crate) use process::{Finished, Process};
+pub(crate) use thinking::{PRESS, is_end};
 
 /// How long anything may take before a test gives up on it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

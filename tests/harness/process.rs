@@ -121,6 +121,11 @@ impl Process {
         }
     }
 
+    /// The next line that it has printed already.
+    pub(crate) fn printed(&self) -> Option<String> {
+        self.lines.try_recv().ok()
+    }
+
     /// What it has said on standard error so far.
     pub(crate) fn said(&self) -> String {
         self.stderr.lock().expect("no reader panics").clone()

@@ -1,0 +1,149 @@
+//! What ends: cancelled work stops at every depth, and budgets hold across processes.
+
+use std::thread;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::harness::{PRESS, Process, System, eventually, is_end};
+
+const CHIEF: &str = "agent_chief";
+const FOREMAN: &str = "agent_foreman";
+
+/// Three levels: the chief asks the foreman, who asks the press.
+fn three_levels(system: &System) -> [Process; 3] {
+    let press = system.start_press();
+    let what = ["--description", "Leads the staff of the workshop"];
+    let foreman = system.start_supervisor(FOREMAN, &what);
+    let chief = system.start_supervisor(CHIEF, &["--description", "Leads everybody"]);
+    [press, foreman, chief]
+}
+
+const WORDS: &str = "let agent_foreman print hello on the printing press";
+
+#[test]
+fn cancelling_stops_everything_three_levels_deep() {
+    let (system, _broker) = System::broker();
+    let _agents = three_levels(&system);
+    let asked = system.ask(CHIEF, "first", WORDS);
+    system.wait_begun(1);
+    assert_eq!(system.states().len(), 3, "{:?}", system.states());
+
+    let cancelled = system.run(&["tasks", "cancel", "first"], "");
+    assert_eq!(cancelled.code, Some(0), "{cancelled:?}");
+    let ended = asked.wait();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("cancelled"), "{ended:?}");
+    eventually("every task is cancelled", || {
+        let states = system.states();
+        states
+            .iter()
+            .all(|(_, s)| s.ends_with("CANCELLED"))
+            .then_some(())
+    });
+
+    // What was still to start would do so before a later request is answered.
+    system.let_go();
+    let again = system.ask(CHIEF, "second", WORDS).wait();
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let begun = system.begun();
+    assert_eq!(begun.len(), 2, "one call for each request: {begun:?}");
+    assert_eq!(
+        system.done(),
+        begun[1..],
+        "the first was stopped at its work"
+    );
+    assert_eq!(system.states().len(), 6, "{:?}", system.states());
+}
+
+/// Nothing is lost when agents are told to go while a tool is at work: their next processes go on.
+#[test]
+fn agents_that_are_told_to_go_leave_their_work_to_the_next() {
+    let (system, _broker) = System::durable_broker();
+    let agents = three_levels(&system);
+    let asked = system.ask(CHIEF, "first", WORDS);
+    system.wait_begun(1);
+    for agent in &agents {
+        agent.signal(Signal::SIGTERM);
+    }
+    for agent in agents {
+        assert_eq!(agent.wait().code, Some(0));
+    }
+    let _agents = three_levels(&system);
+    system.let_go();
+    let ended = asked.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("pressed"), "{ended:?}");
+    let begun = system.begun();
+    assert!(begun.iter().all(|key| *key == begun[0]), "{begun:?}");
+}
+
+/// What a task cost, as its last status tells it.
+fn tokens(end: &Value) -> u64 {
+    let tokens = &end["metadata"]["usage"]["tokens"];
+    tokens
+        .as_f64()
+        .map_or_else(|| panic!("no usage in {end}"), |tokens| tokens as u64)
+}
+
+/// Twenty workers in processes of their own are asked at once, for more than there is.
+#[test]
+fn twenty_delegations_at_once_stay_below_the_cap_together() {
+    const CAP: u64 = 6_000;
+    let (system, _broker) = System::durable_broker();
+    let names: Vec<String> = (0..20).map(|n| format!("agent_w{n:02}")).collect();
+    let workers: Vec<Process> = thread::scope(|scope| {
+        let start = |name: &String| {
+            let what = "Adds up long columns of numbers";
+            system.start_worker(name, what, "echo 42")
+        };
+        let started: Vec<_> = names
+            .iter()
+            .map(|n| scope.spawn(move || start(n)))
+            .collect();
+        started
+            .into_iter()
+            .map(|worker| worker.join().expect("it starts"))
+            .collect()
+    });
+    let cap = CAP.to_string();
+    let _lead = system.start_supervisor("agent_lead", &["--tokens", &cap]);
+    let words = format!("let {} add up the columns", names.join(" and "));
+    let asked = system.ask("agent_lead", "question", &words).wait();
+    eventually("every task has ended", || {
+        let (tasks, ends) = (system.states().len(), system.ends().len());
+        (tasks == ends).then_some(())
+    });
+    let ends = system.ends();
+    let is_question = |end: &&Value| end["taskId"] == "question";
+    let all = ends.iter().find(is_question).map(tokens);
+    let workers_used: u64 = ends
+        .iter()
+        .filter(|end| !is_question(end))
+        .map(tokens)
+        .sum();
+    println!(
+        "{} tasks, {all:?} tokens, {workers_used} of them by workers: {asked:?}",
+        ends.len()
+    );
+    assert!(ends.iter().all(is_end));
+    assert!(ends.len() > 2, "several were asked: {asked:?}");
+    assert!(all.is_some_and(|all| all <= CAP), "{all:?}");
+    assert!(workers_used <= CAP, "{workers_used}");
+    drop(workers);
+}
+
+/// An agent that was told to stop takes nothing more.
+#[test]
+fn an_agent_with_a_tool_at_work_ends_soon_and_its_program_with_it() {
+    let (system, _broker) = System::durable_broker();
+    let press = system.start_press();
+    let _asked = system.ask(PRESS, "question", "print hello on the printing press");
+    system.wait_begun(1);
+    press.signal(Signal::SIGINT);
+    assert_eq!(press.wait().code, Some(0));
+    system.let_go();
+    let _press = system.start_press();
+    eventually("it is done", || (!system.done().is_empty()).then_some(()));
+    assert_eq!(system.done().len(), 1, "the first program was ended");
+}
