@@ -67,7 +67,7 @@ mod tests {
     fn every_violation_is_told_with_its_place_and_without_the_value() {
         let schema = json!({
             "type": "object",
-            "properties": {"n": {"type": "integer", "minimum": 1}, "words": {"type": "array", "items": {"type": "string"}}},
+            "properties": {"n": {"type": "integer", "minimum": 1}, "words": {"type": "array", "items": {"type": "string"}}, "to": {}},
             "required": ["n", "to"],
             "additionalProperties": false,
         });

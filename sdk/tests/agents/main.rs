@@ -1,0 +1,9 @@
+//! Agents with a model, over a hub in this process: tools, supervisors, limits, and what those who watch see.
+
+mod conversations;
+mod harness;
+mod limits;
+mod providers;
+mod supervisors;
+mod team;
+mod tools;
