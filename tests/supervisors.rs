@@ -77,7 +77,7 @@ fn a_supervisor_answers_alone_and_then_with_workers_that_come_after_it() {
     answers(&system, "what is the weather forecast", "sunny tomorrow");
     answers(
         &system,
-        "ask agent_weather and agent_stars about tonight",
+        "let agent_weather look up the forecast and agent_stars the planets in the sky",
         "mars is up",
     );
 }

@@ -12,7 +12,7 @@ use std::{
 use serde_json::Value;
 
 pub(crate) use process::{Finished, Process};
-pub(crate) use thinking::{PRESS, is_end};
+pub(crate) use thinking::PRESS;
 
 /// How long anything may take before a test gives up on it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

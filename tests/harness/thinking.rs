@@ -115,7 +115,7 @@ impl System {
 }
 
 /// Whether a status update ends its task.
-pub(crate) fn is_end(update: &Value) -> bool {
+fn is_end(update: &Value) -> bool {
     let state = update["status"]["state"].as_str().unwrap_or_default();
     ["COMPLETED", "FAILED", "CANCELLED", "REJECTED"]
         .iter()
