@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use agent::{Agent, Thinking};
+pub(crate) use agent::{Agent, Place, Thinking};
 pub(crate) use log::Log;
 pub(crate) use mailboxes::{LetterAction, Mailboxes};
 pub(crate) use query::{AgentFilter, Agents, Json, Publish, Tasks};
@@ -49,13 +49,13 @@ pub(crate) enum Command {
     /// Runs the hub alone
     Broker(Serve),
     /// Runs Cortex alone, on a hub that is elsewhere
-    Cortex(Cortex),
+    Cortex(Place),
     /// Runs an agent: the echo agent, or one with a language model
     #[command(subcommand)]
     Agent(Agent),
     /// Talks with Cortex; with lines on stdin, prints an answer for each
     Chat(Chat),
-    /// Shows the agents of a hub
+    /// Shows and removes the agents of a hub
     #[command(subcommand)]
     Agents(Agents),
     /// Publishes a message
@@ -134,15 +134,6 @@ pub(crate) struct Hub {
     pub(crate) hub: Option<String>,
 }
 
-/// `agenthub cortex`
-#[derive(Debug, Args)]
-pub(crate) struct Cortex {
-    #[command(flatten)]
-    pub(crate) hub: Hub,
-    #[command(flatten)]
-    pub(crate) model: Model,
-}
-
 /// `agenthub chat`
 #[derive(Debug, Args)]
 pub(crate) struct Chat {
@@ -165,11 +156,7 @@ impl Cli {
             },
             Command::Broker(serve) => serve.layer(),
             Command::Agent(agent) => agent.layer(),
-            Command::Cortex(cortex) => Layer {
-                hub: cortex.hub.hub.clone(),
-                model: cortex.model.layer(),
-                ..Layer::default()
-            },
+            Command::Cortex(place) => place.layer(),
             Command::Chat(chat) => Layer {
                 hub: chat.hub.hub.clone(),
                 ..chat.folder.layer()
@@ -193,15 +180,16 @@ impl Command {
         match self {
             Self::Up(_)
             | Self::Broker(_)
+            | Self::Cortex(_)
             | Self::Agent(_)
             | Self::Log(_)
             | Self::Completions { .. } => None,
             Self::Mailboxes(mailboxes) => Some(mailboxes.hub()),
-            Self::Cortex(Cortex { hub, .. })
-            | Self::Chat(Chat { hub, .. })
+            Self::Chat(Chat { hub, .. })
             | Self::Agents(
                 Agents::List(AgentFilter { hub, .. })
                 | Agents::Show { hub, .. }
+                | Agents::Unregister { hub, .. }
                 | Agents::Watch { hub, .. },
             )
             | Self::Publish(Publish { hub, .. })

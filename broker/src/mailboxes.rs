@@ -7,7 +7,7 @@ mod view;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use agenthub_proto::agenthub::EventKind;
@@ -56,6 +56,8 @@ struct Slot {
     lifetime: Lifetime,
     filter: Filter,
     ordered: bool,
+    /// When the log was last told that somebody uses it, if that is known.
+    used: Option<SystemTime>,
     mailbox: Mailbox,
     listeners: Vec<(SessionId, Arc<Notify>)>,
     /// The mailbox lost mail that nobody else has.
@@ -132,6 +134,7 @@ impl Mailboxes {
             lifetime,
             filter,
             ordered,
+            used: None,
             mailbox,
             listeners: Vec::new(),
             has_overflowed: false,
@@ -180,6 +183,29 @@ impl Mailboxes {
             _ if self.observers.contains(&id) => None,
             Lifetime::Instance(_) | Lifetime::Stream(_) => Some((&slot.agent, "")),
         }
+    }
+
+    /// Somebody used a durable mailbox at that time; 1970 stands for a time that is not known.
+    pub(crate) fn set_used(&mut self, id: MailboxId, time: SystemTime) {
+        if let Some(slot) = self.slots.get_mut(&id) {
+            slot.used = Some(time).filter(|t| *t != SystemTime::UNIX_EPOCH);
+        }
+    }
+
+    /// When a mailbox was last used, if that is known.
+    pub(crate) fn used(&self, id: MailboxId) -> Option<SystemTime> {
+        self.slots.get(&id)?.used
+    }
+
+    /// The durable mailboxes in the order in which they were opened, with when each was last used.
+    pub(crate) fn uses(&self) -> Vec<(MailboxId, AgentId, Option<SystemTime>)> {
+        let durable = self.slots.iter();
+        let durable = durable.filter(|(_, s)| s.lifetime == Lifetime::Durable);
+        let mut uses: Vec<_> = durable
+            .map(|(id, s)| (*id, s.agent.clone(), s.used))
+            .collect();
+        uses.sort_by_key(|(id, _, _)| *id);
+        uses
     }
 
     /// Whether the mailbox takes events of this kind.

@@ -106,7 +106,7 @@ pub(crate) fn write<E>(
             claims: Vec::new(),
             ordered: mailbox.ordered,
         };
-        part(happened(0, &opened))?;
+        part(happened(mailbox.used.map_or(0, micros), &opened))?;
         for chunk in mailbox.mail.chunks(CHUNK) {
             let letters = chunk.iter().filter_map(|m| letter(m, moment)).collect();
             part(What::Mail(MailRecord {

@@ -116,6 +116,12 @@ impl State {
                 for mail in claimed {
                     self.mailboxes.put(id, mail, now);
                 }
+                self.mailboxes.set_used(id, record.time);
+            }
+            Entry::Unsubscribed { agent, name } => {
+                if let Some(id) = self.mailboxes.find(agent, name, &Lifetime::Durable) {
+                    self.mailboxes.close(id);
+                }
             }
             Entry::Acknowledged {
                 agent,

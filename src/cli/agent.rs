@@ -62,7 +62,7 @@ pub(crate) struct Thinking {
     pub(crate) place: Place,
 }
 
-/// Where an agent works, and with what.
+/// Where an agent, or Cortex, works, and with what.
 #[derive(Debug, Args)]
 pub(crate) struct Place {
     #[command(flatten)]
@@ -109,7 +109,8 @@ impl Agent {
 }
 
 impl Place {
-    fn layer(&self) -> Layer {
+    /// What the flags say of the settings.
+    pub(super) fn layer(&self) -> Layer {
         let folder = Folder {
             data: self.data.clone(),
             ephemeral: self.ephemeral,

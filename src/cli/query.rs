@@ -27,6 +27,18 @@ pub(crate) enum Agents {
         #[command(flatten)]
         json: Json,
     },
+    /// Removes an agent that is gone for good, with its mailboxes: its open tasks fail, and what waits for it is dropped
+    Unregister {
+        /// Its id
+        id: String,
+        /// Why, for those who wait for its tasks
+        #[arg(long, default_value = "")]
+        reason: String,
+        #[command(flatten)]
+        hub: Hub,
+        #[command(flatten)]
+        json: Json,
+    },
     /// Shows the agents there are, and every change, until it is interrupted
     Watch {
         #[command(flatten)]

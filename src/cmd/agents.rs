@@ -11,7 +11,7 @@ use crate::{
 /// The agents of one page.
 const PAGE: i32 = 1000;
 
-/// Shows agents.
+/// Shows and removes agents.
 pub(super) async fn run(args: Agents, hub: &str) -> anyhow::Result<()> {
     let client = connect::client(hub, None).await?;
     match args {
@@ -37,6 +37,17 @@ pub(super) async fn run(args: Agents, hub: &str) -> anyhow::Result<()> {
             match json.json {
                 true => output::json(&agent)?,
                 false => output::line(listing::agent(&agent))?,
+            }
+        }
+        Agents::Unregister {
+            id, reason, json, ..
+        } => {
+            client.unregister(&id, reason).await?;
+            match json.json {
+                true => output::line(serde_json::json!({"agentId": id}).to_string())?,
+                false => output::line(format!(
+                    "agent \"{id}\" is unregistered, and what waited for it is gone"
+                ))?,
             }
         }
         Agents::Watch { json, .. } => {

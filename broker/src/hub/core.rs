@@ -70,6 +70,8 @@ pub(crate) struct Core {
     pub(super) given_up: VecDeque<Undelivered>,
     /// When the log was last told of deliveries.
     pub(super) tries_told: Option<Instant>,
+    /// When mailboxes are next looked at that nobody uses.
+    pub(super) unused_next: Option<Instant>,
     pub(super) cancelling: Cancelling,
 }
 
@@ -108,6 +110,7 @@ impl Core {
             counters,
             given_up: VecDeque::new(),
             tries_told: None,
+            unused_next: None,
             cancelling: Cancelling::default(),
         }
     }

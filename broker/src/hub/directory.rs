@@ -77,7 +77,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Removes an agent. Its open tasks fail, its streams end, and its mailboxes go with it.
+    /// Removes an agent, or a client that has durable mailboxes. Its open tasks fail, its streams end, and its mailboxes go with it.
     pub(crate) fn unregister(
         &mut self,
         caller: &Caller,
@@ -85,10 +85,11 @@ impl Core {
         reason: &str,
         now: Now,
     ) -> Result<(), Error> {
-        let Some(known) = self.state.registry.get(agent) else {
+        let known = self.state.registry.get(agent);
+        let card = known.map(|known| known.registration.card.clone());
+        if card.is_none() && !self.state.mailboxes.is_known(agent) {
             return Err(Error::NotFound(format!("there is no agent \"{agent}\"")));
-        };
-        let card = known.registration.card.clone();
+        }
         let why = if reason.is_empty() {
             format!("agent \"{agent}\" was unregistered")
         } else {
@@ -116,8 +117,10 @@ impl Core {
             now,
         );
         tracing::info!(%agent, reason, "agent unregistered");
-        let payload = card_event(agent, card, card_change::UNREGISTERED, false, false);
-        self.broadcast_card(payload, now);
+        if let Some(card) = card {
+            let payload = card_event(agent, card, card_change::UNREGISTERED, false, false);
+            self.broadcast_card(payload, now);
+        }
         Ok(())
     }
 

@@ -19,6 +19,7 @@ mod settled;
 mod task_calls;
 mod timekeeper;
 mod tries;
+mod unused;
 
 use std::sync::{
     Arc, Mutex,

@@ -261,6 +261,7 @@ impl Core {
         if lifetime == Lifetime::Durable {
             let durable = known.and_then(|id| mailboxes.durable(id));
             if let (Some(id), true) = (known, durable == Some((&filter, ordered))) {
+                self.note_use_if_old(id, now);
                 return id;
             }
             let mut claims = mailboxes.claimable(agent, &filter);

@@ -451,6 +451,68 @@ fn an_event_in_memory_fails_the_task_whose_mail_it_pushes_out() {
     assert_eq!(b.state("t"), TaskState::Failed);
 }
 
+/// promise 10
+#[test]
+fn a_client_that_is_gone_for_good_leaves_no_mailbox() {
+    let age = Duration::from_secs(7 * 24 * 3600);
+    let mut b = Bench::new(Settings {
+        mailbox_age: age,
+        ..Settings::default()
+    });
+    let registration = Registration {
+        card: AgentCard {
+            name: "agent".into(),
+            ..Default::default()
+        },
+        topics: Vec::new(),
+        health_check_url: String::new(),
+    };
+    let caller = Caller::anonymous();
+    let registered = b
+        .core
+        .register(&caller, registration, Announce::Always, b.now);
+    assert_eq!(registered, Ok(true));
+    let sessions = ["gone", "agent", "there"].map(|a| b.connect(a, "i", durable("work")));
+    b.close(sessions[0].id, true);
+    b.close(sessions[1].id, true);
+    let wait = |b: &mut Bench, time: Duration| {
+        b.wait(time);
+        b.wait(Duration::from_secs(600));
+    };
+    wait(&mut b, age);
+    b.work("t", "asker", "gone").expect("good");
+    assert_eq!(b.core.state.mailboxes.len(), 3, "a day is left");
+    wait(&mut b, Duration::from_secs(24 * 3600));
+    assert_eq!(b.core.state.mailboxes.len(), 2);
+    assert!(!b.core.state.mailboxes.is_known(&"gone".into()));
+    assert_eq!(b.state("t"), TaskState::Failed, "what waited is given up");
+    wait(&mut b, 2 * age);
+    assert_eq!(
+        b.core.state.mailboxes.len(),
+        2,
+        "one is there, one is known"
+    );
+
+    let mut folded = State::new(&b.core.settings, b.core.log.id());
+    for record in b.records.lock().expect("one thread").iter() {
+        folded.replay(record, Duration::ZERO, b.now.instant);
+    }
+    assert_eq!(folded.mailboxes.len(), 2);
+}
+
+/// promise 10
+#[test]
+fn a_client_that_is_not_in_the_directory_can_be_unregistered() {
+    let mut b = Bench::new(Settings::default());
+    let session = b.connect("client", "i", durable("work"));
+    b.close(session.id, true);
+    let caller = Caller::anonymous();
+    let mut unregister = || b.core.unregister(&caller, &"client".into(), "", b.now);
+    assert_eq!(unregister(), Ok(()));
+    assert!(matches!(unregister(), Err(Error::NotFound(_))));
+    assert_eq!(b.core.state.mailboxes.len(), 0);
+}
+
 #[test]
 fn nothing_is_left_of_streams_that_are_over() {
     let settings = Settings::default();

@@ -34,6 +34,7 @@ impl Core {
         self.end_unconfirmed(now);
         self.forget_superseded(now);
         self.tell_tries_if_due(now);
+        self.close_unused_if_due(now);
     }
 }
 

@@ -53,6 +53,7 @@ pub(crate) fn kind(entry: &Entry) -> i64 {
         Entry::Reread { .. } => 8,
         Entry::Tried { .. } => 9,
         Entry::Superseded { .. } => 10,
+        Entry::Unsubscribed { .. } => 11,
     }
 }
 
@@ -80,6 +81,10 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
             filter: Some(filter.to_wire()),
             claims: claims.iter().map(|p| p.0).collect(),
             ordered: *ordered,
+        }),
+        Entry::Unsubscribed { agent, name } => What::Unsubscribed(UnsubscribedRecord {
+            agent: agent.to_string(),
+            name: name.clone(),
         }),
         Entry::Acknowledged {
             agent,
@@ -152,6 +157,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
                 claims: r.claims.into_iter().map(Position).collect(),
                 ordered: r.ordered,
             },
+            What::Unsubscribed(r) => Entry::Unsubscribed {
+                agent: r.agent.into(),
+                name: r.name,
+            },
             What::Acknowledged(r) => Entry::Acknowledged {
                 agent: r.agent.into(),
                 name: r.name,
@@ -189,7 +198,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
 struct EntryRecord {
     #[prost(uint32, tag = "1")]
     format: u32,
-    #[prost(oneof = "What", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(oneof = "What", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
     what: Option<What>,
 }
 
@@ -216,6 +225,8 @@ enum What {
     Tried(TriedRecord),
     #[prost(message, tag = "11")]
     Superseded(SupersededRecord),
+    #[prost(message, tag = "12")]
+    Unsubscribed(UnsubscribedRecord),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -282,6 +293,14 @@ struct SubscribedRecord {
     claims: Vec<u64>,
     #[prost(bool, tag = "5")]
     ordered: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct UnsubscribedRecord {
+    #[prost(string, tag = "1")]
+    agent: String,
+    #[prost(string, tag = "2")]
+    name: String,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -84,6 +84,10 @@ fn entries() -> Vec<Entry> {
             claims: vec![Position(1)],
             ordered: true,
         },
+        Entry::Unsubscribed {
+            agent: "b".into(),
+            name: "inbox".into(),
+        },
         Entry::Acknowledged {
             agent: "b".into(),
             name: "inbox".into(),

@@ -58,6 +58,10 @@ fn describe(entry: &Entry) -> (&'static str, Value) {
             });
             ("subscribed", what)
         }
+        Entry::Unsubscribed { agent, name } => {
+            let what = json!({"agent": &**agent, "name": name});
+            ("unsubscribed", what)
+        }
         Entry::Acknowledged {
             agent,
             name,

@@ -182,6 +182,11 @@ pub(crate) enum Entry {
         /// Whether each delivery of a context waits for the acknowledgement of the one before.
         ordered: bool,
     },
+    /// A durable subscription has ended.
+    Unsubscribed {
+        agent: AgentId,
+        name: String,
+    },
     /// Deliveries of a durable subscription were handled, or purged.
     Acknowledged {
         agent: AgentId,
@@ -249,6 +254,7 @@ impl Entry {
             Self::Registered(registration) => OrderKey::of("", "", &registration.card.name),
             Self::Unregistered { agent }
             | Self::Subscribed { agent, .. }
+            | Self::Unsubscribed { agent, .. }
             | Self::Acknowledged { agent, .. }
             | Self::GivenUp(GivenUp { agent, .. })
             | Self::Reread { agent, .. }

@@ -1,5 +1,7 @@
 //! Mailboxes as a snapshot keeps them.
 
+use std::time::SystemTime;
+
 use super::{Lifetime, Mailboxes};
 use crate::{filter::Filter, id::AgentId, log::Try, mailbox::Mail};
 
@@ -10,6 +12,8 @@ pub(crate) struct Saved<'a> {
     pub(crate) name: &'a str,
     pub(crate) filter: &'a Filter,
     pub(crate) ordered: bool,
+    /// When it was last used, if that is known.
+    pub(crate) used: Option<SystemTime>,
     /// In the order in which it came.
     pub(crate) mail: Vec<&'a Mail>,
     /// How often of that was delivered what.
@@ -31,6 +35,7 @@ impl Mailboxes {
                 name: &slot.name,
                 filter: &slot.filter,
                 ordered: slot.ordered,
+                used: slot.used,
                 mail: slot.mailbox.mail(),
                 tries: slot.mailbox.tries(),
             })

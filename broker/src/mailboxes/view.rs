@@ -57,6 +57,12 @@ impl Mailboxes {
         })
     }
 
+    /// Whether an agent has a durable mailbox.
+    pub(crate) fn is_known(&self, agent: &AgentId) -> bool {
+        let ids = self.of_agent(agent);
+        ids.into_iter().any(|id| self.durable(id).is_some())
+    }
+
     /// How many events a mailbox holds, and their bytes.
     pub(crate) fn held(&self, id: MailboxId) -> (usize, usize) {
         let slot = self.slots.get(&id);
