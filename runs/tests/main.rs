@@ -1,4 +1,12 @@
 //! Runs from the outside: decisions, driving, crashes, and journals of every release.
 
+mod budgets;
 mod crash;
+mod decisions;
+mod driving;
+mod fencing;
+mod golden;
+mod losing;
+mod purity;
 mod support;
+mod tool_loop;

@@ -1,6 +1,7 @@
 //! What the tests share: stand-ins for the world, the strategy and the journal.
 
 pub(crate) mod journals;
+pub(crate) mod simulation;
 pub(crate) mod world;
 
 use std::{sync::Arc, time::Duration};

@@ -1,0 +1,261 @@
+//! Journals as releases wrote them: each is read, means what it meant, and leads to the same decisions.
+//!
+//! `golden/v1/` holds those of format 1. A later format gets a folder of its own beside it (`cargo test -p agenthub-runs --test runs
+//! golden::write -- --ignored`), and what is there stays as it is.
+
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+
+use agenthub_runs::{
+    Command, Delegated, Effect, Facts, Failure, Next, Retry, RunEvent, RunId, RunOutcome, Spent,
+    Step, StepResult, Strategy, ToolOutput, journal,
+    model::{Completion, Message, Tool, ToolCall, Usage},
+    run,
+    tool_loop::{Input, Offered, Peer, ToolLoop},
+};
+use serde_json::{Value, json};
+
+use crate::support::{
+    NOON, Stage, Wants, begins, lines,
+    simulation::words,
+    world::{Does, StandIn},
+};
+
+const EXAMPLES: [&str; 4] = ["tools", "delegation", "retry", "cancel"];
+
+fn folder(format: u32) -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.join(format!("tests/golden/v{format}"))
+}
+
+fn strategy(example: &str) -> Box<dyn Strategy> {
+    match example {
+        "retry" => Box::new(Wants(retry)),
+        _ => Box::new(ToolLoop),
+    }
+}
+
+/// Says something, then calls a tool until it works, then waits.
+fn retry(facts: &Facts) -> Next {
+    let call = ToolCall {
+        id: "c".into(),
+        name: "flaky".into(),
+        arguments: json!({ "ratio": 31.245270191439438 }),
+    };
+    let often = Retry {
+        attempts: 3,
+        pause_ms: 1_000,
+    };
+    let steps = [
+        Step::new("say", Effect::Say("one moment".into())),
+        Step::new("try", Effect::Call(call))
+            .timeout_ms(5_000)
+            .retry(often),
+        Step::new("wait", Effect::Wait(NOON + 60_000)),
+    ];
+    match steps.into_iter().find(|step| facts.result(step).is_none()) {
+        Some(step) => Next::Steps(vec![step]),
+        None => Next::Finish(RunOutcome::Completed {
+            text: "it worked".into(),
+            data: json!({ "n": 1 }),
+        }),
+    }
+}
+
+fn answers(text: &str, calls: &[(&str, Value)]) -> Does {
+    let call = |(number, (name, arguments)): (usize, &(&str, Value))| ToolCall {
+        id: format!("call-{number}"),
+        name: (*name).into(),
+        arguments: arguments.clone(),
+    };
+    Does::Gives(StepResult::ModelAnswered(Completion {
+        text: text.into(),
+        tool_calls: calls.iter().enumerate().map(call).collect(),
+        usage: Some(Usage {
+            input_tokens: 120,
+            output_tokens: 30,
+        }),
+    }))
+}
+
+fn offered() -> Value {
+    let offered = |name: &str, agent| Offered {
+        tool: Tool {
+            name: name.into(),
+            description: format!("What {name} does."),
+            parameters: json!({ "type": "object" }),
+        },
+        agent,
+    };
+    let echo = Peer {
+        id: "Echo Agent".into(),
+        skills: vec!["echo".into()],
+    };
+    json!([offered("clock", None), offered("agent_echo", Some(echo))])
+}
+
+/// The example as this release drives it.
+async fn driven(example: &str) -> Vec<RunEvent> {
+    let world = StandIn::new().sees(offered());
+    let ask = [(
+        "agent_echo",
+        json!({ "request": "say hi", "input": { "b": 1, "a": 2 } }),
+    )];
+    let clock = [("clock", json!({})), ("clock", json!({ "zone": "UTC" }))];
+    let told = Delegated {
+        agent: "Echo Agent".into(),
+        state: "completed".into(),
+        text: "hi".into(),
+        data: vec![json!({ "said": "hi" })],
+        error: String::new(),
+        spent: Some(Spent {
+            tokens: 7,
+            calls: 1,
+            cost_micros: 3,
+        }),
+    };
+    let busy = || Does::Gives(StepResult::Failed(Failure::passing("busy")));
+    let world = match example {
+        "tools" => world
+            .does("turn-1", answers("I look", &clock))
+            .does(
+                "turn-1/call-2",
+                Does::Gives(StepResult::ToolReturned(ToolOutput::error("no zone"))),
+            )
+            .does("turn-2", answers("it is noon", &[])),
+        "delegation" => world
+            .does("turn-1", answers("", &ask))
+            .does(
+                "turn-1/call-1",
+                Does::Gives(StepResult::DelegationEnded(told)),
+            )
+            .does("turn-2", answers("it said hi", &[])),
+        "retry" => world.does("try#1", busy()).does("try#2", Does::Hangs),
+        _ => world
+            .does("turn-1", answers("", &ask))
+            .does("turn-1/call-1", Does::Hangs)
+            .recalls_after(Duration::from_millis(250)),
+    };
+    let mut stage = Stage::new(world);
+    stage.first = match example {
+        "retry" => begins("wants", Value::Null),
+        _ => begins(
+            "tool_loop",
+            json!(Input {
+                instructions: "Help.".into(),
+                messages: vec![Message::user("what time is it, and say hi")],
+                ..Input::default()
+            }),
+        ),
+    };
+    stage.first.origin = json!({ "task": "t-1" });
+    stage.first.budget.tokens = Some(50_000);
+    stage.first.budget.depth = Some(3);
+    stage.first.deadline_ms = Some(NOON + 3_600_000);
+    let stage = Arc::new(stage);
+    let driving = tokio::spawn({
+        let (stage, strategy) = (Arc::clone(&stage), strategy(example));
+        async move { stage.drive("one", &*strategy).await }
+    });
+    if example == "cancel" {
+        stage.world.until("delegate").await;
+        let reason = "the person left".to_owned();
+        stage.command.send_replace(Command::Cancel(reason));
+    }
+    let outcome = driving.await.expect("it does not panic");
+    outcome.expect("it ends");
+    stage.events().await
+}
+
+/// Not a test: writes the journals of this format.
+#[tokio::test(start_paused = true)]
+#[ignore = "writes the golden journals"]
+async fn write() {
+    let folder = folder(journal::FORMAT);
+    fs::create_dir_all(&folder).expect("a folder");
+    for example in EXAMPLES {
+        let text = lines(&driven(example).await);
+        fs::write(folder.join(format!("{example}.jsonl")), text).expect("a file");
+    }
+}
+
+fn read(format: u32, example: &str) -> String {
+    let path = folder(format).join(format!("{example}.jsonl"));
+    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// What is kept is still written; there may be more. A change of the form shows here first.
+#[tokio::test(start_paused = true)]
+async fn this_release_writes_what_it_has_kept() {
+    for example in EXAMPLES {
+        let (written, kept) = (
+            lines(&driven(example).await),
+            read(journal::FORMAT, example),
+        );
+        assert_eq!(written.lines().count(), kept.lines().count(), "{example}");
+        for (written, kept) in written.lines().zip(kept.lines()) {
+            let [written, kept] = [written, kept].map(|l| parsed(l.as_bytes()));
+            assert!(
+                within(&kept, &written),
+                "{example} kept {kept}\nand writes {written}"
+            );
+        }
+    }
+}
+
+/// spec: design 8 (golden journals)
+#[test]
+fn journals_of_every_format_are_read_and_decide_what_they_decided() {
+    for format in 1..=journal::FORMAT {
+        for example in EXAMPLES {
+            let text = read(format, example);
+            let strategy = strategy(example);
+            let run = RunId::new("run");
+            let mut facts = Facts::default();
+            let mut decided = String::new();
+            for (number, line) in (1..).zip(text.lines()) {
+                let event = journal::decode(line.as_bytes());
+                let event = event.unwrap_or_else(|e| panic!("{example} v{format}:{number}: {e}"));
+                kept(line, &event);
+                facts.apply(&event);
+                let at_ms = time(line);
+                let next = words(&run::next(&run, &facts, &*strategy, at_ms, 16));
+                decided += &format!("{number}: {}\n", next.join("; "));
+            }
+            decided += &format!("{:?}\n{:#?}\n", facts.ended(), facts.account());
+            insta::with_settings!({ snapshot_path => "golden", prepend_module_to_snapshot => false }, {
+                insta::assert_snapshot!(format!("{example}-v{format}"), decided);
+            });
+        }
+    }
+}
+
+fn parsed(line: &[u8]) -> Value {
+    serde_json::from_slice(line).expect("it is JSON")
+}
+
+/// When an event happened, by its line.
+fn time(line: &str) -> u64 {
+    let at_ms = parsed(line.as_bytes())["at_ms"].as_u64();
+    at_ms.expect("every event has a time")
+}
+
+/// Whatever the line says is still there when the event is written again.
+fn kept(line: &str, event: &RunEvent) {
+    let mut old = parsed(line.as_bytes());
+    old["v"] = journal::FORMAT.into();
+    let new = parsed(&journal::encode(event));
+    assert!(within(&old, &new), "lost in reading: {line}\n{new}");
+}
+
+/// Whether all that the old one says stands in the other as well.
+fn within(old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => old
+            .iter()
+            .all(|(key, old)| new.get(key).is_some_and(|new| within(old, new))),
+        (Value::Array(old), Value::Array(new)) => {
+            old.len() == new.len() && old.iter().zip(new).all(|(old, new)| within(old, new))
+        }
+        (old, new) => old == new,
+    }
+}

@@ -1,0 +1,159 @@
+//! A run without a driver: what is decided is noted, and what comes back is said by the test.
+
+use agenthub_runs::{
+    Facts, RunEvent, RunId, RunOutcome, Spent, Started, StepId, StepResult, Strategy,
+    run::{self, Action},
+};
+use serde_json::Value;
+
+pub(crate) struct Simulation {
+    run: RunId,
+    pub(crate) events: Vec<RunEvent>,
+    pub(crate) facts: Facts,
+    pub(crate) now: u64,
+    pub(crate) max_open: usize,
+    /// What every look sees.
+    pub(crate) looks: Value,
+}
+
+impl Simulation {
+    pub(crate) fn new(first: Started) -> Self {
+        let mut simulation = Self {
+            run: RunId::new("run"),
+            events: Vec::new(),
+            facts: Facts::default(),
+            now: first.at_ms,
+            max_open: 16,
+            looks: Value::Null,
+        };
+        simulation.happens(RunEvent::Started(first));
+        simulation
+    }
+
+    pub(crate) fn happens(&mut self, event: RunEvent) {
+        self.facts.apply(&event);
+        self.events.push(event);
+    }
+
+    pub(crate) fn actions(&self, strategy: &dyn Strategy) -> Vec<Action> {
+        run::next(&self.run, &self.facts, strategy, self.now, self.max_open)
+    }
+
+    /// Does what is decided until nothing but waiting is left. Returns when to look again.
+    pub(crate) fn settle(&mut self, strategy: &dyn Strategy) -> Option<u64> {
+        for _ in 0..1_000 {
+            let mut wake = None;
+            let before = self.events.len();
+            for action in self.actions(strategy) {
+                match action {
+                    Action::Look(step, _) => {
+                        let value = Some(self.looks.clone());
+                        let at_ms = self.now;
+                        self.happens(RunEvent::Observed {
+                            step,
+                            value,
+                            same_as: None,
+                            at_ms,
+                        });
+                    }
+                    Action::Begin(event, _) => self.happens(event),
+                    Action::Resume(_) => {}
+                    Action::Recall(key, _) => {
+                        self.comes_back(&key.step, key.attempt, StepResult::Cancelled, None);
+                    }
+                    Action::WakeAt(at_ms) => wake = Some(wake.unwrap_or(at_ms).min(at_ms)),
+                    Action::Stop(outcome) => {
+                        let at_ms = self.now;
+                        self.happens(RunEvent::Stopping { outcome, at_ms });
+                    }
+                    Action::Conclude(outcome) => {
+                        let (spent, at_ms) = (self.facts.spent(), self.now);
+                        self.happens(RunEvent::Ended {
+                            outcome,
+                            spent,
+                            at_ms,
+                        });
+                    }
+                }
+            }
+            if self.events.len() == before {
+                return wake;
+            }
+        }
+        panic!("it never comes to rest: {:?}", self.events);
+    }
+
+    fn comes_back(
+        &mut self,
+        step: &StepId,
+        attempt: u32,
+        result: StepResult,
+        spent: Option<Spent>,
+    ) {
+        self.happens(RunEvent::StepEnded {
+            step: step.clone(),
+            attempt,
+            result,
+            spent,
+            at_ms: self.now,
+        });
+    }
+
+    /// What is out: the step, its attempt, and what is reserved for it.
+    pub(crate) fn out(&self) -> Vec<&RunEvent> {
+        let under_way: Vec<&StepId> = self.facts.under_way().map(|(step, _)| step).collect();
+        let mut out: Vec<&RunEvent> = Vec::new();
+        for event in &self.events {
+            if let RunEvent::StepBegun { step, .. } = event
+                && under_way.contains(&step)
+            {
+                out.retain(
+                    |o| !matches!(o, RunEvent::StepBegun { step: other, .. } if other == step),
+                );
+                out.push(event);
+            }
+        }
+        out
+    }
+
+    /// The latest attempt at a step comes back.
+    pub(crate) fn ends(&mut self, step: &str, result: StepResult, spent: Option<Spent>) {
+        let step = StepId::new(step);
+        let attempt = self.events.iter().rev().find_map(|event| match event {
+            RunEvent::StepBegun {
+                step: begun,
+                attempt,
+                ..
+            } if *begun == step => Some(*attempt),
+            _ => None,
+        });
+        let attempt = attempt.expect("it was begun");
+        self.comes_back(&step, attempt, result, spent);
+    }
+
+    pub(crate) fn ended(&self) -> Option<&RunOutcome> {
+        self.facts.ended()
+    }
+}
+
+/// An action in a few words.
+pub(crate) fn words(actions: &[Action]) -> Vec<String> {
+    let word = |action: &Action| match action {
+        Action::Look(step, query) => format!("look {step} {query}"),
+        Action::Begin(_, work) => format!("begin {}#{}", work.key.step, work.key.attempt),
+        Action::Resume(work) => format!("resume {}#{}", work.key.step, work.key.attempt),
+        Action::Recall(key, _) => format!("recall {}#{}", key.step, key.attempt),
+        Action::WakeAt(at_ms) => format!("wake {at_ms}"),
+        Action::Stop(outcome) => format!("stop {}", outcome_words(outcome)),
+        Action::Conclude(outcome) => format!("conclude {}", outcome_words(outcome)),
+    };
+    actions.iter().map(word).collect()
+}
+
+fn outcome_words(outcome: &RunOutcome) -> String {
+    match outcome {
+        RunOutcome::Completed { text, .. } => format!("completed: {text}"),
+        RunOutcome::Failed { error } => format!("failed: {error}"),
+        RunOutcome::Cancelled { reason } => format!("cancelled: {reason}"),
+    }
+}
