@@ -13,7 +13,10 @@ use agenthub_cortex::Running;
 use agenthub_sdk::{
     Failure,
     model::{LanguageModel, Request},
-    runs::journal::MemoryJournal,
+    runs::{
+        Journal, RunEvent, RunId,
+        journal::{Claim, Entry, Error, MemoryJournal, Opened},
+    },
 };
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
@@ -26,6 +29,72 @@ struct System {
     journal: Arc<MemoryJournal>,
 }
 
+/// A journal that is silent from its so-manieth append on, as if the process had stopped there.
+#[derive(Debug)]
+struct Dying {
+    inner: Arc<MemoryJournal>,
+    left: AtomicUsize,
+    /// Whether the last append is written.
+    writes_last: bool,
+    tell: mpsc::Sender<()>,
+}
+
+#[tonic::async_trait]
+impl Journal for Dying {
+    async fn open(
+        &self,
+        run: &RunId,
+        owner: &str,
+        claim: Claim<'_>,
+        first: Option<&RunEvent>,
+    ) -> Result<Opened, Error> {
+        self.inner.open(run, owner, claim, first).await
+    }
+
+    async fn append(
+        &self,
+        run: &RunId,
+        epoch: u64,
+        after: u64,
+        events: &[RunEvent],
+    ) -> Result<(), Error> {
+        let is_last = self.left.fetch_sub(1, Ordering::SeqCst) == 1;
+        if !is_last || self.writes_last {
+            self.inner.append(run, epoch, after, events).await?;
+        }
+        if is_last {
+            self.tell.send(()).await.expect("the test listens");
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+        self.inner.renew(run, epoch, lease).await
+    }
+
+    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
+        self.inner.release(run, epoch).await
+    }
+
+    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+        self.inner.read(run, after, limit).await
+    }
+
+    async fn adoptable(
+        &self,
+        owner: &str,
+        driver: &str,
+        limit: usize,
+    ) -> Result<Vec<RunId>, Error> {
+        self.inner.adoptable(owner, driver, limit).await
+    }
+
+    async fn forget(&self, age: Duration) -> Result<u64, Error> {
+        self.inner.forget(age).await
+    }
+}
+
 impl System {
     async fn new() -> Self {
         Self {
@@ -34,9 +103,23 @@ impl System {
         }
     }
 
+    /// Whether no turn is left to be finished.
+    async fn is_over(&self) -> bool {
+        let left = self.journal.adoptable("cortex", "the-one", 1).await;
+        left.expect("it is in memory").is_empty()
+    }
+
     async fn cortex(&self, model: impl LanguageModel + 'static) -> Running {
+        self.cortex_on(self.journal.clone(), model).await
+    }
+
+    async fn cortex_on(
+        &self,
+        journal: Arc<dyn Journal>,
+        model: impl LanguageModel + 'static,
+    ) -> Running {
         cortex(&self.hub, model, |settings| {
-            settings.journal = Some(self.journal.clone());
+            settings.journal = Some(journal);
             settings.instance_id = Some("the-one".to_owned());
             settings.away_grace = Duration::from_secs(10);
         })
@@ -102,6 +185,20 @@ impl Mind {
         let question = |r: &Request| (words(r), r.data("results").is_some());
         asked.iter().map(question).collect()
     }
+}
+
+/// Says something before it has an agent work.
+fn talkative() -> Mind {
+    let (mind, _) = Mind::new(|_| false);
+    mind.answering(|request| {
+        let decision = delegating(request).expect("it always decides");
+        let mut decision: Value = serde_json::from_str(&decision).expect("JSON");
+        if words(request).contains("agent_dig") && results(request).is_none() {
+            let actions = decision["actions"].as_array_mut().expect("actions");
+            actions.insert(0, json!({"type": "chat.response", "text": "One moment."}));
+        }
+        decision.to_string()
+    })
 }
 
 /// An agent that works when it is told to, and how often it was asked.
@@ -176,16 +273,7 @@ async fn before_the_model_has_answered() {
 #[tokio::test]
 async fn while_an_agent_works() {
     let system = System::new().await;
-    let (mind, _told) = Mind::new(|_| false);
-    let mind = mind.answering(|request| {
-        let decision = delegating(request).expect("it always decides");
-        let mut decision: Value = serde_json::from_str(&decision).expect("JSON");
-        if words(request).contains("agent_dig") && results(request).is_none() {
-            let actions = decision["actions"].as_array_mut().expect("actions");
-            actions.insert(0, json!({"type": "chat.response", "text": "One moment."}));
-        }
-        decision.to_string()
-    });
+    let mind = talkative();
     let first = system.cortex(mind.model()).await;
     let mut digger = Digger::start(&system.hub, &first).await;
     let ann = User::new(&system.hub, "ann").await;
@@ -315,4 +403,76 @@ async fn a_turn_goes_on_after_an_orderly_restart() {
         assert_eq!(said(&outcome), format!("you said: {words}"));
     }
     second.stop().await;
+}
+
+/// The turn's journal ends anywhere, with what was to be written or without it.
+///
+/// spec: HUB-7
+#[tokio::test]
+async fn wherever_the_journal_ends() {
+    for boundary in 1.. {
+        let mut has_died = false;
+        for writes_last in [false, true] {
+            has_died = end_at(boundary, writes_last).await;
+        }
+        if !has_died {
+            assert!(boundary > 8, "a turn has more events than {boundary}");
+            return;
+        }
+    }
+}
+
+/// Returns whether the turn came that far.
+async fn end_at(boundary: usize, writes_last: bool) -> bool {
+    let system = System::new().await;
+    let (tell, mut died) = mpsc::channel(1);
+    let dying = Dying {
+        inner: system.journal.clone(),
+        left: AtomicUsize::new(boundary),
+        writes_last,
+        tell,
+    };
+    let mind = talkative();
+    let first = system.cortex_on(Arc::new(dying), mind.model()).await;
+    let digger = Digger::start(&system.hub, &first).await;
+    digger.release.notify_one();
+    let ann = User::new(&system.hub, "ann").await;
+    let mut messages = ann.messages().await;
+    let pending = ann.send("c", "agent_dig deep").await;
+    let task_id = pending.task_id().to_owned();
+    let outcome = pending.outcome();
+    let ended = async {
+        let _ = outcome.await;
+        // The last event comes after the user was told.
+        while !system.is_over().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    let has_died = tokio::select! {
+        Some(()) = died.recv() => true,
+        () = within(ended) => false,
+    };
+    drop(first);
+
+    let second = system.cortex(mind.model()).await;
+    within(async {
+        while !ann
+            .client
+            .task(&task_id, 0)
+            .await
+            .expect("it is known")
+            .state()
+            .is_terminal()
+        {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let place = format!("boundary {boundary}, written: {writes_last}");
+    hears(&ann, &mut messages, &["One moment.", "a hole"]).await;
+    assert_eq!(digger.asked.load(Ordering::SeqCst), 1, "{place}");
+    let asked = mind.questions().len() - 1;
+    assert!((2..=3).contains(&asked), "{place}: asked {asked} times");
+    second.stop().await;
+    has_died
 }
