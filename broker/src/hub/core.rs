@@ -16,7 +16,7 @@ use agenthub_proto::{
 };
 use tokio::{sync::watch, time::Instant};
 
-use super::{cancelling::Cancelling, sessions::Sessions};
+use super::{cancelling::Cancelling, enders::Enders, sessions::Sessions};
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     id::{AgentId, TaskId},
@@ -72,6 +72,7 @@ pub(crate) struct Core {
     pub(super) tries_told: Option<Instant>,
     /// When mailboxes are next looked at that nobody uses.
     pub(super) unused_next: Option<Instant>,
+    pub(super) enders: Enders,
     pub(super) cancelling: Cancelling,
 }
 
@@ -111,6 +112,7 @@ impl Core {
             given_up: VecDeque::new(),
             tries_told: None,
             unused_next: None,
+            enders: Enders::default(),
             cancelling: Cancelling::default(),
         }
     }

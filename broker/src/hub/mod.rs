@@ -5,6 +5,7 @@ mod cancelling;
 mod core;
 mod dead_letters_admin;
 mod directory;
+mod enders;
 mod giving_up;
 mod hello;
 mod keeper;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agenthub_proto::agenthub::AgentEventMetadata;
 
-use super::{Body, Hub, Opened, Outgoing, Receipt, Repetition, core::Now, locked::Locked};
+use super::{Body, Hub, Opened, Outgoing, Receipt, Repetition, core::Now, enders, locked::Locked};
 use crate::{
     Error,
     caller::Caller,
@@ -67,12 +67,15 @@ impl Together<'_> {
     ) -> Result<Receipt, Error> {
         let caller = &self.session.caller;
         let lease = self.core.check_lease(self.session.id(), body.task_id());
+        let ended = enders::ended(&body);
         let result = lease.and_then(|()| {
             self.core
                 .publish(caller, body, routing, Repetition::Refuse, Now::read())
         });
-        if result.is_err() {
-            self.session.hub.shared.counters.refused.inc();
+        match (&result, ended) {
+            (Err(_), _) => _ = self.session.hub.shared.counters.refused.inc(),
+            (Ok(_), Some(task)) => self.core.note_ender(self.session.id(), &task),
+            (Ok(_), None) => {}
         }
         result
     }

@@ -141,6 +141,12 @@ impl Sessions {
         }
     }
 
+    /// Who has a stream.
+    pub(super) fn peer(&self, session: SessionId) -> Option<(&AgentId, &InstanceId)> {
+        let open = self.open.get(&session)?;
+        Some((&open.agent, &open.instance))
+    }
+
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Open> {
         self.open.remove(&session)
     }
@@ -269,17 +275,6 @@ impl Core {
             positions,
         };
         self.record(caller, entry, now);
-    }
-
-    /// Whether what a stream's instance sends for a task still counts.
-    pub(super) fn check_lease(&self, session: SessionId, task: &str) -> Result<(), Error> {
-        match self.sessions.open.get(&session) {
-            Some(open) => self
-                .state
-                .superseded
-                .check(task, &open.agent, &open.instance),
-            None => Ok(()),
-        }
     }
 
     /// A delivery was not handled.

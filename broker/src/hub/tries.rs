@@ -44,14 +44,4 @@ impl Core {
             self.tell_tries(now);
         }
     }
-
-    /// Forgets who has lost tasks that nobody can send anything for any more.
-    pub(super) fn forget_superseded(&mut self, now: Now) {
-        let (state, late) = (&mut self.state, self.settings.late_artifacts);
-        let tasks = &state.tasks;
-        state.superseded.retain(|task| {
-            let task = tasks.get(task);
-            task.is_some_and(|t| !t.is_terminal() || t.standing(now.time, late).is_fresh)
-        });
-    }
 }

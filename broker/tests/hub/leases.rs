@@ -116,6 +116,31 @@ async fn an_instance_that_gets_its_task_again_may_report_again() {
     assert_eq!(accepted.code, 0, "{}", accepted.error);
 }
 
+/// promise 5
+#[tokio::test]
+async fn late_artifacts_are_taken_of_the_instance_that_ended_the_task() {
+    let hub = TestHub::start().await;
+    let mut quick = hub.connect(agent("worker", "quick", 9)).await;
+    hub.publish(work("t", "go"), routing("asker", "worker"))
+        .await;
+    message(&mut quick).await;
+    let ended = quick.report("t", TaskState::Completed).await;
+    assert_eq!(ended.code, 0, "{}", ended.error);
+    // It had the task before a crash that the hub's log knows nothing of.
+    let mut slow = hub.connect(agent("worker", "slow", 9)).await;
+    let late = |text| publish::Payload::ArtifactUpdate(artifact("t", text));
+    slow.publish_only(late("of slow"), routing("", "")).await;
+    let refused = slow.result().await;
+    assert_eq!(refused.code, failed_precondition(), "{}", refused.error);
+    assert!(refused.error.contains("superseded"), "{}", refused.error);
+    quick.publish_only(late("of quick"), routing("", "")).await;
+    let accepted = quick.result().await;
+    assert_eq!(accepted.code, 0, "{}", accepted.error);
+    let artifacts = hub.task("t").await.artifacts;
+    assert_eq!(artifacts.len(), 1);
+    assert_eq!(artifacts[0].parts[0].as_text(), Some("of quick"));
+}
+
 /// promise 4
 #[tokio::test]
 async fn a_message_that_made_a_task_is_known_as_long_as_the_task() {
