@@ -19,6 +19,44 @@
 //! }
 //! ```
 //!
+//! With a model, an agent needs no handler. The model answers, and calls the agent's [`Tool`]s on the way; each call is shown in the
+//! task's status:
+//!
+//! ```no_run
+//! use agenthub_sdk::{Agent, Card, Error, Failure, Tool, ToolContext, schemars};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Place {
+//!     /// A city.
+//!     city: String,
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Error> {
+//!     let weather = Tool::typed("weather", "Tells the weather", async |_: ToolContext, place: Place| {
+//!         Ok::<_, Failure>(format!("It rains in {}.", place.city))
+//!     });
+//!     Agent::worker(Card::new("agent_weather", "Knows the weather"))
+//!         .model("openai/gpt-5")
+//!         .tool(weather)
+//!         .run("http://127.0.0.1:50051")
+//!         .await
+//! }
+//! ```
+//!
+//! A supervisor's tools are the agents that are in the hub, whoever comes and goes:
+//!
+//! ```no_run
+//! # use agenthub_sdk::{Agent, Card, Error};
+//! # async fn lead() -> Result<(), Error> {
+//! Agent::supervisor(Card::new("lead", "Gets things done with the help of others"))
+//!     .model("anthropic/claude-sonnet-4-5")
+//!     .instructions("You plan trips.")
+//!     .run("http://127.0.0.1:50051")
+//!     .await
+//! # }
+//! ```
+//!
 //! A handler gets a [`TaskContext`] and gives a [`Reply`] or a [`Failure`]. The task is WORKING while it runs, and COMPLETED or
 //! FAILED when it returns; only then is its message acknowledged, so that another process gets it if this one crashes.
 //!
@@ -26,7 +64,7 @@
 //! [`Directory`]. Every agent has one ([`TaskContext::client`]).
 //!
 //! What travels between process and hub is in `connection`; which handler gets a message is decided in `agent/routes.rs`; what
-//! came back for a delegated task is folded in `pending/fold.rs`.
+//! came back for a delegated task is folded in `pending/fold.rs`; which agents a model is offered is decided in `supervisor/peers.rs`.
 
 mod agent;
 mod bounds;

@@ -101,6 +101,7 @@ impl AgentBuilder {
                 "the tool name {FIND_AGENTS} is a supervisor's own: rename the tool"
             )));
         }
+        self.card.capabilities.get_or_insert_default().streaming = true;
         self.watch_agents |= self.agent_type == AgentType::Supervisor;
         let conductor = Arc::new(Thinking(Arc::new(Mind {
             agent_type: self.agent_type,

@@ -199,7 +199,7 @@ fn parameters(card: &AgentCard, skills: &[String]) -> Value {
 fn input(card: &AgentCard) -> Value {
     let schemas: Vec<(String, Value)> = card::input_schemas(card)
         .into_iter()
-        .filter(|(_, schema)| schema.is_object() && schema.to_string().len() <= MAX_SCHEMA)
+        .filter_map(|(skill, schema)| Some((skill, standing_alone(&schema)?)))
         .take(MAX_SKILLS)
         .collect();
     let described = |text: String| json!({"type": "object", "description": text});
@@ -222,6 +222,20 @@ fn input(card: &AgentCard) -> Value {
             json!({"anyOf": all, "description": "The request as data, as the skill takes it"})
         }
     }
+}
+
+/// The schema with what it refers to written out, so that it can be a part of another; nothing where that cannot be, or is too long.
+fn standing_alone(schema: &Value) -> Option<Value> {
+    let options = jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .offline();
+    let mut whole = options.dereference(schema).ok()?;
+    let fields = whole.as_object_mut()?;
+    for key in ["$schema", "$id", "$defs", "definitions"] {
+        fields.remove(key);
+    }
+    let json = whole.to_string();
+    (json.len() <= MAX_SCHEMA && !json.contains("\"$ref\"")).then_some(whole)
 }
 
 /// An agent as `find_agents` tells of it.

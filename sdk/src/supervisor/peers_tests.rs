@@ -117,6 +117,28 @@ fn what_a_supervisor_offers() {
 }
 
 #[test]
+fn schemas_that_refer_to_themselves_are_written_out_or_left_out() {
+    let size = json!({"enum": ["small", "large"]});
+    let refers = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {"size": {"$ref": "#/$defs/Size"}},
+        "$defs": {"Size": size},
+    });
+    let whole = standing_alone(&refers).expect("it can be written out");
+    assert_eq!(
+        whole,
+        json!({"type": "object", "properties": {"size": size}})
+    );
+    let circular = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
+    assert_eq!(standing_alone(&circular), None);
+    let remote = json!({"$ref": "https://example.com/s.json"});
+    assert_eq!(standing_alone(&remote), None);
+    let long = json!({"type": "object", "title": "x".repeat(MAX_SCHEMA)});
+    assert_eq!(standing_alone(&long), None);
+}
+
+#[test]
 fn what_agents_answer_is_bounded() {
     let delegated = bounded(Delegated {
         text: "x".repeat(100_000),

@@ -189,22 +189,19 @@ mod tests {
     }
 
     fn echo() -> Begun {
-        Begun::Delegated(
-            Sent {
-                handoff: Handoff {
-                    agent: "Echo".into(),
-                    capability: "echo".into(),
-                    text: "hi".into(),
-                    tool: "agent_echo".into(),
-                    ..Handoff::default()
-                },
-                task_id: "t1".into(),
-                message_id: "m1".into(),
-                deadline_ms: 9,
-                budget: Budget::default(),
-            }
-            .into(),
-        )
+        Begun::Delegated(Sent {
+            handoff: Handoff {
+                agent: "Echo".into(),
+                capability: "echo".into(),
+                text: "hi".into(),
+                tool: "agent_echo".into(),
+                ..Handoff::default()
+            },
+            task_id: "t1".into(),
+            message_id: "m1".into(),
+            deadline_ms: 9,
+            budget: Budget::default(),
+        })
     }
 
     fn after(begin: Begun, result: StepResult) -> Line {

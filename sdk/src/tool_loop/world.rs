@@ -17,16 +17,22 @@ use super::{
     statuses::{self, Calls},
 };
 use crate::{
-    AgentType, TaskContext, TaskUpdate, model, redact,
+    AgentType, MAX_HOPS, TaskContext, TaskUpdate, model, redact,
     supervisor::Crew,
     tool::{Tool, ToolContext},
 };
+
+/// Whether the agent may ask others for this task: it leads, and neither its budget nor the bound on hops forbids it.
+fn may_delegate(mind: &Mind, task: &TaskContext) -> bool {
+    let depth = mind.settings.budget.within(task.granted()).depth;
+    mind.agent_type == AgentType::Supervisor && depth != Some(0) && task.routing().hops < MAX_HOPS
+}
 
 /// The world of one run.
 pub(super) struct TaskWorld {
     mind: Arc<Mind>,
     task: TaskContext,
-    /// The agents that can be asked; a worker asks none.
+    /// The agents that can be asked, if any may be.
     crew: Option<Crew>,
     calls: Mutex<Calls>,
     run: RunId,
@@ -34,10 +40,7 @@ pub(super) struct TaskWorld {
 
 impl TaskWorld {
     pub(super) fn new(mind: Arc<Mind>, task: TaskContext, run: RunId) -> Self {
-        let crew = match mind.agent_type {
-            AgentType::Worker => None,
-            AgentType::Supervisor => Some(Crew::new(task.clone())),
-        };
+        let crew = may_delegate(&mind, &task).then(|| Crew::new(task.clone()));
         Self {
             mind,
             task,
@@ -120,7 +123,7 @@ impl World for TaskWorld {
         step: &StepContext,
         sent: &Sent,
     ) -> Result<Delegated, agenthub_runs::Failure> {
-        self.remember(step, &Begun::Delegated(sent.clone().into()));
+        self.remember(step, &Begun::Delegated(sent.clone()));
         match &self.crew {
             Some(crew) => crew.delegate(sent).await,
             None => Err(agenthub_runs::Failure::lasting("this agent asks no others")),

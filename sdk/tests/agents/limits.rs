@@ -9,14 +9,14 @@ use std::{
 };
 
 use agenthub_sdk::{
-    Agent, Card, Failure, Tool, ToolContext,
+    Agent, Card, Delegation, Failure, MAX_HOPS, Tool, ToolContext,
     model::{Message, Role, Scripted},
     proto::a2a::TaskState,
     runs::{Budget, tool_loop::Limits},
 };
 use serde_json::{Value, json};
 
-use crate::harness::{Watched, ask, calls, hub, results, says, script, url, user};
+use crate::harness::{Watched, ask, calls, delegate, hub, results, says, script, url, user};
 
 /// A tool that counts its calls.
 fn counting() -> (Tool, Arc<AtomicUsize>) {
@@ -166,4 +166,24 @@ async fn a_tool_that_takes_too_long_is_given_up_and_the_model_is_told() {
         "{told:?}"
     );
     assert!(watched.lines()[1].starts_with("Tool hang failed: no answer within"));
+}
+
+#[tokio::test]
+async fn who_may_not_delegate_is_offered_nobody() {
+    let hub = hub().await;
+    let _shouter = crate::team::shouter(&hub, "shouter").await;
+    let model = script([says("alone"), says("alone")]);
+    let agent = Agent::supervisor(Card::new("lead", "")).model(model.clone());
+    let _lead = agent.start(url(&hub)).await.expect("it starts");
+    let client = user(&hub).await;
+    let none = Budget {
+        depth: Some(0),
+        ..Budget::default()
+    };
+    let ask = || Delegation::to("lead").text("go");
+    for delegation in [ask().budget(none), ask().hops(MAX_HOPS)] {
+        let watched = delegate(&client, delegation).await.expect("an outcome");
+        assert_eq!(watched.outcome.text, "alone");
+    }
+    assert!(model.requests().iter().all(|r| r.tools.is_empty()));
 }

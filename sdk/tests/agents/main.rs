@@ -4,6 +4,7 @@ mod conversations;
 mod harness;
 mod limits;
 mod providers;
+mod restarts;
 mod supervisors;
 mod team;
 mod tools;
