@@ -1,8 +1,9 @@
 //! Begins what is done with a message: a function is called, a run begins or is taken up.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, panic::AssertUnwindSafe, sync::Arc};
 
 use agenthub_proto::{agenthub::agent_event::Payload, trace::TraceContext};
+use futures_util::FutureExt;
 use tracing::{Instrument, Span, info_span};
 
 use super::{
@@ -176,7 +177,11 @@ impl Dispatcher {
             self.waiting.insert(task_id.clone(), VecDeque::new());
         }
         let work = async move {
-            let unhandled = work.await;
+            let caught = AssertUnwindSafe(work).catch_unwind().await;
+            let unhandled = caught.unwrap_or_else(|panic| {
+                tracing::error!(error = %work::panicked(panic.as_ref()), "a handling broke off");
+                None
+            });
             Done {
                 task_id,
                 unhandled,

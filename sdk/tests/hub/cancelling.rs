@@ -5,14 +5,14 @@ use std::sync::{Arc, atomic::Ordering};
 use agenthub_sdk::{
     Agent, Delegation, Failure, TaskContext,
     proto::a2a::TaskState,
-    runs::{Journal, RunEvent, journal::MemoryJournal},
+    runs::{Journal, RunEvent, RunId, journal::MemoryJournal},
 };
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::{
     conducting::{Scripted, StandIns},
-    harness::{Hub, Line, card, soon},
+    harness::{Hub, Line, card, eventually, soon},
 };
 
 /// Three levels deep, with stand-ins for models and tools that count.
@@ -21,7 +21,7 @@ async fn from_cancelled_on_no_model_and_no_tool_is_called() {
     let hub = Hub::start().await;
     let journal = Arc::new(MemoryJournal::default());
     let stand_ins = StandIns::new();
-    let leaf = json!([[{"call": "slow"}, {"ask": "slow words"}], {"ask": "more"}]);
+    let leaf = json!([[{"call": "stubborn"}, {"ask": "slow words"}], {"ask": "more"}]);
     let middle = json!([[{"to": "c", "steps": leaf}, {"call": "slow"}], {"ask": "more"}]);
     let top = json!([[{"to": "b", "steps": middle}, {"ask": "slow words"}], {"ask": "more"}]);
     let mut agents = Vec::new();
@@ -36,7 +36,16 @@ async fn from_cancelled_on_no_model_and_no_tool_is_called() {
     let pending = pending.expect("it is taken");
     // Two at the leaf, one each above.
     stand_ins.wait_at_work(4).await;
-    pending.cancel("enough").await.expect("it is cancelled");
+    let (canceller, task_id) = (client.clone(), pending.task_id().to_owned());
+    let cancelling = tokio::spawn(async move { canceller.cancel_task(&task_id, "enough").await });
+    // Nobody says that it has stopped while the tool at the leaf has not.
+    stand_ins.wait_at_work(1).await;
+    for task in client.all_tasks(Default::default()).await.expect("tasks") {
+        assert_eq!(task.state(), TaskState::Working, "{}", task.assignee());
+    }
+    stand_ins.gate.add_permits(1);
+    let cancelled = soon(cancelling).await.expect("no panic");
+    assert!(cancelled.is_ok_and(|t| t.state() == TaskState::Cancelled));
     let outcome = soon(pending.outcome()).await.expect("an outcome");
     assert_eq!(outcome.state, TaskState::Cancelled);
 
@@ -47,11 +56,9 @@ async fn from_cancelled_on_no_model_and_no_tool_is_called() {
     assert_eq!(tasks.len(), 3);
     for task in tasks {
         assert_eq!(task.state(), TaskState::Cancelled, "{}", task.id);
-        let run = [task.assignee(), &task.id, ""];
         let asked = client.task(&task.id, 0).await.expect("the hub knows it");
-        let run = [run[0], run[1], &asked.history[0].message_id];
-        let run = agenthub_sdk::runs::RunId::of(&run);
-        crate::harness::eventually("the run is over", || async {
+        let run = RunId::of(&[task.assignee(), &task.id, &asked.history[0].message_id]);
+        eventually("the run is over", || async {
             let entries = journal.read(&run, 0, 1_000).await.unwrap_or_default();
             entries
                 .last()
@@ -59,9 +66,8 @@ async fn from_cancelled_on_no_model_and_no_tool_is_called() {
         })
         .await;
     }
-    stand_ins.gate.add_permits(10);
     assert_eq!(stand_ins.started(), 4);
-    assert_eq!(*stand_ins.done.borrow(), 0);
+    assert_eq!(*stand_ins.done.borrow(), 1, "the tool at the leaf");
 }
 
 #[tokio::test]

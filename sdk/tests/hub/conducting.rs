@@ -230,11 +230,14 @@ impl World for Stage {
 
     async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, StepFailure> {
         self.stand_ins.called.fetch_add(1, Ordering::SeqCst);
-        if call.name.starts_with("slow") {
-            tokio::select! {
+        match call.name.as_str() {
+            "slow" => tokio::select! {
                 () = self.stand_ins.pass() => {}
                 () = step.cancelled.cancelled() => {}
-            }
+            },
+            // It does not listen when it is called back.
+            "stubborn" => self.stand_ins.pass().await,
+            _ => {}
         }
         Ok(ToolOutput {
             value: call.name.clone().into(),

@@ -11,6 +11,8 @@ mod harness;
 mod instances;
 mod order;
 mod presence;
+#[cfg(unix)]
+mod processes;
 mod recovery;
 mod runs;
 #[cfg(unix)]
