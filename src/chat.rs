@@ -9,6 +9,7 @@ mod editor;
 mod interactive;
 mod keys;
 mod notice;
+mod overheard;
 mod piped;
 mod presence;
 mod screen;

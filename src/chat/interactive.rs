@@ -336,7 +336,7 @@ impl Talk {
 
 fn draw(screen: &mut Screen, show: Show) {
     match show {
-        Show::Doing(text) => screen.doing(&text),
+        Show::Doing(text) | Show::Writing(text) => screen.doing(&text),
         Show::Note(text) => screen.line(&dim(&format!("· {}", cut(&text, 200)))),
         Show::Text(piece) => screen.text(&piece),
         Show::Void => screen.void(),

@@ -92,7 +92,7 @@ async fn answer(session: &Session, words: &str, signals: &mut Signals) -> anyhow
             Show::Answer { text, .. } if printed.is_ok() => {
                 printed = output::line(output::plain(&text));
             }
-            Show::Answer { .. } | Show::Text(_) | Show::Void => {}
+            Show::Answer { .. } | Show::Text(_) | Show::Writing(_) | Show::Void => {}
         }
         ready(())
     });

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
+    overheard::Overheard,
     session::Session,
     view::{End, Show, View, said},
 };
@@ -56,6 +57,7 @@ pub(super) async fn run<F: Future<Output = ()>>(
     };
     let mut updates = pending.updates();
     let mut view = View::default();
+    let mut overheard = Overheard::new(client.clone());
     let mut give_up: Option<Instant> = None;
     loop {
         tokio::select! {
@@ -64,8 +66,12 @@ pub(super) async fn run<F: Future<Output = ()>>(
                     for it in view.apply(&update) {
                         show(it).await;
                     }
+                    overheard.listen(view.at_work());
                 }
                 None => break,
+            },
+            piece = overheard.next() => for it in view.overhear(&piece) {
+                show(it).await;
             },
             () = cancel.cancelled(), if give_up.is_none() => {
                 give_up = Some(Instant::now() + CANCELLED);

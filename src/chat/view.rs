@@ -10,14 +10,21 @@ use agenthub_proto::{
 use agenthub_sdk::{Error, Outcome, Update};
 use serde_json::Value;
 
-/// The artifact that Cortex's answer grows in.
-const ANSWER: &str = "answer";
+use super::overheard::Piece;
+
+/// The artifact that answers grow in.
+pub(super) const ANSWER: &str = "answer";
+
+/// The end of what an agent writes that is shown, in characters.
+const MAX_TAIL: usize = 60;
 
 /// Something to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Show {
     /// What is being done, until something else is to see.
     Doing(String),
+    /// The end of what an agent at work has written so far.
+    Writing(String),
     /// Something that happened on the way.
     Note(String),
     /// The next piece of the answer.
@@ -44,12 +51,42 @@ pub(super) struct View {
     /// The last whole answer.
     answer: Option<String>,
     /// The agents at work, by task.
-    busy: BTreeMap<String, String>,
+    busy: BTreeMap<String, Busy>,
     /// Whoever answers tells by frames what happens.
     has_frames: bool,
 }
 
+/// An agent at work.
+#[derive(Debug)]
+struct Busy {
+    agent: String,
+    /// The end of what it has written so far, in one line.
+    tail: String,
+}
+
 impl View {
+    /// The tasks at which agents work.
+    pub(super) fn at_work(&self) -> impl Iterator<Item = &str> {
+        self.busy.keys().map(String::as_str)
+    }
+
+    /// Takes in what an agent at work writes.
+    pub(super) fn overhear(&mut self, piece: &Piece) -> Vec<Show> {
+        let Some(busy) = self.busy.get_mut(&piece.task_id) else {
+            return Vec::new();
+        };
+        if !piece.append {
+            busy.tail.clear();
+        }
+        busy.tail
+            .push_str(&piece.text.replace(char::is_whitespace, " "));
+        let shown = busy.tail.char_indices().rev().nth(MAX_TAIL - 1);
+        if let Some((start, _)) = shown {
+            busy.tail.drain(..start);
+        }
+        one(Show::Writing, format!("{}: {}", busy.agent, busy.tail))
+    }
+
     /// Takes an update in.
     pub(super) fn apply(&mut self, update: &Update) -> Vec<Show> {
         match update {
@@ -116,8 +153,11 @@ impl View {
         let task_id = str_of(data, "taskId");
         match str_of(frame, "message") {
             "occurred" => {
-                let agent = str_of(data, "to").to_owned();
-                self.busy.insert(task_id.to_owned(), agent);
+                let busy = Busy {
+                    agent: str_of(data, "to").to_owned(),
+                    tail: String::new(),
+                };
+                self.busy.insert(task_id.to_owned(), busy);
                 self.doing().into_iter().collect()
             }
             "returned" => {
@@ -132,7 +172,7 @@ impl View {
 
     /// Who is at work.
     fn doing(&self) -> Option<Show> {
-        let mut agents: Vec<&str> = self.busy.values().map(String::as_str).collect();
+        let mut agents: Vec<&str> = self.busy.values().map(|b| b.agent.as_str()).collect();
         agents.dedup();
         let text = match agents.as_slice() {
             [] => return None,

@@ -65,6 +65,10 @@ fn doing(text: &str) -> Show {
     Show::Doing(text.into())
 }
 
+fn writing(text: &str) -> Show {
+    Show::Writing(text.into())
+}
+
 fn text(text: &str) -> Show {
     Show::Text(text.into())
 }
@@ -182,4 +186,40 @@ fn an_empty_answer_is_no_silence() {
     let (shows, end) = View::default().end(outcome(TaskState::Completed, ""), false);
     assert_eq!(shows.len(), 1);
     assert_eq!(end, End::Answered);
+}
+
+/// What several agents write is shown as it comes, each by name, the end of it in one line.
+#[test]
+fn what_agents_at_work_write_is_shown_as_it_grows() {
+    let piece = |task: &str, text: &str, append| Piece {
+        task_id: task.into(),
+        text: text.into(),
+        append,
+    };
+    let mut view = View::default();
+    assert_eq!(view.overhear(&piece("t1", "too early", false)), []);
+    view.apply(&handoff("occurred", "lead", "t1", ""));
+    view.apply(&handoff("occurred", "other", "t2", ""));
+    assert_eq!(view.at_work().collect::<Vec<_>>(), ["t1", "t2"]);
+    assert_eq!(
+        view.overhear(&piece("t1", "Good", false)),
+        [writing("lead: Good")]
+    );
+    assert_eq!(
+        view.overhear(&piece("t2", "42", false)),
+        [writing("other: 42")]
+    );
+    let shown = view.overhear(&piece("t1", "\nday", true));
+    assert_eq!(shown, [writing("lead: Good day")]);
+    let shown = view.overhear(&piece("t1", &format!("{}ö", "x".repeat(200)), true));
+    assert_eq!(
+        shown,
+        [writing(&format!("lead: {}ö", "x".repeat(MAX_TAIL - 1)))]
+    );
+    assert_eq!(
+        view.overhear(&piece("t1", "Anew", false)),
+        [writing("lead: Anew")]
+    );
+    view.apply(&handoff("returned", "lead", "t1", "lead is done"));
+    assert_eq!(view.overhear(&piece("t1", "too late", true)), []);
 }
