@@ -60,6 +60,17 @@ done
 here agent_shout
 expect "GOOD MORNING" 'echo "shout good morning" | agenthub chat'
 
+export AGENTHUB_DATA=$folder/data
+expect "is fine" "$(line 'agenthub agent check')"
+for words in 'agenthub agent run' 'agenthub agent supervisor --name'; do
+  agent=$(line "$words")
+  printf '\n$ %s\n' "$agent"
+  bash -c "exec $agent" >>"$folder/thinking.log" 2>&1 &
+done
+here agent_project
+here agent_lead
+expect "agent_project" "$(line 'agenthub publish --to agent_lead')"
+
 wanted=("agenthub.AgentHub" "hello from grpcurl" '"success": true' "Echo: good day")
 mapfile -t lines < <(grep '^grpcurl ' README.md)
 [ "${#lines[@]}" -eq "${#wanted[@]}" ] || fail "the README has ${#lines[@]} grpcurl lines, this script knows ${#wanted[@]}"
