@@ -30,3 +30,8 @@ pub use id::{RunId, StepId, StepKey};
 pub use journal::Journal;
 pub use strategy::{Next, Strategy};
 pub use world::{StepContext, World};
+
+/// The examples of the guide, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/RUNS.md")]
+struct Guide;

@@ -8,5 +8,6 @@ mod fencing;
 mod golden;
 mod losing;
 mod purity;
+mod stopping;
 mod support;
 mod tool_loop;

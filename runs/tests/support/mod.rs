@@ -7,13 +7,13 @@ pub(crate) mod world;
 use std::{sync::Arc, time::Duration};
 
 use agenthub_runs::{
-    Command, DriveError, Driver, Facts, Journal, Next, RunEvent, RunId, RunOutcome, Started, Step,
-    Strategy,
+    Command, DriveError, Driver, Effect, Facts, Handoff, Journal, Next, RunEvent, RunId,
+    RunOutcome, Started, Step, StepResult, Strategy, ToolOutput,
     journal::{self, MemoryJournal},
     model::ToolCall,
 };
 use serde_json::{Value, json};
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
 use world::StandIn;
 
@@ -149,4 +149,28 @@ pub(crate) fn lines(events: &[RunEvent]) -> String {
     let lines = events.iter().map(journal::encode);
     let lines = lines.map(|line| String::from_utf8(line).expect("JSON is UTF-8") + "\n");
     lines.collect()
+}
+
+pub(crate) fn tool(name: &str) -> Step {
+    Step::new(name, Effect::Call(call(name)))
+}
+
+pub(crate) fn agent(name: &str) -> Step {
+    let handoff = Handoff {
+        agent: name.into(),
+        text: "please".into(),
+        ..Handoff::default()
+    };
+    Step::new(name, Effect::Delegate(handoff))
+}
+
+pub(crate) fn output(text: &str) -> StepResult {
+    StepResult::ToolReturned(ToolOutput::from(text))
+}
+
+pub(crate) async fn ended<T>(task: tokio::task::JoinHandle<T>) -> T {
+    timeout(Duration::from_secs(600), task)
+        .await
+        .expect("it ends")
+        .expect("it does not panic")
 }

@@ -1,0 +1,140 @@
+//! Events to write down.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::{
+    budget::{Budget, Spent},
+    effect::{Delegated, Failure, Handoff, Sent, ToolOutput},
+    event::{Begun, RunEvent, RunOutcome, Started, StepResult},
+    id::StepId,
+    model::{Completion, ToolCall, Usage},
+};
+
+/// How a run begins.
+pub fn started() -> RunEvent {
+    RunEvent::Started(Started {
+        strategy: "test".into(),
+        input: json!({ "question": "what?" }),
+        origin: json!({ "task": "t" }),
+        budget: Budget {
+            tokens: Some(1_000),
+            depth: Some(2),
+            ..Budget::default()
+        },
+        deadline_ms: Some(u64::MAX),
+        at_ms: 1,
+    })
+}
+
+/// A look that saw this.
+pub fn saw(value: impl Into<Value>) -> RunEvent {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    RunEvent::Observed {
+        step: StepId::new(format!("look-{}", NUMBER.fetch_add(1, Ordering::Relaxed))),
+        value: Some(value.into()),
+        same_as: None,
+        at_ms: 2,
+    }
+}
+
+/// A run's end.
+pub fn ended() -> RunEvent {
+    RunEvent::Ended {
+        outcome: RunOutcome::completed("done"),
+        spent: Spent::CALL,
+        at_ms: 9,
+    }
+}
+
+/// One of each.
+pub fn forms() -> Vec<RunEvent> {
+    let call = ToolCall {
+        id: "c1".into(),
+        name: "search".into(),
+        arguments: json!({ "words": "ünïcode \u{0} 漢字 \"quoted\"", "n": [31.245270191439438, -1, u64::MAX] }),
+    };
+    let sent = Sent {
+        handoff: Handoff {
+            agent: "b".into(),
+            capability: "echo".into(),
+            text: "please".into(),
+            payload: Some(json!({ "z": 1, "a": 2 })),
+            tool: "agent_b".into(),
+            ..Handoff::default()
+        },
+        task_id: "t".into(),
+        message_id: "m".into(),
+        deadline_ms: 5,
+        budget: Budget {
+            calls: Some(0),
+            ..Budget::default()
+        },
+    };
+    let begun = |what| RunEvent::StepBegun {
+        step: StepId::new("s"),
+        attempt: 1,
+        what,
+        grant: Budget::default(),
+        deadline_ms: Some(4),
+        at_ms: 3,
+    };
+    let back = |result, spent| RunEvent::StepEnded {
+        step: StepId::new("s"),
+        attempt: 1,
+        result,
+        spent,
+        at_ms: 4,
+    };
+    let answer = Completion {
+        text: String::new(),
+        tool_calls: vec![call.clone()],
+        usage: Some(Usage {
+            input_tokens: 3,
+            output_tokens: 4,
+        }),
+    };
+    let output = ToolOutput {
+        value: json!(null),
+        is_error: true,
+    };
+    let delegated = Delegated {
+        agent: "b".into(),
+        state: "completed".into(),
+        data: vec![json!(1)],
+        spent: Some(Spent::CALL),
+        ..Delegated::default()
+    };
+    vec![
+        RunEvent::Observed {
+            step: StepId::new("look-2"),
+            value: None,
+            same_as: Some(StepId::new("look-1")),
+            at_ms: 2,
+        },
+        begun(Begun::ModelAsked {
+            prompt: "p".into(),
+            tools: "t".into(),
+            max_output_tokens: Some(7),
+        }),
+        begun(Begun::ToolCalled(call)),
+        begun(Begun::Delegated(sent)),
+        begun(Begun::Said { text: "hm".into() }),
+        begun(Begun::Waiting { until_ms: 8 }),
+        back(StepResult::ModelAnswered(answer), Some(Spent::CALL)),
+        back(StepResult::ToolReturned(output), None),
+        back(StepResult::DelegationEnded(delegated), None),
+        back(StepResult::Said, Some(Spent::default())),
+        back(StepResult::Woke, None),
+        back(StepResult::Failed(Failure::passing("no answer")), None),
+        back(StepResult::Cancelled, None),
+        RunEvent::Stopping {
+            outcome: RunOutcome::Cancelled {
+                reason: "nobody waits".into(),
+            },
+            at_ms: 8,
+        },
+        ended(),
+    ]
+}
