@@ -11,15 +11,15 @@ use crate::settings::{Model, OFFLINE};
 /// # Errors
 ///
 /// The provider is not known, or something is missing, in one line that says what to set.
-pub(crate) fn model(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
+pub(crate) async fn model(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
     match settings.name.as_str() {
         OFFLINE => Ok(Arc::new(Offline)),
-        _ => provided(settings),
+        _ => provided(settings).await,
     }
 }
 
 #[cfg(feature = "models")]
-fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
+async fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
     use agenthub_sdk::model::genai::{Genai, Secret, Settings};
     let Model {
         name,
@@ -35,11 +35,12 @@ fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
         location,
         ..Settings::new(name)
     })?;
+    model.check().await?;
     Ok(Arc::new(model))
 }
 
 #[cfg(not(feature = "models"))]
-fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
+async fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
     anyhow::bail!(
         "this agenthub was built without model providers, so it cannot use {}: build it with the feature `models`",
         settings.name
@@ -75,32 +76,36 @@ mod tests {
         }
     }
 
-    #[test]
-    fn offline_needs_nothing() {
-        let model = model(&named(OFFLINE)).expect("it needs nothing");
+    #[tokio::test]
+    async fn offline_needs_nothing() {
+        let model = model(&named(OFFLINE)).await.expect("it needs nothing");
         assert_eq!(model.name(), "offline");
     }
 
     #[cfg(feature = "models")]
-    #[test]
-    fn what_is_missing_is_named() {
+    #[tokio::test]
+    async fn what_is_missing_is_named() {
         for (name, part) in [
             ("gpt-5", "provider/model"),
             ("nobody/x", "nobody"),
             ("vertex/", "provider"),
         ] {
-            let error = model(&named(name)).expect_err(name).to_string();
+            let error = model(&named(name)).await.expect_err(name).to_string();
             assert!(error.contains(part), "{error}");
         }
+        let mut token = named("vertex/gemini");
+        token.api_key = Some(crate::settings::ApiKey("k".to_owned()));
+        let error = model(&token).await.expect_err("no project").to_string();
+        assert!(error.contains("GCP_PROJECT"), "{error}");
     }
 
     #[cfg(feature = "models")]
-    #[test]
-    fn a_provider_with_what_it_needs_is_used() {
+    #[tokio::test]
+    async fn a_provider_with_what_it_needs_is_used() {
         let mut settings = named("openai/m");
         settings.endpoint = Some("http://127.0.0.1:9/v1".to_owned());
         settings.api_key = Some(crate::settings::ApiKey("k".to_owned()));
-        let model = model(&settings).expect("nothing is missing");
+        let model = model(&settings).await.expect("nothing is missing");
         assert_eq!(model.name(), "openai/m");
     }
 }

@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 
-use crate::harness::{System, eventually};
+use crate::harness::{Process, System, eventually};
 
 /// The agent dies with the work in hand: the user is told, and is not left waiting.
 #[test]
@@ -81,5 +81,24 @@ fn an_open_door_has_to_be_asked_for() {
         let refused = system.run(&["broker", "--ephemeral", flag, "0.0.0.0:0"], "");
         assert_eq!(refused.code, Some(1), "{refused:?}");
         assert!(refused.stderr.contains("--insecure"), "{refused:?}");
+    }
+}
+
+/// What every turn would fail without is missed before the first one.
+#[test]
+fn a_model_without_its_project_is_an_error_at_the_start() {
+    let system = System::bare(crate::harness::free_address());
+    let nowhere = system.folder().to_owned();
+    for args in [
+        &["agent", "supervisor", "--name", "a"][..],
+        &["cortex"],
+        &["up", "--ephemeral", "--no-chat"],
+    ] {
+        let args = [args, &["--model", "vertex/gemini-2.5-flash"]].concat();
+        let home = [("HOME", &nowhere)];
+        let started = Process::start_in(&home, system.folder(), &system.hub(), &args);
+        let ended = started.finish("");
+        assert_eq!(ended.code, Some(1), "{args:?}: {ended:?}");
+        assert!(ended.stderr.contains("GCP_PROJECT"), "{args:?}: {ended:?}");
     }
 }

@@ -15,4 +15,5 @@ mod restarts;
 mod shutdown;
 mod stopping;
 mod supervisors;
+mod terminal;
 mod turns;

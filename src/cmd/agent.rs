@@ -19,7 +19,7 @@ pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> 
             let line = format!("{name} is connected to {}", settings.hub);
             return serve(echo::agent(&name), &settings.hub, line).await;
         }
-        Agent::Check { file, .. } => return check(&file, flag.as_deref(), settings),
+        Agent::Check { file, .. } => return check(&file, flag.as_deref(), settings).await,
         Agent::Supervisor(args) => Definition::of_arguments(AgentType::Supervisor, &args)?,
         Agent::Worker(args) => Definition::of_arguments(AgentType::Worker, &args)?,
         Agent::Run { file, .. } => Definition::of_file(&file)?,
@@ -34,7 +34,7 @@ async fn think(
     settings: &Settings,
 ) -> anyhow::Result<()> {
     let model = settings.model.unless(flag, definition.model.as_deref());
-    let builder = definition.builder(model::model(&model)?);
+    let builder = definition.builder(model::model(&model).await?);
     builder.clone().build().context("the agent cannot start")?;
     let kept = Kept::open(settings.data(), &definition.name).await?;
     let builder = builder.instance_id(&*kept.instance);
@@ -71,12 +71,12 @@ async fn serve(agent: AgentBuilder, hub: &str, line: String) -> anyhow::Result<(
 }
 
 /// Says that a file is fine; otherwise the error says what is not.
-fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::Result<()> {
+async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::Result<()> {
     let definition = Definition::of_file(file)?;
     let model = settings.model.unless(flag, definition.model.as_deref());
     let in_file = || file.display().to_string();
     definition
-        .builder(model::model(&model).with_context(in_file)?)
+        .builder(model::model(&model).await.with_context(in_file)?)
         .build()
         .with_context(in_file)?;
     for problem in definition.missing_programs() {

@@ -17,7 +17,7 @@ const DRAIN: Duration = Duration::from_secs(3);
 /// Runs Cortex alone until it is told to stop.
 pub(super) async fn run(settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
-    let model = model::model(&settings.model)?;
+    let model = model::model(&settings.model).await?;
     let name = model.name().to_owned();
     let kept = Kept::open(settings.data(), CORTEX).await?;
     let cortex = lasting(CortexSettings::new(&settings.hub, model), &kept);

@@ -88,7 +88,7 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
 
 impl Everything {
     async fn start(settings: &Settings) -> anyhow::Result<Self> {
-        let model = model::model(&settings.model)?;
+        let model = model::model(&settings.model).await?;
         let chat = Chat::default();
         let others = Routes::new(CortexServer::new(chat.clone()));
         let others = Others::from(others).listed::<CortexServer<Chat>>();

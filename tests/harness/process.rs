@@ -53,6 +53,7 @@ impl Process {
         for (key, _) in std::env::vars() {
             if key.starts_with("AGENTHUB_")
                 || key.starts_with("GCP_")
+                || key.starts_with("GOOGLE_")
                 || key.starts_with("VERTEX_")
                 || key == "RUST_LOG"
             {

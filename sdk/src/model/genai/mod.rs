@@ -21,7 +21,7 @@ use futures_util::StreamExt;
 use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent};
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden, ServiceTarget};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 pub use super::settings::{Secret, Settings};
 use super::{Completion, DeltaSink, Error, LanguageModel, Request};
@@ -31,6 +31,9 @@ pub use settings::ConfigError;
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the project of the credentials is looked for.
+const PROJECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest time that a call may be given.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -105,6 +108,29 @@ impl Genai {
             max_retries: settings.max_retries,
             backoff: settings.backoff,
         })
+    }
+
+    /// Finds out what every call would fail without: for Vertex, a project that neither the settings nor the environment name must be
+    /// that of the credentials. Asks Google's metadata service for at most 5 s then, and the model never.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Misconfigured`] says in one line what to set.
+    pub async fn check(&self) -> Result<(), Error> {
+        let settings::Address::Vertex(settings::Vertex { project: None, .. }) = &self.endpoint
+        else {
+            return Ok(());
+        };
+        match timeout(PROJECT_TIMEOUT, self.credentials.project()).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(Error::Unauthorized(why))) => Err(Error::Misconfigured(format!(
+                "vertex needs a project: set GCP_PROJECT; and {why}"
+            ))),
+            Ok(Err(_)) | Err(_) => Err(Error::Misconfigured(
+                "vertex needs a project, and Google's credentials name none: set GCP_PROJECT"
+                    .to_owned(),
+            )),
+        }
     }
 
     async fn target(&self) -> Result<ServiceTarget, Error> {
