@@ -211,8 +211,8 @@ impl World for ChatWorld {
     }
 
     async fn delegate(&self, _: &StepContext, sent: &Sent) -> Result<Delegated, Failure> {
-        self.turn.be_heard(self.origin.client()).await;
         self.turn.give_way();
+        self.turn.be_heard(self.origin.client()).await;
         let span = tracing::info_span!(
             "delegated_task",
             context_id = self.turn.key().context_id,

@@ -13,6 +13,7 @@ use agenthub_cortex::Running;
 use agenthub_sdk::{
     Failure,
     model::{LanguageModel, Request},
+    proto::a2a::{Message, Role},
     runs::{
         Journal, RunEvent, RunId,
         journal::{Claim, Entry, Error, MemoryJournal, Opened},
@@ -403,6 +404,30 @@ async fn a_turn_goes_on_after_an_orderly_restart() {
         assert_eq!(said(&outcome), format!("you said: {words}"));
     }
     second.stop().await;
+}
+
+/// Older clients make the ids of their messages from the time, so that several may have the same.
+///
+/// spec: HUB-5.3
+#[tokio::test]
+async fn messages_whose_ids_repeat_are_all_answered() {
+    let system = System::new().await;
+    let cortex = system.cortex(talkative().model()).await;
+    for name in ["ann", "bob"] {
+        let user = User::new(&system.hub, name).await;
+        let mut messages = user.messages().await;
+        for context in ["one", "two"] {
+            let question = Message {
+                message_id: "msg_1700000000".to_owned(),
+                ..message(context, Role::User, name)
+            };
+            user.publish("cortex", question).await;
+            let answer = messages.from("cortex").await;
+            assert_eq!(answer.text(), format!("you said: {name}"));
+            assert_eq!(answer.context_id, context);
+        }
+    }
+    cortex.stop().await;
 }
 
 /// The turn's journal ends anywhere, with what was to be written or without it.

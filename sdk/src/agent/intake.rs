@@ -2,7 +2,10 @@
 
 use std::{collections::VecDeque, panic::AssertUnwindSafe, sync::Arc};
 
-use agenthub_proto::{agenthub::agent_event::Payload, trace::TraceContext};
+use agenthub_proto::{
+    agenthub::{AgentEvent, agent_event::Payload},
+    trace::TraceContext,
+};
 use futures_util::FutureExt;
 use tracing::{Instrument, Span, info_span};
 
@@ -29,6 +32,10 @@ impl Dispatcher {
         };
         let routing = delivered.event.routing.unwrap_or_default();
         let chosen = self.handlers.choose(&message, &routing);
+        let AgentEvent {
+            event_id, position, ..
+        } = delivered.event;
+        let event = format!("{event_id}@{position}");
         let is_durable =
             matches!(&chosen, Chosen::Handle(Handler::Conduct(_))) && self.runs.is_durable();
         let scope = match is_durable {
@@ -54,7 +61,7 @@ impl Dispatcher {
                 self.spawn(job, handling, span);
             }
             Chosen::Handle(Handler::Conduct(conductor)) => {
-                self.conduct(job, conductor, span).await;
+                self.conduct(job, conductor, &event, span).await;
             }
             Chosen::Reject(why) => {
                 tracing::debug!(parent: &span, why, "rejected");
@@ -65,8 +72,8 @@ impl Dispatcher {
     }
 
     /// Makes a run of the message, or goes on with the one that it is already.
-    async fn conduct(&mut self, job: Job, conductor: Arc<dyn Conductor>, span: Span) {
-        let run = self.runs.run_of(&job.context);
+    async fn conduct(&mut self, job: Job, conductor: Arc<dyn Conductor>, event: &str, span: Span) {
+        let run = self.runs.run_of(&job.context, event);
         let Some(held) = self.runs.take(&run) else {
             let why = "its run is at work";
             return match self.runs.is_durable() {

@@ -70,14 +70,14 @@ impl Runs {
         Driver::new(journal, &*self.instance_id)
     }
 
-    /// The run of a message: the same however often it is delivered, and to whichever instance.
-    pub(super) fn run_of(&self, context: &TaskContext) -> RunId {
-        let message_id = &context.message().message_id;
-        let task_id = match context.task_id() {
-            "" => message_id,
+    /// The run of a message: the same however often it is delivered, and to whichever instance. Messages without a task are told apart by
+    /// their events, as older clients make ids that repeat.
+    pub(super) fn run_of(&self, context: &TaskContext, event: &str) -> RunId {
+        let of = match context.task_id() {
+            "" => event,
             task_id => task_id,
         };
-        RunId::of(&[&self.agent_id, task_id, message_id])
+        RunId::of(&[&self.agent_id, of, &context.message().message_id])
     }
 
     /// How a run began, if it did.

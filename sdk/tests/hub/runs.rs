@@ -80,13 +80,15 @@ async fn a_message_without_a_task_is_a_run_too_and_is_answered_once() {
         .await
         .expect("it starts");
     let message = Message::new(Role::User, "hi").with_metadata("task_type", "work");
-    let run = RunId::of(&["answerer", &message.message_id, &message.message_id]);
+    let message_id = message.message_id.clone();
     let routing = AgentEventMetadata {
         to_agent_id: "answerer".into(),
         ..Default::default()
     };
     let published = asker.client().publish(message, routing).await;
-    published.expect("it is taken");
+    let published = published.expect("it is taken");
+    let event = format!("{}@{}", published.event_id, published.position);
+    let run = RunId::of(&["answerer", &event, &message_id]);
     assert_eq!(soon(hears.recv()).await.as_deref(), Some("hello"));
     eventually("the run is over", || async {
         let entries = journal.read(&run, 0, 100).await.unwrap_or_default();
