@@ -12,10 +12,10 @@ use agenthub_sdk::{
     Agent, Client, Delegation, Failure, Pending, RunningAgent, TaskContext,
     proto::{
         a2a::{Message, Role, TaskState},
-        agenthub::AgentEventMetadata,
+        agenthub::{AgentEventMetadata, ListMailboxesRequest},
     },
     runs::{
-        Journal, RunEvent, RunId, RunOutcome,
+        Budget, Driver, Journal, RunEvent, RunId, RunOutcome, Started,
         journal::{self, Claim, Entry, MemoryJournal, Opened},
     },
 };
@@ -204,6 +204,44 @@ impl Journal for Slow {
     async fn forget(&self, age: Duration) -> Result<u64, journal::Error> {
         self.0.forget(age).await
     }
+}
+
+/// Who has the run goes on with it; were it to die, the run would be found in the journal.
+#[tokio::test]
+async fn a_message_whose_run_another_instance_drives_is_left_to_it() {
+    let hub = Hub::start().await;
+    let stand_ins = StandIns::new();
+    let journal = Arc::new(MemoryJournal::default());
+    let first = Started {
+        strategy: "script".into(),
+        input: json!([]),
+        origin: Value::Null,
+        budget: Budget::default(),
+        deadline_ms: None,
+        at_ms: 0,
+    };
+    let other = Driver::new(journal.clone(), "another");
+    let run = RunId::of(&["a", "t", "m"]);
+    let _in_hand = other.open(run.clone(), "a", Some(first)).await;
+    let _a = start(&hub, &stand_ins, &journal, json!([{"ask": "one"}])).await;
+    let client = hub.client().await;
+    let delegation = Delegation::to("a").text("go").task_id("t");
+    let _pending = client
+        .delegate(delegation.message_id("m"))
+        .await
+        .expect("it is taken");
+    eventually("it is done with", || async {
+        let request = ListMailboxesRequest {
+            agent_id: "a".into(),
+            ..Default::default()
+        };
+        let listed = client.mailboxes(request).await.expect("the hub tells");
+        let mut inbox = listed.mailboxes.iter().filter(|m| m.name == "inbox");
+        inbox.all(|m| m.waiting + m.leased == 0)
+    })
+    .await;
+    assert_eq!(stand_ins.begun.load(Ordering::SeqCst), 0);
+    assert_eq!(journal.read(&run, 0, 10).await.map(|e| e.len()), Ok(1));
 }
 
 /// Between the first event and the acknowledgement there is a moment to die in.
