@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agenthub_proto::cortex::Frame as Wire;
+use agenthub_sdk::Gathering;
 use async_trait::async_trait;
 use tokio::{
     sync::mpsc,
@@ -17,10 +18,6 @@ const MAX_WAITING: usize = 256;
 
 /// The longest that a sink may take for one frame. After that it is shown nothing more.
 pub(crate) const SINK_DEADLINE: Duration = Duration::from_secs(10);
-
-/// How long text is gathered, and how much of it, before it is shown.
-const GATHER: Duration = Duration::from_millis(50);
-const GATHER_BYTES: usize = 1024;
 
 /// Somewhere that frames are shown.
 #[async_trait]
@@ -123,11 +120,11 @@ impl Projector {
             context_id,
             begun: Instant::now(),
         };
-        let mut gathered: Option<(Frame, Instant)> = None;
+        let mut gathered = Gathered::default();
         loop {
-            let next = match &gathered {
+            let next = match gathered.text.due() {
                 None => self.items.recv().await,
-                Some((_, until)) => match timeout_at(*until, self.items.recv()).await {
+                Some(due) => match timeout_at(due, self.items.recv()).await {
                     Ok(next) => next,
                     Err(_) => {
                         if !flush(sink, &mut clock, &mut gathered).await {
@@ -145,18 +142,18 @@ impl Projector {
                 }
                 Some(Item::End) | None => return flush(sink, &mut clock, &mut gathered).await,
             };
-            let Some(frame) = gather(&mut gathered, frame) else {
-                continue;
-            };
             let is_last = frame.is_last();
-            let watched = flush(sink, &mut clock, &mut gathered).await
-                && match frame {
-                    Frame::Delta { .. } => {
-                        gathered = Some((frame, Instant::now() + GATHER));
-                        true
-                    }
-                    frame => show(sink, &mut clock, &frame).await,
-                };
+            let watched = match frame {
+                Frame::Delta { text, append } => {
+                    // What begins anew takes the place of what was shown before.
+                    (append || flush(sink, &mut clock, &mut gathered).await)
+                        && gather(sink, &mut clock, &mut gathered, &text, append).await
+                }
+                frame => {
+                    flush(sink, &mut clock, &mut gathered).await
+                        && show(sink, &mut clock, &frame).await
+                }
+            };
             if is_last || !watched {
                 return watched;
             }
@@ -164,30 +161,42 @@ impl Projector {
     }
 }
 
-/// Joins a piece of text to what is gathered; gives back what cannot be joined.
-fn gather(gathered: &mut Option<(Frame, Instant)>, frame: Frame) -> Option<Frame> {
-    match (gathered, frame) {
-        (
-            Some((Frame::Delta { text, .. }, _)),
-            Frame::Delta {
-                text: more,
-                append: true,
-            },
-        ) if text.len() < GATHER_BYTES => {
-            text.push_str(&more);
-            None
-        }
-        (_, frame) => Some(frame),
+/// Text that is not shown yet.
+#[derive(Default)]
+struct Gathered {
+    text: Gathering,
+    /// Whether it continues what was shown.
+    append: bool,
+}
+
+/// Adds a piece of text, and shows all that is gathered once it is enough.
+async fn gather(
+    sink: &mut dyn FrameSink,
+    clock: &mut Clock,
+    gathered: &mut Gathered,
+    piece: &str,
+    append: bool,
+) -> bool {
+    if gathered.text.due().is_none() {
+        gathered.append = append;
+    }
+    match gathered.text.add(piece, Instant::now()) {
+        Some(text) => show(sink, clock, &gathered.frame(text)).await,
+        None => true,
     }
 }
 
-async fn flush(
-    sink: &mut dyn FrameSink,
-    clock: &mut Clock,
-    gathered: &mut Option<(Frame, Instant)>,
-) -> bool {
-    match gathered.take() {
-        Some((frame, _)) => show(sink, clock, &frame).await,
+impl Gathered {
+    fn frame(&self, text: String) -> Frame {
+        let append = self.append;
+        Frame::Delta { text, append }
+    }
+}
+
+/// Shows what is gathered.
+async fn flush(sink: &mut dyn FrameSink, clock: &mut Clock, gathered: &mut Gathered) -> bool {
+    match gathered.text.take() {
+        Some(text) => show(sink, clock, &gathered.frame(text)).await,
         None => true,
     }
 }
@@ -206,120 +215,4 @@ async fn show(sink: &mut dyn FrameSink, clock: &mut Clock, frame: &Frame) -> boo
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Default)]
-    struct Recorder {
-        shown: Vec<Wire>,
-        leaves_after: Option<usize>,
-    }
-
-    #[async_trait]
-    impl FrameSink for Recorder {
-        async fn show(&mut self, _: &Frame, wire: Wire) -> bool {
-            self.shown.push(wire);
-            self.leaves_after != Some(self.shown.len())
-        }
-    }
-
-    fn delta(text: &str, append: bool) -> Frame {
-        Frame::Delta {
-            text: text.to_owned(),
-            append,
-        }
-    }
-
-    async fn project(sink: &mut Recorder, frames: Vec<(u64, Frame)>) {
-        let (view, projector) = open();
-        let turn = async move {
-            for (pause, frame) in frames {
-                tokio::time::sleep(Duration::from_millis(pause)).await;
-                view.show(frame).await;
-            }
-        };
-        tokio::join!(
-            turn,
-            projector.run(sink, "turn".to_owned(), "context".to_owned())
-        );
-    }
-
-    fn kinds(sink: &Recorder) -> Vec<(u64, &str, &str)> {
-        let shown = sink.shown.iter();
-        shown
-            .map(|w| (w.sequence, &*w.r#type, &*w.message))
-            .collect()
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn text_is_gathered_for_a_moment_and_frames_are_numbered() {
-        let mut sink = Recorder::default();
-        let frames = vec![
-            (0, Frame::Start),
-            (0, delta("a", false)),
-            (20, delta("b", true)),
-            (60, delta("c", true)),
-            (0, delta("D", false)),
-            (0, Frame::Message("D".to_owned())),
-            (0, Frame::Complete("D".to_owned())),
-            (0, Frame::Start),
-        ];
-        project(&mut sink, frames).await;
-        assert_eq!(
-            kinds(&sink),
-            [
-                (1, "start", "at work"),
-                (2, "delta", "ab"),
-                (3, "delta", "c"),
-                (4, "delta", "D"),
-                (5, "message", "D"),
-                (6, "complete", ""),
-            ]
-        );
-        assert!(
-            sink.shown
-                .iter()
-                .all(|w| w.correlation_id == "turn" && w.context_id == "context")
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn much_text_is_not_held_back() {
-        let mut sink = Recorder::default();
-        let piece = "x".repeat(600);
-        let frames = (0..4).map(|n| (0, delta(&piece, n > 0))).collect();
-        project(&mut sink, frames).await;
-        let sizes: Vec<usize> = sink.shown.iter().map(|w| w.message.len()).collect();
-        assert_eq!(sizes, [1200, 1200]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_turn_that_nobody_watches_goes_on() {
-        let mut sink = Recorder {
-            leaves_after: Some(1),
-            ..Recorder::default()
-        };
-        let frames = (0..2000).map(|_| (0, Frame::Start)).collect();
-        project(&mut sink, frames).await;
-        assert_eq!(sink.shown.len(), 1);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_sink_that_hangs_is_given_up() {
-        struct Hanging;
-        #[async_trait]
-        impl FrameSink for Hanging {
-            async fn show(&mut self, _: &Frame, _: Wire) -> bool {
-                std::future::pending().await
-            }
-        }
-        let (view, projector) = open();
-        view.show(Frame::Start).await;
-        let begun = Instant::now();
-        let mut sink = Hanging;
-        let shown = projector.run(&mut sink, String::new(), String::new());
-        assert!(!shown.await);
-        assert_eq!(begun.elapsed(), SINK_DEADLINE);
-        view.show(Frame::Start).await;
-    }
-}
+mod tests;
