@@ -6,8 +6,7 @@ use agenthub_proto::{
     wkt::Struct,
 };
 
-/// The card extension of this project's own fields.
-const EXTENSION: &str = "urn:agenthub:agent/v1";
+use crate::card::EXTENSION;
 
 /// What an agent is to others. It never changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
