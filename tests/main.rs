@@ -3,6 +3,7 @@
 mod harness;
 
 mod absences;
+mod agent_files;
 mod agents;
 mod chat;
 mod command_line;
