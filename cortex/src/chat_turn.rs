@@ -4,18 +4,22 @@
 //! Each round looks (who is here, what was said), asks, and has what was decided done. An answer that is no decision goes back to
 //! the model with the reason, at most twice.
 
+mod kept;
+
 use agenthub_sdk::{
-    model::{Message, Request},
+    model::Request,
     runs::{Effect, Facts, Handoff, Next, RunOutcome, Step, StepResult, Strategy},
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
+
+pub(crate) use kept::{Input, Query, Question, Seen, is_undecided};
 
 use crate::{
     decision::{self, Action, Decision, TaskRequest},
     history::shorten,
     outcome::{End, TaskOutcome},
-    prompt::{Agents, Prompt, Rejected, Running},
+    prompt::{Prompt, Rejected},
 };
 
 /// How often the model is asked in one round.
@@ -26,82 +30,6 @@ const MAX_REJECTED_TOKENS: usize = 500;
 
 /// What the texts of several responses are joined with.
 pub(crate) const SEPARATOR: &str = "\n\n";
-
-/// What a chat turn begins with.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Input {
-    /// The user's words.
-    pub(crate) words: String,
-    /// Structured parts of the message.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) attached: Vec<Value>,
-    /// The most tokens of the words that the model is shown.
-    pub(crate) longest: usize,
-    /// Decisions; in the last one no task is handed over.
-    pub(crate) max_rounds: u32,
-    /// The time for a task, in milliseconds.
-    pub(crate) delegation_ms: u64,
-    /// Why there is nothing to decide, in words for the user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) refused: Option<String>,
-}
-
-/// What a look sees.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Seen {
-    /// The agents that are here.
-    pub(crate) agents: Agents,
-    /// What was said before, oldest first.
-    pub(crate) history: Vec<Message>,
-    /// What other turns of the conversation wait for.
-    pub(crate) running: Vec<Running>,
-    /// The look was broken off: when to look again, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) again_at_ms: Option<u64>,
-}
-
-/// What a look asks for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Query {
-    /// The user's words, to choose among many agents.
-    pub(crate) words: String,
-}
-
-/// Where a question stands in its turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
-    /// From 1.
-    pub(crate) round: u32,
-    /// From 1.
-    pub(crate) attempt: u32,
-}
-
-impl Question {
-    fn step(self) -> String {
-        match self.attempt {
-            1 => format!("turn-{}", self.round),
-            attempt => format!("turn-{}/try-{attempt}", self.round),
-        }
-    }
-
-    /// The question that this step is, if it is one.
-    pub(crate) fn of(step: &str) -> Option<Self> {
-        let rest = step.strip_prefix("turn-")?;
-        let (round, attempt) = rest.split_once("/try-").unwrap_or((rest, "1"));
-        Some(Self {
-            round: round.parse().ok()?,
-            attempt: attempt.parse().ok()?,
-        })
-    }
-}
-
-/// Whether the model never decided, of a run that ends so.
-pub(crate) fn is_undecided(outcome: &RunOutcome) -> bool {
-    matches!(outcome, RunOutcome::Completed { data, .. } if data["undecided"].is_string())
-}
 
 /// What the decision says to the user, in one text; empty if it says nothing.
 pub(crate) fn said(decision: &Decision) -> String {

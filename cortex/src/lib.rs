@@ -2,7 +2,7 @@
 //!
 //! Cortex is an agent like any other, made with the SDK. What a user says becomes a run (`chat.rs`) whose strategy is `chat_turn.rs`: the
 //! model is told what was said and who is here (`prompt.rs`), and decides (`decision.rs`): answer, or hand tasks over. Results come
-//! back to the model until it only answers. `world.rs` is where that acts: on the model, on the agents (`delegate.rs`), and in the
+//! back to the model until it only answers. `world.rs` is where that acts: on the model (`ask.rs`), on the agents (`delegate.rs`), and in the
 //! conversation, whose requests decide one after the other (`conversation.rs`). Meanwhile frames (`projection.rs`) show what happens, on
 //! the user's task (`task_sink.rs`) or on a call of `cortex.Cortex/Chat` (`grpc.rs`).
 //!
@@ -10,6 +10,7 @@
 //! pure.
 
 mod answer;
+mod ask;
 mod chat;
 mod chat_turn;
 mod conversation;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use agenthub_sdk::{
-    model::{Completion, Request, deltas},
+    model::{Completion, Request, ToolCall},
     runs::{
         Begun, Delegated, Failure, RunEvent, RunOutcome, Sent, Spent, StepContext, ToolOutput,
         World, journal::Entry,
@@ -22,12 +22,12 @@ use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::{
+    ask::ask,
     chat_turn::{Query, Question, Seen, is_undecided},
     conversation::Turn,
     delegate,
     frame::Frame,
     origin::{CORTEX, Origin, response},
-    partial::Partial,
     projection::Projection,
     prompt::{Agents, Running},
     shared::Shared,
@@ -111,33 +111,6 @@ impl ChatWorld {
         }
     }
 
-    /// One call of the model, whose answer is shown while it is written.
-    async fn complete(&self, request: Request) -> Result<Completion, Failure> {
-        let (sink, mut pieces) = deltas();
-        let watch = async {
-            let mut partial = Partial::default();
-            while let Some(piece) = pieces.next().await {
-                let text = partial.push(&piece);
-                if !text.is_empty() {
-                    let frame = self.projection().piece(text);
-                    self.view.show(frame).await;
-                }
-            }
-        };
-        let settings = &self.shared.settings;
-        let span = tracing::info_span!("model_call", model = settings.model.name());
-        let call = timeout(
-            settings.model_timeout,
-            settings.model.complete(request, sink),
-        );
-        let (completion, ()) = tokio::join!(call.instrument(span), watch);
-        let late = agenthub_sdk::model::Error::Timeout(settings.model_timeout);
-        completion.unwrap_or(Err(late)).map_err(|error| {
-            tracing::warn!(%error, "the model did not answer");
-            Failure::lasting(error.to_string())
-        })
-    }
-
     /// What happened changes what others in the conversation see.
     fn note(&self, event: &RunEvent, again: bool) {
         match event {
@@ -192,7 +165,12 @@ impl World for ChatWorld {
             // The turn is this request's already, but for a run that was taken up.
             self.turn.take().await;
             self.turn.be_heard(self.origin.client()).await;
-            self.complete(request).await
+            let settings = &self.shared.settings;
+            let show = |text| {
+                let frame = self.projection().piece(text);
+                self.view.show(frame)
+            };
+            ask(&*settings.model, settings.model_timeout, request, show).await
         };
         tokio::select! {
             biased;
@@ -202,11 +180,7 @@ impl World for ChatWorld {
         }
     }
 
-    async fn call(
-        &self,
-        _: &StepContext,
-        _: &agenthub_sdk::model::ToolCall,
-    ) -> Result<ToolOutput, Failure> {
+    async fn call(&self, _: &StepContext, _: &ToolCall) -> Result<ToolOutput, Failure> {
         Err(Failure::lasting("chat turns call no tools"))
     }
 

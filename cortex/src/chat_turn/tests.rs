@@ -1,6 +1,6 @@
 use agenthub_sdk::{
     Card, Skill,
-    model::{Completion, Part},
+    model::{Completion, Message, Part},
     runs::{
         Begun, Budget, Delegated, Failure, RunEvent, Sent, Started, StepId,
         run::{Action, Outgoing},
@@ -8,7 +8,7 @@ use agenthub_sdk::{
 };
 
 use super::*;
-use crate::prompt::Present;
+use crate::prompt::{Agents, Present, Running};
 
 /// A run whose world is this test. What goes out is noted; what comes back is told.
 struct Run {
