@@ -75,6 +75,8 @@ fn decisions_know_neither_runtime_nor_network() {
         "cortex/src/prompt.rs",
         "cortex/src/decision.rs",
         "cortex/src/chat_turn.rs",
+        "cortex/src/floor.rs",
+        "cortex/src/projection.rs",
         "runs/src/begin.rs",
         "runs/src/budget.rs",
         "runs/src/facts.rs",
