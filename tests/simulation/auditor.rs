@@ -38,7 +38,7 @@ pub(crate) async fn run(
         match report(&client).await {
             Ok(report) => {
                 let settled = is_settled(&report, &ledger);
-                ledger.book().report = report;
+                ledger.book().report = Some(report);
                 if settled {
                     break;
                 }

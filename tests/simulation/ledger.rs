@@ -72,7 +72,7 @@ pub(crate) struct Report {
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     pub(crate) entries: Vec<(Duration, Seen)>,
-    pub(crate) report: Report,
+    pub(crate) report: Option<Report>,
     /// What is expected of each delegation, in the order in which they were made.
     pub(crate) expected: Vec<Expected>,
     /// The processes of workers that run.

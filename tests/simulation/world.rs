@@ -37,10 +37,10 @@ const REQUESTERS: &[&str] = &["ann", "bob", "cleo"];
 const TICK: Duration = Duration::from_millis(20);
 
 /// The longest that a world lasts.
-const END: Duration = Duration::from_secs(100);
+const END: Duration = Duration::from_secs(60);
 
-/// How long the hub's log takes to be safe.
-const SYNC: Duration = Duration::from_millis(4);
+/// How long the hub's log takes to be safe: longer than a tick, as hosts crash between two of them.
+const SYNC: Duration = Duration::from_millis(45);
 
 /// The hub's times are short, so that much happens in a short time.
 fn settings(log: &KeptLog) -> Settings {
