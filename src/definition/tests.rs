@@ -134,7 +134,7 @@ fn errors_point_at_their_place() {
         ),
         ("name = 'a'\nname = 'b'", "2:1", "duplicate key"),
         ("name = 'a", "1:10", "invalid literal string"),
-        (&format!("{tool}"), "2:1", "missing field `command`"),
+        (tool, "2:1", "missing field `command`"),
         (
             &format!("{tool}command = []"),
             "5:11",

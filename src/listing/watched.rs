@@ -99,7 +99,8 @@ impl Watched {
         }
         let is_over = tool.get("result").is_some() || tool.get("error").is_some();
         let begun = is_over.then(|| self.calls.remove(&call))??;
-        Some(millis(&now?).saturating_sub(millis(&begun))).map(Duration::from_millis)
+        let took = millis(&now?).saturating_sub(millis(&begun));
+        Some(Duration::from_millis(took))
     }
 }
 
