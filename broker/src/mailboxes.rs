@@ -1,6 +1,8 @@
 //! All mailboxes: which there are for an agent, and what its instances do with them.
 
 mod delivering;
+mod handling;
+mod saved;
 mod tries;
 mod view;
 
@@ -19,9 +21,9 @@ pub(crate) use self::{
 };
 use crate::{
     filter::Filter,
-    id::{AgentId, InstanceId, MailboxId, SessionId, Version},
+    id::{AgentId, InstanceId, MailboxId, SessionId},
     log::Position,
-    mailbox::{Bounds, Delivery, Mail, Mailbox, Reclaimed, Undelivered},
+    mailbox::{Bounds, Mail, Mailbox, Undelivered},
     unclaimed::Unclaimed,
 };
 
@@ -276,117 +278,6 @@ impl Mailboxes {
         self.slots.len()
     }
 
-    /// The next delivery from a mailbox to an instance.
-    pub(crate) fn take(
-        &mut self,
-        id: MailboxId,
-        instance: &InstanceId,
-        version: Option<&Version>,
-        now: Instant,
-    ) -> Option<Delivery> {
-        self.with(id, |mailbox| mailbox.take(instance, version, now))
-            .flatten()
-    }
-
-    /// See [`Mailbox::acknowledge`].
-    pub(crate) fn acknowledge(&mut self, id: MailboxId, position: Position) -> bool {
-        let was_here = self
-            .with(id, |mailbox| mailbox.acknowledge(position))
-            .unwrap_or(false);
-        self.wake_others(id);
-        was_here
-    }
-
-    /// What was in no durable mailbox was handled: other streams of the agent need not hand it on.
-    pub(crate) fn handled(&mut self, agent: &AgentId, positions: &[Position]) {
-        for id in self.of_agent(agent) {
-            let slot = self.slots.get_mut(&id);
-            if let Some(slot) = slot.filter(|s| s.lifetime != Lifetime::Durable) {
-                let held = positions.iter().filter(|p| slot.mailbox.holds(**p));
-                slot.handled.extend(held);
-            }
-        }
-    }
-
-    /// See [`Mailbox::acknowledge_from`].
-    pub(crate) fn acknowledge_from(
-        &mut self,
-        id: MailboxId,
-        position: Position,
-        instance: &InstanceId,
-    ) -> bool {
-        let was_here = self
-            .with(id, |mailbox| mailbox.acknowledge_from(position, instance))
-            .unwrap_or(false);
-        if let Some(slot) = self.slots.get_mut(&id) {
-            slot.handled.remove(&position);
-        }
-        self.wake_others(id);
-        was_here
-    }
-
-    /// See [`Mailbox::refuse`].
-    pub(crate) fn refuse(
-        &mut self,
-        id: MailboxId,
-        position: Position,
-        instance: &InstanceId,
-        delay: Duration,
-        reason: &str,
-        now: Instant,
-    ) -> Vec<Undelivered> {
-        let given_up = self
-            .with(id, |mailbox| {
-                mailbox.refuse(position, instance, delay, reason, now)
-            })
-            .flatten();
-        self.wake_others(id);
-        from_mailbox(id, given_up)
-    }
-
-    /// See [`Mailbox::extend`].
-    pub(crate) fn extend(
-        &mut self,
-        id: MailboxId,
-        position: Position,
-        instance: &InstanceId,
-        now: Instant,
-    ) {
-        self.with(id, |mailbox| mailbox.extend(position, instance, now));
-    }
-
-    /// See [`Mailbox::reclaim`].
-    pub(crate) fn reclaim(
-        &mut self,
-        id: MailboxId,
-        instance: &InstanceId,
-        claimed: &HashSet<Position>,
-        now: Instant,
-    ) -> Reclaimed {
-        let reclaimed = self.with(id, |mailbox| mailbox.reclaim(instance, claimed, now));
-        let reclaimed = reclaimed.unwrap_or_default();
-        Reclaimed {
-            given_up: from_mailbox(id, reclaimed.given_up),
-            ..reclaimed
-        }
-    }
-
-    /// An instance is gone: what it had is to be delivered again.
-    pub(crate) fn release(
-        &mut self,
-        agent: &AgentId,
-        instance: &InstanceId,
-        now: Instant,
-    ) -> Vec<Undelivered> {
-        let mut undelivered = Vec::new();
-        for id in self.of_agent(agent) {
-            let given_up = self.with(id, |mailbox| mailbox.release(instance, now));
-            undelivered.extend(from_mailbox(id, given_up.unwrap_or_default()));
-            self.wake(id);
-        }
-        undelivered
-    }
-
     /// Whether mail was lost because nobody took it in time.
     pub(crate) fn has_overflowed(&self, id: MailboxId) -> bool {
         self.slots.get(&id).is_none_or(|s| s.has_overflowed)
@@ -436,8 +327,6 @@ impl Mailboxes {
         }
     }
 }
-
-mod saved;
 
 fn from_mailbox(
     id: MailboxId,

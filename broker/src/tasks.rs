@@ -1,40 +1,26 @@
 //! The task store: every task as its events made it. A fold of the log.
 
+mod entry;
+mod saved;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use agenthub_proto::{
     a2a::{Artifact, Message, Task, TaskState, TaskStatus},
     agenthub::{AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
     event::{system_time, timestamp},
-    json,
 };
 use prost::Message as _;
 
+pub(crate) use self::{entry::Entry, saved::Saved};
 use crate::{
     dedupe::{Key, Seen},
     id::{AgentId, TaskId},
     limits::PAGE_BYTES,
-    routing::Parties,
-    task::Standing,
 };
-
-/// One task.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
-    task: Task,
-    parties: (AgentId, Option<AgentId>),
-    task_type: String,
-    deadline: Option<SystemTime>,
-    ended_at: Option<SystemTime>,
-    /// The publish that made it, known as long as the task is.
-    made_by: Option<(Key, Seen)>,
-    bytes: usize,
-    /// Rises with every change of any task.
-    changed: u64,
-}
 
 /// What a listing asks for. All that is given must hold.
 #[derive(Clone, Debug, Default)]
@@ -69,70 +55,6 @@ pub(crate) struct Tasks {
     /// Oldest end first.
     ended: VecDeque<TaskId>,
     changes: u64,
-}
-
-impl Entry {
-    /// The task without its history.
-    pub(crate) fn task(&self) -> &Task {
-        &self.task
-    }
-
-    pub(crate) fn parties(&self) -> Parties {
-        Parties {
-            requester: self.parties.0.clone(),
-            assignee: self.parties.1.clone(),
-        }
-    }
-
-    pub(crate) fn requester(&self) -> &AgentId {
-        &self.parties.0
-    }
-
-    pub(crate) fn assignee(&self) -> Option<&AgentId> {
-        self.parties.1.as_ref()
-    }
-
-    pub(crate) fn task_type(&self) -> &str {
-        &self.task_type
-    }
-
-    pub(crate) fn context(&self) -> &str {
-        &self.task.context_id
-    }
-
-    pub(crate) fn is_terminal(&self) -> bool {
-        self.task.state().is_terminal()
-    }
-
-    /// The size of its history and artifacts, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// The standing that [`crate::task`] decides on.
-    pub(crate) fn standing(&self, now: SystemTime, late_artifacts: Duration) -> Standing {
-        Standing {
-            state: self.task.state(),
-            parties: self.parties(),
-            is_fresh: self
-                .ended_at
-                .is_some_and(|at| now.duration_since(at).unwrap_or_default() <= late_artifacts),
-        }
-    }
-
-    /// The task with the latest `history` messages: 0 is all, negative none.
-    pub(crate) fn with_history(&self, history: i32) -> Task {
-        let mut task = self.task.clone();
-        match usize::try_from(history) {
-            Ok(0) => {}
-            Ok(n) => {
-                let surplus = task.history.len().saturating_sub(n);
-                task.history.drain(..surplus);
-            }
-            Err(_) => task.history.clear(),
-        }
-        task
-    }
 }
 
 impl Tasks {
@@ -394,37 +316,6 @@ impl Tasks {
     }
 }
 
-impl Entry {
-    /// What it counts for among all tasks, in bytes.
-    fn weight(&self) -> usize {
-        /// Ids, indexes and the like.
-        const OVERHEAD: usize = 512;
-        let status = self.task.status.as_ref();
-        OVERHEAD + self.bytes + status.map_or(0, TaskStatus::encoded_len)
-    }
-
-    /// Keeps what the task used, as its last status tells it, for who asks later.
-    fn note_usage(&mut self, last: &TaskStatusUpdateEvent) {
-        /// A few numbers are shorter, in bytes.
-        const LONGEST: usize = 256;
-        let told = last.metadata.as_ref().and_then(|m| m.fields.get("usage"));
-        if let Some(usage) = told.filter(|usage| usage.encoded_len() <= LONGEST) {
-            let metadata = self.task.metadata.get_or_insert_default();
-            metadata.fields.insert("usage".to_owned(), usage.clone());
-        }
-    }
-
-    fn set_metadata(&mut self, key: &str, value: &str) {
-        if value.is_empty() {
-            return;
-        }
-        let metadata = self.task.metadata.get_or_insert_default();
-        metadata
-            .fields
-            .insert(key.to_owned(), json::to_value(&value.into()));
-    }
-}
-
 /// Adds an artifact; one with a known id goes on, or is replaced. Returns the bytes that went by that.
 fn merge(artifacts: &mut Vec<Artifact>, artifact: &Artifact, append: bool) -> usize {
     let known = artifacts
@@ -437,10 +328,6 @@ fn merge(artifacts: &mut Vec<Artifact>, artifact: &Artifact, append: bool) -> us
     }
     0
 }
-
-mod saved;
-
-pub(crate) use saved::Saved;
 
 #[cfg(test)]
 mod tests;

@@ -1,3 +1,7 @@
+use std::time::Duration;
+
+use agenthub_proto::json;
+
 use super::*;
 use agenthub_proto::a2a::{Part, Role};
 

@@ -1,0 +1,160 @@
+//! Publishing a message: it may make a task, go on with one, or answer one.
+
+use std::sync::Arc;
+
+use agenthub_proto::{
+    a2a::{Message, TaskState},
+    agenthub::{AgentEventMetadata, Durability, EventKind, agent_event::Payload},
+    event::system_time,
+};
+use prost::Message as _;
+
+use super::{
+    super::core::{Core, Now, event},
+    Known, Receipt, tasks_are_full,
+};
+use crate::{
+    Error,
+    caller::Caller,
+    id::{AgentId, TaskId},
+    log::Published,
+    routing::{Candidate, Facts, Route, Wants, route},
+    task::{self, Extension},
+};
+
+impl Core {
+    pub(super) fn publish_message(
+        &mut self,
+        caller: &Caller,
+        message: Message,
+        routing: AgentEventMetadata,
+        key: Known,
+        now: Now,
+    ) -> Result<Receipt, Error> {
+        let sender = AgentId::from(routing.from_agent_id.as_str());
+        let task_id = TaskId::from(message.task_id.as_str());
+        let known = self.state.tasks.get(&task_id);
+        let mut extension = Extension::Join;
+        if let Some(known) = known {
+            if !message.context_id.is_empty() && message.context_id != known.context() {
+                return Err(Error::InvalidArgument(format!(
+                    "message.context_id is \"{}\", but task \"{task_id}\" belongs to context \"{}\"",
+                    message.context_id,
+                    known.context()
+                )));
+            }
+            if !self.state.tasks.has_room() {
+                return Err(tasks_are_full());
+            }
+            if known.bytes() + message.encoded_len() > self.settings.task_bytes {
+                return Err(Error::ResourceExhausted(format!(
+                    "task \"{task_id}\" would be larger than {} bytes with this message; go on in another task",
+                    self.settings.task_bytes
+                )));
+            }
+            extension = task::extend(
+                &known.standing(now.time, self.settings.late_artifacts),
+                message.role(),
+                &sender,
+            )?;
+        } else if let Some(deadline) = &routing.deadline {
+            let deadline = system_time(deadline).ok_or_else(|| {
+                Error::InvalidArgument("routing.deadline is no time after 1970".to_owned())
+            })?;
+            if !task_id.is_empty() && deadline <= now.time {
+                return Err(Error::FailedPrecondition(
+                    "routing.deadline has passed already".to_owned(),
+                ));
+            }
+        }
+
+        let is_new = known.is_none() && !task_id.is_empty();
+        if is_new && !self.state.tasks.has_room_for_another() {
+            return Err(tasks_are_full());
+        }
+        let message = Message {
+            context_id: known.map_or(message.context_id, |k| k.context().to_owned()),
+            ..message
+        };
+        let facts = Facts {
+            sender: sender.clone(),
+            recipient: self.recipient(&routing),
+            task: known.map(|k| k.parties()),
+            wants_one: !task_id.is_empty(),
+            wants: Wants {
+                topics: [message.task_type()]
+                    .into_iter()
+                    .chain(routing.subscriptions.iter().map(String::as_str))
+                    .filter(|t| !t.is_empty())
+                    .collect(),
+                tags: &routing.required_tags,
+                input_modes: &routing.required_input_modes,
+                output_modes: &routing.required_output_modes,
+            },
+        };
+        let route = route(&facts, |wants| self.candidates(wants));
+        let assignee = match (&route, &extension) {
+            (Route::To(to), _) if is_new => to.first().map(|a| a.agent.clone()),
+            (_, Extension::Answer { claims: true }) => Some(sender.clone()),
+            _ => None,
+        };
+        let is_memory = routing.durability() == Durability::Memory && task_id.is_empty();
+        let published = Published {
+            event: Arc::new(event(
+                Payload::Message(message.clone()),
+                Some(routing.clone()),
+                now,
+            )),
+            route: route.clone(),
+            assignee,
+            passes_by: extension == Extension::Pass,
+            key,
+        };
+        let receipt = self.send(caller, published, is_memory, now);
+
+        if !task_id.is_empty() {
+            self.send_task(caller, &task_id, &route, &sender, &routing, now);
+        }
+        if let Extension::Answer { .. } = extension {
+            self.complete(&task_id, TaskState::Completed, message, now);
+        }
+        Ok(receipt)
+    }
+
+    /// The whole task as an event of its own, for those who subscribed to tasks.
+    fn send_task(
+        &mut self,
+        caller: &Caller,
+        task_id: &TaskId,
+        route: &Route,
+        sender: &AgentId,
+        routing: &AgentEventMetadata,
+        now: Now,
+    ) {
+        if !self.state.mailboxes.wanted(EventKind::Task, route, sender) {
+            return;
+        }
+        let Some(task) = self.state.tasks.get(task_id) else {
+            return;
+        };
+        let payload = Payload::Task(task.task().clone());
+        let published = Published {
+            event: Arc::new(event(payload, Some(routing.clone()), now)),
+            route: route.clone(),
+            assignee: None,
+            passes_by: false,
+            key: None,
+        };
+        self.record_event(caller, published, now);
+    }
+
+    fn candidates(&self, wants: &Wants<'_>) -> Vec<Candidate> {
+        let able = self.state.registry.able(wants).into_iter();
+        able.map(|agent| Candidate {
+            online: self.presence.is_online(&agent),
+            in_flight: self.state.tasks.in_flight(&agent),
+            agent,
+        })
+        .collect()
+    }
+}

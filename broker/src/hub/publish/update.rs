@@ -1,0 +1,169 @@
+//! Publishing what a task has come to: its state, or a result.
+
+use std::sync::Arc;
+
+use agenthub_proto::{
+    a2a::{TaskState, TaskStatus},
+    agenthub::{
+        AgentEventMetadata, Durability, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
+        agent_event::Payload,
+    },
+};
+use prost::Message as _;
+
+use super::{
+    super::core::{Core, Now, event},
+    Known, Receipt, tasks_are_full,
+};
+use crate::{
+    Error,
+    caller::Caller,
+    id::{AgentId, TaskId},
+    log::Published,
+    routing::{Facts, Route, Wants, route},
+    task::{self, Step},
+    tasks,
+};
+
+/// An update that was accepted.
+struct Update {
+    task: TaskId,
+    payload: Payload,
+    /// Its sender is the task's assignee from here on.
+    claims: bool,
+    /// It may not be lost, whatever its sender says.
+    is_last: bool,
+}
+
+impl Core {
+    pub(super) fn publish_status(
+        &mut self,
+        caller: &Caller,
+        update: TaskStatusUpdateEvent,
+        routing: AgentEventMetadata,
+        key: Known,
+        now: Now,
+    ) -> Result<Receipt, Error> {
+        let sender = AgentId::from(routing.from_agent_id.as_str());
+        let task = TaskId::from(update.task_id.as_str());
+        let known = self.known_task(&task)?;
+        let next = update.status.as_ref().map_or(0, |s| s.state);
+        let next = TaskState::try_from(next).map_err(|_| {
+            Error::InvalidArgument(format!("update.status.state: {next} is no known value"))
+        })?;
+        let standing = known.standing(now.time, self.settings.late_artifacts);
+        let claims = match task::report(&standing, next, &sender)? {
+            Step::Repeated => return Ok(self.receipt(String::new(), String::new())),
+            Step::Change { claims } => claims,
+        };
+        let by_requester = known.assignee() != Some(&sender) && !claims;
+        let update = TaskStatusUpdateEvent {
+            context_id: known.context().to_owned(),
+            status: update.status.map(|status| TaskStatus {
+                timestamp: status
+                    .timestamp
+                    .or(Some(agenthub_proto::event::timestamp(now.time))),
+                ..status
+            }),
+            r#final: update.r#final || next.is_terminal(),
+            ..update
+        };
+        let update = Update {
+            task: task.clone(),
+            payload: Payload::StatusUpdate(update),
+            claims,
+            is_last: next.is_terminal(),
+        };
+        let receipt = self.publish_update(caller, update, routing, key, now);
+        if next.is_terminal() && by_requester {
+            self.stop_work(&task, "its requester cancelled it");
+        }
+        Ok(receipt)
+    }
+
+    pub(super) fn publish_artifact(
+        &mut self,
+        caller: &Caller,
+        update: TaskArtifactUpdateEvent,
+        routing: AgentEventMetadata,
+        key: Known,
+        now: Now,
+    ) -> Result<Receipt, Error> {
+        let sender = AgentId::from(routing.from_agent_id.as_str());
+        let task = TaskId::from(update.task_id.as_str());
+        let known = self.known_task(&task)?;
+        let standing = known.standing(now.time, self.settings.late_artifacts);
+        let claims = task::add_artifact(&standing, &sender)?;
+        if !self.state.tasks.has_room() {
+            return Err(tasks_are_full());
+        }
+        if known.bytes() + update.encoded_len() > self.settings.task_bytes {
+            return Err(Error::ResourceExhausted(format!(
+                "task \"{task}\" would be larger than {} bytes with this artifact; send large content as a file part with a URI",
+                self.settings.task_bytes
+            )));
+        }
+        let update = TaskArtifactUpdateEvent {
+            context_id: known.context().to_owned(),
+            ..update
+        };
+        let update = Update {
+            task,
+            payload: Payload::ArtifactUpdate(update),
+            claims,
+            is_last: false,
+        };
+        Ok(self.publish_update(caller, update, routing, key, now))
+    }
+
+    fn publish_update(
+        &mut self,
+        caller: &Caller,
+        update: Update,
+        routing: AgentEventMetadata,
+        key: Known,
+        now: Now,
+    ) -> Receipt {
+        let sender = AgentId::from(routing.from_agent_id.as_str());
+        let is_memory = routing.durability() == Durability::Memory && !update.is_last;
+        let published = Published {
+            route: self.task_route(&update.task, &sender, &routing),
+            event: Arc::new(event(update.payload, Some(routing), now)),
+            assignee: update.claims.then_some(sender),
+            passes_by: false,
+            key,
+        };
+        self.send(caller, published, is_memory, now)
+    }
+
+    fn known_task(&self, id: &TaskId) -> Result<&tasks::Entry, Error> {
+        self.state.tasks.get(id).ok_or_else(|| {
+            Error::NotFound(format!(
+                "task not found: \"{id}\" (a message with its task_id makes a task)"
+            ))
+        })
+    }
+
+    /// Whom a status or an artifact is for.
+    fn task_route(&self, task: &TaskId, sender: &AgentId, routing: &AgentEventMetadata) -> Route {
+        let facts = Facts {
+            sender: sender.clone(),
+            recipient: self.recipient(routing),
+            task: self.state.tasks.get(task).map(tasks::Entry::parties),
+            wants_one: false,
+            wants: Wants::default(),
+        };
+        let mut decided = route(&facts, |_| Vec::new());
+        // Whoever is named, the one who asked for the task hears of it.
+        if let (Route::To(to), Some(task)) = (&mut decided, &facts.task) {
+            let requester = &task.requester;
+            if requester != sender
+                && !requester.is_empty()
+                && to.iter().all(|a| a.agent != *requester)
+            {
+                to.push(requester.clone().into());
+            }
+        }
+        decided
+    }
+}

@@ -1,0 +1,211 @@
+//! A snapshot that is read back, and what happened after it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use agenthub_proto::{
+    agenthub::{AgentEvent, Concern},
+    event::system_time,
+};
+use prost::Message;
+
+use super::{
+    moment::{Moment, time},
+    records::{LetterRecord, MailRecord, PartRecord, What},
+};
+use crate::{
+    dead_letters::DeadLetter,
+    id::{AgentId, OrderKey},
+    log::{Entry, Found, LogId, Position, Record, codec},
+    mailbox::{Mail, Timing},
+    mailboxes::Lifetime,
+    routing::Route,
+    settings::Settings,
+    state::State,
+};
+
+/// A state that is read back: what has to be kept first, then the parts in their order.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    state: State,
+    moment: Moment,
+    kept: HashMap<Position, (Arc<AgentEvent>, OrderKey, bool)>,
+}
+
+impl Reading {
+    pub(crate) fn new(settings: &Settings, log: LogId, moment: Moment) -> Self {
+        Self {
+            state: State::new(settings, log),
+            moment,
+            kept: HashMap::new(),
+        }
+    }
+
+    /// A record that parts refer to.
+    ///
+    /// # Errors
+    ///
+    /// It is not one of an event.
+    pub(crate) fn keep(&mut self, record: &Record) -> Result<(), String> {
+        let Entry::Published(published) = &record.entry else {
+            return Err(format!("record {} is no event", record.position.0));
+        };
+        let is_directed = matches!(published.route, Route::To(_));
+        let kept = (published.event.clone(), record.order.clone(), is_directed);
+        self.kept.insert(record.position, kept);
+        Ok(())
+    }
+
+    /// A part.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read.
+    pub(crate) fn part(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let part = PartRecord::decode(bytes).map_err(|e| e.to_string())?;
+        match part.what.ok_or("a part holds nothing that is known")? {
+            What::Happened(happened) => {
+                let entry = codec::decode(&happened.entry).map_err(|e| e.to_string())?;
+                let record = Record {
+                    position: Position(0),
+                    time: time(happened.time_us),
+                    namespace: String::new(),
+                    principal: String::new(),
+                    order: entry.order(),
+                    entry,
+                };
+                self.state.apply(&record, self.moment.instant);
+            }
+            What::Mail(mail) => self.mail(mail)?,
+            What::DeadLetter(letter) => {
+                let entry = codec::decode(&letter.entry).map_err(|e| e.to_string())?;
+                let Entry::GivenUp(given_up) = entry else {
+                    return Err("a dead letter is none".to_owned());
+                };
+                let time = time(letter.time_us);
+                let dead = DeadLetter { time, given_up };
+                self.state.dead_letters.add(Position(letter.id), dead);
+            }
+            What::Task(task) => self.state.tasks.restore(task.read()?),
+            What::Changes(changes) => self.state.tasks.restore_changes(changes),
+            What::Seen(list) => {
+                for seen in list.publishes {
+                    let at = self.moment.instant_at(seen.time_us);
+                    let (key, seen) = seen.read()?;
+                    self.state.dedupe.remember(key, seen, at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The state, when all parts are read.
+    pub(crate) fn finish(self) -> State {
+        self.state
+    }
+
+    fn mail(&mut self, record: MailRecord) -> Result<(), String> {
+        let agent = AgentId::from(record.agent.as_str());
+        let letters = record.letters.into_iter().map(|l| self.letter(l, &agent));
+        let letters = letters.collect::<Result<Vec<Mail>, String>>()?;
+        let mailboxes = &mut self.state.mailboxes;
+        if record.name.is_empty() {
+            let until = (record.until_us != 0).then(|| self.moment.instant_at(record.until_us));
+            mailboxes.unclaimed.restore(&agent, until, letters);
+            return Ok(());
+        }
+        let id = mailboxes
+            .find(&agent, &record.name, &Lifetime::Durable)
+            .ok_or_else(|| format!("there is mail for \"{agent}\", which has no such mailbox"))?;
+        for letter in letters {
+            mailboxes.put(id, letter, self.moment.instant);
+        }
+        Ok(())
+    }
+
+    fn letter(&self, letter: LetterRecord, recipient: &AgentId) -> Result<Mail, String> {
+        let position = Position(letter.position);
+        let is_copy = letter.copy.is_some();
+        let (event, order, is_directed, timing) = match letter.copy {
+            Some(copy) => {
+                let event = copy.event.ok_or("a copy is empty")?;
+                let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
+                let timing = Timing {
+                    due: None,
+                    expires: self.moment.instant_at(copy.expires_us),
+                };
+                (Arc::new(event), order, copy.is_directed, timing)
+            }
+            None => {
+                let kept = self.kept.get(&position);
+                let (event, order, is_directed) = kept
+                    .cloned()
+                    .ok_or_else(|| format!("the event of mail at {} was not kept", position.0))?;
+                let sent = event.timestamp.as_ref().and_then(system_time);
+                let age = sent.and_then(|sent| self.moment.time.duration_since(sent).ok());
+                let age = age.unwrap_or_default();
+                let mailboxes = &self.state.mailboxes;
+                let timing = mailboxes.timing(&event, age, self.moment.instant);
+                (event, order, is_directed, timing)
+            }
+        };
+        Ok(Mail {
+            event,
+            recipient: recipient.clone(),
+            position: Some(position),
+            order,
+            concern: Concern::try_from(letter.concern).unwrap_or_default(),
+            version: Some(letter.version.as_str())
+                .filter(|v| !v.is_empty())
+                .map(Into::into),
+            is_directed,
+            is_copy,
+            timing,
+        })
+    }
+}
+
+/// The fold of a log that is read: its snapshot, if there is one, and what happened after that.
+#[derive(Debug)]
+pub(crate) struct Folding<'a> {
+    settings: &'a Settings,
+    moment: Moment,
+    reading: Option<Reading>,
+}
+
+impl<'a> Folding<'a> {
+    /// Nothing is read yet. Ages are counted up to `moment`.
+    pub(crate) fn new(settings: &'a Settings, moment: Moment) -> Self {
+        Self {
+            settings,
+            moment,
+            reading: None,
+        }
+    }
+
+    /// Takes in what was read next.
+    ///
+    /// # Errors
+    ///
+    /// Why a part of a snapshot cannot be read.
+    pub(crate) fn take(&mut self, log: LogId, found: Found<'_>) -> Result<(), String> {
+        let reading = self
+            .reading
+            .get_or_insert_with(|| Reading::new(self.settings, log, self.moment));
+        match found {
+            Found::Kept(record) => reading.keep(record),
+            Found::Part(bytes) => reading.part(bytes),
+            Found::Record(record) => {
+                let age = self.moment.time.duration_since(record.time);
+                let age = age.unwrap_or_default();
+                reading.state.replay(record, age, self.moment.instant);
+                Ok(())
+            }
+        }
+    }
+
+    /// What is known by all that.
+    pub(crate) fn finish(self, log: LogId) -> State {
+        let reading = self.reading;
+        reading.map_or_else(|| State::new(self.settings, log), Reading::finish)
+    }
+}
