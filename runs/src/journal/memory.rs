@@ -70,6 +70,10 @@ impl Run {
 
 #[async_trait]
 impl Journal for MemoryJournal {
+    fn is_durable(&self) -> bool {
+        false
+    }
+
     async fn open(
         &self,
         run: &RunId,

@@ -102,6 +102,11 @@ impl Error {
 /// memory, of the machine. A call whose future is dropped may or may not have happened.
 #[async_trait]
 pub trait Journal: Send + Sync + fmt::Debug {
+    /// Whether what is written down survives this process. Who has a run in a journal that does not, keeps what would start it again.
+    fn is_durable(&self) -> bool {
+        true
+    }
+
     /// Takes a run in hand. One that does not exist is made, with `first` as its first event and for `owner` to find.
     ///
     /// # Errors
