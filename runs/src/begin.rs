@@ -84,8 +84,13 @@ pub(crate) fn first(
     Ok((event, work, grant))
 }
 
-/// A step that was out when the run was taken up, as it went out then.
-pub(crate) fn again(key: StepKey, effect: Effect, record: &Record) -> Work {
+/// A step that was out when the run was taken up, as it went out then. What works in this process has its time anew, as nothing
+/// worked on it meanwhile; an agent has the deadline that it was sent.
+pub(crate) fn again(key: StepKey, step: Step, record: &Record, now_ms: u64) -> Work {
+    let deadline_ms = match &record.what {
+        Begun::Delegated(_) => record.deadline_ms,
+        _ => step.timeout_ms.map(|t| now_ms.saturating_add(t)),
+    };
     let what = match &record.what {
         Begun::ToolCalled(call) => Outgoing::Call(call.clone()),
         Begun::Delegated(sent) => Outgoing::Delegate(sent.clone()),
@@ -94,7 +99,7 @@ pub(crate) fn again(key: StepKey, effect: Effect, record: &Record) -> Work {
         Begun::ModelAsked {
             max_output_tokens, ..
         } => {
-            let mut request = match effect {
+            let mut request = match step.effect {
                 Effect::Ask(request) => request,
                 _ => Box::default(),
             };
@@ -105,13 +110,13 @@ pub(crate) fn again(key: StepKey, effect: Effect, record: &Record) -> Work {
     Work {
         key,
         what,
-        deadline_ms: record.deadline_ms,
+        deadline_ms,
     }
 }
 
 /// The answer may not be longer than what is left pays for.
 fn ask(mut request: Box<Request>, account: &Account) -> Result<(Begun, Outgoing, Budget), Refused> {
-    let input = request.estimate_tokens() as u64;
+    let input = with_margin(request.estimate_tokens() as u64);
     account.check(Spent {
         tokens: input + LEAST_ANSWER_TOKENS,
         calls: 1,
@@ -137,6 +142,11 @@ fn ask(mut request: Box<Request>, account: &Account) -> Result<(Begun, Outgoing,
         max_output_tokens: request.max_output_tokens,
     };
     Ok((what, Outgoing::Ask(request), grant))
+}
+
+/// What a text that was estimated at so many tokens has at most, unless it is very unlike prose.
+fn with_margin(tokens: u64) -> u64 {
+    tokens + tokens.div_ceil(10)
 }
 
 /// The agent gets a part of what is free, and one level less to hand it on.

@@ -189,7 +189,7 @@ impl<'a> Deciding<'a> {
             Some(record) => match &record.result {
                 None => {
                     let key = key(self.run, &step.id, record.attempt);
-                    let work = begin::again(key, step.effect, record);
+                    let work = begin::again(key, step, record, self.now_ms);
                     self.actions.push(Action::Resume(work));
                     return Ok(());
                 }

@@ -78,13 +78,13 @@ pub trait World: Send + Sync {
     /// They were not told. It is tried again where that may help.
     async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure>;
 
-    /// What an answer of the model cost.
-    fn cost(&self, completion: &Completion) -> Spent {
-        let usage = completion.usage.unwrap_or_default();
-        Spent {
-            tokens: usage.input_tokens + usage.output_tokens,
+    /// What an answer of the model cost; nothing where it does not tell, and is charged all that was reserved for it.
+    fn cost(&self, completion: &Completion) -> Option<Spent> {
+        let usage = completion.usage?;
+        Some(Spent {
+            tokens: usage.input_tokens.saturating_add(usage.output_tokens),
             ..Spent::CALL
-        }
+        })
     }
 
     /// The time, in milliseconds since 1970.

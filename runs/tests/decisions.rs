@@ -212,7 +212,7 @@ fn a_step_that_nothing_is_left_for_ends_the_run() {
     let steps = [ask("a", "first"), ask("b", "second")];
     let mut run = begun(with(tokens(500)), &steps);
     run.ends("a", StepResult::Failed(Failure::lasting("late")), None);
-    let why = "stop failed: the budget of 500 tokens is used up: 0 left, 18 needed";
+    let why = "stop failed: the budget of 500 tokens is used up: 0 left, 19 needed";
     assert_eq!(
         next(&run, &steps),
         [why],
@@ -247,7 +247,7 @@ fn money_is_reserved_before_it_is_spent() {
 #[test]
 fn an_answer_is_as_long_as_what_is_left_pays_for() {
     let steps = [ask("a", "four")];
-    for (left, longest) in [(10_000, Some(4_096)), (100, Some(99)), (17, Some(16))] {
+    for (left, longest) in [(10_000, Some(4_096)), (100, Some(98)), (18, Some(16))] {
         let run = Simulation::new(with(tokens(left)));
         let actions = run.actions(&together(steps.to_vec()));
         let [Action::Begin(_, work)] = &actions[..] else {

@@ -6,8 +6,9 @@ use std::{
 };
 
 use agenthub_runs::{
-    Command, Delegated, DriveError, Driver, Facts, Failure, Next, RunEvent, RunOutcome, StepResult,
-    journal,
+    Command, Delegated, DriveError, Driver, Effect, Facts, Failure, Next, RunEvent, RunOutcome,
+    Step, StepResult, journal,
+    model::{Message, Request},
 };
 use tokio::time::{Instant, timeout};
 
@@ -168,6 +169,22 @@ async fn what_an_agent_used_is_charged_and_a_failed_handover_costs_a_call() {
         panic!("{events:?}");
     };
     assert_eq!((spent.tokens, spent.calls), (40, 5));
+}
+
+/// spec: design 8 (budgets)
+#[tokio::test(start_paused = true)]
+async fn a_model_that_does_not_tell_what_it_used_is_charged_all_that_was_reserved() {
+    let mut stage = Stage::new(StandIn::new());
+    stage.first.budget.tokens = Some(1_000);
+    let request = Request::new(vec![Message::user("go")]);
+    let step = Step::new("a", Effect::Ask(Box::new(request)));
+    let outcome = stage.drive("one", &together(vec![step])).await;
+    assert!(outcome.is_ok());
+    let events = stage.events().await;
+    let Some(RunEvent::Ended { spent, .. }) = events.last() else {
+        panic!("{events:?}");
+    };
+    assert_eq!((spent.tokens, spent.calls), (1_000, 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,6 +18,9 @@ use crate::{
 /// How long a tool may go on after it was called back.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long an agent's answer is looked for whose time was over when the run was taken up.
+const AFTERMATH: Duration = Duration::from_secs(5);
+
 /// A step that came back.
 pub(super) struct Returned {
     pub(super) key: StepKey,
@@ -80,7 +83,11 @@ async fn attempt(
         .map(|d| Duration::from_millis(d.saturating_sub(now_ms)));
     let came = match left {
         _ if step.cancelled.is_cancelled() => Came::CalledBack,
-        Some(Duration::ZERO) => Came::Late,
+        Some(Duration::ZERO) => match work.what {
+            // Its answer may have come while nobody drove the run.
+            Outgoing::Delegate(_) => in_time(world, step, &work.what, Some(AFTERMATH)).await,
+            _ => Came::Late,
+        },
         _ => in_time(world, step, &work.what, left).await,
     };
     match came {
@@ -137,7 +144,7 @@ async fn act(
         Outgoing::Ask(request) => match world.ask(step, (**request).clone()).await {
             Ok(answer) => {
                 let spent = world.cost(&answer);
-                (StepResult::ModelAnswered(answer), Some(spent))
+                (StepResult::ModelAnswered(answer), spent)
             }
             Err(failure) => (failed(failure), Some(Spent::CALL)),
         },

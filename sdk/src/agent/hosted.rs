@@ -168,7 +168,7 @@ impl World for Hosted {
         }
     }
 
-    fn cost(&self, completion: &Completion) -> Spent {
+    fn cost(&self, completion: &Completion) -> Option<Spent> {
         self.inner.cost(completion)
     }
 
