@@ -2,7 +2,7 @@
 
 use std::{
     panic::resume_unwind,
-    sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel},
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
 };
 
 use super::{super::OpenError, Found, Position, batch::Batch, read::Reader, row::RowRef};
@@ -28,7 +28,7 @@ pub(crate) fn replay(
         }
     };
     let (full, batches) = sync_channel(AHEAD);
-    let (empty, used) = channel();
+    let (empty, used) = sync_channel(AHEAD);
     std::thread::scope(|scope| {
         let folding = scope.spawn(move || fold(&batches, &empty, each));
         let read = read(reader, Position(after.0 + 1), &full, &used);
@@ -64,7 +64,7 @@ fn read(
 /// Folds batches, and gives them back. The error names the position of what cannot be folded.
 fn fold(
     batches: &Receiver<Batch>,
-    empty: &Sender<Batch>,
+    empty: &SyncSender<Batch>,
     mut each: impl FnMut(Found<'_>) -> Result<(), String>,
 ) -> Result<(), (u64, String)> {
     let mut take = |row: RowRef<'_>| {
@@ -76,7 +76,7 @@ fn fold(
             take(row).map_err(|reason| (row.position, reason))?;
         }
         batch.clear();
-        let _ = empty.send(batch);
+        let _ = empty.try_send(batch);
     }
     Ok(())
 }
