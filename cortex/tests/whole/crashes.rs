@@ -30,9 +30,9 @@ struct System {
     journal: Arc<MemoryJournal>,
 }
 
-/// A journal that is silent from its so-manieth append on, as if the process had stopped there.
+/// A journal that survives its Cortex. It is silent from its so-manieth append on, as if the process had stopped there.
 #[derive(Debug)]
-struct Dying {
+struct Lasting {
     inner: Arc<MemoryJournal>,
     left: AtomicUsize,
     /// Whether the last append is written.
@@ -41,7 +41,7 @@ struct Dying {
 }
 
 #[tonic::async_trait]
-impl Journal for Dying {
+impl Journal for Lasting {
     async fn open(
         &self,
         run: &RunId,
@@ -111,7 +111,14 @@ impl System {
     }
 
     async fn cortex(&self, model: impl LanguageModel + 'static) -> Running {
-        self.cortex_on(self.journal.clone(), model).await
+        let (tell, _) = mpsc::channel(1);
+        let journal = Lasting {
+            inner: self.journal.clone(),
+            left: AtomicUsize::new(usize::MAX),
+            writes_last: true,
+            tell,
+        };
+        self.cortex_on(Arc::new(journal), model).await
     }
 
     async fn cortex_on(
@@ -451,7 +458,7 @@ async fn wherever_the_journal_ends() {
 async fn end_at(boundary: usize, writes_last: bool) -> bool {
     let system = System::new().await;
     let (tell, mut died) = mpsc::channel(1);
-    let dying = Dying {
+    let dying = Lasting {
         inner: system.journal.clone(),
         left: AtomicUsize::new(boundary),
         writes_last,
