@@ -4,9 +4,12 @@
 //! gave is told to the model in the order in which it asked. Whatever the model gets wrong (a tool that is not there, arguments that do
 //! not fit, a call too many) comes back to it as the call's result, so that it can mend it.
 
+mod shortened;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use self::shortened::{MAX_TOKENS, shortened};
 use crate::{
     effect::{Delegated, Effect, Handoff, Step},
     event::{RunOutcome, StepResult},
@@ -213,7 +216,7 @@ impl Turns {
     }
 
     fn ask(&self, turn: u32, offered: &[Offered]) -> Step {
-        let mut request = Request::new(self.messages.clone());
+        let mut request = Request::new(shortened(self.messages.clone(), MAX_TOKENS));
         match self.is_last(turn) {
             true if turn > 1 => request.messages.push(Message::system(LAST_TURN)),
             true => {}

@@ -1,0 +1,115 @@
+//! How much of what tools gave is repeated to the model.
+
+use serde_json::Value;
+
+use crate::model::{Message, Part, estimate_tokens};
+
+/// The tokens that a conversation may take before what tools gave earlier is shortened, by [`estimate_tokens`]. Models that take calls
+/// of tools read 128,000 at least, tools and answer included.
+pub(super) const MAX_TOKENS: usize = 100_000;
+
+/// What is left of a result that is shortened, in bytes of JSON.
+const KEPT: usize = 1024;
+
+/// The conversation within so many tokens, as far as shorter results of tools can make it so: the oldest are shortened first, and no
+/// more of them than need be.
+pub(super) fn shortened(mut messages: Vec<Message>, max_tokens: usize) -> Vec<Message> {
+    let mut tokens: usize = messages.iter().flat_map(|m| &m.parts).map(tokens_of).sum();
+    for part in messages.iter_mut().flat_map(|m| &mut m.parts) {
+        if tokens <= max_tokens {
+            break;
+        }
+        let before = tokens_of(part);
+        if let Part::ToolResult { value, .. } = part {
+            shorten(value);
+            tokens = tokens.saturating_sub(before) + tokens_of(part);
+        }
+    }
+    messages
+}
+
+fn tokens_of(part: &Part) -> usize {
+    match part {
+        Part::Text(text) => estimate_tokens(text),
+        Part::Data { value, .. } | Part::ToolResult { value, .. } => {
+            estimate_tokens(&value.to_string())
+        }
+        Part::ToolCall(call) => estimate_tokens(&call.arguments.to_string()),
+    }
+}
+
+/// Leaves the beginning of a long value, as text.
+fn shorten(value: &mut Value) {
+    let json = match &*value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    if json.len() <= KEPT {
+        return;
+    }
+    let kept = &json[..json.floor_char_boundary(KEPT)];
+    let left_out = json.len() - kept.len();
+    *value =
+        format!("{kept} [… {left_out} bytes left out, for there is too much to repeat]").into();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Role;
+    use serde_json::json;
+
+    fn result(value: Value) -> Message {
+        let result = Part::ToolResult {
+            call_id: "c".to_owned(),
+            name: "read".to_owned(),
+            value,
+        };
+        Message::new(Role::Tool, vec![result])
+    }
+
+    fn lengths(messages: &[Message]) -> Vec<usize> {
+        let parts = messages.iter().flat_map(|m| &m.parts);
+        parts.map(|part| tokens_of(part) * 4).collect()
+    }
+
+    #[test]
+    fn the_oldest_results_are_shortened_and_no_more_than_need_be() {
+        let page = || result(json!({"page": "x".repeat(40_000)}));
+        let messages = vec![
+            Message::user("read"),
+            page(),
+            result(json!(1)),
+            page(),
+            page(),
+        ];
+        assert_eq!(shortened(messages.clone(), 31_000), messages);
+
+        let some = shortened(messages.clone(), 25_000);
+        assert_eq!(some[0], messages[0]);
+        assert_eq!(some[2..], messages[2..]);
+        let Part::ToolResult { value, .. } = &some[1].parts[0] else {
+            panic!("it was a result");
+        };
+        let text = value.as_str().expect("a text");
+        assert!(text.starts_with("{\"page\":\"xxx"));
+        assert!(
+            text.ends_with("[… 38987 bytes left out, for there is too much to repeat]"),
+            "{}",
+            &text[1000..]
+        );
+
+        let all = lengths(&shortened(messages, 1));
+        assert!(all.iter().all(|bytes| *bytes < KEPT + 200), "{all:?}");
+    }
+
+    #[test]
+    fn the_last_results_are_shortened_where_they_alone_are_too_many() {
+        let results: Vec<Message> = (0..64)
+            .map(|_| result(json!("y".repeat(64 * 1024))))
+            .collect();
+        let fitting = shortened(results, MAX_TOKENS);
+        let tokens: usize = lengths(&fitting).iter().sum::<usize>() / 4;
+        assert!(tokens <= MAX_TOKENS, "{tokens}");
+    }
+}
