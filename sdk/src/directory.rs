@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, RwLock},
+    time::Duration,
 };
 
 use agenthub_proto::{
@@ -10,7 +11,14 @@ use agenthub_proto::{
     agenthub::AgentCardEvent,
     event::card_change::{OFFLINE, UNREGISTERED},
 };
-use tokio::sync::watch;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+
+/// How long after a reconnect others may take to come back as well, before their absence counts: the hub's presence lease, within which
+/// the longest pause between two tries to connect lies. A hub that was started anew knows nobody until they come.
+const RETURNING: Duration = Duration::from_secs(10);
 
 /// The agents that the hub knows, as of the events so far. Cheap to clone; every clone is the same view. It stays as it is
 /// while the connection is away, and is brought up to date by the snapshot that follows a reconnect.
@@ -61,6 +69,59 @@ impl Directory {
         self.changes.subscribe()
     }
 
+    /// Ends when the agent, given as its id or as `id@version`, has been away for as long as the grace; never for an empty id. The time in
+    /// which the view is incomplete does not count, nor do the ten seconds after a reconnect, since the agent may have lost the
+    /// hub as well. Dropping the future has no effect.
+    pub async fn gone(&self, agent: &str, grace: Duration) {
+        if agent.is_empty() {
+            return std::future::pending().await;
+        }
+        let mut changed = self.changed();
+        let mut noticed = None;
+        loop {
+            changed.mark_unchanged();
+            let due = match self.presence(agent) {
+                Presence::Here | Presence::Unknown => {
+                    noticed = None;
+                    None
+                }
+                Presence::Away { counts_from } => {
+                    let since = *noticed.get_or_insert_with(Instant::now);
+                    Some(counts_from.map_or(since, |from| since.max(from)) + grace)
+                }
+            };
+            if due.is_some_and(|due| due <= Instant::now()) {
+                return;
+            }
+            let over = async {
+                match due {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = over => {}
+                change = changed.changed() => if change.is_err() {
+                    return std::future::pending().await;
+                }
+            }
+        }
+    }
+
+    fn presence(&self, agent: &str) -> Presence {
+        let view = self.view.read().expect("no panic while it is locked");
+        let is_online = |id| view.agents.get(id).is_some_and(|a| a.entry.online);
+        // `id@version` is the agent's as well.
+        let id = agent.split('@').next().unwrap_or(agent);
+        match is_online(agent) || is_online(id) {
+            true => Presence::Here,
+            false if view.snapshot != Snapshot::Complete => Presence::Unknown,
+            false => Presence::Away {
+                counts_from: view.reconnected.map(|at| at + RETURNING),
+            },
+        }
+    }
+
     /// Whether all agents are in the view that there were when the connection began.
     pub(crate) fn is_complete(&self) -> bool {
         let view = self.view.read().expect("no panic while it is locked");
@@ -75,6 +136,7 @@ impl Directory {
     /// A snapshot follows: what it does not name will be gone with [`end_snapshot`](Self::end_snapshot).
     pub(crate) fn begin_snapshot(&self) {
         let mut view = self.view.write().expect("no panic while it is locked");
+        view.reconnected = (view.generation > 0).then(Instant::now);
         view.generation += 1;
         view.snapshot = Snapshot::Awaited;
     }
@@ -97,7 +159,21 @@ struct View {
     agents: BTreeMap<String, Known>,
     /// The snapshots so far.
     generation: u64,
+    /// When the connection came back last; nothing until it was lost once.
+    reconnected: Option<Instant>,
     snapshot: Snapshot,
+}
+
+/// Whether an agent can be reached.
+#[derive(Clone, Copy, Debug)]
+enum Presence {
+    Here,
+    /// The view is incomplete.
+    Unknown,
+    Away {
+        /// Before this moment the absence says nothing.
+        counts_from: Option<Instant>,
+    },
 }
 
 /// How far the last snapshot has come.
@@ -166,9 +242,8 @@ impl View {
         if std::mem::take(&mut self.snapshot) == Snapshot::Complete {
             return false;
         }
-        let before = self.agents.len();
         self.agents.retain(|_, a| a.generation == self.generation);
-        self.agents.len() != before
+        true
     }
 }
 
@@ -211,6 +286,50 @@ mod tests {
         assert!(directory.get("b").is_some_and(|e| !e.online));
         directory.apply(&event("b", "unregistered", false, false));
         assert!(directory.get("b").is_none());
+    }
+
+    /// How long it takes, in seconds, until the agent counts as gone; nothing if that takes longer than a minute.
+    async fn gone_after(directory: &Directory, agent: &str) -> Option<u64> {
+        let begin = Instant::now();
+        let gone = directory.gone(agent, Duration::from_secs(2));
+        let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
+        gone.ok().map(|()| begin.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_away_for_the_grace_is_gone() {
+        let directory = Directory::new();
+        directory.begin_snapshot();
+        assert_eq!(gone_after(&directory, "a").await, None, "it may follow");
+        directory.apply(&event("a", "registered", true, true));
+        directory.end_snapshot();
+        assert_eq!(gone_after(&directory, "a").await, None);
+        assert_eq!(gone_after(&directory, "a@2").await, None);
+        assert_eq!(gone_after(&directory, "").await, None);
+        directory.apply(&event("a", "offline", false, false));
+        assert_eq!(gone_after(&directory, "a").await, Some(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_reconnect_others_have_time_to_come_back() {
+        let directory = Directory::new();
+        directory.begin_snapshot();
+        directory.apply(&event("a", "registered", true, true));
+        directory.end_snapshot();
+
+        directory.begin_snapshot();
+        directory.apply(&event("me", "registered", true, true));
+        directory.end_snapshot();
+        let back = async {
+            tokio::time::sleep(Duration::from_secs(8)).await;
+            directory.apply(&event("a", "online", true, false));
+        };
+        let (gone, ()) = tokio::join!(gone_after(&directory, "a"), back);
+        assert_eq!(gone, None, "it came back after eight seconds");
+
+        directory.begin_snapshot();
+        directory.end_snapshot();
+        assert_eq!(gone_after(&directory, "a").await, Some(12));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Agents as tools: what a supervisor sees of the hub, and how it asks others.
 //!
-//! `peers.rs` says which agents are offered, under which names and with which descriptions; `find.rs` finds those that are not;
-//! `ancestors.rs` tells who waits for this agent, and must not be asked; `away.rs` tells who has gone.
+//! `peers.rs` says which agents are offered, under which names and with which descriptions, `schemas.rs` which of their schemas; `find.rs` finds those that are not;
+//! `ancestors.rs` tells who waits for this agent, and must not be asked.
 
 mod ancestors;
-mod away;
 mod find;
 mod peers;
+mod schemas;
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl Crew {
         tokio::select! {
             biased;
             ended = self.hand_over(sent) => ended.map(peers::bounded),
-            () = away::gone(&directory, agent, AWAY_GRACE) => {
+            () = directory.gone(agent, AWAY_GRACE) => {
                 self.recall(sent).await;
                 Ok(Delegated {
                     agent: agent.clone(),

@@ -16,7 +16,7 @@ use agenthub_runs::{
 };
 use serde_json::{Map, Value, json};
 
-use super::find;
+use super::{find, schemas::standing_alone};
 use crate::{DirectoryEntry, bounds, card, relevance, tool::MAX_TOOLS};
 
 /// What the tool name of an agent begins with.
@@ -27,7 +27,8 @@ const MAX_DESCRIPTION: usize = 600;
 const MAX_TEXT: usize = 160;
 const MAX_SKILLS: usize = 16;
 const MAX_EXAMPLES: usize = 2;
-const MAX_SCHEMA: usize = 4 * 1024;
+const MAX_SCHEMA: usize = 8 * 1024;
+const MAX_SCHEMAS: usize = 128 * 1024;
 
 /// The tools of a supervisor: its own, and for each agent that is here one, as many as there is room for. When some are left out, those
 /// are kept that the model has found, then those that match the words best, and there is a tool to find others.
@@ -46,9 +47,10 @@ pub(super) fn offered(
         false => choose(&here, query, room.saturating_sub(1)),
     };
     let left_out = here.len() - chosen.len();
+    let mut left = MAX_SCHEMAS;
     let peers = chosen
         .into_iter()
-        .filter_map(|card| Some(offer(names.get(&*card.name)?, card)))
+        .filter_map(|card| Some(offer(names.get(&*card.name)?, card, &mut left)))
         .collect::<Vec<_>>();
     let find = (left_out > 0 && room > 0).then(|| find::tool(left_out));
     own.into_iter().chain(find).chain(peers).collect()
@@ -113,19 +115,36 @@ fn choose<'a>(here: &[&'a Arc<AgentCard>], query: &Query, room: usize) -> Vec<&'
     chosen.into_iter().map(|at| here[at]).collect()
 }
 
-/// An agent as a tool.
-fn offer(name: &str, card: &AgentCard) -> Offered {
-    let skills: Vec<String> = card.skills.iter().map(|s| s.id.clone()).collect();
+/// An agent as a tool. Its schema takes of the bytes that are left; where it finds too few, it says no more than that there are data.
+fn offer(name: &str, card: &AgentCard, left: &mut usize) -> Offered {
+    let skills = skills(card);
+    let most = MAX_SCHEMA.min(*left);
+    let fits = |schema: &Value| schema.to_string().len() <= most;
+    let whole = Some(parameters(&skills, input(card))).filter(fits);
+    let without_data = || Some(parameters(&skills, any_input())).filter(fits);
+    let parameters = whole
+        .or_else(without_data)
+        .unwrap_or_else(|| parameters(&[], any_input()));
+    *left = left.saturating_sub(parameters.to_string().len());
     let tool = Tool {
         name: name.to_owned(),
         description: description(card),
-        parameters: parameters(card, &skills),
+        parameters,
     };
     let agent = Some(Peer {
         id: card.name.clone(),
         skills,
     });
     Offered { tool, agent }
+}
+
+/// The ids of the card's skills, each once.
+fn skills(card: &AgentCard) -> Vec<String> {
+    let mut known = HashSet::new();
+    let ids = card.skills.iter().map(|skill| &skill.id);
+    ids.filter(|id| !id.is_empty() && known.insert(*id))
+        .cloned()
+        .collect()
 }
 
 /// What the agent says of itself, each text on a line of its own.
@@ -172,7 +191,7 @@ fn line(text: &str, max_chars: usize) -> String {
 }
 
 /// The schema of `{ request, skill?, input? }`.
-fn parameters(card: &AgentCard, skills: &[String]) -> Value {
+fn parameters(skills: &[String], input: Value) -> Value {
     let mut properties = Map::new();
     let request = "What the agent shall do, in words that it understands without having seen this conversation";
     properties.insert(
@@ -186,7 +205,7 @@ fn parameters(card: &AgentCard, skills: &[String]) -> Value {
             json!({"type": "string", "enum": skills, "description": which}),
         );
     }
-    properties.insert("input".to_owned(), input(card));
+    properties.insert("input".to_owned(), input);
     json!({
         "type": "object",
         "properties": properties,
@@ -195,16 +214,20 @@ fn parameters(card: &AgentCard, skills: &[String]) -> Value {
     })
 }
 
+/// Any data.
+fn any_input() -> Value {
+    json!({"type": "object", "description": "The request as data, if the agent needs any"})
+}
+
 /// What data the agent takes: as its skills describe it, else any.
 fn input(card: &AgentCard) -> Value {
     let schemas: Vec<(String, Value)> = card::input_schemas(card)
         .into_iter()
-        .filter_map(|(skill, schema)| Some((skill, standing_alone(&schema)?)))
         .take(MAX_SKILLS)
+        .filter_map(|(skill, schema)| Some((skill, standing_alone(&schema)?)))
         .collect();
-    let described = |text: String| json!({"type": "object", "description": text});
     match schemas.as_slice() {
-        [] => described("The request as data, if the agent needs any".to_owned()),
+        [] => any_input(),
         [(skill, schema)] if card.skills.len() == 1 => {
             let mut schema = schema.clone();
             schema["description"] = format!("The data for {}", line(skill, MAX_TEXT)).into();
@@ -216,26 +239,12 @@ fn input(card: &AgentCard) -> Value {
                 schema["description"] = format!("For the skill {}", line(skill, MAX_TEXT)).into();
                 schema
             });
-            let any = described("For other skills".to_owned());
+            let any = json!({"type": "object", "description": "For other skills"});
             let any = (several.len() < card.skills.len()).then_some(any);
             let all: Vec<Value> = given.chain(any).collect();
             json!({"anyOf": all, "description": "The request as data, as the skill takes it"})
         }
     }
-}
-
-/// The schema with what it refers to written out, so that it can be a part of another; nothing where that cannot be, or is too long.
-fn standing_alone(schema: &Value) -> Option<Value> {
-    let options = jsonschema::options()
-        .with_draft(jsonschema::Draft::Draft202012)
-        .offline();
-    let mut whole = options.dereference(schema).ok()?;
-    let fields = whole.as_object_mut()?;
-    for key in ["$schema", "$id", "$defs", "definitions"] {
-        fields.remove(key);
-    }
-    let json = whole.to_string();
-    (json.len() <= MAX_SCHEMA && !json.contains("\"$ref\"")).then_some(whole)
 }
 
 /// An agent as `find_agents` tells of it.
@@ -262,6 +271,7 @@ pub(super) fn told(card: &Arc<AgentCard>) -> Value {
 /// What an agent answered, as much of it as a model can be told.
 pub(super) fn bounded(mut delegated: Delegated) -> Delegated {
     delegated.text = bounds::head(delegated.text, bounds::MAX_TOLD);
+    delegated.error = bounds::head(delegated.error, bounds::MAX_TOLD);
     let data = std::mem::take(&mut delegated.data);
     delegated.data = match bounds::told(Value::Array(data)) {
         Value::Array(data) => data,

@@ -116,36 +116,77 @@ fn what_a_supervisor_offers() {
     insta::assert_json_snapshot!(offered(vec![own("add")], &all, &[], &Query::default()));
 }
 
-#[test]
-fn schemas_that_refer_to_themselves_are_written_out_or_left_out() {
-    let size = json!({"enum": ["small", "large"]});
-    let refers = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "properties": {"size": {"$ref": "#/$defs/Size"}},
-        "$defs": {"Size": size},
+/// A worker whose skills take such data.
+fn taking(name: &str, skills: &[&str], schema: &Value) -> DirectoryEntry {
+    let mut card = Card::new(name, "");
+    for &skill in skills {
+        card = card.skill(Skill::new(skill, "", ""));
+    }
+    let card = skills.iter().fold(card, |card, &skill| match skill {
+        "" => card,
+        skill => card.input_schema(skill, schema.clone()),
     });
-    let whole = standing_alone(&refers).expect("it can be written out");
-    assert_eq!(
-        whole,
-        json!({"type": "object", "properties": {"size": size}})
-    );
-    let circular = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
-    assert_eq!(standing_alone(&circular), None);
-    let remote = json!({"$ref": "https://example.com/s.json"});
-    assert_eq!(standing_alone(&remote), None);
-    let long = json!({"type": "object", "title": "x".repeat(MAX_SCHEMA)});
-    assert_eq!(standing_alone(&long), None);
+    DirectoryEntry {
+        card: Arc::new(card.into()),
+        online: true,
+    }
+}
+
+fn schemas_of(all: &[DirectoryEntry]) -> Vec<Value> {
+    let offered = offered(Vec::new(), all, &[], &Query::default());
+    offered.into_iter().map(|o| o.tool.parameters).collect()
+}
+
+#[test]
+fn an_agent_with_a_bad_schema_is_offered_with_any_data() {
+    let bad = json!({"type": "banana"});
+    let schemas = schemas_of(&[taking("a", &["work"], &bad)]);
+    assert_eq!(schemas[0]["properties"]["input"], any_input());
+}
+
+#[test]
+fn a_skill_is_offered_once_and_by_a_name() {
+    let schemas = schemas_of(&[taking(
+        "a",
+        &["x", "", "x", "y"],
+        &json!({"type": "object"}),
+    )]);
+    assert_eq!(schemas[0]["properties"]["skill"]["enum"], json!(["x", "y"]));
+}
+
+#[test]
+fn the_schemas_of_agents_are_bounded_each_and_together() {
+    let names: Vec<String> = (0..16).map(|n| format!("skill{n}")).collect();
+    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    let large = json!({"type": "object", "title": "x".repeat(3_000)});
+    let of_one = &schemas_of(&[taking("a", &names, &large)])[0];
+    assert!(of_one.to_string().len() <= MAX_SCHEMA);
+    assert_eq!(of_one["properties"]["skill"]["enum"], json!(names));
+
+    let long: Vec<String> = (0..1_000).map(|n| format!("a-long-name-{n}")).collect();
+    let long: Vec<&str> = long.iter().map(|name| &**name).collect();
+    let of_one = &schemas_of(&[taking("a", &long, &json!({}))])[0];
+    assert!(of_one.to_string().len() <= MAX_SCHEMA);
+
+    let all: Vec<DirectoryEntry> = (0..60)
+        .map(|n| taking(&format!("a{n:02}"), &["x"], &large))
+        .collect();
+    let schemas = schemas_of(&all);
+    assert_eq!(schemas.len(), 60);
+    let bytes: usize = schemas.iter().map(|s| s.to_string().len()).sum();
+    assert!(bytes <= MAX_SCHEMAS + 60 * 512, "{bytes}");
 }
 
 #[test]
 fn what_agents_answer_is_bounded() {
     let delegated = bounded(Delegated {
         text: "x".repeat(100_000),
+        error: "z".repeat(1_000_000),
         data: vec![json!("y".repeat(100_000)), json!(1)],
         ..Delegated::default()
     });
     assert!(delegated.text.len() < bounds::MAX_TOLD + 64);
+    assert!(delegated.error.len() < bounds::MAX_TOLD + 64);
     assert_eq!(delegated.data.len(), 1);
     assert!(delegated.data[0].to_string().len() < bounds::MAX_TOLD + 1_000);
 }
