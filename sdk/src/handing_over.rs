@@ -5,18 +5,22 @@ use std::time::{Duration, SystemTime};
 
 use agenthub_proto::{
     a2a::{Part, TaskState, TaskStatus},
-    agenthub::{AgentEventMetadata, TaskStatusUpdateEvent},
+    agenthub::{AgentEventMetadata, Publish, TaskStatusUpdateEvent, publish::Payload},
 };
 use agenthub_runs::{Delegated, Failure, Sent};
 use tokio::time::{sleep, timeout};
 
 use crate::{
     Client, Delegation, Error, MAX_HOPS, Outcome, Pending, TaskContext, Updates,
+    connection::{Scope, publish},
     delegation::span_of,
 };
 
 /// How long it may take to learn that a task which was called back has ended.
-const RECALL: Duration = Duration::from_secs(14);
+const RECALL: Duration = Duration::from_secs(13);
+
+/// How long the last word on such a task may wait for room.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// How long to wait before the hub is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
@@ -101,7 +105,8 @@ impl Client {
     }
 
     /// Cancels a task that was handed over, and waits until it has ended: until its agent has confirmed that it stopped, or the hub no
-    /// longer waits for that. Takes at most 14 s. Fine for a task that has ended, or that the hub never got.
+    /// longer waits for that. Takes at most 14 s; then the hub is told to end it at once, as soon as it can be told. Fine for a task that
+    /// has ended, or that the hub never got.
     pub async fn recall(&self, task_id: &str, reason: &str) {
         if timeout(RECALL, self.stop_task(task_id, reason))
             .await
@@ -111,6 +116,11 @@ impl Client {
                 task_id,
                 "a task was called back, but is not known to have ended"
             );
+            // The message that makes the task may go out when the hub is back: this goes out behind it.
+            let posted = self.link().post(self.end_of(task_id), Scope::Any);
+            if !matches!(timeout(LAST_WORD, posted).await, Ok(Ok(()))) {
+                tracing::warn!(task_id, "the hub cannot be told that it is called back");
+            }
         }
     }
 
@@ -133,6 +143,13 @@ impl Client {
 
     /// The message that makes the task may still be under way: this follows it on the same stream.
     async fn stop_what_is_on_its_way(&self, task_id: &str) -> Result<bool, Error> {
+        let link = self.link();
+        let told = link.publish_one(self.end_of(task_id), Scope::Any, Self::CALL_DEADLINE);
+        told.await.map(|_| true)
+    }
+
+    /// What ends a task of this client's at once.
+    fn end_of(&self, task_id: &str) -> Publish {
         let status = TaskStatus {
             state: TaskState::Cancelled.into(),
             ..Default::default()
@@ -143,8 +160,11 @@ impl Client {
             r#final: true,
             ..Default::default()
         };
-        let told = self.publish_status(update, AgentEventMetadata::default());
-        told.await.map(|_| true)
+        let routing = AgentEventMetadata {
+            from_agent_id: self.agent_id().to_owned(),
+            ..Default::default()
+        };
+        publish(Payload::StatusUpdate(update), routing)
     }
 }
 
