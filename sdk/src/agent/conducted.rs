@@ -98,7 +98,7 @@ impl Conducted {
         self.drive(hand, world, gone).await
     }
 
-    /// Takes the run in hand. It is written down from here on, so the message is done with. Nothing if there is nothing to drive.
+    /// Takes the run in hand. In a journal that survives, the message is done with from here on. Nothing if there is nothing to drive.
     async fn open(&mut self, first: Option<Started>) -> Option<InHand> {
         let driver = self.runs.driver();
         let opening = driver.open(self.held.run().clone(), self.runs.owner(), first);
@@ -115,14 +115,13 @@ impl Conducted {
         let lease = self.lease.take();
         match error {
             // It is written down: whoever has it goes on, and who dies leaves it to be found.
-            journal::Error::Held { .. } | journal::Error::NotFound(_) => {
+            journal::Error::Held { .. } | journal::Error::NotFound(_) if self.runs.is_durable() => {
                 ending::acknowledge(&self.context, lease).await;
             }
             journal::Error::Unreadable { .. } => {
-                tracing::error!(%error, "a run cannot be driven");
-                let failure =
-                    Failure::failed(format!("the run of this task cannot go on: {error}"));
-                ending::conclude(&self.context, Err(failure), lease).await;
+                tracing::error!(%error, "a run is given up");
+                conclude_failed(&self.context, &error.to_string(), lease).await;
+                self.held.abandon();
             }
             error => {
                 tracing::warn!(run = %self.held.run(), %error, "a run could not be taken in hand");
@@ -170,7 +169,12 @@ impl Conducted {
         gone: Option<String>,
     ) -> Option<Lease> {
         let is_quiet = gone.is_some();
-        let first = gone.map_or(Command::Go, Command::Cancel);
+        let first = match (gone, self.guard.signal.why()) {
+            (Some(gone), _) => Command::Cancel(gone),
+            (None, Some(StopReason::Stopping)) => Command::Suspend,
+            (None, Some(why)) => Command::Cancel(why.to_string()),
+            (None, None) => Command::Go,
+        };
         let (commands, orders) = watch::channel(first);
         let commands = Arc::new(commands);
         let hosted = Arc::new(Hosted::new(
@@ -186,8 +190,8 @@ impl Conducted {
         let driving = hand.drive(self.conductor.strategy(), world, orders);
         let driven = tokio::select! {
             biased;
-            driven = AssertUnwindSafe(driving).catch_unwind() => Some(driven),
             () = self.command(&commands) => None,
+            driven = AssertUnwindSafe(driving).catch_unwind() => Some(driven),
         };
         let lease = hosted.take_lease();
         let result = match driven {
@@ -235,17 +239,16 @@ impl Conducted {
                 None => std::future::pending().await,
             }
         };
-        let suspended = async {
+        let suspended = || async {
             match self.runs.is_durable() {
                 true => self.runs.stop.cancelled().await,
                 false => std::future::pending().await,
             }
         };
-        tokio::pin!(suspended);
         tokio::select! {
             biased;
             () = signal.token.cancelled() => {}
-            () = &mut suspended => signal.stop(StopReason::Stopping),
+            () = suspended() => signal.stop(StopReason::Stopping),
             () = deadline => signal.stop(StopReason::Deadline),
         }
         if !self.is_to_go_on_elsewhere() {
@@ -253,7 +256,7 @@ impl Conducted {
             commands.send_replace(Command::Cancel(why));
             tokio::select! {
                 () = sleep(GRACE) => return,
-                () = suspended => {}
+                () = suspended() => {}
             }
         }
         commands.send_replace(Command::Suspend);
@@ -262,6 +265,41 @@ impl Conducted {
 
     fn is_to_go_on_elsewhere(&self) -> bool {
         self.guard.signal.why() == Some(&StopReason::Stopping)
+    }
+}
+
+/// Ends the task of a run that nothing in this program drives, once.
+pub(super) async fn give_up(
+    runs: Arc<Runs>,
+    mut held: Held,
+    context: TaskContext,
+    strategy: String,
+    _guard: InFlightGuard,
+) -> Option<Lease> {
+    let driver = runs.driver();
+    let opening = driver.open(held.run().clone(), runs.owner(), None);
+    let Ok(Ok(hand)) = timeout(ANSWER, opening).await else {
+        // Somebody else has it, or it is found again.
+        return None;
+    };
+    let why = format!("nothing here knows the strategy {strategy:?}");
+    tracing::error!(run = %held.run(), why, "a run is given up");
+    conclude_failed(&context, &why, None).await;
+    held.abandon();
+    if let Err(error) = hand.release().await {
+        tracing::debug!(%error, "a run that was given up is free when its lease is over");
+    }
+    None
+}
+
+/// Tells who waits for a run that it cannot go on.
+async fn conclude_failed(context: &TaskContext, why: &str, lease: Option<Lease>) {
+    match context.task_id().is_empty() {
+        true => ending::acknowledge(context, lease).await,
+        false => {
+            let failure = ending::cannot_go_on(why);
+            ending::conclude(context, Err(failure), lease).await;
+        }
     }
 }
 

@@ -45,13 +45,18 @@ pub(super) struct Dispatcher {
     pub(super) concurrency: u32,
 }
 
-/// A handling that is over.
-pub(super) struct Done {
-    pub(super) task_id: String,
-    /// To be given back for others.
-    pub(super) unhandled: Option<Lease>,
-    /// No delivery brought it.
-    pub(super) is_adopted: bool,
+/// Something that is over.
+pub(super) enum Done {
+    /// A handling.
+    Handled {
+        task_id: String,
+        /// To be given back for others.
+        unhandled: Option<Lease>,
+        /// No delivery brought it.
+        is_adopted: bool,
+    },
+    /// The question whether a task has ended for which messages wait.
+    Asked { task_id: String, has_ended: bool },
 }
 
 impl Dispatcher {
@@ -103,15 +108,50 @@ impl Dispatcher {
         self.slots.free().await;
     }
 
-    /// Lets the next message of the task go ahead, and another delivery come.
     async fn done(&mut self, done: Done) {
-        self.slots.free().await;
-        self.adopted -= u32::from(done.is_adopted);
-        let mut waiting = self.waiting.remove(&done.task_id).unwrap_or_default();
+        match done {
+            Done::Handled {
+                task_id,
+                is_adopted,
+                ..
+            } => {
+                self.slots.free().await;
+                self.adopted -= u32::from(is_adopted);
+                match self.waiting.get(&task_id) {
+                    Some(waiting) if !waiting.is_empty() => self.ask(task_id),
+                    _ => _ = self.waiting.remove(&task_id),
+                }
+            }
+            Done::Asked { task_id, has_ended } => {
+                let waiting = self.waiting.remove(&task_id).unwrap_or_default();
+                match has_ended {
+                    true => {
+                        for delivered in waiting {
+                            self.skip(delivered.lease, "its task has ended").await;
+                        }
+                    }
+                    false => self.go_ahead(&task_id, waiting).await,
+                }
+            }
+        }
+    }
+
+    /// Asks whether a task has ended; what waits for it goes on waiting meanwhile. A hub that does not answer is none that ended it.
+    fn ask(&mut self, task_id: String) {
+        let client = self.client.clone();
+        self.working.spawn(async move {
+            let task = client.task(&task_id, -1).await;
+            let has_ended = task.is_ok_and(|task| task.state().is_terminal());
+            Done::Asked { task_id, has_ended }
+        });
+    }
+
+    /// Lets the next message of a task go ahead.
+    async fn go_ahead(&mut self, task_id: &str, mut waiting: VecDeque<Delivered>) {
         while let Some(next) = waiting.pop_front() {
             self.begin(next).await;
             // Unless it was left alone, the rest waits for it.
-            if let Some(rest) = self.waiting.get_mut(&done.task_id) {
+            if let Some(rest) = self.waiting.get_mut(task_id) {
                 *rest = waiting;
                 return;
             }
@@ -129,7 +169,8 @@ impl Dispatcher {
         loop {
             tokio::select! {
                 done = self.working.join_next() => match done {
-                    Some(Ok(done)) => unhandled.extend(done.unhandled),
+                    Some(Ok(Done::Handled { unhandled: lease, .. })) => unhandled.extend(lease),
+                    Some(Ok(Done::Asked { .. })) => {}
                     Some(Err(error)) => tracing::warn!(%error, "a handling was broken off"),
                     None => break,
                 },

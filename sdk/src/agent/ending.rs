@@ -36,6 +36,11 @@ pub(super) async fn conclude(
     }
 }
 
+/// How the task of a run ends that nobody can go on with.
+pub(super) fn cannot_go_on(why: &str) -> Failure {
+    Failure::failed(format!("the run of this task cannot go on: {why}"))
+}
+
 /// Says that what was done for a cancelled task has stopped; the hub may have ended the task meanwhile. Of a task that came to its end
 /// in another way there is nothing to say.
 pub(super) async fn stopped(context: &TaskContext, lease: Option<Lease>) {

@@ -6,13 +6,15 @@ use agenthub_proto::{
     agenthub::{AgentEvent, agent_event::Payload},
     trace::TraceContext,
 };
+use agenthub_runs::journal;
 use futures_util::FutureExt;
 use tracing::{Instrument, Span, info_span};
 
 use super::{
     Handler, InFlight, InFlightGuard,
-    conducted::Conducted,
+    conducted::{self, Conducted},
     dispatcher::{Dispatcher, Done},
+    ending,
     handlers::Chosen,
     origin::Origin,
     recovery::Orphan,
@@ -74,7 +76,7 @@ impl Dispatcher {
     /// Makes a run of the message, or goes on with the one that it is already.
     async fn conduct(&mut self, job: Job, conductor: Arc<dyn Conductor>, event: &str, span: Span) {
         let run = self.runs.run_of(&job.context, event);
-        let Some(held) = self.runs.take(&run) else {
+        let Some(mut held) = self.runs.take_delivered(&run) else {
             let why = "its run is at work";
             return match self.runs.is_durable() {
                 true => self.skip(job.lease, why).await,
@@ -83,6 +85,11 @@ impl Dispatcher {
         };
         let begun = match self.runs.begun(&run).await {
             Ok(begun) => begun,
+            Err(error @ journal::Error::Unreadable { .. }) => {
+                tracing::error!(%run, %error, "a run is given up");
+                held.abandon();
+                return self.spawn_failed(job, ending::cannot_go_on(&error.to_string()), span);
+            }
             Err(error) => {
                 tracing::warn!(%run, %error, "the journal cannot be read");
                 let why = "the agent's journal cannot be read";
@@ -101,8 +108,9 @@ impl Dispatcher {
             Some(started) => {
                 if let Some(origin) = Origin::read(&started.origin) {
                     let attempt = conducted.context.attempt();
+                    let scope = conducted.context.scope();
                     conducted.context =
-                        self.context(origin, attempt, Scope::Any, &conducted.guard, true);
+                        self.context(origin, attempt, scope, &conducted.guard, true);
                 }
                 self.spawn_run(conducted.context.clone(), conducted.take_up(), false, span);
             }
@@ -126,29 +134,36 @@ impl Dispatcher {
     /// Goes on with a run that nobody drives any more.
     pub(super) async fn adopt(&mut self, orphan: Orphan) {
         let Orphan { run, started } = orphan;
-        let Some(held) = self.runs.take(&run) else {
+        let Some(mut held) = self.runs.take(&run) else {
             return;
         };
-        let origin = Origin::read(&started.origin);
-        let found = origin.and_then(|origin| {
-            let Origin {
-                message, routing, ..
-            } = &origin;
-            let conductor = self
-                .handlers
-                .conductor(message, routing, &started.strategy)?;
-            Some((origin, conductor))
-        });
-        let Some((origin, conductor)) = found else {
-            tracing::warn!(%run, strategy = started.strategy, "nothing in this program can go on with a run");
+        let Some(origin) = Origin::read(&started.origin) else {
+            tracing::error!(%run, "a run does not say what it is for: it is given up, and nobody can be told");
             return held.abandon();
         };
         if self.waiting.contains_key(&origin.message.task_id) {
             // It is found again when the message before it is done with.
             return;
         }
+        let conductor =
+            self.handlers
+                .conductor(&origin.message, &origin.routing, &started.strategy);
         let guard = InFlight::take(&self.in_flight, &origin.message.task_id);
         let context = self.context(origin, 1, Scope::Any, &guard, true);
+        self.slots.take();
+        self.adopted += 1;
+        let span = span(&context);
+        let Some(conductor) = conductor else {
+            let strategy = started.strategy;
+            let giving_up = conducted::give_up(
+                Arc::clone(&self.runs),
+                held,
+                context.clone(),
+                strategy,
+                guard,
+            );
+            return self.spawn_run(context, giving_up, true, span);
+        };
         let conducted = Conducted {
             runs: Arc::clone(&self.runs),
             held,
@@ -157,9 +172,6 @@ impl Dispatcher {
             lease: None,
             guard,
         };
-        self.slots.take();
-        self.adopted += 1;
-        let span = span(&context);
         self.spawn_run(context, conducted.take_up(), true, span);
     }
 
@@ -189,7 +201,7 @@ impl Dispatcher {
                 tracing::error!(error = %work::panicked(panic.as_ref()), "a handling broke off");
                 None
             });
-            Done {
+            Done::Handled {
                 task_id,
                 unhandled,
                 is_adopted,

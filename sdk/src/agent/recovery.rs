@@ -37,7 +37,12 @@ pub(super) async fn find(runs: Arc<Runs>, found: mpsc::Sender<Orphan>, most: usi
     let mut tidied: Option<Instant> = None;
     loop {
         let mut pause = PAUSE;
-        match look(&runs, &*journal, most).await {
+        // What does not survive begins again with its message.
+        let looked = match runs.is_durable() {
+            true => look(&runs, &*journal, most).await,
+            false => Ok(Vec::new()),
+        };
+        match looked {
             Ok(orphans) => {
                 if orphans.len() >= most {
                     pause = PAUSE_BETWEEN;
@@ -66,7 +71,7 @@ async fn look(
     most: usize,
 ) -> Result<Vec<Orphan>, journal::Error> {
     let driver = runs.driver();
-    // What this process drives is free for its driver as well.
+    // What this process drives is free for its driver as well, and what it abandoned may be.
     let limit = most + runs.count();
     let asking = journal.adoptable(runs.owner(), driver.name(), limit);
     let free = timeout(ANSWER, asking)
@@ -77,7 +82,11 @@ async fn look(
         match runs.begun(&run).await {
             Ok(Some(started)) => orphans.push(Orphan { run, started }),
             Ok(None) => {}
-            Err(error) => tracing::error!(%run, %error, "a run cannot be taken up"),
+            Err(error @ journal::Error::Unreadable { .. }) => {
+                tracing::error!(%run, %error, "a run is given up, and nobody can be told");
+                runs.abandon(&run);
+            }
+            Err(error) => tracing::warn!(%run, %error, "a run cannot be taken up yet"),
         }
     }
     Ok(orphans)

@@ -1,7 +1,7 @@
 //! The runs that an agent has in hand.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -25,9 +25,17 @@ pub(super) struct Runs {
     agent_id: String,
     instance_id: String,
     journal: Option<Arc<dyn Journal>>,
-    in_hand: Mutex<HashSet<RunId>>,
+    marks: Mutex<HashMap<RunId, Mark>>,
     /// Cancelled when the agent stops.
     pub(super) stop: CancellationToken,
+}
+
+/// What this process has to do with a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    InHand,
+    /// It is not looked for any more, and taken in hand only if its message comes again.
+    Abandoned,
 }
 
 impl Runs {
@@ -41,7 +49,7 @@ impl Runs {
             agent_id: agent_id.to_owned(),
             instance_id: instance_id.to_owned(),
             journal,
-            in_hand: Mutex::default(),
+            marks: Mutex::default(),
             stop,
         })
     }
@@ -51,14 +59,14 @@ impl Runs {
         &self.agent_id
     }
 
-    /// The journal that runs survive in.
+    /// The journal that runs are written down in.
     pub(super) fn journal(&self) -> Option<&Arc<dyn Journal>> {
         self.journal.as_ref()
     }
 
     /// Whether runs survive this process.
     pub(super) fn is_durable(&self) -> bool {
-        self.journal.is_some()
+        self.journal.as_ref().is_some_and(|j| j.is_durable())
     }
 
     /// What drives a run. Without a journal each has one of its own, which is gone with it.
@@ -95,32 +103,57 @@ impl Runs {
             Ok(Err(error)) => return Err(error),
             Err(_) => return Err(journal::Error::Unavailable("no answer in time".to_owned())),
         };
-        Ok(first.and_then(|entry| match entry.event {
-            RunEvent::Started(started) => Some(started),
-            _ => None,
-        }))
+        match first.map(|entry| entry.event) {
+            None => Ok(None),
+            Some(RunEvent::Started(started)) => Ok(Some(started)),
+            Some(_) => Err(journal::Error::Unreadable {
+                run: run.clone(),
+                seq: 1,
+                why: "it does not say how the run began".to_owned(),
+            }),
+        }
     }
 
-    /// Takes a run in hand, if this process does not have it in hand already.
+    /// Takes a run in hand that was found, if this process has nothing to do with it already.
     pub(super) fn take(self: &Arc<Self>, run: &RunId) -> Option<Held> {
-        self.lock().insert(run.clone()).then(|| Held {
-            runs: Arc::clone(self),
-            run: run.clone(),
-            is_abandoned: false,
-        })
+        match self.lock().entry(run.clone()) {
+            Entry::Occupied(_) => return None,
+            Entry::Vacant(place) => place.insert(Mark::InHand),
+        };
+        Some(self.held(run))
     }
 
+    /// Takes a run in hand whose message was delivered, if this process does not have it in hand already.
+    pub(super) fn take_delivered(self: &Arc<Self>, run: &RunId) -> Option<Held> {
+        let before = self.lock().insert(run.clone(), Mark::InHand);
+        (before != Some(Mark::InHand)).then(|| self.held(run))
+    }
+
+    /// This process does not look at it again.
+    pub(super) fn abandon(&self, run: &RunId) {
+        self.lock().entry(run.clone()).or_insert(Mark::Abandoned);
+    }
+
+    /// Whether it is in hand or was abandoned.
     pub(super) fn has(&self, run: &RunId) -> bool {
-        self.lock().contains(run)
+        self.lock().contains_key(run)
     }
 
-    /// The runs in hand.
+    /// The runs in hand and those that were abandoned.
     pub(super) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<RunId>> {
-        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(self: &Arc<Self>, run: &RunId) -> Held {
+        Held {
+            runs: Arc::clone(self),
+            run: run.clone(),
+            is_abandoned: false,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Mark>> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -137,16 +170,18 @@ impl Held {
         &self.run
     }
 
-    /// This process does not take it in hand again.
-    pub(super) fn abandon(mut self) {
+    /// This process does not take it in hand again, unless its message comes again.
+    pub(super) fn abandon(&mut self) {
         self.is_abandoned = true;
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if !self.is_abandoned {
-            self.runs.lock().remove(&self.run);
-        }
+        let mut marks = self.runs.lock();
+        match self.is_abandoned {
+            true => marks.insert(self.run.clone(), Mark::Abandoned),
+            false => marks.remove(&self.run),
+        };
     }
 }

@@ -2,6 +2,8 @@
 
 mod conversations;
 mod harness;
+#[path = "../hub/journals.rs"]
+mod journals;
 mod limits;
 mod providers;
 mod restarts;

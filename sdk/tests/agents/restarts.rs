@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use agenthub_sdk::{
     Agent, BoxError, Card, Delegation, RunningAgent, Tool, ToolContext, Update, model::Scripted,
-    proto::a2a::TaskState, runs::journal::MemoryJournal,
+    proto::a2a::TaskState,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::harness::{calls, hub, says, script, soon, url, user};
+use crate::{
+    harness::{calls, hub, says, script, soon, url, user},
+    journals::Kept,
+};
 
 /// A tool that tells of its calls and then waits to be let go on.
 fn waiting(told: mpsc::Sender<String>, go_on: Arc<Semaphore>) -> Tool {
@@ -33,7 +36,7 @@ fn waiting(told: mpsc::Sender<String>, go_on: Arc<Semaphore>) -> Tool {
 #[tokio::test]
 async fn a_run_that_goes_on_later_asks_and_shows_nothing_twice() {
     let hub = hub().await;
-    let journal = Arc::new(MemoryJournal::default());
+    let journal = Kept::empty();
     let model = script([calls([("wait", json!({}))]), says("done")]);
     let (told, mut tells) = mpsc::channel(4);
     let go_on = Arc::new(Semaphore::new(0));

@@ -3,16 +3,17 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use agenthub_sdk::{
-    Agent, Delegation, Failure, TaskContext,
+    Agent, Beginning, Conductor, Delegation, Failure, TaskContext,
     proto::a2a::TaskState,
-    runs::{Journal, RunEvent, RunId, journal::MemoryJournal},
+    runs::{Journal, RunEvent, RunId, Strategy, World, journal::MemoryJournal},
 };
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::{
     conducting::{Scripted, StandIns},
-    harness::{Hub, Line, card, eventually, soon},
+    harness::{Hub, Line, card, connect, eventually, soon},
+    journals::Kept,
 };
 
 /// Three levels deep, with stand-ins for models and tools that count.
@@ -28,7 +29,7 @@ async fn from_cancelled_on_no_model_and_no_tool_is_called() {
     for (name, steps) in [("a", top), ("b", json!([])), ("c", json!([]))] {
         let agent = Agent::worker(card(name))
             .conduct("work", Scripted::new(&stand_ins, steps))
-            .journal(journal.clone());
+            .journal(Kept::new(&journal));
         agents.push(agent.start(hub.url()).await.expect("it starts"));
     }
     let client = hub.client().await;
@@ -148,7 +149,7 @@ async fn a_cancellation_that_was_missed_is_learned_later() {
             "work",
             Scripted::new(&stand_ins, json!([{"call": "slow"}, {"ask": "more"}])),
         )
-        .journal(Arc::new(MemoryJournal::default()))
+        .journal(Kept::empty())
         .start(line.url())
         .await
         .expect("it starts");
@@ -196,4 +197,87 @@ async fn what_is_still_on_its_way_is_called_back_too() {
     assert_eq!(soon(handed.ended()).await.state, "cancelled");
     // Fine a second time.
     soon(client.recall("t", "again")).await;
+}
+
+/// The message is in the outbox when the line breaks, and goes out when it is mended.
+#[tokio::test]
+async fn what_is_called_back_while_the_hub_is_away_does_not_start_later() {
+    let hub = Hub::start().await;
+    let _agent = Agent::worker(card("a"))
+        .on("work", |task: TaskContext| async move {
+            task.cancelled().await;
+            Ok::<_, Failure>(())
+        })
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let line = Line::to(hub.address()).await;
+    let client = connect(&line.url()).await;
+    line.cut().await;
+    let delegation = Delegation::to("a").text("go").task_id("t").message_id("m");
+    let giver = client.clone();
+    let handing = tokio::spawn(async move { giver.hand_over(delegation, false).await });
+    client.recall("t", "enough").await;
+    handing.abort();
+    line.mend();
+    let watcher = hub.client().await;
+    eventually("it is cancelled", || async {
+        let task = watcher.task("t", -1).await;
+        task.is_ok_and(|t| t.state() == TaskState::Cancelled)
+    })
+    .await;
+}
+
+/// What is cancelled while its run is being written down.
+#[derive(Debug)]
+struct Overtaken {
+    inner: Arc<Scripted>,
+    begun: mpsc::Sender<TaskContext>,
+}
+
+impl Conductor for Overtaken {
+    fn strategy(&self) -> &dyn Strategy {
+        self.inner.strategy()
+    }
+
+    fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
+        self.begun.try_send(task.clone()).expect("there is room");
+        self.inner.begin(task)
+    }
+
+    fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
+        self.inner.world(task, run)
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_is_cancelled_before_its_run_begins_asks_nothing() {
+    let hub = Hub::start().await;
+    let stand_ins = StandIns::new();
+    let (begun, mut begins) = mpsc::channel(1);
+    let conductor = Overtaken {
+        inner: Scripted::new(&stand_ins, json!([{"ask": "one"}, {"call": "slow"}])),
+        begun,
+    };
+    let journal = Arc::new(Kept {
+        opens: Semaphore::new(0),
+        ..Kept::keeping(&Arc::default())
+    });
+    let _agent = Agent::worker(card("a"))
+        .conduct("work", Arc::new(conductor))
+        .journal(journal.clone())
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let pending = client.delegate(Delegation::to("a").text("go")).await;
+    let pending = pending.expect("it is taken");
+    let task = soon(begins.recv()).await.expect("it begins");
+    let (canceller, task_id) = (client.clone(), pending.task_id().to_owned());
+    let cancelling = tokio::spawn(async move { canceller.cancel_task(&task_id, "enough").await });
+    soon(task.cancelled()).await;
+    journal.opens.add_permits(1);
+    let cancelled = soon(cancelling).await.expect("no panic");
+    assert!(cancelled.is_ok_and(|t| t.state() == TaskState::Cancelled));
+    assert_eq!(stand_ins.started(), 0);
 }

@@ -9,6 +9,7 @@ mod clients;
 mod conducting;
 mod harness;
 mod instances;
+mod journals;
 mod order;
 mod presence;
 #[cfg(unix)]

@@ -1,11 +1,8 @@
 //! Agents that come back and go on with what they had in hand.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use agenthub_sdk::{
@@ -14,18 +11,15 @@ use agenthub_sdk::{
         a2a::{Message, Role, TaskState},
         agenthub::{AgentEventMetadata, ListMailboxesRequest},
     },
-    runs::{
-        Budget, Driver, Journal, RunEvent, RunId, RunOutcome, Started,
-        journal::{self, Claim, Entry, MemoryJournal, Opened},
-    },
+    runs::{Budget, Driver, Journal, RunEvent, RunId, RunOutcome, Started, journal::MemoryJournal},
 };
-use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::{
     conducting::{Scripted, StandIns},
     harness::{Hub, card, eventually, soon},
+    journals::Kept,
 };
 
 /// An agent under an id of its own that keeps its runs in this journal. Dropping it is as good as killing it.
@@ -38,7 +32,7 @@ async fn start(
     let agent = Agent::worker(card("a"))
         .instance_id("a-1")
         .conduct("work", Scripted::new(stand_ins, steps))
-        .journal(journal.clone());
+        .journal(Kept::new(journal));
     agent.start(hub.url()).await.expect("it starts")
 }
 
@@ -148,64 +142,6 @@ async fn a_run_goes_on_where_it_was_and_nobody_works_twice() {
     );
 }
 
-/// A journal that is slow to say that it has written something down.
-#[derive(Debug)]
-struct Slow(Arc<MemoryJournal>);
-
-#[async_trait]
-impl Journal for Slow {
-    async fn open(
-        &self,
-        run: &RunId,
-        owner: &str,
-        claim: Claim<'_>,
-        first: Option<&RunEvent>,
-    ) -> Result<Opened, journal::Error> {
-        self.0.open(run, owner, claim, first).await?;
-        std::future::pending().await
-    }
-
-    async fn append(
-        &self,
-        run: &RunId,
-        epoch: u64,
-        after: u64,
-        events: &[RunEvent],
-    ) -> Result<(), journal::Error> {
-        self.0.append(run, epoch, after, events).await
-    }
-
-    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), journal::Error> {
-        self.0.renew(run, epoch, lease).await
-    }
-
-    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), journal::Error> {
-        self.0.release(run, epoch).await
-    }
-
-    async fn read(
-        &self,
-        run: &RunId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Entry>, journal::Error> {
-        self.0.read(run, after, limit).await
-    }
-
-    async fn adoptable(
-        &self,
-        owner: &str,
-        driver: &str,
-        limit: usize,
-    ) -> Result<Vec<RunId>, journal::Error> {
-        self.0.adoptable(owner, driver, limit).await
-    }
-
-    async fn forget(&self, age: Duration) -> Result<u64, journal::Error> {
-        self.0.forget(age).await
-    }
-}
-
 /// Who has the run goes on with it; were it to die, the run would be found in the journal.
 #[tokio::test]
 async fn a_message_whose_run_another_instance_drives_is_left_to_it() {
@@ -242,38 +178,6 @@ async fn a_message_whose_run_another_instance_drives_is_left_to_it() {
     .await;
     assert_eq!(stand_ins.begun.load(Ordering::SeqCst), 0);
     assert_eq!(journal.read(&run, 0, 10).await.map(|e| e.len()), Ok(1));
-}
-
-/// Between the first event and the acknowledgement there is a moment to die in.
-#[tokio::test]
-async fn a_message_that_comes_again_goes_on_with_its_run() {
-    let hub = Hub::start().await;
-    let stand_ins = StandIns::new();
-    let journal = Arc::new(MemoryJournal::default());
-    let steps = json!([{"call": "slow"}, {"ask": "then"}]);
-    let a = Agent::worker(card("a"))
-        .instance_id("a-1")
-        .conduct("work", Scripted::new(&stand_ins, steps.clone()))
-        .journal(Arc::new(Slow(journal.clone())))
-        .start(hub.url())
-        .await
-        .expect("it starts");
-    let client = hub.client().await;
-    let pending = ask(&client).await;
-    let run = run_of(&client, pending.task_id()).await;
-    eventually("it is written down", || async {
-        journal.read(&run, 0, 1).await.is_ok()
-    })
-    .await;
-    drop(a);
-
-    let _a = start(&hub, &stand_ins, &journal, steps).await;
-    stand_ins.wait_at_work(1).await;
-    stand_ins.gate.add_permits(2);
-    let outcome = soon(pending.outcome()).await.expect("an outcome");
-    assert_eq!(outcome.text, "slow then");
-    assert_eq!(stand_ins.begun.load(Ordering::SeqCst), 1);
-    assert_eq!(stand_ins.started(), 2);
 }
 
 #[tokio::test]
@@ -403,7 +307,7 @@ async fn only_so_many_runs_are_taken_up_at_one_time() {
         .instance_id("a-1")
         .concurrency(2)
         .conduct("work", Scripted::new(&stand_ins, steps))
-        .journal(journal)
+        .journal(Kept::new(&journal))
         .start(hub.url())
         .await
         .expect("it starts");
@@ -470,4 +374,101 @@ async fn a_step_that_is_sent_again_is_the_same_to_the_byte() {
     let (message, routing) = again.expect("it was sent twice");
     assert!(!message.context_id.is_empty() && routing.deadline.is_some());
     assert!(!routing.traceparent.is_empty());
+}
+
+/// A run that is left behind in its journal, for a task that waits for it.
+async fn left_behind(hub: &Hub, journal: &Arc<MemoryJournal>, client: &Client) -> (Pending, RunId) {
+    let stand_ins = StandIns::new();
+    let a = start(hub, &stand_ins, journal, json!([{"call": "slow"}])).await;
+    let pending = ask(client).await;
+    stand_ins.wait_at_work(1).await;
+    a.stop().await;
+    let run = run_of(client, pending.task_id()).await;
+    (pending, run)
+}
+
+#[tokio::test]
+async fn a_damaged_run_fails_its_task_once_and_is_left_alone() {
+    let hub = Hub::start().await;
+    let journal = Arc::new(MemoryJournal::default());
+    let client = hub.client().await;
+    let (pending, run) = left_behind(&hub, &journal, &client).await;
+    let damaged = Arc::new(Kept {
+        unreadable: 2,
+        ..Kept::keeping(&journal)
+    });
+    let stand_ins = StandIns::new();
+    let _a = Agent::worker(card("a"))
+        .instance_id("a-1")
+        .concurrency(1)
+        .conduct("work", Scripted::new(&stand_ins, json!([{"ask": "hi"}])))
+        .journal(damaged.clone())
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.state, TaskState::Failed);
+    let why = "the run of this task cannot go on: event 2";
+    assert!(outcome.error.starts_with(why), "{}", outcome.error);
+    let before = damaged.looks.load(Ordering::SeqCst);
+    eventually("it is looked for again", || async {
+        damaged.looks.load(Ordering::SeqCst) >= before + 2
+    })
+    .await;
+    assert_eq!(damaged.stumbled.load(Ordering::SeqCst), 1);
+    assert_eq!(how_it_ended(&journal, &run).await, None);
+}
+
+#[tokio::test]
+async fn a_run_that_nothing_here_can_decide_fails_its_task() {
+    let hub = Hub::start().await;
+    let journal = Arc::new(MemoryJournal::default());
+    let client = hub.client().await;
+    let (pending, _run) = left_behind(&hub, &journal, &client).await;
+    let _a = Agent::worker(card("a"))
+        .instance_id("a-1")
+        .on("work", |_: TaskContext| async { Ok::<_, Failure>("hi") })
+        .journal(Kept::new(&journal))
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.state, TaskState::Failed);
+    let why = "the run of this task cannot go on: nothing here knows the strategy \"script\"";
+    assert_eq!(outcome.error, why);
+}
+
+#[tokio::test]
+async fn a_message_whose_run_does_not_say_how_it_began_fails_its_task() {
+    let hub = Hub::start().await;
+    let journal = Arc::new(MemoryJournal::default());
+    let other = Driver::new(journal.clone(), "another");
+    let first = Started {
+        strategy: "script".into(),
+        input: json!([]),
+        origin: Value::Null,
+        budget: Budget::default(),
+        deadline_ms: None,
+        at_ms: 0,
+    };
+    let run = RunId::of(&["a", "t", "m"]);
+    let _in_hand = other.open(run, "a", Some(first)).await;
+    let damaged = Kept {
+        unreadable: 1,
+        ..Kept::keeping(&journal)
+    };
+    let stand_ins = StandIns::new();
+    let _a = Agent::worker(card("a"))
+        .conduct("work", Scripted::new(&stand_ins, json!([{"ask": "hi"}])))
+        .journal(Arc::new(damaged))
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let delegation = Delegation::to("a").text("go").task_id("t");
+    let pending = client.delegate(delegation.message_id("m")).await;
+    let outcome = soon(pending.expect("it is taken").outcome()).await;
+    let outcome = outcome.expect("an outcome");
+    assert_eq!(outcome.state, TaskState::Failed);
+    assert!(outcome.error.contains("event 1"), "{}", outcome.error);
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use agenthub_sdk::{
-    Agent, AgentBuilder, Delegation, Failure, TaskContext, Update,
+    Agent, AgentBuilder, Client, Delegation, Failure, TaskContext, Update,
     proto::{
         a2a::{Message, Role, TaskState},
         agenthub::{AgentEventMetadata, ListMailboxesRequest},
@@ -11,11 +11,12 @@ use agenthub_sdk::{
     runs::{Journal, RunEvent, RunId, journal::MemoryJournal},
 };
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::{
     conducting::{Scripted, StandIns},
     harness::{Hub, card, eventually, soon},
+    journals::Kept,
 };
 
 fn agent(name: &str, stand_ins: &Arc<StandIns>, steps: Value) -> AgentBuilder {
@@ -25,7 +26,8 @@ fn agent(name: &str, stand_ins: &Arc<StandIns>, steps: Value) -> AgentBuilder {
 #[tokio::test]
 async fn a_message_becomes_a_run_and_its_outcome_the_answer() {
     let hub = Hub::start().await;
-    for journal in [None, Some(Arc::new(MemoryJournal::default()))] {
+    let in_memory: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+    for journal in [None, Some(in_memory), Some(Kept::empty() as _)] {
         let stand_ins = StandIns::new();
         let mut builder = agent("a", &stand_ins, json!([{"ask": "one"}, {"call": "two"}]));
         if let Some(journal) = journal {
@@ -73,7 +75,7 @@ async fn a_message_without_a_task_is_a_run_too_and_is_answered_once() {
         .await
         .expect("it starts");
     let stand_ins = StandIns::new();
-    let journal = Arc::new(MemoryJournal::default());
+    let journal = Kept::empty();
     let _answerer = agent("answerer", &stand_ins, json!([{"ask": "hello"}]))
         .journal(journal.clone())
         .start(hub.url())
@@ -105,7 +107,7 @@ async fn what_cannot_begin_ends_its_task() {
     let hub = Hub::start().await;
     let stand_ins = StandIns::new();
     let _agent = agent("a", &stand_ins, json!([{"ask": "one"}]))
-        .journal(Arc::new(MemoryJournal::default()))
+        .journal(Kept::empty())
         .start(hub.url())
         .await
         .expect("it starts");
@@ -131,7 +133,7 @@ async fn runs_of_agents_hand_work_to_runs_of_agents() {
     ]);
     let _a = agent("a", &a, steps)
         .concurrency(1)
-        .journal(Arc::new(MemoryJournal::default()))
+        .journal(Kept::empty())
         .start(hub.url())
         .await
         .expect("it starts");
@@ -151,61 +153,125 @@ async fn runs_of_agents_hand_work_to_runs_of_agents() {
     assert!(children.iter().all(|t| t.context_id == outcome.task_id));
 }
 
-/// With a journal, the message is acknowledged once the run is written down, so that no other instance gets it while it is at work.
+/// What of this agent's mail waits or is out, of which there must be a mailbox.
+async fn mail_left(client: &Client) -> u64 {
+    let request = ListMailboxesRequest {
+        agent_id: "a".into(),
+        ..Default::default()
+    };
+    let listed = client.mailboxes(request).await.expect("the hub tells");
+    let inbox = listed.mailboxes.iter().find(|m| m.name == "inbox");
+    let inbox = inbox.expect("it has an inbox");
+    inbox.waiting + inbox.leased
+}
+
+/// In a journal that survives, the message is done with once the run is written down, so that no other instance gets it while it is at
+/// work. In one that does not, it is kept until the end.
 #[tokio::test]
-async fn a_run_that_is_written_down_is_acknowledged() {
+async fn a_run_that_is_written_down_for_good_is_acknowledged() {
+    let hub = Hub::start().await;
+    let in_memory: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+    for (journal, is_kept) in [
+        (Kept::empty() as Arc<dyn Journal>, true),
+        (in_memory, false),
+    ] {
+        let stand_ins = StandIns::new();
+        let agent = agent("a", &stand_ins, json!([{"call": "slow"}, {"call": "slow"}]))
+            .journal(journal)
+            .start(hub.url())
+            .await
+            .expect("it starts");
+        let client = hub.client().await;
+        let pending = client.delegate(Delegation::to("a").text("go")).await;
+        let pending = pending.expect("it is taken");
+        stand_ins.wait_at_work(1).await;
+        match is_kept {
+            true => {
+                eventually("it is acknowledged", || async {
+                    mail_left(&client).await == 0
+                })
+                .await;
+            }
+            false => {
+                // An acknowledgement would have come before what is shown of the next step.
+                stand_ins.gate.add_permits(1);
+                let mut done = stand_ins.done.subscribe();
+                soon(done.wait_for(|n| *n == 1)).await.expect("it counts");
+                stand_ins.wait_at_work(1).await;
+                assert_eq!(mail_left(&client).await, 1);
+            }
+        }
+        stand_ins.gate.add_permits(2);
+        let outcome = soon(pending.outcome()).await.expect("an outcome");
+        assert_eq!(outcome.text, "slow slow");
+        eventually("nothing is left", || async {
+            mail_left(&client).await == 0
+        })
+        .await;
+        agent.stop().await;
+    }
+}
+
+/// The process is gone, and its journal with it.
+#[tokio::test]
+async fn a_run_in_memory_starts_again_elsewhere() {
     let hub = Hub::start().await;
     let stand_ins = StandIns::new();
-    let _agent = agent("a", &stand_ins, json!([{"call": "slow"}]))
-        .journal(Arc::new(MemoryJournal::default()))
-        .start(hub.url())
-        .await
-        .expect("it starts");
+    let steps = json!([{"ask": "first"}, {"call": "slow"}]);
+    let start = |id: &'static str| {
+        agent("a", &stand_ins, steps.clone())
+            .instance_id(id)
+            .journal(Arc::new(MemoryJournal::default()))
+            .start(hub.url())
+    };
+    let one = start("one").await.expect("it starts");
     let client = hub.client().await;
     let pending = client.delegate(Delegation::to("a").text("go")).await;
     let pending = pending.expect("it is taken");
     stand_ins.wait_at_work(1).await;
-    eventually("it is acknowledged", || async {
-        let request = ListMailboxesRequest {
-            agent_id: "a".into(),
-            ..Default::default()
-        };
-        let listed = client.mailboxes(request).await.expect("the hub tells");
-        listed
-            .mailboxes
-            .iter()
-            .filter(|m| m.name == "inbox")
-            .all(|m| m.waiting + m.leased == 0)
+    drop(one);
+    let _two = start("two").await.expect("it starts");
+    eventually("it begins again", || async {
+        stand_ins.begun.load(Ordering::SeqCst) == 2
     })
     .await;
-    stand_ins.gate.add_permits(1);
-    assert_eq!(
-        soon(pending.outcome()).await.expect("an outcome").text,
-        "slow"
-    );
+    stand_ins.gate.add_permits(2);
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.text, "first slow");
 }
 
-/// Another instance has the run when the message comes again: it is left to it.
+/// The run goes on in the next process, and begins once, although its message comes again there.
 #[tokio::test]
 async fn a_message_whose_run_is_written_down_makes_no_other() {
     let hub = Hub::start().await;
     let journal = Arc::new(MemoryJournal::default());
     let stand_ins = StandIns::new();
-    let first = agent("a", &stand_ins, json!([{"call": "slow"}, {"ask": "then"}]))
+    // It dies when the run is written down, before it can acknowledge.
+    let dying = Kept {
+        opens: Semaphore::new(0),
+        ..Kept::keeping(&journal)
+    };
+    let steps = json!([{"call": "slow"}, {"ask": "then"}]);
+    let first = agent("a", &stand_ins, steps)
         .instance_id("one")
-        .journal(journal.clone())
+        .journal(Arc::new(dying))
         .start(hub.url())
         .await
         .expect("it starts");
     let client = hub.client().await;
     let pending = client.delegate(Delegation::to("a").text("go")).await;
     let pending = pending.expect("it is taken");
-    stand_ins.wait_at_work(1).await;
-    // The run goes on in the next process, and has begun once.
-    first.stop().await;
+    let task = client.task(pending.task_id(), 0).await.expect("a task");
+    let run = RunId::of(&["a", pending.task_id(), &task.history[0].message_id]);
+    eventually("it is written down", || async {
+        journal.read(&run, 0, 1).await.is_ok()
+    })
+    .await;
+    drop(first);
+    assert_eq!(mail_left(&client).await, 1, "it comes again");
     let _second = agent("a", &stand_ins, json!([{"ask": "another"}]))
-        .instance_id("two")
-        .journal(journal)
+        .instance_id("one")
+        .journal(Kept::new(&journal))
         .start(hub.url())
         .await
         .expect("it starts");
@@ -213,12 +279,49 @@ async fn a_message_whose_run_is_written_down_makes_no_other() {
     stand_ins.gate.add_permits(1);
     let outcome = soon(pending.outcome()).await.expect("an outcome");
     assert_eq!(outcome.text, "slow then");
+    eventually("it is done with", || async {
+        mail_left(&client).await == 0
+    })
+    .await;
     assert_eq!(stand_ins.begun.load(Ordering::SeqCst), 1);
-    assert_eq!(
-        stand_ins.called.load(Ordering::SeqCst),
-        2,
-        "the call was out, and is out again"
-    );
+    assert_eq!(stand_ins.started(), 2);
+}
+
+/// It was for a task that has ended meanwhile.
+#[tokio::test]
+async fn a_message_that_waited_until_its_task_ended_makes_no_run() {
+    let hub = Hub::start().await;
+    let stand_ins = StandIns::new();
+    let _agent = agent("a", &stand_ins, json!([{"call": "slow"}]))
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let pending = client.delegate(Delegation::to("a").text("go")).await;
+    let pending = pending.expect("it is taken");
+    stand_ins.wait_at_work(1).await;
+    let mut more = Message::new(Role::User, "more").with_metadata("task_type", "work");
+    pending.task_id().clone_into(&mut more.task_id);
+    let routing = AgentEventMetadata {
+        to_agent_id: "a".into(),
+        ..Default::default()
+    };
+    client.publish(more, routing).await.expect("it is taken");
+    eventually("both are out", || async { mail_left(&client).await == 2 }).await;
+    // Behind it on the same stream: the agent has it when it has this.
+    let behind = client.delegate(Delegation::to("a").text("go")).await;
+    let behind = behind.expect("it is taken");
+    stand_ins.wait_at_work(2).await;
+    stand_ins.gate.add_permits(3);
+    for pending in [pending, behind] {
+        let outcome = soon(pending.outcome()).await.expect("an outcome");
+        assert_eq!(outcome.text, "slow");
+    }
+    eventually("nothing is left", || async {
+        mail_left(&client).await == 0
+    })
+    .await;
+    assert_eq!(stand_ins.begun.load(Ordering::SeqCst), 2);
 }
 
 /// Without a journal it starts again where it is delivered next.

@@ -1,0 +1,118 @@
+//! A journal that is taken for one that survives its process, as it is kept by the test.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use agenthub_sdk::runs::{
+    Journal, RunEvent, RunId,
+    journal::{Claim, Entry, Error, MemoryJournal, Opened},
+};
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) inner: Arc<MemoryJournal>,
+    /// How many runs may be opened at one time: what is opened is written down, but only then said to be.
+    pub(crate) opens: Semaphore,
+    /// The place of the event that cannot be read; 0 is none.
+    pub(crate) unreadable: u64,
+    /// How often a run was looked into or opened that cannot be read.
+    pub(crate) stumbled: AtomicUsize,
+    /// How often somebody looked for what was left behind.
+    pub(crate) looks: AtomicUsize,
+}
+
+impl Kept {
+    pub(crate) fn new(inner: &Arc<MemoryJournal>) -> Arc<Self> {
+        Arc::new(Self::keeping(inner))
+    }
+
+    pub(crate) fn keeping(inner: &Arc<MemoryJournal>) -> Self {
+        Self {
+            inner: inner.clone(),
+            opens: Semaphore::new(1_000),
+            unreadable: 0,
+            stumbled: AtomicUsize::new(0),
+            looks: AtomicUsize::new(0),
+        }
+    }
+
+    /// One that is kept by itself.
+    pub(crate) fn empty() -> Arc<Self> {
+        Self::new(&Arc::default())
+    }
+
+    fn readable(&self, run: &RunId, entries: &[Entry]) -> Result<(), Error> {
+        match entries.iter().any(|e| e.seq == self.unreadable) {
+            true => {
+                self.stumbled.fetch_add(1, Ordering::SeqCst);
+                Err(Error::Unreadable {
+                    run: run.clone(),
+                    seq: self.unreadable,
+                    why: "it is damaged".to_owned(),
+                })
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Journal for Kept {
+    async fn open(
+        &self,
+        run: &RunId,
+        owner: &str,
+        claim: Claim<'_>,
+        first: Option<&RunEvent>,
+    ) -> Result<Opened, Error> {
+        let opened = self.inner.open(run, owner, claim, first).await?;
+        let _open = self.opens.acquire().await.expect("it is not closed");
+        self.readable(run, &opened.entries)?;
+        Ok(opened)
+    }
+
+    async fn append(
+        &self,
+        run: &RunId,
+        epoch: u64,
+        after: u64,
+        events: &[RunEvent],
+    ) -> Result<(), Error> {
+        self.inner.append(run, epoch, after, events).await
+    }
+
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+        self.inner.renew(run, epoch, lease).await
+    }
+
+    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
+        self.inner.release(run, epoch).await
+    }
+
+    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+        let entries = self.inner.read(run, after, limit).await?;
+        self.readable(run, &entries)?;
+        Ok(entries)
+    }
+
+    async fn adoptable(
+        &self,
+        owner: &str,
+        driver: &str,
+        limit: usize,
+    ) -> Result<Vec<RunId>, Error> {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        self.inner.adoptable(owner, driver, limit).await
+    }
+
+    async fn forget(&self, age: Duration) -> Result<u64, Error> {
+        self.inner.forget(age).await
+    }
+}
