@@ -1,7 +1,7 @@
 //! The file and its tables.
 
 use std::{
-    fs::{self, File},
+    fs::{DirBuilder, File, OpenOptions},
     io,
     path::{Path, PathBuf},
     time::Duration,
@@ -64,7 +64,8 @@ pub(super) fn prepare(path: &Path) -> Result<Connection, OpenError> {
         path: folder.to_owned(),
         source,
     };
-    fs::create_dir_all(folder).map_err(problem)?;
+    private_folder().create(folder).map_err(problem)?;
+    make_private(path).map_err(problem)?;
     let connection = connect(path)?;
     make_tables(&connection, path)?;
     let real = folder.canonicalize().map_err(problem)?;
@@ -74,6 +75,28 @@ pub(super) fn prepare(path: &Path) -> Result<Connection, OpenError> {
             .map_err(problem)?;
     }
     Ok(connection)
+}
+
+/// Makes folders that only their owner can look into, for what was said is in the files.
+fn private_folder() -> DirBuilder {
+    let mut folder = DirBuilder::new();
+    folder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+    folder
+}
+
+/// Makes the file, where it is missing, so that only its owner can read it. SQLite gives those that it puts beside it the same mode. One
+/// that is there is not opened: closing it would end the locks that SQLite has on it in this process.
+fn make_private(path: &Path) -> io::Result<()> {
+    let mut file = OpenOptions::new();
+    file.create_new(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
+    match file.open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Another connection to a file that is prepared.

@@ -49,6 +49,23 @@ async fn what_was_written_is_there_after_opening_again() {
     assert_eq!(opened.entries[1].event, large);
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn only_the_owner_can_read_what_is_kept() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("made/runs.db");
+    let journal = SqliteJournal::open(&path).expect("it opens");
+    made(&journal, &run("private")).await;
+    let mode = |path: &std::path::Path| {
+        let metadata = path.metadata().expect("it is there");
+        metadata.permissions().mode() & 0o777
+    };
+    assert_eq!(mode(path.parent().expect("a folder")), 0o700);
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(&path.with_extension("db-wal")), 0o600);
+}
+
 #[tokio::test]
 async fn two_programs_share_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
