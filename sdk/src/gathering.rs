@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+/// The artifact that an answer grows in.
+pub const ANSWER_ARTIFACT: &str = "answer";
+
 /// Pieces of text on their way to someone who watches, joined to one for every 50 ms or 1 KiB.
 #[derive(Clone, Debug, Default)]
 pub struct Gathering {

@@ -34,6 +34,9 @@ const SECRET_NAMES: [&str; 13] = [
     "signature",
 ];
 
+/// What follows `token` in the name of a number of tokens.
+const COUNTS: [&str; 5] = ["count", "limit", "budget", "usage", "total"];
+
 /// The shapes of well-known secrets. Where a shape has a group, the group is the secret.
 static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let shapes = [
@@ -75,8 +78,8 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// An error as others see it: without secrets, and at most 500 characters of it.
-pub(crate) fn error(error: &str) -> String {
+/// An error as others see it: without what looks like a secret, and at most 500 characters of it.
+pub fn error(error: &str) -> String {
     let clean = text(error);
     match clean.char_indices().nth(MAX_ERROR) {
         None => clean.into_owned(),
@@ -117,12 +120,27 @@ fn without_secrets(value: &Value) -> Value {
 
 /// Counts of tokens are no secrets, nor is whether there is one.
 fn is_secret(name: &str, value: &Value) -> bool {
-    if matches!(value, Value::Number(_) | Value::Bool(_) | Value::Null) {
-        return false;
-    }
     let letters = name.chars().filter(|c| c.is_alphanumeric());
-    let name: String = letters.flat_map(char::to_lowercase).collect();
-    SECRET_NAMES.iter().any(|secret| name.contains(secret))
+    let letters: String = letters.flat_map(char::to_lowercase).collect();
+    match value {
+        Value::Bool(_) | Value::Null => return false,
+        Value::Number(_) if counts_tokens(&letters) => return false,
+        _ => {}
+    }
+    SECRET_NAMES.iter().any(|secret| letters.contains(secret))
+}
+
+/// Whether the name is one of a count: `tokens`, `max_tokens`, `token_count`, `tokens_used`.
+fn counts_tokens(letters: &str) -> bool {
+    let others = letters.replacen("tokens", "", 1);
+    let is_count = letters.contains("tokens")
+        || COUNTS
+            .iter()
+            .any(|count| letters.contains(&format!("token{count}")));
+    is_count
+        && !SECRET_NAMES
+            .iter()
+            .any(|secret| others.contains(secret) && *secret != "token")
 }
 
 fn depth(value: &Value) -> usize {
@@ -192,6 +210,19 @@ mod tests {
             "url": "https://ann:[redacted]@example.com/",
         });
         assert_eq!(shown(&value), expected);
+    }
+
+    #[test]
+    fn numbers_are_secrets_unless_they_count_tokens() {
+        let shown = shown(&json!({
+            "password": 12345678, "pin_token": 1234, "apiKey": 7, "token": 5, "secretTokens": 9,
+            "tokens": 1, "max_tokens": 2, "inputTokens": 3, "token_count": 4, "has_token": true,
+        }));
+        let expected = json!({
+            "password": REDACTED, "pin_token": REDACTED, "apiKey": REDACTED, "token": REDACTED, "secretTokens": REDACTED,
+            "tokens": 1, "max_tokens": 2, "inputTokens": 3, "token_count": 4, "has_token": true,
+        });
+        assert_eq!(shown, expected);
     }
 
     #[test]

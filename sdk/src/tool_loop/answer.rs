@@ -3,10 +3,7 @@
 use agenthub_proto::a2a::{Artifact, Part};
 use tokio::time::{Instant, timeout_at};
 
-use crate::{ArtifactUpdate, Gathering, TaskContext, model::Deltas};
-
-/// The artifact that the answer grows in.
-const ANSWER: &str = "answer";
+use crate::{ANSWER_ARTIFACT, ArtifactUpdate, Gathering, TaskContext, model::Deltas};
 
 /// Appends the pieces to the artifact `answer` as they come. Only who is connected sees them; the whole answer comes with the task's
 /// last status. Each answer begins the artifact anew.
@@ -25,7 +22,7 @@ pub(super) async fn show(mut pieces: Deltas, task: &TaskContext) {
         };
         if let Some(text) = ready {
             let update = ArtifactUpdate::new(Artifact {
-                artifact_id: ANSWER.to_owned(),
+                artifact_id: ANSWER_ARTIFACT.to_owned(),
                 parts: vec![Part::text(text)],
                 ..Default::default()
             });
