@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use agenthub_sdk::{
     model::{self, Completion, LanguageModel, Request, deltas},
+    redacted,
     runs::Failure,
 };
 use tokio::time::timeout;
@@ -34,6 +35,6 @@ pub(crate) async fn ask<F: Future<Output = ()>>(
     let late = model::Error::Timeout(deadline);
     completion.unwrap_or(Err(late)).map_err(|error| {
         tracing::warn!(%error, "the model did not answer");
-        Failure::lasting(error.to_string())
+        Failure::lasting(redacted(&error.to_string()))
     })
 }

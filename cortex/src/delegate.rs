@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use agenthub_sdk::{
-    Directory, HandedOver, Update,
+    HandedOver, Update,
     runs::{Delegated, Sent},
 };
-use tokio::time::sleep;
 
 use crate::{
     frame::Stage,
-    origin::{CORTEX, Origin},
+    origin::Origin,
     outcome::{AWAY, LOST, shortened},
     projection::handoff,
     view::View,
@@ -32,7 +31,7 @@ pub(crate) async fn delegate(
     let directory = origin.client().directory();
     tokio::select! {
         delegated = watched(handed, sent, view) => shortened(delegated),
-        () = away(&directory, &sent.handoff.agent, away_grace) => {
+        () = directory.gone(&sent.handoff.agent, away_grace) => {
             give_up(origin, sent).await;
             without(sent, AWAY, String::new())
         }
@@ -86,26 +85,6 @@ pub(crate) async fn give_up(origin: &Origin, sent: &Sent) {
         Err(error) => {
             let task_id = &sent.task_id;
             tracing::warn!(task_id, %error, "a task that is given up could not be cancelled");
-        }
-    }
-}
-
-/// Ends when the agent has been gone for as long as the grace. Until the directory knows Cortex itself, it says nothing about others.
-async fn away(directory: &Directory, agent: &str, grace: Duration) {
-    let mut changed = directory.changed();
-    let is_gone = || {
-        let is_here = directory.get(agent).is_some_and(|entry| entry.online);
-        !is_here && directory.get(CORTEX).is_some()
-    };
-    loop {
-        changed.mark_unchanged();
-        if is_gone() {
-            sleep(grace).await;
-            if is_gone() {
-                return;
-            }
-        } else if changed.changed().await.is_err() {
-            return std::future::pending().await;
         }
     }
 }

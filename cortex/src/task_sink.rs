@@ -5,7 +5,7 @@ use agenthub_proto::{
     cortex::Frame as Wire,
     json,
 };
-use agenthub_sdk::{ArtifactUpdate, TaskContext, TaskUpdate};
+use agenthub_sdk::{ANSWER_ARTIFACT, ArtifactUpdate, TaskContext, TaskUpdate};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -13,9 +13,6 @@ use crate::{
     frame::{self, Frame},
     view::FrameSink,
 };
-
-/// The artifact that the answer grows in.
-const ANSWER: &str = "answer";
 
 /// Text goes into the artifact `answer`, which whoever is connected sees grow; the task keeps the whole answer in its last
 /// status. Everything else is a status update whose metadata has the frame.
@@ -60,7 +57,7 @@ fn chunk(text: &str, append: bool, mut frame: Value) -> ArtifactUpdate {
         fields.remove("message");
     }
     let update = ArtifactUpdate::new(Artifact {
-        artifact_id: ANSWER.to_owned(),
+        artifact_id: ANSWER_ARTIFACT.to_owned(),
         parts: vec![Part::text(text)],
         metadata: Some(json::to_struct(&json!({ "frame": frame }))),
         ..Default::default()
