@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 
 use agenthub_proto::agenthub::{AgentEvent, SubscribeToTasksRequest, agent_event::Payload};
-use agenthub_sdk::Client;
+use agenthub_sdk::{ANSWER_ARTIFACT, Client};
 use tokio::{sync::mpsc, task::JoinSet};
-
-use super::view::ANSWER;
 
 /// The agents of one turn that are listened to at the same time.
 const MAX_LISTENING: usize = 16;
@@ -94,7 +92,9 @@ fn piece(event: AgentEvent) -> Option<Piece> {
     let Some(Payload::ArtifactUpdate(update)) = event.payload else {
         return None;
     };
-    let artifact = update.artifact.filter(|a| a.artifact_id == ANSWER)?;
+    let artifact = update
+        .artifact
+        .filter(|a| a.artifact_id == ANSWER_ARTIFACT)?;
     Some(Piece {
         task_id: update.task_id,
         text: artifact.text(),

@@ -7,13 +7,10 @@ use agenthub_proto::{
     agenthub::{TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
     json,
 };
-use agenthub_sdk::{Error, Outcome, Update};
+use agenthub_sdk::{ANSWER_ARTIFACT, Error, Outcome, Update};
 use serde_json::Value;
 
 use super::overheard::Piece;
-
-/// The artifact that answers grow in.
-pub(super) const ANSWER: &str = "answer";
 
 /// The end of what an agent writes that is shown, in characters.
 const MAX_TAIL: usize = 60;
@@ -183,7 +180,11 @@ impl View {
     }
 
     fn piece(&mut self, update: &TaskArtifactUpdateEvent) -> Vec<Show> {
-        let Some(artifact) = update.artifact.as_ref().filter(|a| a.artifact_id == ANSWER) else {
+        let Some(artifact) = update
+            .artifact
+            .as_ref()
+            .filter(|a| a.artifact_id == ANSWER_ARTIFACT)
+        else {
             return Vec::new();
         };
         let mut shows = Vec::new();

@@ -31,7 +31,7 @@ fn message(text: &str) -> Update {
 fn piece(text: &str, append: bool) -> Update {
     Update::Artifact(TaskArtifactUpdateEvent {
         artifact: Some(Artifact {
-            artifact_id: ANSWER.into(),
+            artifact_id: ANSWER_ARTIFACT.into(),
             parts: vec![Part::text(text)],
             ..Default::default()
         }),
