@@ -18,6 +18,11 @@ pub(crate) async fn model(settings: &Model) -> anyhow::Result<Arc<dyn LanguageMo
     }
 }
 
+/// Whoever asks has a deadline of their own: an agent file's `model_timeout_s`, or Cortex'. The provider's adapter does not end a call
+/// sooner.
+#[cfg(feature = "models")]
+const NO_SOONER: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
+
 #[cfg(feature = "models")]
 async fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
     use agenthub_sdk::model::genai::{Genai, Secret, Settings};
@@ -33,6 +38,7 @@ async fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
         api_key: api_key.map(|key| Secret::new(key.0)),
         project,
         location,
+        timeout: NO_SOONER,
         ..Settings::new(name)
     })?;
     model.check().await?;
