@@ -45,7 +45,12 @@ impl Kept {
     }
 
     fn open_in(folder: &Path, agent: &str) -> anyhow::Result<Self> {
-        fs::create_dir_all(folder)
+        let mut private = fs::DirBuilder::new();
+        private.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+        private
+            .create(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let (instance, lock) = lock(folder, agent)?;
         let path = folder.join(format!("{}.db", slug(agent)));
