@@ -35,6 +35,15 @@ fn a_file_is_checked_without_a_hub() {
         wrong.stderr.contains("model.toml: ") && wrong.stderr.contains("nobody"),
         "{wrong:?}"
     );
+    write(&system, "taken.toml", "name = 'Cortex'\n");
+    for command in ["check", "run"] {
+        let taken = system.run(&["agent", command, "taken.toml"], "");
+        assert_eq!(taken.code, Some(1), "{taken:?}");
+        assert!(
+            taken.stderr.contains("cannot be called \"Cortex\""),
+            "{taken:?}"
+        );
+    }
     let missing = check("missing.toml");
     assert_eq!(missing.code, Some(1), "{missing:?}");
     assert!(missing.stderr.contains("missing.toml"), "{missing:?}");

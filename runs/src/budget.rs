@@ -105,7 +105,7 @@ impl Budget {
 
 /// A limit that a step would pass.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the budget of {limit} {what} is used up: {left} left, {wanted} needed")]
+#[error("the budget of {limit} {what} does not suffice: {left} left, {wanted} needed")]
 pub struct Exhausted {
     /// Which limit.
     pub what: &'static str,
@@ -258,7 +258,7 @@ mod tests {
         });
         assert_eq!(
             refused.expect_err("only 40 are free").to_string(),
-            "the budget of 100 tokens is used up: 40 left, 41 needed"
+            "the budget of 100 tokens does not suffice: 40 left, 41 needed"
         );
         account.settle(&step, None);
         assert_eq!(account.spent().tokens, 60);

@@ -91,7 +91,7 @@ proptest! {
         match run.ended() {
             Some(RunOutcome::Completed { .. }) => prop_assert_eq!(turns, CHILDREN),
             Some(RunOutcome::Failed { error }) => {
-                prop_assert!(error.contains("is used up"), "{error}");
+                prop_assert!(error.contains("does not suffice"), "{error}");
                 prop_assert!(turns < CHILDREN);
             }
             other => panic!("{other:?}"),

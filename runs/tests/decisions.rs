@@ -212,7 +212,7 @@ fn a_step_that_nothing_is_left_for_ends_the_run() {
     let steps = [ask("a", "first"), ask("b", "second")];
     let mut run = begun(with(tokens(500)), &steps);
     run.ends("a", StepResult::Failed(Failure::lasting("late")), None);
-    let why = "stop failed: the budget of 500 tokens is used up: 0 left, 19 needed";
+    let why = "stop failed: the budget of 500 tokens does not suffice: 0 left, 19 needed";
     assert_eq!(
         next(&run, &steps),
         [why],
@@ -239,7 +239,7 @@ fn money_is_reserved_before_it_is_spent() {
     );
     let stop = &next(&run, &steps)[0];
     assert!(
-        stop.contains("the budget of 50 millionths of a dollar is used up"),
+        stop.contains("the budget of 50 millionths of a dollar does not suffice"),
         "{stop}"
     );
 }

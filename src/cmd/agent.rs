@@ -24,6 +24,7 @@ pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> 
         Agent::Worker(args) => Definition::of_arguments(AgentType::Worker, &args)?,
         Agent::Run { file, .. } => Definition::of_file(&file)?,
     };
+    definition.check_name()?;
     think(&definition, flag.as_deref(), settings).await
 }
 
@@ -73,6 +74,9 @@ async fn serve(agent: AgentBuilder, hub: &str, line: String) -> anyhow::Result<(
 /// Says that a file is fine; otherwise the error says what is not.
 async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::Result<()> {
     let definition = Definition::of_file(file)?;
+    definition
+        .check_name()
+        .with_context(|| file.display().to_string())?;
     let model = settings.model.unless(flag, definition.model.as_deref());
     let in_file = || file.display().to_string();
     definition

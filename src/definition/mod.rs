@@ -6,12 +6,14 @@ mod text;
 
 use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
 
+use agenthub_cortex::CORTEX;
+use agenthub_proto::slug::slug;
 use agenthub_sdk::{
     Agent, AgentBuilder, AgentType, Card, Skill, Tool,
     model::{LanguageModel, Offline},
     runs::{Budget, tool_loop::Limits},
 };
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use toml::Spanned;
 
@@ -136,6 +138,21 @@ impl Definition {
             },
             tools: tools(&source, file.tools)?,
         })
+    }
+
+    /// Refuses a name that others rely on to be somebody else.
+    ///
+    /// # Errors
+    ///
+    /// In one line that says what to do.
+    pub(crate) fn check_name(&self) -> anyhow::Result<()> {
+        if slug(&self.name) == slug(CORTEX) {
+            bail!(
+                "an agent cannot be called \"{}\": users reach the orchestrator under that name; choose another",
+                self.name
+            );
+        }
+        Ok(())
     }
 
     /// The names of its own tools.
