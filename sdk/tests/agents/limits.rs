@@ -61,7 +61,7 @@ async fn calls_past_the_limit_are_not_made() {
     assert!(
         told[2]["error"]
             .as_str()
-            .is_some_and(|e| e.contains("does not suffice")),
+            .is_some_and(|e| e.contains("used up")),
         "{told:?}"
     );
 }
