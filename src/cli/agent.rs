@@ -49,7 +49,7 @@ pub(crate) struct Thinking {
     /// Who it is and how it works, as its model sees it; @FILE reads a file
     #[arg(long, value_name = "TEXT|@FILE")]
     pub(crate) instructions: Option<String>,
-    /// A file with the [[tool]] tables of commands that it can run
+    /// A TOML file of tools, which are commands that it can run
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
     /// The tokens that one request may cost, those of the agents that it asks among them
