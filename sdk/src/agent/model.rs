@@ -95,6 +95,11 @@ impl AgentBuilder {
             };
         };
         let model = model.map_err(|error| invalid(error.to_string()))?;
+        if thinking.settings.budget.cost_micros.is_some() {
+            return Err(invalid(
+                "its budget limits money, but nothing here knows what the model costs: limit tokens instead".to_owned(),
+            ));
+        }
         let has_find = tools.tools().any(|tool| tool.name() == FIND_AGENTS);
         if self.agent_type == AgentType::Supervisor && has_find {
             return Err(invalid(format!(

@@ -277,6 +277,15 @@ fn what_cannot_be_built_says_why() {
             "two tools are called sum",
         ),
         (
+            Agent::worker(card())
+                .model("offline")
+                .budget(agenthub_sdk::runs::Budget {
+                    cost_micros: Some(1_000_000),
+                    ..Default::default()
+                }),
+            "limits money",
+        ),
+        (
             Agent::supervisor(card())
                 .model("offline")
                 .tool(failing("find_agents", "")),
