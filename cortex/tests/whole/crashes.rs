@@ -16,7 +16,7 @@ use agenthub_sdk::{
     proto::a2a::{Message, Role},
     runs::{
         Journal, RunEvent, RunId,
-        journal::{Claim, Entry, Error, MemoryJournal, Opened},
+        journal::{Around, Error, MemoryJournal},
     },
 };
 use serde_json::{Value, json};
@@ -41,15 +41,13 @@ struct Lasting {
 }
 
 #[tonic::async_trait]
-impl Journal for Lasting {
-    async fn open(
-        &self,
-        run: &RunId,
-        owner: &str,
-        claim: Claim<'_>,
-        first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
-        self.inner.open(run, owner, claim, first).await
+impl Around for Lasting {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
+    fn is_durable(&self) -> bool {
+        true
     }
 
     async fn append(
@@ -68,31 +66,6 @@ impl Journal for Lasting {
             std::future::pending::<()>().await;
         }
         Ok(())
-    }
-
-    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
-        self.inner.renew(run, epoch, lease).await
-    }
-
-    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
-        self.inner.release(run, epoch).await
-    }
-
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
-        self.inner.read(run, after, limit).await
-    }
-
-    async fn adoptable(
-        &self,
-        owner: &str,
-        driver: &str,
-        limit: usize,
-    ) -> Result<Vec<RunId>, Error> {
-        self.inner.adoptable(owner, driver, limit).await
-    }
-
-    async fn forget(&self, age: Duration) -> Result<u64, Error> {
-        self.inner.forget(age).await
     }
 }
 

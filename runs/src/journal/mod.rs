@@ -3,6 +3,7 @@
 //! A journal holds, for each run, its events in order, and who drives it. One driver at a time: it holds the run's lease, and every
 //! lease has an epoch of its own, so that what a driver writes after it lost the lease is refused.
 
+mod around;
 mod codec;
 #[cfg(any(test, feature = "contract"))]
 #[doc(hidden)]
@@ -19,6 +20,7 @@ use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 
+pub use around::Around;
 pub use codec::{FORMAT, Unreadable, decode, encode};
 pub use memory::MemoryJournal;
 #[cfg(feature = "postgres")]

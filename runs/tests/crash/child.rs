@@ -11,7 +11,7 @@ use std::{
 
 use agenthub_runs::{
     Command, Driver, Journal, RunEvent, RunId,
-    journal::{Claim, Entry, Error, Opened, SqliteJournal},
+    journal::{Around, Claim, Error, Opened, SqliteJournal},
 };
 use async_trait::async_trait;
 use nix::{
@@ -98,7 +98,11 @@ fn die() {
 }
 
 #[async_trait]
-impl Journal for Deadly {
+impl Around for Deadly {
+    fn inner(&self) -> &dyn Journal {
+        &self.inner
+    }
+
     async fn open(
         &self,
         run: &RunId,
@@ -119,30 +123,5 @@ impl Journal for Deadly {
     ) -> Result<(), Error> {
         self.around(self.inner.append(run, epoch, after, events))
             .await
-    }
-
-    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
-        self.inner.renew(run, epoch, lease).await
-    }
-
-    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
-        self.inner.release(run, epoch).await
-    }
-
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
-        self.inner.read(run, after, limit).await
-    }
-
-    async fn adoptable(
-        &self,
-        owner: &str,
-        driver: &str,
-        limit: usize,
-    ) -> Result<Vec<RunId>, Error> {
-        self.inner.adoptable(owner, driver, limit).await
-    }
-
-    async fn forget(&self, age: Duration) -> Result<u64, Error> {
-        self.inner.forget(age).await
     }
 }

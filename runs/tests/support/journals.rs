@@ -10,7 +10,7 @@ use std::{
 
 use agenthub_runs::{
     Journal, RunEvent, RunId,
-    journal::{Claim, Entry, Error, MemoryJournal, Opened},
+    journal::{Around, Error, MemoryJournal},
 };
 use async_trait::async_trait;
 use tokio::time::sleep;
@@ -37,15 +37,9 @@ impl Moody {
 }
 
 #[async_trait]
-impl Journal for Moody {
-    async fn open(
-        &self,
-        run: &RunId,
-        owner: &str,
-        claim: Claim<'_>,
-        first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
-        self.inner.open(run, owner, claim, first).await
+impl Around for Moody {
+    fn inner(&self) -> &dyn Journal {
+        &self.inner
     }
 
     async fn append(
@@ -67,26 +61,5 @@ impl Journal for Moody {
             std::future::pending::<()>().await;
         }
         self.inner.renew(run, epoch, lease).await
-    }
-
-    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
-        self.inner.release(run, epoch).await
-    }
-
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
-        self.inner.read(run, after, limit).await
-    }
-
-    async fn adoptable(
-        &self,
-        owner: &str,
-        driver: &str,
-        limit: usize,
-    ) -> Result<Vec<RunId>, Error> {
-        self.inner.adoptable(owner, driver, limit).await
-    }
-
-    async fn forget(&self, age: Duration) -> Result<u64, Error> {
-        self.inner.forget(age).await
     }
 }

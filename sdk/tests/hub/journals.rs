@@ -1,16 +1,13 @@
 //! A journal that is taken for one that survives its process, as it is kept by the test.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use agenthub_sdk::runs::{
     Journal, RunEvent, RunId,
-    journal::{Claim, Entry, Error, MemoryJournal, Opened},
+    journal::{Around, Claim, Entry, Error, MemoryJournal, Opened},
 };
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
@@ -64,7 +61,15 @@ impl Kept {
 }
 
 #[async_trait]
-impl Journal for Kept {
+impl Around for Kept {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+
     async fn open(
         &self,
         run: &RunId,
@@ -76,24 +81,6 @@ impl Journal for Kept {
         let _open = self.opens.acquire().await.expect("it is not closed");
         self.readable(run, &opened.entries)?;
         Ok(opened)
-    }
-
-    async fn append(
-        &self,
-        run: &RunId,
-        epoch: u64,
-        after: u64,
-        events: &[RunEvent],
-    ) -> Result<(), Error> {
-        self.inner.append(run, epoch, after, events).await
-    }
-
-    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
-        self.inner.renew(run, epoch, lease).await
-    }
-
-    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
-        self.inner.release(run, epoch).await
     }
 
     async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
@@ -110,9 +97,5 @@ impl Journal for Kept {
     ) -> Result<Vec<RunId>, Error> {
         self.looks.fetch_add(1, Ordering::SeqCst);
         self.inner.adoptable(owner, driver, limit).await
-    }
-
-    async fn forget(&self, age: Duration) -> Result<u64, Error> {
-        self.inner.forget(age).await
     }
 }

@@ -1,0 +1,114 @@
+//! Journals around others.
+
+use std::{fmt, time::Duration};
+
+use async_trait::async_trait;
+
+use super::{Claim, Entry, Error, Journal, Opened};
+use crate::{event::RunEvent, id::RunId};
+
+/// A journal that does some things in its own way and leaves the rest to another one.
+#[async_trait]
+pub trait Around: Send + Sync + fmt::Debug {
+    /// The other one.
+    fn inner(&self) -> &dyn Journal;
+
+    /// See [`Journal::is_durable`].
+    fn is_durable(&self) -> bool {
+        self.inner().is_durable()
+    }
+
+    /// See [`Journal::open`].
+    async fn open(
+        &self,
+        run: &RunId,
+        owner: &str,
+        claim: Claim<'_>,
+        first: Option<&RunEvent>,
+    ) -> Result<Opened, Error> {
+        self.inner().open(run, owner, claim, first).await
+    }
+
+    /// See [`Journal::append`].
+    async fn append(
+        &self,
+        run: &RunId,
+        epoch: u64,
+        after: u64,
+        events: &[RunEvent],
+    ) -> Result<(), Error> {
+        self.inner().append(run, epoch, after, events).await
+    }
+
+    /// See [`Journal::renew`].
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+        self.inner().renew(run, epoch, lease).await
+    }
+
+    /// See [`Journal::read`].
+    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+        self.inner().read(run, after, limit).await
+    }
+
+    /// See [`Journal::adoptable`].
+    async fn adoptable(
+        &self,
+        owner: &str,
+        driver: &str,
+        limit: usize,
+    ) -> Result<Vec<RunId>, Error> {
+        self.inner().adoptable(owner, driver, limit).await
+    }
+}
+
+#[async_trait]
+impl<A: Around> Journal for A {
+    fn is_durable(&self) -> bool {
+        Around::is_durable(self)
+    }
+
+    async fn open(
+        &self,
+        run: &RunId,
+        owner: &str,
+        claim: Claim<'_>,
+        first: Option<&RunEvent>,
+    ) -> Result<Opened, Error> {
+        Around::open(self, run, owner, claim, first).await
+    }
+
+    async fn append(
+        &self,
+        run: &RunId,
+        epoch: u64,
+        after: u64,
+        events: &[RunEvent],
+    ) -> Result<(), Error> {
+        Around::append(self, run, epoch, after, events).await
+    }
+
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+        Around::renew(self, run, epoch, lease).await
+    }
+
+    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
+        self.inner().release(run, epoch).await
+    }
+
+    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+        Around::read(self, run, after, limit).await
+    }
+
+    async fn adoptable(
+        &self,
+        owner: &str,
+        driver: &str,
+        limit: usize,
+    ) -> Result<Vec<RunId>, Error> {
+        Around::adoptable(self, owner, driver, limit).await
+    }
+
+    async fn forget(&self, age: Duration) -> Result<u64, Error> {
+        self.inner().forget(age).await
+    }
+}
