@@ -7,6 +7,7 @@ mod budgets;
 mod cancelling;
 mod clients;
 mod conducting;
+mod damaged;
 mod harness;
 mod instances;
 mod journals;
