@@ -14,6 +14,7 @@ use crate::{
     Client, Delegation, Error, MAX_HOPS, Outcome, Pending, TaskContext, Updates,
     connection::{Scope, publish},
     delegation::span_of,
+    pending::watch::HISTORY,
 };
 
 /// How long it may take to learn that a task which was called back has ended.
@@ -24,9 +25,6 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// How long to wait before the hub is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
-
-/// The messages that may hold the outcome of a task whose agent reports no states.
-const HISTORY: i32 = 8;
 
 /// Work that an agent has, or had, on behalf of a run. Dropping it ends the watching, not the task.
 #[derive(Debug)]

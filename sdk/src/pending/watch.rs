@@ -13,7 +13,7 @@ use super::Table;
 use crate::{Connection, Error, client::Calls};
 
 /// The messages that may hold the outcome of a task whose agent reports no states.
-const HISTORY: i32 = 8;
+pub(crate) const HISTORY: i32 = 8;
 
 /// The tasks that the hub is asked for at the same time.
 const AT_ONCE: usize = 16;
