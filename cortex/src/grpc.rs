@@ -6,7 +6,7 @@ use std::{
 };
 
 use agenthub_proto::{
-    cortex::{ChatRequest, Frame as Wire, cortex_server::Cortex},
+    cortex::{self as pb, ChatRequest, Frame as Wire, cortex_server::Cortex},
     trace::TraceContext,
 };
 use agenthub_sdk::{
@@ -116,6 +116,84 @@ impl Cortex for Chat {
         let (frames, receiver) = mpsc::channel(MAX_WAITING);
         shared.keep(call.run(frames, gone));
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn start_run(
+        &self,
+        _: Request<pb::StartRunRequest>,
+    ) -> Result<Response<pb::Run>, Status> {
+        Err(Status::unimplemented("runs"))
+    }
+
+    async fn get_run(&self, _: Request<pb::GetRunRequest>) -> Result<Response<pb::Run>, Status> {
+        Err(Status::unimplemented("runs"))
+    }
+
+    async fn list_runs(
+        &self,
+        _: Request<pb::ListRunsRequest>,
+    ) -> Result<Response<pb::ListRunsResponse>, Status> {
+        Err(Status::unimplemented("runs"))
+    }
+
+    type WatchRunStream = Self::ChatStream;
+
+    async fn watch_run(
+        &self,
+        _: Request<pb::WatchRunRequest>,
+    ) -> Result<Response<Self::WatchRunStream>, Status> {
+        Err(Status::unimplemented("runs"))
+    }
+
+    async fn get_run_plan(
+        &self,
+        _: Request<pb::GetRunPlanRequest>,
+    ) -> Result<Response<pb::RunPlan>, Status> {
+        Err(Status::unimplemented("runs"))
+    }
+
+    async fn get_run_graph(
+        &self,
+        _: Request<pb::GetRunGraphRequest>,
+    ) -> Result<Response<pb::RunGraph>, Status> {
+        Err(Status::unimplemented("runs"))
+    }
+
+    async fn cancel_run(
+        &self,
+        _: Request<pb::CancelRunRequest>,
+    ) -> Result<Response<pb::Run>, Status> {
+        Err(Status::unimplemented("runs"))
+    }
+
+    async fn resume_run(
+        &self,
+        _: Request<pb::ResumeRunRequest>,
+    ) -> Result<Response<pb::Run>, Status> {
+        Err(Status::unimplemented("runs"))
+    }
+
+    async fn decide_approval(
+        &self,
+        _: Request<pb::DecideApprovalRequest>,
+    ) -> Result<Response<pb::Run>, Status> {
+        Err(Status::unimplemented("runs"))
+    }
+
+    type WatchApprovalsStream = Pin<Box<dyn Stream<Item = Result<pb::Approval, Status>> + Send>>;
+
+    async fn watch_approvals(
+        &self,
+        _: Request<pb::WatchApprovalsRequest>,
+    ) -> Result<Response<Self::WatchApprovalsStream>, Status> {
+        Err(Status::unimplemented("runs"))
+    }
+
+    async fn record_results(
+        &self,
+        _: Request<pb::RecordResultsRequest>,
+    ) -> Result<Response<pb::Run>, Status> {
+        Err(Status::unimplemented("runs"))
     }
 }
 
