@@ -28,6 +28,7 @@ mod projection;
 mod prompt;
 mod recall;
 mod roster;
+mod runs;
 mod scan;
 mod settings;
 mod shared;

@@ -1,0 +1,107 @@
+use serde_json::json;
+
+use super::*;
+
+fn check(brief: Value) -> Result<(), String> {
+    let brief: Brief = serde_json::from_value(brief).map_err(|e| e.to_string())?;
+    brief.check().map_err(|fault| fault.to_string())
+}
+
+/// spec: ORC-2.3
+#[test]
+fn an_objective_suffices() {
+    assert_eq!(check(json!({"objective": "a post"})), Ok(()));
+    let brief: Brief =
+        serde_json::from_value(json!({"objective": "a post"})).expect("it is a brief");
+    assert_eq!(brief.mode, Mode::App);
+    assert_eq!(brief.constraints.quality_threshold(), 0.7);
+    assert_eq!(
+        json!(brief),
+        json!({"objective": "a post", "mode": "app"}),
+        "what was not given is not written"
+    );
+}
+
+/// spec: ORC-2.3
+#[test]
+fn everything_has_bounds_and_a_fault_names_its_field() {
+    let long = "x".repeat(MAX_OBJECTIVE_BYTES + 1);
+    let mut deep = json!({});
+    for _ in 0..MAX_PAYLOAD_DEPTH {
+        deep = json!({ "more": deep });
+    }
+    let cases = [
+        (json!({"objective": " "}), "`objective` is empty"),
+        (json!({"objective": long}), "`objective` has 65537 bytes"),
+        (
+            json!({"objective": "o", "payload": {"t": "x".repeat(MAX_PAYLOAD_BYTES)}}),
+            "`payload` has 524296 bytes",
+        ),
+        (
+            json!({"objective": "o", "payload": {"deep": deep}}),
+            "`payload` is nested",
+        ),
+        (
+            json!({"objective": "o", "agent": "a"}),
+            "`agent` names who to talk with",
+        ),
+        (
+            json!({"objective": "o", "mode": "chat", "agent": ""}),
+            "`agent` is empty",
+        ),
+        (
+            json!({"objective": "o", "threadId": "a\nb"}),
+            "`threadId` has control characters",
+        ),
+        (
+            json!({"objective": "o", "constraints": {"qualityThreshold": 1.1}}),
+            "`constraints.qualityThreshold` is 1.1",
+        ),
+        (
+            json!({"objective": "o", "constraints": {"executionDepth": 0}}),
+            "`constraints.executionDepth` is 0",
+        ),
+        (
+            json!({"objective": "o", "constraints": {"maxTurns": 201}}),
+            "`constraints.maxTurns` is 201",
+        ),
+        (
+            json!({"objective": "o", "constraints": {"acceptanceCriteria": ["a", 3]}}),
+            "`constraints.acceptanceCriteria[1]` is neither",
+        ),
+        (
+            json!({"objective": "o", "constraints": {"acceptanceCriteria": vec!["a"; 65]}}),
+            "`constraints.acceptanceCriteria` has 65 entries",
+        ),
+        (
+            json!({"objective": "o", "budget": {"calls": 0}}),
+            "`budget.calls` is 0",
+        ),
+        (json!({"objective": "o", "colour": "red"}), "unknown field"),
+    ];
+    for (brief, fault) in cases {
+        let said = check(brief).expect_err(fault);
+        assert!(said.starts_with(fault), "{said} is not {fault}");
+    }
+    let threshold = Constraints {
+        quality_threshold: Some(f64::NAN),
+        ..Constraints::default()
+    };
+    threshold.check().expect_err("no number");
+}
+
+#[test]
+fn what_is_given_stands_before_what_was_given() {
+    let given = Constraints {
+        execution_depth: Some(5),
+        ..Constraints::default()
+    };
+    let before = Constraints {
+        execution_depth: Some(2),
+        acceptance_criteria: vec![json!("short")],
+        ..Constraints::default()
+    };
+    let both = given.over(before);
+    assert_eq!(both.execution_depth(), 5);
+    assert_eq!(both.acceptance_criteria, [json!("short")]);
+}
