@@ -1,15 +1,15 @@
 //! Cards, written in a few lines.
 
-use std::collections::BTreeMap;
-
 use agenthub_proto::{
     a2a::{AgentCapabilities, AgentCard, AgentExtension, AgentSkill},
     json,
 };
 use serde_json::{Value, json};
 
+use crate::Phase;
+
 /// The card extension for what cards have no field for. Its parameters are `agentType` and, by skill id, `skills` with an
-/// `inputSchema` each.
+/// `inputSchema`, an `outputSchema` and a `phase` each.
 pub(crate) const EXTENSION: &str = "urn:agenthub:agent/v1";
 
 /// What an agent says of itself. `Into<AgentCard>`.
@@ -60,6 +60,24 @@ impl Card {
         self
     }
 
+    /// The JSON Schema of the data that a skill gives, for those who build on it.
+    #[must_use]
+    pub fn output_schema(mut self, skill: impl Into<String>, schema: Value) -> Self {
+        extend(&mut self.0, |params| {
+            params["skills"][skill.into()]["outputSchema"] = schema;
+        });
+        self
+    }
+
+    /// Where in a run a skill belongs; `analysis` if not given.
+    #[must_use]
+    pub fn phase(mut self, skill: impl Into<String>, phase: Phase) -> Self {
+        extend(&mut self.0, |params| {
+            params["skills"][skill.into()]["phase"] = phase.as_str().into();
+        });
+        self
+    }
+
     /// Says that the agent shows its answers as they grow.
     #[must_use]
     pub fn streaming(mut self) -> Self {
@@ -89,20 +107,6 @@ pub(crate) fn extend(card: &mut AgentCard, change: impl FnOnce(&mut Value)) {
     let mut changed = params.as_ref().map_or_else(|| json!({}), json::from_struct);
     change(&mut changed);
     *params = Some(json::to_struct(&changed));
-}
-
-/// The schemas of the data that the card's skills take, by skill.
-pub(crate) fn input_schemas(card: &AgentCard) -> BTreeMap<String, Value> {
-    let extensions = card.capabilities.iter().flat_map(|c| &c.extensions);
-    let params = extensions
-        .filter(|e| e.uri == EXTENSION)
-        .find_map(|e| e.params.as_ref())
-        .map(json::from_struct);
-    let schema = |skill: &AgentSkill| {
-        let schema = params.as_ref()?["skills"][&skill.id].get("inputSchema")?;
-        Some((skill.id.clone(), schema.clone()))
-    };
-    card.skills.iter().filter_map(schema).collect()
 }
 
 /// Something that an agent can do. `Into<AgentSkill>`; takes and gives plain text unless told otherwise.

@@ -17,7 +17,7 @@ use agenthub_runs::{
 use serde_json::{Map, Value, json};
 
 use super::{find, schemas::standing_alone};
-use crate::{DirectoryEntry, bounds, card, relevance, tool::MAX_TOOLS};
+use crate::{DirectoryEntry, bounds, contracts, relevance, tool::MAX_TOOLS};
 
 /// What the tool name of an agent begins with.
 const PREFIX: &str = "agent_";
@@ -221,8 +221,9 @@ fn any_input() -> Value {
 
 /// What data the agent takes: as its skills describe it, else any.
 fn input(card: &AgentCard) -> Value {
-    let schemas: Vec<(String, Value)> = card::input_schemas(card)
+    let schemas: Vec<(String, Value)> = contracts(card)
         .into_iter()
+        .filter_map(|(skill, contract)| Some((skill, contract.input?)))
         .take(MAX_SKILLS)
         .filter_map(|(skill, schema)| Some((skill, standing_alone(&schema)?)))
         .collect();

@@ -1,0 +1,145 @@
+//! What a skill takes and gives, as its agent's card says.
+
+use std::collections::BTreeMap;
+
+use agenthub_proto::{
+    a2a::{AgentCard, AgentSkill},
+    json,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::card::EXTENSION;
+
+/// The part of a run that a skill belongs to.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// What is to be done is decided.
+    Planning,
+    /// What there is to know is found out.
+    #[default]
+    Analysis,
+    /// Something is made.
+    Generation,
+    /// What was made is looked at.
+    Qa,
+    /// What was made is put together.
+    Finalization,
+}
+
+impl Phase {
+    /// All of them, in the order of a run.
+    pub const ALL: [Self; 5] = [
+        Self::Planning,
+        Self::Analysis,
+        Self::Generation,
+        Self::Qa,
+        Self::Finalization,
+    ];
+
+    /// The name that cards and frames have for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Planning => "planning",
+            Self::Analysis => "analysis",
+            Self::Generation => "generation",
+            Self::Qa => "qa",
+            Self::Finalization => "finalization",
+        }
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.as_str() == name)
+    }
+}
+
+/// What a skill takes and gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contract {
+    /// The JSON Schema of the data that it takes, if the card has one.
+    pub input: Option<Value>,
+    /// The JSON Schema of the data that it gives, if the card has one.
+    pub output: Option<Value>,
+    /// Where in a run it belongs; `analysis` if the card does not say, or says something unknown.
+    pub phase: Phase,
+}
+
+/// The contracts of all of the card's skills, by skill id. The schemas are as the agent wrote them and may be no schemas.
+pub fn contracts(card: &AgentCard) -> BTreeMap<String, Contract> {
+    let extensions = card.capabilities.iter().flat_map(|c| &c.extensions);
+    let params = extensions
+        .filter(|e| e.uri == EXTENSION)
+        .find_map(|e| e.params.as_ref())
+        .map(json::from_struct)
+        .unwrap_or_default();
+    let contract = |skill: &AgentSkill| {
+        let said = &params["skills"][&skill.id];
+        let contract = Contract {
+            input: said.get("inputSchema").cloned(),
+            output: said.get("outputSchema").cloned(),
+            phase: said["phase"]
+                .as_str()
+                .and_then(Phase::of)
+                .unwrap_or_default(),
+        };
+        (skill.id.clone(), contract)
+    };
+    card.skills.iter().map(contract).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Card, Skill, card::extend};
+    use serde_json::json;
+
+    /// spec: ORC-5.2
+    #[test]
+    fn a_card_tells_what_each_skill_takes_and_gives_and_where_it_belongs() {
+        let card = Card::new("a", "")
+            .skill(Skill::new("make", "", ""))
+            .skill(Skill::new("look", "", ""))
+            .input_schema("make", json!({"type": "object"}))
+            .output_schema("make", json!({"type": "object", "required": ["made"]}))
+            .phase("make", Phase::Generation);
+        let found = contracts(&card.into());
+        let make = Contract {
+            input: Some(json!({"type": "object"})),
+            output: Some(json!({"type": "object", "required": ["made"]})),
+            phase: Phase::Generation,
+        };
+        assert_eq!(found["make"], make);
+        assert_eq!(found["look"], Contract::default());
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn what_a_card_says_wrong_is_as_if_it_said_nothing() {
+        let card = |params: Value| {
+            let mut card: AgentCard = Card::new("a", "").skill(Skill::new("s", "", "")).into();
+            extend(&mut card, |p| *p = params);
+            card
+        };
+        for params in [
+            json!({"skills": "all"}),
+            json!({"skills": {"s": [1]}}),
+            json!({"skills": {"s": {"phase": "sleeping"}, "t": {"phase": "qa"}}}),
+            json!({"skills": {"s": {"phase": 3}}}),
+        ] {
+            let found = contracts(&card(params.clone()));
+            let expected = BTreeMap::from([("s".to_owned(), Contract::default())]);
+            assert_eq!(found, expected, "{params}");
+        }
+    }
+
+    #[test]
+    fn phases_have_one_name_everywhere() {
+        for phase in Phase::ALL {
+            assert_eq!(json!(phase), phase.as_str());
+            assert_eq!(Phase::of(phase.as_str()), Some(phase));
+        }
+    }
+}
