@@ -1,3 +1,4 @@
 //! Small agents, one screen each, on the SDK alone.
 
 pub mod echo;
+pub mod qa;
