@@ -16,6 +16,7 @@ mod facts;
 mod id;
 pub mod journal;
 pub mod model;
+pub mod plan;
 pub mod run;
 mod strategy;
 pub mod tool_loop;
