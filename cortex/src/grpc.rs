@@ -235,7 +235,8 @@ impl Call {
         let input = chat::input(self.text, Vec::new(), &self.shared.settings);
         let world = ChatWorld::new(self.shared, self.origin, id.clone(), self.turn, view);
         let (commands, commanded) = watch::channel(Command::Go);
-        let driven = drive(RunId::new(&*id), json!(input), Arc::new(world), commanded);
+        let (run, thread) = (RunId::new(&*id), self.context_id.clone());
+        let driven = drive(run, json!(input), thread, Arc::new(world), commanded);
 
         let shown = async {
             let mut sink = CallSink(frames.clone());
@@ -269,6 +270,7 @@ impl Call {
 async fn drive(
     run: RunId,
     input: Value,
+    thread: String,
     world: Arc<ChatWorld>,
     commands: watch::Receiver<Command>,
 ) -> Result<(), DriveError> {
@@ -276,6 +278,7 @@ async fn drive(
     let first = Started {
         strategy: ChatTurn.name().to_owned(),
         input,
+        thread,
         origin: Value::Null,
         budget: Budget::default(),
         deadline_ms: None,

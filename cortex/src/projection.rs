@@ -41,9 +41,11 @@ impl Projection {
                 outcome: RunOutcome::Completed { text, .. },
                 ..
             } => self.whole(text),
-            RunEvent::Stopping { .. } | RunEvent::Observed { .. } | RunEvent::Ended { .. } => {
-                Vec::new()
-            }
+            RunEvent::Stopping { .. }
+            | RunEvent::Observed { .. }
+            | RunEvent::Noted { .. }
+            | RunEvent::Progressed { .. }
+            | RunEvent::Ended { .. } => Vec::new(),
         }
     }
 
@@ -79,7 +81,7 @@ impl Projection {
                 self.handed.insert(step.clone(), handed);
                 vec![handoff(Stage::Requested, sent, "")]
             }
-            Begun::ToolCalled(_) | Begun::Waiting { .. } => Vec::new(),
+            Begun::ToolCalled(_) | Begun::Waiting { .. } | Begun::ApprovalAsked(_) => Vec::new(),
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) fn first(
 ) -> Result<(RunEvent, Work, Budget), Refused> {
     let deadline_ms = step.timeout_ms.map(|t| now_ms.saturating_add(t));
     let (what, outgoing, grant) = match step.effect {
-        Effect::Look(_) => unreachable!("a look is journaled by what it saw"),
+        Effect::Look(_) | Effect::Note(_) => unreachable!("it is journaled at once"),
         Effect::Ask(request) => ask(request, account)?,
         Effect::Call(call) => {
             account.check(Spent::CALL)?;
@@ -65,6 +65,11 @@ pub(crate) fn first(
         Effect::Wait(until_ms) => (
             Begun::Waiting { until_ms },
             Outgoing::Wait(until_ms),
+            Budget::default(),
+        ),
+        Effect::Approve(approval) => (
+            Begun::ApprovalAsked(approval.clone()),
+            Outgoing::Approve(approval),
             Budget::default(),
         ),
     };
@@ -96,6 +101,7 @@ pub(crate) fn again(key: StepKey, step: Step, record: &Record, now_ms: u64) -> W
         Begun::Delegated(sent) => Outgoing::Delegate(sent.clone()),
         Begun::Said { text } => Outgoing::Say(text.clone()),
         Begun::Waiting { until_ms } => Outgoing::Wait(*until_ms),
+        Begun::ApprovalAsked(approval) => Outgoing::Approve(approval.clone()),
         Begun::ModelAsked {
             max_output_tokens, ..
         } => {

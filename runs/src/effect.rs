@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
+    approval::Approval,
     budget::{Budget, Spent},
     id::StepId,
     model::{Request, ToolCall},
@@ -81,6 +82,10 @@ pub enum Effect {
     Say(String),
     /// Waits until this time, in milliseconds since 1970.
     Wait(u64),
+    /// Writes something down for those who watch and for later decisions; done once it is journaled ([`Facts::noted`](crate::Facts::noted)).
+    Note(Value),
+    /// Asks a person.
+    Approve(Approval),
 }
 
 /// *Who* shall do *what*, with *what*.

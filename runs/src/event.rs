@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    approval::{Approval, Decision},
     budget::{Budget, Spent},
     effect::{Delegated, Failure, Sent, ToolOutput},
     id::StepId,
@@ -62,6 +63,26 @@ pub enum RunEvent {
         /// When.
         at_ms: u64,
     },
+    /// The strategy wrote something down.
+    Noted {
+        /// The note.
+        step: StepId,
+        /// What it says.
+        value: Value,
+        /// When.
+        at_ms: u64,
+    },
+    /// A step that is out showed something. Nothing is decided by it.
+    Progressed {
+        /// The step.
+        step: StepId,
+        /// From 1.
+        attempt: u32,
+        /// What it showed.
+        value: Value,
+        /// When.
+        at_ms: u64,
+    },
     /// Nothing further begins; the run ends so as soon as what is out has come back.
     Stopping {
         /// How it will end.
@@ -87,6 +108,9 @@ pub struct Started {
     pub strategy: String,
     /// What the strategy begins with.
     pub input: Value,
+    /// The conversation that it belongs to; empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub thread: String,
     /// What who drives it needs to take it up again: whose task it is, and the way back.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub origin: Value,
@@ -129,6 +153,8 @@ pub enum Begun {
         /// Until when.
         until_ms: u64,
     },
+    /// A question to a person.
+    ApprovalAsked(Approval),
 }
 
 /// What came back.
@@ -145,6 +171,8 @@ pub enum StepResult {
     Said,
     /// The time has come.
     Woke,
+    /// The person's.
+    Decided(Decision),
     /// Nothing: why.
     Failed(Failure),
     /// It was called back.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     budget::{Account, Budget, Spent},
-    effect::{Failure, Step},
+    effect::{Effect, Failure, Step},
     event::{Begun, RunEvent, RunOutcome, Started, StepResult},
     id::StepId,
 };
@@ -18,6 +18,9 @@ pub struct Facts {
     steps: BTreeMap<StepId, Record>,
     observed: BTreeMap<StepId, Arc<Value>>,
     last_observed: Option<StepId>,
+    noted: BTreeMap<StepId, Value>,
+    /// How many pieces steps have shown.
+    progressed: u32,
     account: Account,
     stopping: Option<RunOutcome>,
     ended: Option<RunOutcome>,
@@ -32,6 +35,16 @@ pub(crate) struct Record {
     pub(crate) deadline_ms: Option<u64>,
     /// What came back, and when.
     pub(crate) result: Option<(StepResult, u64)>,
+}
+
+impl Record {
+    /// Whether it is about what the step is: what a person was asked about holds for nothing else.
+    pub(crate) fn is_about(&self, step: &Step) -> bool {
+        match (&step.effect, &self.what) {
+            (Effect::Approve(wanted), Begun::ApprovalAsked(asked)) => wanted.digest == asked.digest,
+            _ => true,
+        }
+    }
 }
 
 impl Facts {
@@ -89,6 +102,10 @@ impl Facts {
                     record.result = Some((result.clone(), *at_ms));
                 }
             }
+            RunEvent::Noted { step, value, .. } => {
+                self.noted.insert(step.clone(), value.clone());
+            }
+            RunEvent::Progressed { .. } => self.progressed = self.progressed.saturating_add(1),
             RunEvent::Stopping { outcome, .. } => self.stopping = Some(outcome.clone()),
             RunEvent::Ended { outcome, .. } => self.ended = Some(outcome.clone()),
         }
@@ -130,9 +147,19 @@ impl Facts {
         self.observed.get(step).map(|value| &**value)
     }
 
-    /// What came back of a step; nothing while it is out, waits for another attempt, or was never begun.
+    /// What a note says, once it is written down.
+    pub fn noted(&self, step: &StepId) -> Option<&Value> {
+        self.noted.get(step)
+    }
+
+    pub(crate) fn progressed(&self) -> u32 {
+        self.progressed
+    }
+
+    /// What came back of a step; nothing while it is out, waits for another attempt, or was never begun. What a person said about other
+    /// arguments is no result.
     pub fn result(&self, step: &Step) -> Option<&StepResult> {
-        let record = self.steps.get(&step.id)?;
+        let record = self.steps.get(&step.id).filter(|r| r.is_about(step))?;
         let (result, _) = record.result.as_ref()?;
         match result {
             StepResult::Failed(Failure {

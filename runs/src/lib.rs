@@ -5,8 +5,9 @@
 //! writing down every step before it goes out and every answer before anything follows from it. A process that dies loses
 //! nothing: another one takes the run up from its journal.
 //!
-//! `run.rs`, `facts.rs`, `begin.rs`, `budget.rs`, `tool_loop.rs` and the strategies of other rooms are pure.
+//! `run.rs`, `facts.rs`, `begin.rs`, `approval.rs`, `budget.rs`, `tool_loop.rs` and the strategies of other rooms are pure.
 
+mod approval;
 mod begin;
 pub mod budget;
 pub mod driver;
@@ -17,11 +18,13 @@ mod id;
 pub mod journal;
 pub mod model;
 pub mod plan;
+mod progress;
 pub mod run;
 mod strategy;
 pub mod tool_loop;
 mod world;
 
+pub use approval::{Approval, Decision};
 pub use budget::{Budget, Spent};
 pub use driver::{Command, DriveError, Driver, InHand};
 pub use effect::{Delegated, Effect, Failure, Handoff, Retry, Sent, Step, ToolOutput};
@@ -29,6 +32,7 @@ pub use event::{Begun, RunEvent, RunOutcome, Started, StepResult};
 pub use facts::Facts;
 pub use id::{RunId, StepId, StepKey};
 pub use journal::Journal;
+pub use progress::Progress;
 pub use strategy::{Next, Strategy};
 pub use world::{StepContext, World};
 

@@ -3,9 +3,10 @@
 //! The strategy says what it wants; here that meets what is already out, what came back, the budget, the deadline and a wish to stop.
 //! Nothing here waits, reads a clock or acts: [`driver`](crate::driver) does.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
+    approval::Approval,
     begin::{self, Refused},
     budget::Account,
     effect::{Effect, Sent, Step},
@@ -22,6 +23,8 @@ use crate::{
 pub enum Action {
     /// Look, and journal what was seen.
     Look(StepId, serde_json::Value),
+    /// Journal a note.
+    Note(RunEvent),
     /// Journal that a step goes out, then send it out.
     Begin(RunEvent, Work),
     /// Send out again what was out when the run was taken up; leave alone what this driver has out itself.
@@ -61,6 +64,8 @@ pub enum Outgoing {
     Say(String),
     /// A wait until this time.
     Wait(u64),
+    /// A question to a person.
+    Approve(Approval),
 }
 
 /// What is to be done about a run, in this order; empty once it has ended. With nothing to do but to wait for what is out, it is
@@ -162,8 +167,13 @@ impl<'a> Deciding<'a> {
     }
 
     fn recall_unwanted(&mut self, steps: &[Step]) {
-        let wanted: HashSet<&StepId> = steps.iter().map(|s| &s.id).collect();
-        let unwanted = self.facts.open().filter(|(step, _)| !wanted.contains(step));
+        let wanted: HashMap<&StepId, &Step> = steps.iter().rev().map(|s| (&s.id, s)).collect();
+        let is_wanted =
+            |id: &StepId, record: &Record| wanted.get(id).is_some_and(|s| record.is_about(s));
+        let unwanted = self
+            .facts
+            .open()
+            .filter(|(id, record)| !is_wanted(id, record));
         self.actions
             .extend(unwanted.map(|(step, record)| recall(self.run, step, record)));
     }
@@ -184,9 +194,19 @@ impl<'a> Deciding<'a> {
             }
             return Ok(());
         }
+        if let Effect::Note(value) = step.effect {
+            if self.facts.noted(&step.id).is_none() {
+                let (step, at_ms) = (step.id, self.now_ms);
+                self.actions
+                    .push(Action::Note(RunEvent::Noted { step, value, at_ms }));
+            }
+            return Ok(());
+        }
         let attempt = match self.facts.record(&step.id) {
             None => 1,
             Some(record) => match &record.result {
+                // It is called back, and goes out anew once that is done.
+                None if !record.is_about(&step) => return Ok(()),
                 None => {
                     let key = key(self.run, &step.id, record.attempt);
                     let work = begin::again(key, step, record, self.now_ms);

@@ -7,12 +7,14 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    approval::{Approval, Decision},
     budget::{Budget, Spent},
     effect::{Delegated, Failure, Sent, ToolOutput},
     event::RunOutcome,
     id::StepKey,
     journal::Entry,
     model::{Completion, Request, ToolCall},
+    progress::Progress,
 };
 
 /// A step as the world sees it.
@@ -26,6 +28,8 @@ pub struct StepContext {
     pub cancelled: CancellationToken,
     /// What the run may still use besides what is reserved for this step and others.
     pub left: Budget,
+    /// Shows what the step does on its way.
+    pub progress: Progress,
 }
 
 /// What a run acts on. The driver journals a step before it calls one of these, and calls it once for each attempt, or once more under
@@ -66,6 +70,16 @@ pub trait World: Send + Sync {
     ///
     /// It could not be said.
     async fn say(&self, step: &StepContext, text: &str) -> Result<(), Failure>;
+
+    /// Asks a person, and waits for what they say. When the run was taken up meanwhile, the same is asked again under the same id. It is
+    /// withdrawn by dropping the future.
+    ///
+    /// # Errors
+    ///
+    /// Nobody can be asked.
+    async fn approve(&self, _: &StepContext, _: &Approval) -> Result<Decision, Failure> {
+        Err(Failure::lasting("nobody can be asked"))
+    }
 
     /// Shows something that happened, in order, once it is durable. When a run was taken up, the last entries come again with `again`,
     /// because the driver before may not have shown them.

@@ -1,8 +1,8 @@
 //! The same journal gives the same decisions, in every process; and whatever the order in which steps come back, a run ends.
 
 use agenthub_runs::{
-    Budget, Delegated, Effect, Facts, Failure, Handoff, Next, Retry, RunEvent, RunId, RunOutcome,
-    Spent, Started, Step, StepResult, ToolOutput, journal,
+    Approval, Budget, Decision, Delegated, Effect, Facts, Failure, Handoff, Next, Retry, RunEvent,
+    RunId, RunOutcome, Spent, Started, Step, StepResult, ToolOutput, journal,
     model::{Completion, Message, Request},
     run,
 };
@@ -18,7 +18,7 @@ type Groups = Vec<Vec<Step>>;
 type Drawn = (u8, u32, u64, Option<u64>);
 
 fn step() -> impl Strategy<Value = Drawn> {
-    (0_u8..6, 1_u32..4, 0_u64..50, prop::option::of(1_u64..100))
+    (0_u8..8, 1_u32..4, 0_u64..50, prop::option::of(1_u64..100))
 }
 
 fn groups() -> impl Strategy<Value = Groups> {
@@ -44,6 +44,8 @@ fn named(name: String, (kind, attempts, pause_ms, timeout_ms): Drawn) -> Step {
         }),
         3 => Effect::Say(name.clone()),
         4 => Effect::Wait(NOON + pause_ms),
+        5 => Effect::Note(Value::from(&*name)),
+        6 => Effect::Approve(Approval::new("run", &*name, "a", "c", Value::Null)),
         _ => Effect::Look(Value::from(&*name)),
     };
     Step {
@@ -56,6 +58,7 @@ fn in_turn(groups: Groups) -> Wants<impl Fn(&Facts) -> Next + Send + Sync> {
     Wants(move |facts: &Facts| {
         let is_back = |step: &Step| match step.effect {
             Effect::Look(_) => facts.observed(&step.id).is_some(),
+            Effect::Note(_) => facts.noted(&step.id).is_some(),
             _ => facts.result(step).is_some(),
         };
         for group in &groups {
@@ -78,6 +81,11 @@ fn result(begun: &agenthub_runs::Begun, fate: u8) -> StepResult {
         (_, Begun::Delegated(_)) => StepResult::DelegationEnded(Delegated::default()),
         (_, Begun::Said { .. }) => StepResult::Said,
         (_, Begun::Waiting { .. }) => StepResult::Woke,
+        (_, Begun::ApprovalAsked(_)) => StepResult::Decided(Decision {
+            approved: fate.is_multiple_of(2),
+            by: "a person".into(),
+            comment: String::new(),
+        }),
     }
 }
 

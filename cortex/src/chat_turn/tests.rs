@@ -28,6 +28,7 @@ impl Run {
         let started = Started {
             strategy: ChatTurn.name().to_owned(),
             input: json!(input),
+            thread: String::new(),
             origin: Value::Null,
             budget: Budget::default(),
             deadline_ms: None,

@@ -7,20 +7,21 @@ use std::{
 };
 
 use tokio::{
-    sync::watch,
+    sync::{mpsc, watch},
     task::JoinSet,
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Command, DriveError, InHand,
+    Command, DriveError, InHand, SHOWN_AGAIN,
     perform::{Returned, perform},
 };
 use crate::{
     event::{Begun, RunEvent, RunOutcome, StepResult},
     id::StepKey,
     journal::{self, Entry},
+    progress::{self, Piece},
     run::{self, Action, Outgoing, Work},
     strategy::Strategy,
     world::World,
@@ -39,6 +40,9 @@ pub(super) struct Driving<'a> {
     out: HashMap<StepKey, CancellationToken>,
     called_back: HashSet<StepKey>,
     steps: JoinSet<Returned>,
+    /// What steps that are out show.
+    pieces: mpsc::Receiver<Piece>,
+    piece: mpsc::Sender<Piece>,
 }
 
 impl<'a> Driving<'a> {
@@ -48,6 +52,7 @@ impl<'a> Driving<'a> {
         world: Arc<dyn World>,
         commands: watch::Receiver<Command>,
     ) -> Self {
+        let (piece, pieces) = mpsc::channel(progress::ROOM);
         Self {
             hand,
             strategy,
@@ -56,6 +61,8 @@ impl<'a> Driving<'a> {
             out: HashMap::new(),
             called_back: HashSet::new(),
             steps: JoinSet::new(),
+            pieces,
+            piece,
         }
     }
 
@@ -93,6 +100,7 @@ impl<'a> Driving<'a> {
                         let at_ms = self.world.now_ms();
                         events.push(self.hand.facts.observation(step, seen, at_ms));
                     }
+                    Action::Note(event) => events.push(event),
                     Action::Begin(event, work) => {
                         events.push(event);
                         begun.push(work);
@@ -147,10 +155,16 @@ impl<'a> Driving<'a> {
     }
 
     /// Writes down what happened; only then it is so.
-    async fn append(&mut self, events: Vec<RunEvent>) -> Result<(), DriveError> {
-        if events.is_empty() {
-            return Ok(());
+    async fn append(&mut self, mut events: Vec<RunEvent>) -> Result<(), DriveError> {
+        while !events.is_empty() {
+            let rest = events.split_off(events.len().min(SHOWN_AGAIN));
+            self.append_together(std::mem::replace(&mut events, rest))
+                .await?;
         }
+        Ok(())
+    }
+
+    async fn append_together(&mut self, events: Vec<RunEvent>) -> Result<(), DriveError> {
         let hand = &mut self.hand;
         let journal = &hand.driver.journal;
         let append = journal.append(&hand.run, hand.epoch, hand.last, &events);
@@ -183,7 +197,8 @@ impl<'a> Driving<'a> {
         self.out.insert(work.key.clone(), called_back.clone());
         let world = Arc::clone(&self.world);
         let left = self.hand.facts.account().free();
-        self.steps.spawn(perform(world, work, called_back, left));
+        self.steps
+            .spawn(perform(world, work, called_back, left, self.piece.clone()));
     }
 
     /// Calls a step back; what this driver does not have out, and what nobody needs to be told of, just ends.
@@ -216,23 +231,57 @@ impl<'a> Driving<'a> {
         None
     }
 
-    /// Waits until something has happened.
+    /// Waits until something has happened by which something may be decided.
     async fn wait(&mut self, wake_at: u64) -> Result<(), DriveError> {
-        let now = self.world.now_ms();
-        let pause = Duration::from_millis(wake_at.saturating_sub(now));
-        let returned = tokio::select! {
-            biased;
-            () = changed(&mut self.commands) => return Ok(()),
-            Some(returned) = self.steps.join_next() => returned,
-            () = sleep(pause), if wake_at != u64::MAX => return Ok(()),
+        let returned = loop {
+            let now = self.world.now_ms();
+            let pause = Duration::from_millis(wake_at.saturating_sub(now));
+            tokio::select! {
+                biased;
+                () = changed(&mut self.commands) => return Ok(()),
+                Some(returned) = self.steps.join_next() => break returned,
+                () = sleep(pause), if wake_at != u64::MAX => return Ok(()),
+                Some(piece) = self.pieces.recv() => {
+                    let events = self.progress(Some(piece));
+                    self.append(events).await?;
+                }
+            }
         };
         // What a step does is caught where it happens: without a result, the runtime is going down.
         let Ok(returned) = returned else {
             return Err(DriveError::Suspended);
         };
+        let mut events = self.progress(None);
         self.out.remove(&returned.key);
-        let event = returned.event(self.world.now_ms());
-        self.append(vec![event]).await
+        events.push(returned.event(self.world.now_ms()));
+        self.append(events).await
+    }
+
+    /// What steps that are out have shown meanwhile: all that a step which came back had shown is among it.
+    fn progress(&mut self, first: Option<Piece>) -> Vec<RunEvent> {
+        let at_ms = self.world.now_ms();
+        let mut count = self.hand.facts.progressed();
+        let mut pieces = first;
+        let mut events = Vec::new();
+        for _ in 0..=progress::ROOM {
+            let Some(piece) = pieces.take().or_else(|| self.pieces.try_recv().ok()) else {
+                break;
+            };
+            let Piece { key, value } = piece;
+            if !self.out.contains_key(&key) {
+                continue;
+            }
+            if let Some(value) = progress::shown(count, value) {
+                count += 1;
+                events.push(RunEvent::Progressed {
+                    step: key.step,
+                    attempt: key.attempt,
+                    value,
+                    at_ms,
+                });
+            }
+        }
+        events
     }
 
     /// Tells who waits, however often that takes; then the run is over.

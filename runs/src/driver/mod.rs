@@ -18,7 +18,7 @@ use crate::{
     journal::{self, Claim, Entry, Journal},
 };
 
-/// The entries that are shown again when a run is taken up.
+/// The entries that are shown again when a run is taken up, and that are written down together at most: so none is never shown.
 const SHOWN_AGAIN: usize = 32;
 
 /// Drives runs: each by one driver at a time, many at once by one driver.

@@ -3,7 +3,10 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
-use tokio::time::{sleep, timeout};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -11,6 +14,7 @@ use crate::{
     effect::Failure,
     event::{RunEvent, StepResult},
     id::StepKey,
+    progress::{Piece, Progress},
     run::{Outgoing, Work},
     world::{StepContext, World},
 };
@@ -46,12 +50,16 @@ pub(super) async fn perform(
     work: Work,
     called_back: CancellationToken,
     left: Budget,
+    pieces: mpsc::Sender<Piece>,
 ) -> Returned {
+    let over = called_back.child_token();
+    let _over = over.clone().drop_guard();
     let step = StepContext {
         key: work.key.clone(),
         deadline_ms: work.deadline_ms,
         cancelled: called_back,
         left,
+        progress: Progress::new(work.key.clone(), pieces, over),
     };
     let attempt = AssertUnwindSafe(attempt(&*world, &step, &work)).catch_unwind();
     let (result, spent) = attempt.await.unwrap_or_else(|_| {
@@ -164,6 +172,10 @@ async fn act(
         },
         Outgoing::Say(text) => match world.say(step, text).await {
             Ok(()) => (StepResult::Said, Some(Spent::default())),
+            Err(failure) => (failed(failure), Some(Spent::default())),
+        },
+        Outgoing::Approve(approval) => match world.approve(step, approval).await {
+            Ok(decision) => (StepResult::Decided(decision), Some(Spent::default())),
             Err(failure) => (failed(failure), Some(Spent::default())),
         },
         Outgoing::Wait(until_ms) => {

@@ -55,6 +55,7 @@ pub(crate) fn begins(strategy: &str, input: Value) -> Started {
     Started {
         strategy: strategy.into(),
         input,
+        thread: String::new(),
         origin: Value::Null,
         budget: Default::default(),
         deadline_ms: None,
@@ -139,6 +140,13 @@ fn word(event: &RunEvent) -> String {
             result,
             ..
         } => format!("{step}#{attempt} {}", form(json!(result), "kind")),
+        RunEvent::Noted { step, .. } => format!("noted {step}"),
+        RunEvent::Progressed {
+            step,
+            attempt,
+            value,
+            ..
+        } => format!("{step}#{attempt} shows {value}"),
         RunEvent::Stopping { outcome, .. } => format!("stopping {}", outcome.label()),
         RunEvent::Ended { outcome, .. } => format!("ended {}", outcome.label()),
     }

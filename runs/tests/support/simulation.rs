@@ -56,7 +56,7 @@ impl Simulation {
                             at_ms,
                         });
                     }
-                    Action::Begin(event, _) => self.happens(event),
+                    Action::Note(event) | Action::Begin(event, _) => self.happens(event),
                     Action::Resume(_) => {}
                     Action::Recall(key, _) => {
                         self.comes_back(&key.step, key.attempt, StepResult::Cancelled, None);
@@ -140,6 +140,8 @@ impl Simulation {
 pub(crate) fn words(actions: &[Action]) -> Vec<String> {
     let word = |action: &Action| match action {
         Action::Look(step, query) => format!("look {step} {query}"),
+        Action::Note(RunEvent::Noted { step, value, .. }) => format!("note {step} {value}"),
+        Action::Note(other) => panic!("{other:?} is no note"),
         Action::Begin(_, work) => format!("begin {}#{}", work.key.step, work.key.attempt),
         Action::Resume(work) => format!("resume {}#{}", work.key.step, work.key.attempt),
         Action::Recall(key, _) => format!("recall {}#{}", key.step, key.attempt),

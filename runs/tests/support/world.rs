@@ -10,7 +10,8 @@ use std::{
 };
 
 use agenthub_runs::{
-    Delegated, Failure, RunOutcome, Sent, Spent, StepContext, StepResult, ToolOutput, World,
+    Approval, Decision, Delegated, Failure, RunOutcome, Sent, Spent, StepContext, StepResult,
+    ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
 };
@@ -25,6 +26,8 @@ use super::NOON;
 pub(crate) enum Does {
     /// It answers.
     Gives(StepResult),
+    /// It shows these, and answers.
+    Shows(Vec<Value>, StepResult),
     /// It answers after a while.
     After(Duration, StepResult),
     /// It never answers.
@@ -123,6 +126,12 @@ impl StandIn {
         let does = does.or_else(|| self.script.get(step.key.step.as_str()));
         match does.cloned().unwrap_or(Does::Gives(otherwise)) {
             Does::Gives(result) => result,
+            Does::Shows(values, result) => {
+                for value in values {
+                    step.progress.note(value).await;
+                }
+                result
+            }
             Does::After(pause, result) => {
                 sleep(pause).await;
                 result
@@ -225,6 +234,25 @@ impl World for StandIn {
             .await
         {
             StepResult::Said => Ok(()),
+            other => unexpected(other),
+        }
+    }
+
+    async fn approve(&self, step: &StepContext, approval: &Approval) -> Result<Decision, Failure> {
+        let yes = Decision {
+            approved: true,
+            by: "a person".into(),
+            comment: String::new(),
+        };
+        match self
+            .act(
+                &format!("approve {}", approval.id),
+                step,
+                StepResult::Decided(yes),
+            )
+            .await
+        {
+            StepResult::Decided(decision) => Ok(decision),
             other => unexpected(other),
         }
     }

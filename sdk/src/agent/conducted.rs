@@ -72,6 +72,7 @@ impl Conducted {
         let started = Started {
             strategy: self.conductor.strategy().name().to_owned(),
             input: beginning.input,
+            thread: self.context.context_id().to_owned(),
             origin: origin.write(),
             budget: beginning.budget.within(self.context.granted()),
             deadline_ms: self.context.deadline().map(millis),

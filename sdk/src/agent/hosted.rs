@@ -7,8 +7,8 @@ use std::sync::{
 };
 
 use agenthub_runs::{
-    Command, Delegated, Failure, RunId, RunOutcome, Sent, Spent, StepContext, StepId, StepKey,
-    ToolOutput, World,
+    Approval, Command, Decision, Delegated, Failure, RunId, RunOutcome, Sent, Spent, StepContext,
+    StepId, StepKey, ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
 };
@@ -148,6 +148,10 @@ impl World for Hosted {
 
     async fn say(&self, step: &StepContext, text: &str) -> Result<(), Failure> {
         self.inner.say(step, text).await
+    }
+
+    async fn approve(&self, step: &StepContext, approval: &Approval) -> Result<Decision, Failure> {
+        self.inner.approve(step, approval).await
     }
 
     async fn show(&self, entry: &Entry, again: bool) {

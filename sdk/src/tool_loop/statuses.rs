@@ -107,7 +107,10 @@ pub(super) fn called(what: &Begun) -> Option<(Called, Value)> {
             };
             Some((called, arguments))
         }
-        Begun::ModelAsked { .. } | Begun::Said { .. } | Begun::Waiting { .. } => None,
+        Begun::ModelAsked { .. }
+        | Begun::Said { .. }
+        | Begun::Waiting { .. }
+        | Begun::ApprovalAsked(_) => None,
     }
 }
 

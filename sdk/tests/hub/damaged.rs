@@ -86,6 +86,7 @@ async fn a_message_whose_run_does_not_say_how_it_began_fails_its_task() {
     let first = Started {
         strategy: "script".into(),
         input: json!([]),
+        thread: String::new(),
         origin: Value::Null,
         budget: Budget::default(),
         deadline_ms: None,

@@ -151,6 +151,7 @@ async fn a_message_whose_run_another_instance_drives_is_left_to_it() {
     let first = Started {
         strategy: "script".into(),
         input: json!([]),
+        thread: String::new(),
         origin: Value::Null,
         budget: Budget::default(),
         deadline_ms: None,

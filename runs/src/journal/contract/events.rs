@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 
 use crate::{
+    approval::{Approval, Decision},
     budget::{Budget, Spent},
     effect::{Delegated, Failure, Handoff, Sent, ToolOutput},
     event::{Begun, RunEvent, RunOutcome, Started, StepResult},
@@ -17,6 +18,7 @@ pub fn started() -> RunEvent {
     RunEvent::Started(Started {
         strategy: "test".into(),
         input: json!({ "question": "what?" }),
+        thread: "t-1".into(),
         origin: json!({ "task": "t" }),
         budget: Budget {
             tokens: Some(1_000),
@@ -106,6 +108,12 @@ pub fn forms() -> Vec<RunEvent> {
         spent: Some(Spent::CALL),
         ..Delegated::default()
     };
+    let approval = Approval::new("r", "send", "b", "echo", json!({ "z": 1, "a": 2 }));
+    let decision = Decision {
+        approved: false,
+        by: "ann".into(),
+        comment: "not today".into(),
+    };
     vec![
         RunEvent::Observed {
             step: StepId::new("look-2"),
@@ -122,11 +130,24 @@ pub fn forms() -> Vec<RunEvent> {
         begun(Begun::Delegated(sent)),
         begun(Begun::Said { text: "hm".into() }),
         begun(Begun::Waiting { until_ms: 8 }),
+        begun(Begun::ApprovalAsked(approval)),
+        RunEvent::Noted {
+            step: StepId::new("note"),
+            value: json!({ "type": "message" }),
+            at_ms: 3,
+        },
+        RunEvent::Progressed {
+            step: StepId::new("s"),
+            attempt: 1,
+            value: json!({ "type": "delta" }),
+            at_ms: 3,
+        },
         back(StepResult::ModelAnswered(answer), Some(Spent::CALL)),
         back(StepResult::ToolReturned(output), None),
         back(StepResult::DelegationEnded(delegated), None),
         back(StepResult::Said, Some(Spent::default())),
         back(StepResult::Woke, None),
+        back(StepResult::Decided(decision), None),
         back(StepResult::Failed(Failure::passing("no answer")), None),
         back(StepResult::Cancelled, None),
         RunEvent::Stopping {

@@ -1,0 +1,166 @@
+//! What a step shows while it is out.
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::id::StepKey;
+
+/// Pieces of one run that wait to be written down; a step that has more waits for room.
+pub(crate) const ROOM: usize = 64;
+
+/// The largest piece, in bytes of JSON.
+const LARGEST: usize = 64 * 1024;
+
+/// The pieces that a run shows.
+pub(crate) const MOST: u32 = 10_000;
+
+/// What is kept of the texts in a piece that is too large, in bytes, as long as that makes it small enough.
+const KEPT: [usize; 3] = [16 * 1024, 1024, 64];
+
+/// Shows what a step does while it is out. What it is given is durable before [`World::show`](crate::World::show) sees it, in order, and
+/// before the end of the step; nothing is decided by it. Clones show the same step.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Option<Showing>);
+
+#[derive(Clone, Debug)]
+struct Showing {
+    key: StepKey,
+    pieces: mpsc::Sender<Piece>,
+    /// Cancelled when the step is over or called back.
+    over: CancellationToken,
+}
+
+/// What an attempt at a step shows.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) key: StepKey,
+    pub(crate) value: Value,
+}
+
+impl Progress {
+    /// For a step that nobody watches: what it shows is lost.
+    pub fn unseen() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn new(key: StepKey, pieces: mpsc::Sender<Piece>, over: CancellationToken) -> Self {
+        Self(Some(Showing { key, pieces, over }))
+    }
+
+    /// Shows this, and waits where others have shown much that is not written down yet. Of more than 64 KiB of JSON only the beginning of
+    /// each text is kept, and of more than 10,000 pieces of a run nothing. Once the step is over or called back it does nothing.
+    pub async fn note(&self, value: Value) {
+        let Some(Showing { key, pieces, over }) = &self.0 else {
+            return;
+        };
+        let piece = Piece {
+            key: key.clone(),
+            value: within(value),
+        };
+        tokio::select! {
+            biased;
+            () = over.cancelled() => {}
+            // An error says that nobody drives the run any more.
+            _ = pieces.send(piece) => {}
+        }
+    }
+}
+
+/// What is written down of a piece, when the run has shown so many.
+pub(crate) fn shown(before: u32, value: Value) -> Option<Value> {
+    match before {
+        ..MOST => Some(value),
+        MOST => Some(json!({
+            "type": "warning",
+            "message": format!("what comes after {MOST} pieces of progress is not shown"),
+        })),
+        _ => None,
+    }
+}
+
+/// The value, shortened if it is too large.
+fn within(value: Value) -> Value {
+    let bytes = length(&value);
+    if bytes <= LARGEST {
+        return value;
+    }
+    for kept in KEPT {
+        let mut short = value.clone();
+        shorten(&mut short, kept);
+        if length(&short) <= LARGEST {
+            return short;
+        }
+    }
+    // It has very many members: what is left are the texts at its top.
+    let texts = match value {
+        Value::Object(members) => members.into_iter().filter(|(_, v)| v.is_string()).take(16),
+        _ => return json!(format!("[{bytes} bytes left out]")),
+    };
+    let mut texts = Value::Object(texts.collect());
+    texts["leftOut"] = format!("{bytes} bytes").into();
+    texts
+}
+
+fn length(value: &Value) -> usize {
+    value.to_string().len()
+}
+
+/// Leaves the beginning of long texts.
+fn shorten(value: &mut Value, kept: usize) {
+    match value {
+        Value::String(text) if text.len() > 2 * kept => {
+            let left_out = text.split_off(text.floor_char_boundary(kept)).len();
+            text.push_str(&format!(" [… {left_out} bytes left out]"));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|v| shorten(v, kept)),
+        Value::Object(members) => members.values_mut().for_each(|v| shorten(v, kept)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_large_keeps_its_shape_and_the_beginning_of_its_texts() {
+        let small = json!({ "type": "delta", "message": "x".repeat(60_000) });
+        assert_eq!(within(small.clone()), small);
+
+        let large =
+            json!({ "type": "tool_result", "data": { "n": 1, "result": "ü".repeat(60_000) } });
+        let shortened = within(large);
+        assert_eq!(shortened["type"], "tool_result");
+        assert_eq!(shortened["data"]["n"], 1);
+        let text = shortened["data"]["result"].as_str().expect("a text");
+        assert!(text.starts_with("üü"));
+        assert!(
+            text.ends_with("ü [… 103616 bytes left out]"),
+            "{}",
+            &text[16_000..]
+        );
+
+        let texts: Value = (0..300).map(|_| "y".repeat(1_000)).collect();
+        let shortened = within(json!({ "data": texts }));
+        assert_eq!(shortened["data"].as_array().map(Vec::len), Some(300));
+        let first = shortened["data"][0].as_str().expect("a text");
+        assert!(first.ends_with("y [… 936 bytes left out]"), "{first}");
+
+        let numbers: Value = (0..100_000).collect();
+        let shortened = within(json!({ "type": "tool_call", "data": numbers.clone() }));
+        assert_eq!(
+            shortened,
+            json!({ "type": "tool_call", "leftOut": "588919 bytes" })
+        );
+        assert_eq!(within(numbers), json!("[588891 bytes left out]"));
+    }
+
+    #[test]
+    fn a_run_shows_so_many_pieces_and_then_says_that_there_are_more() {
+        assert_eq!(shown(MOST - 1, json!(1)), Some(json!(1)));
+        let last = shown(MOST, json!(1)).expect("it is said");
+        assert_eq!(last["type"], "warning");
+        assert_eq!(shown(MOST + 1, json!(1)), None);
+    }
+}
