@@ -1,0 +1,243 @@
+//! The fold of a run's events into spans.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Error, Event, Kind, Parent, Span, Value,
+    conventions::{
+        AGENT, ATTEMPT, CALLS, CONVERSATION, ERROR_TYPE, INVOKE_AGENT, INVOKE_WORKFLOW, OPERATION,
+        PROVIDER, REQUEST_MODEL, RUN, STATE, STEP, STRATEGY, TASK, TOKENS, WORKFLOW, model,
+    },
+    open::{Open, used},
+    reading::{Standing, artifacts},
+    shortened, span_of,
+};
+use crate::{
+    budget::Spent,
+    event::{RunEvent, RunOutcome, Started, StepResult},
+    id::{RunId, StepId, StepKey},
+    model::Usage,
+};
+
+/// The most events on the span of a run.
+const MAX_EVENTS: usize = 128;
+
+/// What spans tell of a run that its journal does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The run.
+    pub run: RunId,
+    /// The agent whose run it is.
+    pub agent: String,
+    /// The model that it asks, as `provider/model`; empty if it asks none.
+    pub model: String,
+    /// The name of the workflow that it is; empty where it is an agent at work.
+    pub workflow: String,
+    /// The task that it is for; empty if it is for none.
+    pub task_id: String,
+    /// Its trace.
+    pub trace_id: u128,
+    /// The span of the run itself.
+    pub span_id: u64,
+    /// The span above, which is of who asked for it.
+    pub parent: Option<u64>,
+}
+
+/// The fold. One that has seen all events of a run gives all of its spans, each when it ends.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    subject: Subject,
+    started_ms: u64,
+    thread: String,
+    strategy: String,
+    open: BTreeMap<StepId, Open>,
+    usage: Usage,
+    standing: Standing,
+    events: Vec<Event>,
+}
+
+impl Projection {
+    /// Nothing has happened yet.
+    pub fn new(subject: Subject) -> Self {
+        Self {
+            subject,
+            started_ms: 0,
+            thread: String::new(),
+            strategy: String::new(),
+            open: BTreeMap::new(),
+            usage: Usage::default(),
+            standing: Standing::default(),
+            events: Vec::new(),
+        }
+    }
+
+    /// What the spans are of.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// Takes in the next event. The span that ends with it, if one does.
+    pub fn of(&mut self, event: &RunEvent) -> Option<Span> {
+        match event {
+            RunEvent::Started(started) => {
+                self.start(started);
+                None
+            }
+            RunEvent::StepBegun {
+                step,
+                attempt,
+                what,
+                at_ms,
+                ..
+            } => {
+                let open = Open::of(what, &self.subject.model, *attempt, *at_ms)?;
+                self.open.insert(step.clone(), open);
+                None
+            }
+            RunEvent::StepEnded {
+                step,
+                attempt,
+                result,
+                spent,
+                at_ms,
+            } => {
+                let mut open = self.open.remove(step).filter(|o| o.attempt == *attempt)?;
+                open.ended(result, *spent, *at_ms);
+                self.count(result);
+                Some(self.step(step, open, *at_ms))
+            }
+            RunEvent::Noted { value, at_ms, .. } => {
+                self.note(Standing::of(value)?, *at_ms);
+                None
+            }
+            RunEvent::Ended {
+                outcome,
+                spent,
+                at_ms,
+            } => Some(self.run(outcome, *spent, *at_ms)),
+            RunEvent::Observed { .. } | RunEvent::Progressed { .. } | RunEvent::Stopping { .. } => {
+                None
+            }
+        }
+    }
+
+    fn start(&mut self, started: &Started) {
+        self.started_ms = started.at_ms;
+        self.strategy.clone_from(&started.strategy);
+        self.thread.clone_from(&started.thread);
+    }
+
+    fn count(&mut self, result: &StepResult) {
+        if let StepResult::ModelAnswered(answer) = result {
+            let usage = answer.usage.unwrap_or_default();
+            self.usage.input_tokens = self.usage.input_tokens.saturating_add(usage.input_tokens);
+            self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
+        }
+    }
+
+    fn note(&mut self, told: Standing, at_ms: u64) {
+        let standing = told.over(self.standing);
+        if standing != self.standing && self.events.len() < MAX_EVENTS {
+            self.events.push(standing.event(at_ms));
+        }
+        self.standing = standing;
+    }
+
+    fn step(&self, step: &StepId, open: Open, at_ms: u64) -> Span {
+        let key = StepKey {
+            run: self.subject.run.clone(),
+            step: step.clone(),
+            attempt: open.attempt,
+        };
+        let mut attributes = vec![(OPERATION, open.operation.into())];
+        attributes.extend(open.attributes);
+        attributes.extend(self.conversation());
+        attributes.push((RUN, self.subject.run.as_str().into()));
+        attributes.push((STEP, step.as_str().into()));
+        attributes.push((ATTEMPT, u64::from(open.attempt).into()));
+        attributes.extend(class_of(open.error.as_ref()));
+        Span {
+            trace_id: self.subject.trace_id,
+            span_id: span_of(&key),
+            parent: Some(Parent {
+                span_id: self.subject.span_id,
+                is_remote: false,
+            }),
+            name: named(open.operation, &open.name),
+            kind: open.kind,
+            start_ms: open.at_ms,
+            end_ms: at_ms.max(open.at_ms),
+            attributes,
+            events: open.events,
+            error: open.error,
+        }
+    }
+
+    fn run(&mut self, outcome: &RunOutcome, spent: Spent, at_ms: u64) -> Span {
+        let mut events = std::mem::take(&mut self.events);
+        let error = match outcome {
+            RunOutcome::Completed { data, .. } => {
+                events.extend(artifacts(data.get("result"), at_ms));
+                None
+            }
+            RunOutcome::Failed { error } => Some(Error::new("failed", error)),
+            RunOutcome::Cancelled { reason } => Some(Error::new("cancelled", reason)),
+        };
+        events.truncate(MAX_EVENTS);
+        let subject = &self.subject;
+        let (operation, name) = match subject.workflow.as_str() {
+            "" => (INVOKE_AGENT, subject.agent.as_str()),
+            workflow => (INVOKE_WORKFLOW, workflow),
+        };
+        let mut attributes: Vec<(_, Value)> = vec![(OPERATION, operation.into())];
+        attributes.push((AGENT, subject.agent.as_str().into()));
+        if operation == INVOKE_WORKFLOW {
+            attributes.push((WORKFLOW, name.into()));
+        }
+        if !subject.model.is_empty() {
+            let (provider, model) = model(&subject.model);
+            attributes.push((PROVIDER, provider.into()));
+            attributes.push((REQUEST_MODEL, model.into()));
+            attributes.extend(used(&self.usage));
+        }
+        attributes.extend(self.conversation());
+        attributes.push((RUN, subject.run.as_str().into()));
+        attributes.push((STRATEGY, self.strategy.as_str().into()));
+        if !subject.task_id.is_empty() {
+            attributes.push((TASK, subject.task_id.as_str().into()));
+        }
+        attributes.push((STATE, outcome.label().into()));
+        attributes.push((TOKENS, spent.tokens.into()));
+        attributes.push((CALLS, spent.calls.into()));
+        attributes.extend(self.standing.attributes());
+        attributes.extend(class_of(error.as_ref()));
+        Span {
+            trace_id: subject.trace_id,
+            span_id: subject.span_id,
+            parent: subject.parent.map(|span_id| Parent {
+                span_id,
+                is_remote: true,
+            }),
+            name: named(operation, name),
+            kind: Kind::Internal,
+            start_ms: self.started_ms,
+            end_ms: at_ms.max(self.started_ms),
+            attributes,
+            events,
+            error,
+        }
+    }
+
+    fn conversation(&self) -> Option<(&'static str, Value)> {
+        (!self.thread.is_empty()).then(|| (CONVERSATION, self.thread.as_str().into()))
+    }
+}
+
+fn named(operation: &str, name: &str) -> String {
+    let name = format!("{operation} {name}");
+    shortened(name.trim_end())
+}
+
+fn class_of(error: Option<&Error>) -> Option<(&'static str, Value)> {
+    error.map(|error| (ERROR_TYPE, error.kind.as_str().into()))
+}
