@@ -2,81 +2,36 @@
 //!
 //! Before each turn the run looks which tools there are, since agents come and go. The calls of one turn go out together; what they
 //! gave is told to the model in the order in which it asked. Whatever the model gets wrong (a tool that is not there, arguments that do
-//! not fit, a call too many) comes back to it as the call's result, so that it can mend it.
+//! not fit, a call too many) comes back to it as the call's result, so that it can mend it. An answer that is to be data is looked at, and
+//! asked for again with what is wrong with it, at most twice.
 
+mod form;
+mod input;
 mod shortened;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::shortened::{MAX_TOKENS, shortened};
+use self::{
+    form::CORRECTIONS,
+    shortened::{MAX_TOKENS, shortened},
+};
 use crate::{
     effect::{Delegated, Effect, Handoff, Step},
     event::{RunOutcome, StepResult},
     facts::Facts,
     id::StepId,
-    model::{Completion, Message, Part, Request, Role, Tool, ToolCall},
+    model::{Completion, Message, Part, Request, Role, ToolCall},
     strategy::{Next, Strategy},
+};
+
+pub use self::{
+    form::{Form, Look, Verdict},
+    input::{Input, Limits, Offered},
 };
 
 const LAST_TURN: &str =
     "This is your last turn: no tool can be called any more. Answer with what you have.";
-
-/// What a tool loop begins with.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Input {
-    /// Who the agent is and how it works.
-    pub instructions: String,
-    /// Whether what was said earlier in the conversation is looked up first ([`CONVERSATION`]). It stands before `messages`.
-    pub conversation: bool,
-    /// What was said so far; the last message asks.
-    pub messages: Vec<Message>,
-    /// How far it may go.
-    pub limits: Limits,
-    /// How freely to choose words; the provider's own value if not given.
-    pub temperature: Option<f64>,
-    /// The longest answer of one turn, in tokens; the provider's own limit if not given.
-    pub max_output_tokens: Option<u32>,
-}
-
-/// How far a tool loop may go. Checked before a call, never after.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Limits {
-    /// Questions to the model; at least 1. In the last one no tool is offered.
-    pub turns: u32,
-    /// Calls of tools, those of agents among them.
-    pub tool_calls: u32,
-    /// The time for one call of a tool, in milliseconds.
-    pub tool_timeout_ms: u64,
-    /// The time for one agent that is asked, in milliseconds.
-    pub agent_timeout_ms: u64,
-    /// The time for one question to the model, in milliseconds.
-    pub model_timeout_ms: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            turns: 16,
-            tool_calls: 64,
-            tool_timeout_ms: 60_000,
-            agent_timeout_ms: 300_000,
-            model_timeout_ms: 180_000,
-        }
-    }
-}
-
-/// A tool that is there at this moment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Offered {
-    /// What the model is told of it.
-    pub tool: Tool,
-    /// The agent behind it; none for a tool of the agent's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<Peer>,
-}
 
 /// An agent that is offered as a tool. It takes `{ request, skill?, input? }`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,6 +103,8 @@ struct Turns {
     messages: Vec<Message>,
     /// Calls that went out or were refused for being too many.
     calls: u32,
+    /// Answers that could not be used.
+    rejected: u32,
     /// Whether work may not be handed on any further.
     is_deepest: bool,
 }
@@ -166,6 +123,7 @@ impl Turns {
             found: Vec::new(),
             messages,
             calls: 0,
+            rejected: 0,
             is_deepest: false,
             input,
         }
@@ -193,7 +151,10 @@ impl Turns {
                 }
             };
             if answer.tool_calls.is_empty() || self.is_last(turn) {
-                return Next::Finish(answered(&answer));
+                match self.answered(turn, &answer, facts) {
+                    Some(next) => return next,
+                    None => continue,
+                }
             }
             let out = self.calls(turn, &answer, &offered, facts);
             if !out.is_empty() {
@@ -203,8 +164,40 @@ impl Turns {
         unreachable!("the last turn is an end")
     }
 
+    /// Whether no tool is offered any more.
     fn is_last(&self, turn: u32) -> bool {
-        turn >= self.input.limits.turns.max(1)
+        turn >= self.input.limits.turns.max(1) || self.rejected > 0
+    }
+
+    /// What follows from an answer; nothing where it is asked for again.
+    fn answered(&mut self, turn: u32, answer: &Completion, facts: &Facts) -> Option<Next> {
+        if self.input.form.is_none() {
+            return Some(Next::Finish(answered(answer)));
+        }
+        let check = StepId::new(format!("check-{turn}"));
+        let Some(seen) = facts.observed(&check) else {
+            let look = json!(Look {
+                answer: answer.text.clone()
+            });
+            return Some(Next::Steps(vec![Step::new(
+                check.as_str(),
+                Effect::Look(look),
+            )]));
+        };
+        let reason = match Verdict::deserialize(seen) {
+            Ok(Verdict::Fits { text, data }) => {
+                return Some(Next::Finish(RunOutcome::Completed { text, data }));
+            }
+            Ok(Verdict::Rejected(reason)) => reason,
+            Err(error) => error.to_string(),
+        };
+        if self.rejected >= CORRECTIONS {
+            let error = format!("the model's answer could not be used: {reason}");
+            return Some(Next::Finish(RunOutcome::failed(error)));
+        }
+        self.rejected += 1;
+        self.messages.extend(form::rejected(&answer.text, &reason));
+        None
     }
 
     fn look(&self, id: StepId) -> Step {
@@ -218,9 +211,14 @@ impl Turns {
     fn ask(&self, turn: u32, offered: &[Offered]) -> Step {
         let mut request = Request::new(shortened(self.messages.clone(), MAX_TOKENS));
         match self.is_last(turn) {
-            true if turn > 1 => request.messages.push(Message::system(LAST_TURN)),
+            true if turn > 1 && self.rejected == 0 => {
+                request.messages.push(Message::system(LAST_TURN));
+            }
             true => {}
             false => request.tools = offered.iter().map(|o| o.tool.clone()).collect(),
+        }
+        if let Some(form) = &self.input.form {
+            form.ask_for(&mut request);
         }
         request.temperature = self.input.temperature;
         request.max_output_tokens = self.input.max_output_tokens;

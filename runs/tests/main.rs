@@ -5,6 +5,7 @@ mod crash;
 mod decisions;
 mod driving;
 mod fencing;
+mod forms;
 mod golden;
 mod losing;
 mod purity;

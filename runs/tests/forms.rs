@@ -1,0 +1,135 @@
+//! Tool loops whose answer is data.
+
+use agenthub_runs::{
+    Effect, Next, RunOutcome, StepResult, Strategy,
+    model::{Completion, Message, Output, Request, Tool},
+    tool_loop::{Form, Input, Offered, ToolLoop, Verdict},
+};
+use serde_json::{Value, json};
+
+use crate::support::{begins, simulation::Simulation};
+
+/// A run that is to give a report, with a tool if that is wanted.
+fn begun(has_tool: bool) -> Simulation {
+    let form = Form {
+        name: "report".into(),
+        schema: json!({"type": "object"}),
+    };
+    let input = Input {
+        messages: vec![Message::user("report")],
+        form: Some(form),
+        ..Input::default()
+    };
+    let mut run = Simulation::new(begins("tool_loop", json!(input)));
+    let tool = Offered {
+        tool: Tool {
+            name: "count".into(),
+            description: String::new(),
+            parameters: json!({}),
+        },
+        agent: None,
+    };
+    run.looks = json!(has_tool.then_some(tool).into_iter().collect::<Vec<_>>());
+    run
+}
+
+fn question(run: &mut Simulation) -> Request {
+    run.settle(&ToolLoop);
+    let Next::Steps(steps) = ToolLoop.next(&run.facts) else {
+        panic!("it is over: {:?}", run.ended());
+    };
+    match &steps[..] {
+        [step] => match &step.effect {
+            Effect::Ask(request) => (**request).clone(),
+            other => panic!("{other:?}"),
+        },
+        steps => panic!("{steps:?}"),
+    }
+}
+
+/// The model answers, and this is found of it.
+fn answers(run: &mut Simulation, turn: u32, text: &str, verdict: &Verdict) {
+    let completion = Completion {
+        text: text.to_owned(),
+        ..Completion::default()
+    };
+    let answered = StepResult::ModelAnswered(completion);
+    run.ends(&format!("turn-{turn}"), answered, None);
+    run.looks = json!(verdict);
+}
+
+fn rejected(why: &str) -> Verdict {
+    Verdict::Rejected(why.to_owned())
+}
+
+fn fits(text: &str, data: Value) -> Verdict {
+    Verdict::Fits {
+        text: text.to_owned(),
+        data,
+    }
+}
+
+#[test]
+fn an_answer_that_fits_is_the_result_in_words_and_as_data() {
+    let mut run = begun(false);
+    let asked = question(&mut run);
+    let Output::Json { name, schema } = &asked.output else {
+        panic!("it is asked for words");
+    };
+    assert_eq!((&**name, schema), ("report", &json!({"type": "object"})));
+    let fits = fits("ten", json!({"n": 10}));
+    answers(&mut run, 1, "{\"n\":10}", &fits);
+    run.settle(&ToolLoop);
+    let expected = RunOutcome::Completed {
+        text: "ten".into(),
+        data: json!({"n": 10}),
+    };
+    assert_eq!(run.ended(), Some(&expected));
+}
+
+#[test]
+fn with_tools_on_offer_the_form_is_asked_for_in_words() {
+    let asked = question(&mut begun(true));
+    assert_eq!((asked.output, asked.tools.len()), (Output::Text, 1));
+    let told = asked.messages.last().and_then(Message::text);
+    let told = told.expect("an instruction");
+    assert!(told.ends_with("{\"type\":\"object\"}"), "{told}");
+}
+
+/// spec: ORC-9
+#[test]
+fn what_does_not_fit_is_asked_for_again_with_the_reason_at_most_twice() {
+    let mut run = begun(true);
+    question(&mut run);
+    answers(&mut run, 1, "nonsense", &rejected("no JSON"));
+    let again = question(&mut run);
+    assert!(
+        again.tools.is_empty() && again.output != Output::Text,
+        "{again:?}"
+    );
+    let [.., said, reason, told] = &again.messages[..] else {
+        panic!("{again:?}");
+    };
+    assert_eq!(said, &Message::assistant("nonsense"));
+    let why = Message::data("rejected", json!({"reason": "no JSON"}));
+    assert_eq!(reason, &why);
+    assert!(told.text().is_some_and(|t| t.contains("`rejected`")));
+
+    answers(&mut run, 2, "", &rejected("empty"));
+    assert_eq!(question(&mut run).messages.len(), again.messages.len() + 2);
+    answers(&mut run, 3, "[]", &rejected("no object"));
+    run.settle(&ToolLoop);
+    let error = "the model's answer could not be used: no object";
+    assert_eq!(run.ended(), Some(&RunOutcome::failed(error)));
+}
+
+#[test]
+fn a_mended_answer_is_taken() {
+    let mut run = begun(false);
+    question(&mut run);
+    answers(&mut run, 1, "{}", &rejected("n is missing"));
+    question(&mut run);
+    answers(&mut run, 2, "{\"n\":1}", &fits("one", json!({"n": 1})));
+    run.settle(&ToolLoop);
+    assert!(matches!(run.ended(), Some(RunOutcome::Completed { text, .. }) if text == "one"));
+}
