@@ -169,6 +169,12 @@ impl Facts {
         }
     }
 
+    /// When the last attempt at a step came back, in milliseconds since 1970.
+    pub fn ended_ms(&self, step: &Step) -> Option<u64> {
+        let (_, at_ms) = self.steps.get(&step.id)?.result.as_ref()?;
+        Some(*at_ms)
+    }
+
     pub(crate) fn record(&self, step: &StepId) -> Option<&Record> {
         self.steps.get(step)
     }
