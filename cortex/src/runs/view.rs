@@ -1,0 +1,234 @@
+//! Runs as those see them who ask for them. Times are RFC 3339 in UTC.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime},
+};
+
+use agenthub_sdk::proto::{event, wkt::Timestamp};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+pub(crate) use super::graph::GraphView;
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RunState {
+    /// It is on its way to who drives it.
+    Submitted,
+    /// It is at work.
+    Working,
+    /// It is at work, and waits for a person's yes.
+    AwaitingApproval,
+    /// It was told to stop, and waits for what it has out.
+    Cancelling,
+    /// It has a result.
+    Completed,
+    /// It has none.
+    Failed,
+    /// It was called back.
+    Cancelled,
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunView {
+    /// Its id, which is the `correlationId` of its frames.
+    pub(crate) id: String,
+    /// `app` or `chat`; for runs of other agents the name of their strategy.
+    pub(crate) mode: String,
+    /// Who talks in chat mode, or whose run it is.
+    pub(crate) agent: String,
+    /// Its thread.
+    pub(crate) thread_id: String,
+    /// How it stands.
+    pub(crate) state: RunState,
+    /// What was asked for, in words.
+    pub(crate) objective: String,
+    /// When it began.
+    #[serde(serialize_with = "rfc3339")]
+    #[schema(value_type = String, format = DateTime)]
+    pub(crate) created_at: u64,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "rfc3339_if")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub(crate) ended_at: Option<u64>,
+    /// The last phase that it entered.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
+    pub(crate) phase: String,
+    /// How often something was made so far.
+    pub(crate) depth: u32,
+    /// What models used so far, read and written.
+    pub(crate) tokens: u64,
+    /// Calls of models, tools and agents so far.
+    pub(crate) calls: u64,
+    /// What it waits for a person to allow.
+    pub(crate) approvals: Vec<ApprovalView>,
+    /// What came of it: the bundle, in chat mode `{"message": …}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub(crate) result: Option<Value>,
+    /// Why nothing did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    /// Its task in the hub.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
+    pub(crate) task_id: String,
+    /// The run that it goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) resumes: Option<String>,
+    /// Its series.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
+    pub(crate) series: String,
+}
+
+/// A run that was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StartedRun {
+    /// How it stands.
+    pub(crate) run: RunView,
+    /// Whether this call started it.
+    pub(crate) is_new: bool,
+}
+
+/// Which runs to list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ListQuery {
+    /// Those in this state.
+    pub(crate) state: Option<RunState>,
+    /// Those of this thread.
+    pub(crate) thread_id: Option<String>,
+    /// `app`, `chat`, or the name of a strategy.
+    pub(crate) mode: Option<String>,
+    /// At most 200; 50 if not given.
+    pub(crate) limit: Option<u32>,
+    /// Where the page before ended.
+    pub(crate) page_token: Option<String>,
+}
+
+/// Runs, latest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunPage {
+    /// The runs.
+    pub(crate) runs: Vec<RunView>,
+    /// Gives the next page; none behind the last one.
+    #[serde(rename = "nextPageToken", skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+}
+
+/// Something that a person has to allow.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ApprovalView {
+    /// Its id, unique in its run.
+    pub(crate) id: String,
+    /// Its run.
+    pub(crate) run_id: String,
+    /// The plan's step.
+    pub(crate) step: String,
+    /// Who would do it.
+    pub(crate) agent: String,
+    /// What for.
+    pub(crate) capability: String,
+    /// What the agent would be given: exactly this is allowed.
+    #[schema(value_type = Value)]
+    pub(crate) arguments: Value,
+    /// SHA-256 over run, step, agent, capability and arguments.
+    pub(crate) digest: String,
+    /// When it was asked.
+    #[serde(serialize_with = "rfc3339")]
+    #[schema(value_type = String, format = DateTime)]
+    pub(crate) asked_at: u64,
+}
+
+/// The plan of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PlanView {
+    /// Rises with every change.
+    pub(crate) version: u64,
+    /// The plan.
+    #[schema(value_type = Object)]
+    pub(crate) plan: Value,
+    /// How each step stands.
+    pub(crate) states: BTreeMap<String, StepStanding>,
+}
+
+/// How a step of a plan stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StepStanding {
+    /// What it depends on is not done.
+    Waiting,
+    /// It may begin.
+    Ready,
+    /// It waits for a person's yes.
+    AwaitingApproval,
+    /// It is out.
+    Working,
+    /// It has an output.
+    Completed,
+    /// It has failed for good.
+    Failed,
+    /// It was left out.
+    Skipped,
+}
+
+impl RunState {
+    /// Whether nothing more happens in the run.
+    pub(crate) fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// The word for it.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Submitted => "submitted",
+            Self::Working => "working",
+            Self::AwaitingApproval => "awaiting-approval",
+            Self::Cancelling => "cancelling",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl StepStanding {
+    /// The word for it.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Ready => "ready",
+            Self::AwaitingApproval => "awaiting-approval",
+            Self::Working => "working",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// Milliseconds since 1970 as the wire has them.
+pub(crate) fn timestamp(at_ms: u64) -> Timestamp {
+    event::timestamp(SystemTime::UNIX_EPOCH + Duration::from_millis(at_ms))
+}
+
+// The form that serde asks for.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+fn rfc3339<S: Serializer>(at_ms: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&timestamp(*at_ms))
+}
+
+// The form that serde asks for.
+#[expect(clippy::ref_option)]
+fn rfc3339_if<S: Serializer>(at_ms: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&timestamp(at_ms.unwrap_or_default()))
+}
