@@ -22,7 +22,8 @@ mod work;
 
 use std::sync::Arc;
 
-use agenthub_proto::a2a::AgentCard;
+use agenthub_proto::a2a::{AgentCard, Message};
+use agenthub_runs::{RunId, Started};
 use futures_util::future::BoxFuture;
 
 pub use agent_type::AgentType;
@@ -58,6 +59,16 @@ impl Agent {
     /// The agent's card.
     pub fn card(&self) -> &AgentCard {
         self.parts.card()
+    }
+
+    /// The run that an agent makes of the message with which a task begins: the same however often the message is delivered.
+    pub fn run_of(agent_id: &str, task_id: &str, message_id: &str) -> RunId {
+        RunId::of(&[agent_id, task_id, message_id])
+    }
+
+    /// The message that a run is for; nothing for a run that no agent made of a message.
+    pub fn message_of(started: &Started) -> Option<Message> {
+        origin::Origin::read(&started.origin).map(|origin| origin.message)
     }
 
     /// Registers with the hub at this address and works until SIGTERM or SIGINT, then [stops](RunningAgent::stop).

@@ -13,7 +13,7 @@ use agenthub_runs::{
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::TaskContext;
+use crate::{Agent, TaskContext};
 
 /// How long the journal may take to answer.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
@@ -85,7 +85,7 @@ impl Runs {
             "" => event,
             task_id => task_id,
         };
-        RunId::of(&[&self.agent_id, of, &context.message().message_id])
+        Agent::run_of(&self.agent_id, of, &context.message().message_id)
     }
 
     /// How a run began, if it did.
