@@ -9,7 +9,8 @@ use agenthub_runs::{
 
 use super::{AgentBuilder, AgentType, Handler};
 use crate::{
-    Error, IntoModel, Tool, ToolLoopSettings,
+    Error, Form, IntoModel, Tool, ToolLoopSettings,
+    form::Forms,
     tool::Toolbox,
     tool_loop::{Mind, Thinking},
 };
@@ -43,6 +44,14 @@ impl AgentBuilder {
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
         self.thinking.tools.extend(tools);
+        self
+    }
+
+    /// Has requests for this skill, given by its id, answered with data of this form, where they come with data for it. Data that does not
+    /// fit the skill's [input schema](crate::Card::input_schema) is refused. Requests in words alone are answered in words.
+    #[must_use]
+    pub fn form(mut self, skill: impl Into<String>, form: impl Form + 'static) -> Self {
+        self.thinking.forms.push((skill.into(), Arc::new(form)));
         self
     }
 
@@ -86,11 +95,13 @@ impl AgentBuilder {
         let thinking = std::mem::take(&mut self.thinking);
         let invalid = |why: String| Error::Invalid(format!("the agent {}: {why}", self.card.name));
         let tools = Toolbox::new(thinking.tools).map_err(invalid)?;
+        let forms = Forms::new(&self.card, thinking.forms).map_err(invalid)?;
         let Some(model) = thinking.model else {
-            return match tools.is_empty() && thinking.settings == ToolLoopSettings::default() {
+            let is_bare = tools.is_empty() && forms.is_empty();
+            return match is_bare && thinking.settings == ToolLoopSettings::default() {
                 true => Ok(self),
                 false => Err(invalid(
-                    "it has tools or settings for a model, but no model: add .model(\"provider/model\")".to_owned(),
+                    "it has tools, forms or settings for a model, but no model: add .model(\"provider/model\")".to_owned(),
                 )),
             };
         };
@@ -112,6 +123,8 @@ impl AgentBuilder {
             agent_type: self.agent_type,
             model,
             tools,
+            card: self.card.clone(),
+            forms,
             settings: thinking.settings,
         })));
         for skill in &self.card.skills {

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agenthub_runs::{Budget, StepContext, model::ToolCall};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Error, TaskContext, TaskUpdate};
@@ -40,6 +40,11 @@ impl ToolContext {
     /// Who asked the agent; empty if unknown.
     pub fn requester(&self) -> &str {
         self.task.sender()
+    }
+
+    /// The data that came with the request, if any.
+    pub fn data(&self) -> Option<Value> {
+        self.task.data()
     }
 
     /// The same whenever this call is made, and only then: pass it on to what must not happen twice.

@@ -1,13 +1,12 @@
 //! Does this input fit the tool's schema?
 
-use jsonschema::{Draft, Validator};
+use jsonschema::Validator;
 use serde_json::Value;
+
+use crate::schema;
 
 /// The beginning of what a model is told about input that does not fit.
 pub(super) const DOES_NOT_FIT: &str = "the arguments do not fit the tool's schema";
-
-/// The violations that are told; the rest is counted.
-const MAX_TOLD: usize = 16;
 
 /// Compiles a schema.
 ///
@@ -23,38 +22,13 @@ pub(super) fn compile(schema: &Value) -> Result<Validator, String> {
             "its input is of type {kind}, but tools take an object: use a struct with named fields, or a schema of type \"object\""
         ));
     }
-    let options = jsonschema::options()
-        .with_draft(Draft::Draft202012)
-        .offline();
-    options
-        .build(schema)
-        .map_err(|error| format!("its schema is invalid at {:?}: {error}", place(&error)))
+    schema::compile(schema)
 }
 
 /// What does not fit: where, and what is expected there. The values themselves are not repeated.
 pub(super) fn violations(validator: &Validator, input: &Value) -> Option<String> {
-    let mut errors = validator.iter_errors(input).peekable();
-    errors.peek()?;
-    let mut lines: Vec<String> = Vec::new();
-    let mut more = 0;
-    for error in errors {
-        match lines.len() < MAX_TOLD {
-            true => lines.push(format!("at {:?}: {}", place(&error), error.masked())),
-            false => more += 1,
-        }
-    }
-    if more > 0 {
-        lines.push(format!("and {more} more"));
-    }
-    Some(format!("{DOES_NOT_FIT}: {}", lines.join("; ")))
-}
-
-/// As a JSON Pointer; the whole is "/".
-fn place(error: &jsonschema::ValidationError<'_>) -> String {
-    match error.instance_path().to_string() {
-        whole if whole.is_empty() => "/".to_owned(),
-        path => path,
-    }
+    let violations = schema::violations(validator, input)?;
+    Some(format!("{DOES_NOT_FIT}: {violations}"))
 }
 
 #[cfg(test)]

@@ -3,11 +3,31 @@
 use agenthub_proto::a2a::{Artifact, Part};
 use tokio::time::{Instant, timeout_at};
 
+use super::growing::Growing;
 use crate::{ANSWER_ARTIFACT, ArtifactUpdate, Gathering, TaskContext, model::Deltas};
+
+/// What is shown of an answer.
+pub(super) enum Shown {
+    All,
+    Nothing,
+    /// One text of what is JSON.
+    Part(Growing),
+}
+
+impl Shown {
+    /// What there is to show of what the answer has grown by.
+    fn of(&mut self, grown: String) -> Option<String> {
+        match self {
+            Self::All => Some(grown),
+            Self::Nothing => None,
+            Self::Part(growing) => growing.add(&grown),
+        }
+    }
+}
 
 /// Appends the pieces to the artifact `answer` as they come. Only who is connected sees them; the whole answer comes with the task's
 /// last status. Each answer begins the artifact anew.
-pub(super) async fn show(mut pieces: Deltas, task: &TaskContext) {
+pub(super) async fn show(mut pieces: Deltas, task: &TaskContext, mut shown: Shown) {
     let mut gathering = Gathering::default();
     let mut begun = false;
     loop {
@@ -20,7 +40,7 @@ pub(super) async fn show(mut pieces: Deltas, task: &TaskContext) {
             Ok(None) => (gathering.take(), true),
             Err(_) => (gathering.take(), false),
         };
-        if let Some(text) = ready {
+        if let Some(text) = ready.and_then(|grown| shown.of(grown)) {
             let update = ArtifactUpdate::new(Artifact {
                 artifact_id: ANSWER_ARTIFACT.to_owned(),
                 parts: vec![Part::text(text)],

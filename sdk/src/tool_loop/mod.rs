@@ -1,10 +1,11 @@
 //! Agents that think with a model: their messages become runs of [`runs::tool_loop`](agenthub_runs::tool_loop).
 //!
-//! `request.rs` says what the model is asked, `conversation.rs` what it is told of earlier turns, `statuses.rs` what those who watch see;
-//! `world.rs` does what a run asks for.
+//! `request.rs` says what the model is asked, `conversation.rs` what it is told of earlier turns, `statuses.rs` and `growing.rs` what those
+//! who watch see; `world.rs` does what a run asks for.
 
 mod answer;
 mod conversation;
+mod growing;
 mod request;
 mod settings;
 mod statuses;
@@ -12,19 +13,22 @@ mod world;
 
 use std::{fmt, sync::Arc};
 
-use agenthub_proto::a2a::Role;
+use agenthub_proto::a2a::{self, AgentCard, Part, Role};
 use agenthub_runs::{
-    Budget, RunId, Strategy, World,
+    Budget, RunId, RunOutcome, Strategy, World,
     tool_loop::{Input, Limits, ToolLoop},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(crate) use settings::ModelSettings;
 pub use settings::{IntoModel, ToolLoopSettings};
 use world::TaskWorld;
 
 use crate::{
-    AgentType, Beginning, Conductor, Failure, TaskContext, model::LanguageModel, tool::Toolbox,
+    AgentType, Beginning, Conductor, Failure, Reply, TaskContext,
+    form::{Filled, Forms},
+    model::{self, LanguageModel},
+    tool::Toolbox,
 };
 
 const WORKER: &str = include_str!("../../prompts/worker.md");
@@ -35,6 +39,8 @@ pub(crate) struct Mind {
     pub(crate) agent_type: AgentType,
     pub(crate) model: Arc<dyn LanguageModel>,
     pub(crate) tools: Toolbox,
+    pub(crate) card: AgentCard,
+    pub(crate) forms: Forms,
     pub(crate) settings: ToolLoopSettings,
 }
 
@@ -48,6 +54,22 @@ impl Mind {
         match self.settings.instructions.trim() {
             "" => general.trim().to_owned(),
             own => format!("{own}\n\n{}", general.trim()),
+        }
+    }
+
+    /// The form that the task is to be answered with, if with one, and the data of the request.
+    ///
+    /// # Errors
+    ///
+    /// The data does not fit.
+    fn form(&self, task: &TaskContext) -> Result<Option<(&Filled, Value)>, Failure> {
+        let input = task.data();
+        let wanted = self
+            .forms
+            .wanted(&self.card, task.task_type(), input.as_ref());
+        match wanted {
+            Ok(filled) => Ok(filled.zip(input)),
+            Err(why) => Err(Failure::rejected(why)),
         }
     }
 }
@@ -79,8 +101,14 @@ impl Conductor for Thinking {
         if !is_request(task) {
             return Err(Failure::rejected("it is no request to this agent"));
         }
-        let asked = request::of(task.message())
+        let mut asked = request::of(task.message())
             .ok_or_else(|| Failure::rejected("the message has neither text nor data"))?;
+        let form = self.0.form(task)?;
+        if let Some((filled, input)) = &form {
+            let material = filled.form.material(input).into_iter();
+            let parts = material.map(|(label, value)| model::Part::Data { label, value });
+            asked.parts.extend(parts);
+        }
         let ToolLoopSettings {
             limits,
             budget,
@@ -90,11 +118,15 @@ impl Conductor for Thinking {
         } = self.0.settings;
         let input = Input {
             instructions: self.0.instructions(),
-            conversation: !task.task_id().is_empty() && !task.context_id().is_empty(),
+            // What is to become data comes with all that is needed for it.
+            conversation: form.is_none()
+                && !task.task_id().is_empty()
+                && !task.context_id().is_empty(),
             messages: vec![asked],
             limits,
             temperature,
             max_output_tokens,
+            form: form.map(|(filled, _)| filled.asked()),
         };
         Ok(Beginning {
             input: json!(input),
@@ -108,5 +140,17 @@ impl Conductor for Thinking {
             task.clone(),
             run.clone(),
         ))
+    }
+    fn reply(&self, _: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
+        match outcome {
+            RunOutcome::Completed { text, data } if data.is_null() => Ok(Reply::text(text)),
+            RunOutcome::Completed { text, data } => {
+                let mut message = a2a::Message::new(Role::Agent, text);
+                message.content.push(Part::data(data));
+                Ok(message.into())
+            }
+            RunOutcome::Failed { error } => Err(Failure::failed(error)),
+            RunOutcome::Cancelled { reason } => Err(Failure::cancelled(reason)),
+        }
     }
 }

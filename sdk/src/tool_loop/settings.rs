@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Budget, Limits};
 use crate::{
-    Tool,
+    Form, Tool,
     model::{self, LanguageModel},
 };
 
@@ -68,5 +68,6 @@ impl<M: LanguageModel + 'static> IntoModel for M {
 pub(crate) struct ModelSettings {
     pub(crate) model: Option<Result<Arc<dyn LanguageModel>, model::Error>>,
     pub(crate) tools: Vec<Tool>,
+    pub(crate) forms: Vec<(String, Arc<dyn Form>)>,
     pub(crate) settings: ToolLoopSettings,
 }

@@ -6,14 +6,17 @@ use agenthub_runs::{
     Begun, Delegated, RunId, RunOutcome, Sent, Spent, StepContext, ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
-    tool_loop::{CONVERSATION, FIND_AGENTS, Offered, Query},
+    tool_loop::{CONVERSATION, FIND_AGENTS, Look, Offered, Query, Verdict},
 };
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Mind, answer, conversation,
+    Mind,
+    answer::{self, Shown},
+    conversation,
+    growing::Growing,
     statuses::{self, Calls},
 };
 use crate::{
@@ -67,6 +70,26 @@ impl TaskWorld {
         }
     }
 
+    /// Whether an answer is what was wanted.
+    fn verdict(&self, answer: &str) -> Verdict {
+        match self.mind.form(&self.task) {
+            Ok(Some((filled, input))) => filled.verdict(&input, answer),
+            Ok(None) => Verdict::Rejected("nothing here knows the form that is wanted".to_owned()),
+            Err(failure) => Verdict::Rejected(failure.text),
+        }
+    }
+
+    /// What is shown of an answer while it grows.
+    fn shown(&self) -> Shown {
+        match self.mind.form(&self.task) {
+            Ok(None) | Err(_) => Shown::All,
+            Ok(Some((filled, _))) => match filled.form.growing() {
+                Some(pointer) => Shown::Part(Growing::new(pointer)),
+                None => Shown::Nothing,
+            },
+        }
+    }
+
     /// Remembers a call that another process began.
     fn remember(&self, step: &StepContext, what: &Begun) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,6 +105,9 @@ impl World for TaskWorld {
         if query == CONVERSATION {
             return json!(conversation::recall(&self.task).await);
         }
+        if let Ok(look) = Look::deserialize(query) {
+            return json!(self.verdict(&look.answer));
+        }
         let query = Query::deserialize(query).unwrap_or_default();
         json!(self.offered(&query).await)
     }
@@ -93,7 +119,7 @@ impl World for TaskWorld {
     ) -> Result<Completion, agenthub_runs::Failure> {
         let (sink, pieces) = model::deltas();
         let asking = self.mind.model.complete(request, sink);
-        let (answer, ()) = tokio::join!(asking, answer::show(pieces, &self.task));
+        let (answer, ()) = tokio::join!(asking, answer::show(pieces, &self.task, self.shown()));
         answer.map_err(|error| agenthub_runs::Failure {
             message: redact::error(&error.to_string()),
             is_retryable: error.is_retryable(),

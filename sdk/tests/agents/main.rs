@@ -1,6 +1,7 @@
 //! Agents with a model, over a hub in this process: tools, supervisors, limits, and what those who watch see.
 
 mod conversations;
+mod forms;
 mod harness;
 #[path = "../hub/journals.rs"]
 mod journals;
