@@ -1,7 +1,7 @@
 //! What a handler knows of its task, and what it can do meanwhile.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
 
@@ -15,13 +15,14 @@ use agenthub_proto::{
     json,
     trace::TraceContext,
 };
-use agenthub_runs::Budget;
+use agenthub_runs::{Budget, RunId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
-    AgentType, ArtifactUpdate, Client, Delegation, Error, MAX_HOPS, Outcome, Pending, TaskUpdate,
+    Agent, AgentType, ArtifactUpdate, Client, Delegation, Error, MAX_HOPS, Outcome, Pending,
+    TaskUpdate,
     agent::{Lent, Slots, StopSignal},
     connection::{Scope, publish},
     usage,
@@ -47,6 +48,8 @@ pub(crate) struct Inner {
     pub(crate) agent_type: AgentType,
     /// The run of this message began earlier, perhaps in another process.
     pub(crate) is_taken_up: bool,
+    /// The run of this message, if it is one.
+    pub(crate) run: OnceLock<RunId>,
 }
 
 impl TaskContext {
@@ -114,6 +117,24 @@ impl TaskContext {
     /// The same without the time, as it was sent.
     pub(crate) fn granted(&self) -> Budget {
         usage::from_wire(self.inner.routing.budget.as_ref())
+    }
+
+    /// The run that a [`Conductor`](crate::Conductor) makes of this message, or would.
+    pub fn run_id(&self) -> RunId {
+        let derived = || {
+            let Message {
+                task_id,
+                message_id,
+                ..
+            } = self.message();
+            Agent::run_of(self.client().agent_id(), task_id, message_id)
+        };
+        self.inner.run.get().cloned().unwrap_or_else(derived)
+    }
+
+    /// Says which run it is. Only the first one counts.
+    pub(crate) fn is_run(&self, run: &RunId) {
+        self.inner.run.get_or_init(|| run.clone());
     }
 
     /// Whether the run of this message was taken up, and began earlier.

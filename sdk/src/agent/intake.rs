@@ -1,6 +1,10 @@
 //! Begins what is done with a message: a function is called, a run begins or is taken up.
 
-use std::{collections::VecDeque, panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    collections::VecDeque,
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock},
+};
 
 use agenthub_proto::{
     agenthub::{AgentEvent, agent_event::Payload},
@@ -76,6 +80,7 @@ impl Dispatcher {
     /// Makes a run of the message, or goes on with the one that it is already.
     async fn conduct(&mut self, job: Job, conductor: Arc<dyn Conductor>, event: &str, span: Span) {
         let run = self.runs.run_of(&job.context, event);
+        job.context.is_run(&run);
         let Some(mut held) = self.runs.take_delivered(&run) else {
             let why = "its run is at work";
             return match self.runs.is_durable() {
@@ -111,6 +116,7 @@ impl Dispatcher {
                     let scope = conducted.context.scope();
                     conducted.context =
                         self.context(origin, attempt, scope, &conducted.guard, true);
+                    conducted.context.is_run(&run);
                 }
                 self.spawn_run(conducted.context.clone(), conducted.take_up(), false, span);
             }
@@ -150,6 +156,7 @@ impl Dispatcher {
                 .conductor(&origin.message, &origin.routing, &started.strategy);
         let guard = InFlight::take(&self.in_flight, &origin.message.task_id);
         let context = self.context(origin, 1, Scope::Any, &guard, true);
+        context.is_run(&run);
         self.slots.take();
         self.adopted += 1;
         let span = span(&context);
@@ -230,6 +237,7 @@ impl Dispatcher {
                 scope,
                 agent_type: self.agent_type,
                 is_taken_up,
+                run: OnceLock::new(),
             }),
         }
     }
