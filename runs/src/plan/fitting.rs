@@ -1,18 +1,218 @@
 //! Whether what goes into a step fits what an agent takes.
 
-use super::{Fault, Offer, Terms};
+use jsonschema::{ValidationError, Validator, error::ValidationErrorKind as Kind};
+use serde_json::Value;
 
-/// Whether what goes into the step fits what this offer takes, as far as that is known before the step is ready.
+use super::{
+    Fault, Offer, Plan, PlanStep, Terms,
+    faults::{shown, told},
+    filled::{Filled, Path, filled},
+    references::whole,
+    schemas::compiled,
+    shape::{Shape, View},
+    types::Types,
+};
+
+/// The most that is told about one step and one offer.
+const MAX_TOLD: usize = 8;
+
+/// Whether what goes into this step of the plan fits what the offer takes, as far as that is known before the step is ready: what is there
+/// already must fit, what an earlier step gives must be able to.
 ///
 /// # Errors
 ///
-/// What does not fit.
-pub fn fits(
-    plan: &super::Plan,
-    step: &str,
+/// What does not fit, at most 8 faults.
+pub fn fits(plan: &Plan, step: &str, offer: &Offer, terms: &Terms) -> Result<(), Vec<Fault>> {
+    let validator = offer.input.as_ref().and_then(compiled);
+    let Some(planned) = plan.steps.get(step) else {
+        return Ok(());
+    };
+    let misfits = misfits(plan, planned, offer, validator.as_ref(), terms);
+    let faults: Vec<_> = misfits
+        .into_iter()
+        .map(|why| unfit(step, offer, why))
+        .collect();
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(faults),
+    }
+}
+
+pub(super) fn unfit(step: &str, offer: &Offer, why: String) -> Fault {
+    Fault::Unfit {
+        step: step.to_owned(),
+        agent: shown(&offer.agent),
+        capability: shown(&offer.capability),
+        why,
+    }
+}
+
+/// What does not fit, in words.
+pub(super) fn misfits(
+    plan: &Plan,
+    step: &PlanStep,
     offer: &Offer,
+    validator: Option<&Validator>,
     terms: &Terms,
-) -> Result<(), Vec<Fault>> {
-    let _ = (plan, step, offer, terms);
-    Ok(())
+) -> Vec<String> {
+    let Some(schema) = &offer.input else {
+        return Vec::new();
+    };
+    let with = |skips| filled(plan, &step.payload, terms, skips);
+    let (whole, skipped) = match (with(false), with(true)) {
+        (Ok(whole), Ok(skipped)) => (whole, skipped),
+        (Err(why), _) | (_, Err(why)) => return vec![told(&why.to_string())],
+    };
+    let mut told = types_that_do_not_meet(schema, &whole);
+    if let Some(validator) = validator {
+        let violations = Violations { schema, step };
+        told.extend(violations.of(validator, &whole));
+        if skipped.holes.len() < whole.holes.len() {
+            for why in violations.of(validator, &skipped) {
+                if !told.contains(&why) {
+                    told.push(format!(
+                        "{why}, and the step that it comes from may be skipped"
+                    ));
+                }
+            }
+        }
+    }
+    told.truncate(MAX_TOLD);
+    told
+}
+
+fn types_that_do_not_meet(schema: &Value, payload: &Filled) -> Vec<String> {
+    let mut told_of = Vec::new();
+    let whole = Shape::of(schema);
+    for (path, hole) in &payload.holes {
+        let taken = path
+            .iter()
+            .fold(whole.clone(), |shape, part| shape.within(part, View::Takes));
+        let taken = taken.types();
+        // What can't be there at all is a violation.
+        if taken != Types::NONE && hole.types != Types::NONE && !taken.meets(hole.types) {
+            let (at, text) = (place(path), shown(&hole.text));
+            told_of.push(told(&format!(
+                "{at} takes {taken}, and `{text}` gives {}",
+                hole.types
+            )));
+        }
+    }
+    told_of
+}
+
+/// Reads what a validator says about a payload with holes.
+struct Violations<'a> {
+    schema: &'a Value,
+    step: &'a PlanStep,
+}
+
+impl Violations<'_> {
+    fn of(&self, validator: &Validator, payload: &Filled) -> Vec<String> {
+        let errors = validator.iter_errors(&payload.value);
+        let certain = errors.filter(|error| is_certain(error, payload));
+        certain
+            .take(MAX_TOLD)
+            .map(|error| self.words(&error, payload))
+            .collect()
+    }
+
+    fn words(&self, error: &ValidationError<'_>, payload: &Filled) -> String {
+        let path = path_of(error);
+        let at = place(&path);
+        let words = match error.kind() {
+            Kind::Required { property } => format!("{at} needs {property}"),
+            Kind::AdditionalProperties { unexpected } => {
+                let shape = path.iter().fold(Shape::of(self.schema), |s, part| {
+                    s.within(part, View::Takes)
+                });
+                let unexpected = super::faults::listed(unexpected);
+                format!(
+                    "{at} does not take {unexpected}; it takes: {}",
+                    shape.contents()
+                )
+            }
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+                let first = |branch: &Vec<ValidationError<'static>>| {
+                    let error = branch.iter().find(|error| is_certain(error, payload));
+                    error.map(|error| shown(&self.words(error, payload)))
+                };
+                let branches: Vec<_> = context.iter().take(MAX_TOLD).filter_map(first).collect();
+                format!(
+                    "{at} fits none of the alternatives: {}",
+                    branches.join("; ")
+                )
+            }
+            _ => format!("{at}: {}", error.masked_with("the value")),
+        };
+        match self.origin(&path) {
+            Some(text) => told(&format!("{words} (it is `{}`)", shown(text))),
+            None => told(&words),
+        }
+    }
+
+    /// The reference that the value in this place came from.
+    fn origin(&self, path: &Path) -> Option<&str> {
+        let mut value = &self.step.payload;
+        for part in path {
+            value = match value {
+                Value::Object(fields) => fields.get(part)?,
+                Value::Array(items) => items.get(part.parse::<usize>().ok()?)?,
+                _ => break,
+            };
+        }
+        value.as_str().filter(|text| whole(text).is_some())
+    }
+}
+
+/// Whether the error is one whatever the holes will be.
+fn is_certain(error: &ValidationError<'_>, payload: &Filled) -> bool {
+    let path = path_of(error);
+    if payload.holes.is_empty() {
+        return true;
+    }
+    if payload.holes.contains_key(&path) || is_conditional(error) {
+        return false;
+    }
+    let is_whole = !payload.holes.keys().any(|hole| hole.starts_with(&path));
+    match error.kind() {
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            let fails = |branch: &Vec<ValidationError<'static>>| {
+                branch.iter().any(|error| is_certain(error, payload))
+            };
+            context.iter().all(fails)
+        }
+        Kind::Required { .. }
+        | Kind::AdditionalProperties { .. }
+        | Kind::PropertyNames { .. }
+        | Kind::MinProperties { .. }
+        | Kind::MaxProperties { .. }
+        | Kind::MinItems { .. }
+        | Kind::MaxItems { .. }
+        | Kind::Type { .. }
+        | Kind::FalseSchema => true,
+        _ => is_whole,
+    }
+}
+
+/// Whether the error depends on other parts of the value, which may be holes.
+fn is_conditional(error: &ValidationError<'_>) -> bool {
+    let path = error.evaluation_path().to_string();
+    let mut parts = path.split('/');
+    parts.any(|part| ["then", "else", "not"].contains(&part))
+}
+
+fn path_of(error: &ValidationError<'_>) -> Path {
+    let pointer = error.instance_path().to_string();
+    let parts = pointer.split('/').skip(1);
+    parts
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect()
+}
+
+fn place(path: &Path) -> String {
+    match path.is_empty() {
+        true => "the payload".to_owned(),
+        false => format!("`{}`", shown(&path.join("."))),
+    }
 }

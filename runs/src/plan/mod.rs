@@ -9,13 +9,18 @@
 mod admit;
 mod admitted;
 mod bounds;
+mod checked_references;
 mod faults;
+mod filled;
 mod fitting;
 mod name;
+mod order;
 mod patch;
 mod references;
+mod resolving;
 mod schemas;
 mod shape;
+mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +36,8 @@ pub use faults::Fault;
 pub use fitting::fits;
 pub use name::{InvalidName, StepName};
 pub use patch::patched;
-pub use references::{InvalidReference, Missing, Reference, Scope, Source, references, resolve};
+pub use references::{InvalidReference, Reference, Source, references};
+pub use resolving::{Missing, Scope, resolve};
 pub use schemas::violations;
 
 /// What is to be done: steps by name, and what their outputs are put together to.

@@ -4,16 +4,11 @@
 //! between them. A text that is one reference becomes the value with its type; within a longer text the value is put in as text, JSON where
 //! it is no text, and nothing where it is null. `$${` stands for `${`. What is put in is data: it is not looked through again.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    str::FromStr,
-};
+use std::{fmt, str::FromStr};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
-    bounds::{MAX_RESOLVED_BYTES, size},
     faults::{listed, shown},
     name::StepName,
 };
@@ -230,75 +225,6 @@ fn reference(piece: Result<Piece<'_>, InvalidReference>) -> Option<Reference> {
     }
 }
 
-/// What there is to refer to.
-#[derive(Clone, Copy, Debug)]
-pub struct Scope<'a> {
-    /// The user's words.
-    pub objective: &'a str,
-    /// The run's payload.
-    pub input: &'a Value,
-    /// What earlier runs of the thread left, by name.
-    pub thread: &'a Value,
-    /// What the steps that are done have given.
-    pub outputs: &'a BTreeMap<String, Value>,
-    /// The steps that were skipped. What refers to their output is left out: the field, the item, the part of the text.
-    pub skipped: &'a BTreeSet<String>,
-}
-
-/// Why a value could not be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Missing {
-    /// There is nothing in this place.
-    #[error("{reference}: there is no {}; there is {there}", shown(.part))]
-    NotThere {
-        /// What was looked for.
-        reference: String,
-        /// The part of its path that leads nowhere.
-        part: String,
-        /// What could have been there instead, in words.
-        there: String,
-    },
-    /// The step has no output yet.
-    #[error("{0}: the step has not given anything")]
-    NotDone(String),
-    /// A text has something that only looks like a reference.
-    #[error(transparent)]
-    Form(#[from] InvalidReference),
-    /// All that it refers to is too much together.
-    #[error("it is larger than {MAX_RESOLVED_BYTES} bytes with what it refers to")]
-    TooLarge,
-}
-
-/// What a lookup gives.
-enum Found<'a> {
-    Text(&'a str),
-    Value(&'a Value),
-    /// The step was skipped.
-    LeftOut,
-}
-
-impl<'a> Scope<'a> {
-    fn find(&self, reference: &Reference) -> Result<Found<'a>, Missing> {
-        let from = match &reference.source {
-            Source::Objective => return Ok(Found::Text(self.objective)),
-            Source::Input => self.input,
-            Source::Thread => self.thread,
-            Source::Output(step) => match self.outputs.get(step.as_str()) {
-                Some(output) => output,
-                None if self.skipped.contains(step.as_str()) => return Ok(Found::LeftOut),
-                None => return Err(Missing::NotDone(shown(&reference.to_string()))),
-            },
-        };
-        at(from, &reference.path)
-            .map(Found::Value)
-            .map_err(|(part, there)| Missing::NotThere {
-                reference: shown(&reference.to_string()),
-                part: part.to_owned(),
-                there,
-            })
-    }
-}
-
 /// What is in this place of the value; or the first part of the path that leads nowhere, and what is there instead.
 pub(super) fn at<'v, 'p>(
     value: &'v Value,
@@ -326,91 +252,5 @@ fn contents(value: &Value) -> String {
         Value::Array(items) => format!("an array of {}", items.len()),
         Value::String(_) => "a text".to_owned(),
         other => format!("{other}"),
-    }
-}
-
-/// The value with everything put in that it refers to.
-///
-/// # Errors
-///
-/// When something is not there, or all together is more than 1 MiB.
-pub fn resolve(value: &Value, scope: &Scope) -> Result<Value, Missing> {
-    let mut resolving = Resolving {
-        scope,
-        left: MAX_RESOLVED_BYTES,
-    };
-    Ok(resolving.value(value)?.unwrap_or(Value::Null))
-}
-
-/// A value that is being made, and the bytes that there are left for it.
-struct Resolving<'a> {
-    scope: &'a Scope<'a>,
-    left: usize,
-}
-
-impl Resolving<'_> {
-    /// Nothing for what is left out.
-    fn value(&mut self, value: &Value) -> Result<Option<Value>, Missing> {
-        match value {
-            Value::Object(fields) => {
-                let mut made = Map::new();
-                for (key, value) in fields {
-                    self.spend(key.len() + 4)?;
-                    if let Some(value) = self.value(value)? {
-                        made.insert(key.clone(), value);
-                    }
-                }
-                Ok(Some(Value::Object(made)))
-            }
-            Value::Array(items) => {
-                let made = items.iter().filter_map(|v| self.value(v).transpose());
-                made.collect::<Result<_, _>>().map(Value::Array).map(Some)
-            }
-            Value::String(text) => self.text(text),
-            other => {
-                self.spend(size(other, self.left))?;
-                Ok(Some(other.clone()))
-            }
-        }
-    }
-
-    fn text(&mut self, text: &str) -> Result<Option<Value>, Missing> {
-        if let Some(reference) = whole(text) {
-            return Ok(match self.scope.find(&reference)? {
-                Found::LeftOut => None,
-                Found::Text(text) => {
-                    self.spend(text.len())?;
-                    Some(text.into())
-                }
-                Found::Value(value) => {
-                    self.spend(size(value, self.left))?;
-                    Some(value.clone())
-                }
-            });
-        }
-        let mut made = String::new();
-        for piece in pieces(text) {
-            let before = made.len();
-            match piece? {
-                Piece::Text(text) => made.push_str(text),
-                Piece::Reference(reference) => match self.scope.find(&reference)? {
-                    Found::Text(text) => made.push_str(text),
-                    Found::Value(Value::String(text)) => made.push_str(text),
-                    Found::LeftOut | Found::Value(Value::Null) => {}
-                    Found::Value(value) => {
-                        self.spend(size(value, self.left))?;
-                        made.push_str(&value.to_string());
-                    }
-                },
-            }
-            self.spend(made.len() - before)?;
-        }
-        self.spend(2)?;
-        Ok(Some(Value::String(made)))
-    }
-
-    fn spend(&mut self, bytes: usize) -> Result<(), Missing> {
-        self.left = self.left.checked_sub(bytes).ok_or(Missing::TooLarge)?;
-        Ok(())
     }
 }

@@ -1,1 +1,229 @@
+//! What a value may be, as far as a JSON Schema tells without the value.
+//!
+//! Understood are `type`, `enum`, `const`, `properties`, `patternProperties`, `additionalProperties`, `items`, `prefixItems`, `maxItems`, `allOf`,
+//! `anyOf`, `oneOf` and `$ref` within the document. Everything else is taken to allow anything, so that what is called impossible is.
 
+use serde_json::{Map, Value};
+
+use super::{faults::listed, references::index, types::Types};
+
+/// The most schemas that are looked at for one shape.
+const FUEL: usize = 256;
+
+/// The most alternatives of a shape. What would make more is not taken into account.
+const MAX_ALTERNATIVES: usize = 64;
+
+/// What a value may be: one of the alternatives, each of which is schemas that hold together.
+#[derive(Clone, Debug)]
+pub(super) struct Shape<'s> {
+    root: &'s Value,
+    alternatives: Vec<Vec<&'s Map<String, Value>>>,
+}
+
+/// How a schema is read that names some properties and says nothing of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum View {
+    /// What an agent takes: others are allowed.
+    Takes,
+    /// What an agent gives: others can't be relied upon.
+    Gives,
+}
+
+impl<'s> Shape<'s> {
+    /// The shape of what fits the schema.
+    pub(super) fn of(schema: &'s Value) -> Self {
+        Self {
+            root: schema,
+            alternatives: expanded(schema, schema, &mut FUEL.clone()),
+        }
+    }
+
+    /// The shape of what is in this place.
+    pub(super) fn within(&self, part: &str, view: View) -> Self {
+        let mut fuel = FUEL;
+        let mut alternatives = Vec::new();
+        for together in &self.alternatives {
+            let types = types_of(together);
+            let field = types
+                .meets(Types::OBJECT)
+                .then(|| field(together, part, view));
+            let item =
+                (types.meets(Types::ARRAY)).then(|| index(part).and_then(|at| item(together, at)));
+            for schemas in [field, item].into_iter().flatten().flatten() {
+                let all = schemas.into_iter().fold(vec![Vec::new()], |all, schema| {
+                    both(all, expanded(self.root, schema, &mut fuel))
+                });
+                alternatives.extend(all);
+            }
+        }
+        if alternatives.len() > MAX_ALTERNATIVES {
+            alternatives = vec![Vec::new()];
+        }
+        Self {
+            root: self.root,
+            alternatives,
+        }
+    }
+
+    /// The types that it may have; none, if there can't be such a value.
+    pub(super) fn types(&self) -> Types {
+        let types = self.alternatives.iter().map(|together| types_of(together));
+        types.fold(Types::NONE, Types::or)
+    }
+
+    /// What can be within it, in words.
+    pub(super) fn contents(&self) -> String {
+        let all = self.alternatives.iter().flatten();
+        let mut names: Vec<&str> = Vec::new();
+        for name in all.filter_map(|s| properties(s)).flat_map(Map::keys) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        match names.is_empty() {
+            true => self.types().to_string(),
+            false => listed(names),
+        }
+    }
+}
+
+type Alternatives<'s> = Vec<Vec<&'s Map<String, Value>>>;
+
+/// The schema without what only puts schemas together.
+fn expanded<'s>(root: &'s Value, schema: &'s Value, fuel: &mut usize) -> Alternatives<'s> {
+    let anything = vec![Vec::new()];
+    let fields = match schema {
+        Value::Bool(false) => return Vec::new(),
+        Value::Object(fields) => fields,
+        _ => return anything,
+    };
+    let Some(left) = fuel.checked_sub(1) else {
+        return anything;
+    };
+    *fuel = left;
+    let mut all = vec![vec![fields]];
+    if let Some(target) = referred(root, fields) {
+        all = both(all, expanded(root, target, fuel));
+    }
+    for part in list(fields, "allOf") {
+        all = both(all, expanded(root, part, fuel));
+    }
+    for key in ["anyOf", "oneOf"] {
+        let branches = list(fields, key);
+        if !branches.is_empty() {
+            let mut either = Vec::new();
+            for branch in branches {
+                either.extend(expanded(root, branch, fuel));
+            }
+            all = both(all, either);
+        }
+    }
+    all.retain(|together| types_of(together) != Types::NONE);
+    all
+}
+
+/// Each of the one with each of the other; the other is left out where that would be too many.
+fn both<'s>(one: Alternatives<'s>, other: Alternatives<'s>) -> Alternatives<'s> {
+    if one.len() * other.len() > MAX_ALTERNATIVES {
+        return one;
+    }
+    let with = |a: &Vec<&'s Map<String, Value>>| {
+        let a = a.clone();
+        let joined = move |b: &Vec<&'s Map<String, Value>>| [a.as_slice(), b].concat();
+        other.iter().map(joined).collect::<Vec<_>>()
+    };
+    one.iter().flat_map(with).collect()
+}
+
+fn referred<'s>(root: &'s Value, fields: &Map<String, Value>) -> Option<&'s Value> {
+    let pointer = fields.get("$ref")?.as_str()?.strip_prefix('#')?;
+    let is_plain = !pointer.contains('%');
+    is_plain.then(|| root.pointer(pointer)).flatten()
+}
+
+fn list<'s>(fields: &'s Map<String, Value>, key: &str) -> &'s [Value] {
+    let list = fields.get(key).and_then(Value::as_array);
+    list.map(Vec::as_slice).unwrap_or_default()
+}
+
+fn properties(fields: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    fields.get("properties").and_then(Value::as_object)
+}
+
+fn types_of(together: &[&Map<String, Value>]) -> Types {
+    let types = together.iter().map(|fields| own_types(fields));
+    types.fold(Types::ANY, Types::and)
+}
+
+fn own_types(fields: &Map<String, Value>) -> Types {
+    let named = |name: &Value| name.as_str().map_or(Types::ANY, Types::named);
+    let mut types = match fields.get("type") {
+        Some(Value::Array(names)) => names.iter().map(named).fold(Types::NONE, Types::or),
+        Some(name) => named(name),
+        None => Types::ANY,
+    };
+    if let Some(value) = fields.get("const") {
+        types = types.and(Types::of(value));
+    }
+    if let Some(Value::Array(values)) = fields.get("enum") {
+        types = types.and(values.iter().map(Types::of).fold(Types::NONE, Types::or));
+    }
+    types
+}
+
+/// The schemas that a field with this name must fit; `None`, if there can't be one, or if it can't be relied upon.
+fn field<'s>(
+    together: &[&'s Map<String, Value>],
+    name: &str,
+    view: View,
+) -> Option<Vec<&'s Value>> {
+    let mut schemas = Vec::new();
+    let (mut is_named, mut are_others_named) = (false, false);
+    for fields in together {
+        let here = properties(fields);
+        are_others_named |= here.is_some_and(|properties| !properties.is_empty());
+        if let Some(schema) = here.and_then(|properties| properties.get(name)) {
+            schemas.push(schema);
+            is_named = true;
+            continue;
+        }
+        let may_be_other = ["patternProperties", "const", "enum"];
+        if may_be_other.iter().any(|key| fields.contains_key(*key)) {
+            is_named = true;
+            continue;
+        }
+        match fields.get("additionalProperties") {
+            Some(Value::Bool(false)) => return None,
+            Some(schema) => {
+                schemas.push(schema);
+                is_named = true;
+            }
+            None => {}
+        }
+    }
+    let is_possible = is_named || !are_others_named || view == View::Takes;
+    is_possible.then_some(schemas)
+}
+
+/// The schemas that the item with this index must fit; `None`, if there can't be one.
+fn item<'s>(together: &[&'s Map<String, Value>], at: usize) -> Option<Vec<&'s Value>> {
+    let mut schemas = Vec::new();
+    for fields in together {
+        let most = fields.get("maxItems").and_then(Value::as_u64);
+        if most.is_some_and(|most| at as u64 >= most) {
+            return None;
+        }
+        let first = match fields.get("items") {
+            // As it was written before 2020-12.
+            Some(Value::Array(first)) => first.as_slice(),
+            _ => list(fields, "prefixItems"),
+        };
+        match (first.get(at), fields.get("items")) {
+            (Some(schema), _) => schemas.push(schema),
+            (None, Some(Value::Bool(false))) => return None,
+            (None, Some(schema @ Value::Object(_))) => schemas.push(schema),
+            (None, _) => {}
+        }
+    }
+    Some(schemas)
+}

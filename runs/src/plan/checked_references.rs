@@ -1,0 +1,176 @@
+//! Whether the references of a plan lead somewhere.
+
+use serde_json::Value;
+
+use super::{
+    Fault, Plan, PlanStep, Reference, Source, StepName, Terms,
+    bounds::MAX_RESULT_TEXT,
+    faults::{listed, shown, told},
+    filled::{Given, given, outputs},
+    references::{Piece, at, pieces, texts},
+    shape::{Shape, View},
+    types::Types,
+};
+
+/// What is wrong with the references of a step.
+pub(super) fn of_step(plan: &Plan, name: &StepName, step: &PlanStep, terms: &Terms) -> Vec<Fault> {
+    let at = |path: &[String]| format!("step `{name}`, `{}`", shown(&path.join(".")));
+    let mut faults = keys(&step.payload, &at);
+    for (path, text) in texts(&step.payload) {
+        let fault = |why: String| Fault::Reference {
+            place: at(&path),
+            why: told(&why),
+        };
+        faults.extend(wrong(plan, text, terms).into_iter().map(fault));
+    }
+    faults
+}
+
+/// What is wrong with the result: with its references, and with what does not come from a step.
+pub(super) fn of_result(plan: &Plan, terms: &Terms) -> Vec<Fault> {
+    let at = |path: &[String]| match path.is_empty() {
+        true => "result".to_owned(),
+        false => format!("result, `{}`", shown(&path.join("."))),
+    };
+    let mut faults = keys(&plan.result, &at);
+    if let Some(value) = bare(&plan.result) {
+        faults.push(Fault::Result {
+            place: "result".to_owned(),
+            why: format!(
+                "it is put together from what was made, so it can't have {}; write texts with references such as ${{STEP.output.PATH}}",
+                shown(&value.to_string())
+            ),
+        });
+    }
+    for (path, text) in texts(&plan.result) {
+        let fault = |why: String| Fault::Reference {
+            place: at(&path),
+            why: told(&why),
+        };
+        let wrong = wrong(plan, text, terms);
+        let own = own(text).filter(|_| wrong.is_empty());
+        faults.extend(wrong.into_iter().map(fault));
+        faults.extend(own.map(|why| Fault::Result {
+            place: at(&path),
+            why,
+        }));
+    }
+    faults
+}
+
+/// A value that is neither a text nor put together from texts.
+fn bare(value: &Value) -> Option<&Value> {
+    match value {
+        Value::Object(fields) => fields.values().find_map(bare),
+        Value::Array(items) => items.iter().find_map(bare),
+        Value::String(_) => None,
+        bare => Some(bare),
+    }
+}
+
+/// What is wrong with a text of the result that is not, or is little, a reference.
+fn own(text: &str) -> Option<String> {
+    let (mut own, mut referred) = (0, 0);
+    for piece in pieces(text) {
+        match piece {
+            Ok(Piece::Text(text)) => own += text.chars().count(),
+            Ok(Piece::Reference(_)) => referred += 1,
+            Err(_) => {}
+        }
+    }
+    (referred == 0 || own > MAX_RESULT_TEXT).then(|| {
+        format!(
+            "`{}` is not what a step made; write a reference such as ${{STEP.output.PATH}}, with at most {MAX_RESULT_TEXT} characters around it",
+            shown(text)
+        )
+    })
+}
+
+/// References in keys, which are not looked for there.
+fn keys(value: &Value, at: &impl Fn(&[String]) -> String) -> Vec<Fault> {
+    fn first(value: &Value, path: &mut Vec<String>) -> bool {
+        let mut is_in = |key: String, inner: &Value| {
+            let is_odd = key.contains("${");
+            path.push(key);
+            let found = is_odd || first(inner, path);
+            if !found {
+                path.pop();
+            }
+            found
+        };
+        match value {
+            Value::Object(fields) => fields.iter().any(|(key, v)| is_in(key.clone(), v)),
+            Value::Array(items) => {
+                let mut items = items.iter().enumerate();
+                items.any(|(index, v)| is_in(index.to_string(), v))
+            }
+            _ => false,
+        }
+    }
+    let mut path = Vec::new();
+    let why = "there can be no reference in a key, only in texts".to_owned();
+    match first(value, &mut path) {
+        true => vec![Fault::Reference {
+            place: at(&path),
+            why,
+        }],
+        false => Vec::new(),
+    }
+}
+
+/// What is wrong with the references of a text.
+fn wrong(plan: &Plan, text: &str, terms: &Terms) -> Vec<String> {
+    let wrong = pieces(text).filter_map(|piece| match piece {
+        Ok(Piece::Text(_)) => None,
+        Ok(Piece::Reference(reference)) => leads_nowhere(plan, &reference, terms),
+        Err(invalid) => Some(invalid.to_string()),
+    });
+    wrong.collect()
+}
+
+fn leads_nowhere(plan: &Plan, reference: &Reference, terms: &Terms) -> Option<String> {
+    let known = match reference.source() {
+        Source::Objective => return None,
+        Source::Input => terms.input,
+        Source::Thread => terms.thread,
+        Source::Output(step) => match terms.outputs.get(step.as_str()) {
+            Some(output) => output,
+            None => return cannot_be(plan, reference, step, terms),
+        },
+    };
+    let (part, there) = at(known, reference.path()).err()?;
+    let part = shown(part);
+    Some(format!(
+        "{reference}: there is no `{part}`; there is: {there}"
+    ))
+}
+
+/// Why a step that has no output yet can't give this.
+fn cannot_be(plan: &Plan, reference: &Reference, step: &StepName, terms: &Terms) -> Option<String> {
+    if !plan.steps.contains_key(step) {
+        let steps = listed(plan.steps.keys());
+        return Some(format!(
+            "{reference}: there is no step `{step}`; steps: {steps}"
+        ));
+    }
+    if terms.failed.contains(step.as_str()) {
+        return Some(format!("{reference}: step `{step}` has failed"));
+    }
+    let given = given(plan, reference, terms);
+    if matches!(given, Given::Text | Given::Anything) || given.types() != Types::NONE {
+        return None;
+    }
+    let mut shapes = outputs(plan, step.as_str(), terms).unwrap_or_default();
+    for part in reference.path() {
+        let inner: Vec<Shape> = shapes.iter().map(|s| s.within(part, View::Gives)).collect();
+        if inner.iter().all(|shape| shape.types() == Types::NONE) {
+            let there = listed(shapes.iter().map(Shape::contents));
+            let part = shown(part);
+            return Some(format!(
+                "{reference}: `{step}` gives no `{part}` there; it gives: {there}"
+            ));
+        }
+        shapes = inner;
+    }
+    Some(format!("{reference}: `{step}` gives nothing"))
+}
