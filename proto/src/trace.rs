@@ -25,13 +25,29 @@ impl fmt::Display for Invalid {
 impl std::error::Error for Invalid {}
 
 impl TraceContext {
-    /// Starts a trace.
+    /// Starts a trace. Its position is no span of anybody's, see [`is_start`](Self::is_start).
     pub fn start() -> Self {
+        let trace_id = Uuid::new_v4().as_u128();
         Self {
-            trace_id: Uuid::new_v4().as_u128(),
-            span_id: span_id(),
+            trace_id,
+            span_id: first(trace_id),
             sampled: true,
         }
+    }
+
+    /// Whether this is where a trace was [started](Self::start): what is below has no span above.
+    pub fn is_start(self) -> bool {
+        self.span_id == first(self.trace_id)
+    }
+
+    /// Whether who started the trace wants it recorded.
+    pub fn is_sampled(self) -> bool {
+        self.sampled
+    }
+
+    /// The ids of the trace and of the span. Neither is 0.
+    pub fn ids(self) -> (u128, u64) {
+        (self.trace_id, self.span_id)
     }
 
     /// The span with this id in this trace. Spans that are made again, as when a step is sent a second time, are so the same.
@@ -75,6 +91,12 @@ impl TraceContext {
     pub fn span_id(self) -> String {
         format!("{:016x}", self.span_id)
     }
+}
+
+/// The position at which a trace starts: the lower half of its id.
+fn first(trace_id: u128) -> u64 {
+    let (_, low) = Uuid::from_u128(trace_id).as_u64_pair();
+    low.max(1)
 }
 
 fn span_id() -> u64 {
@@ -136,6 +158,16 @@ mod tests {
         assert_eq!(context.to_string(), text);
         assert_eq!(context.child().trace_id(), context.trace_id());
         assert_ne!(context.child().span_id(), context.span_id());
+    }
+
+    #[test]
+    fn where_a_trace_starts_is_known_wherever_it_goes() {
+        let start = TraceContext::start();
+        assert!(start.is_start());
+        let sent: TraceContext = start.to_string().parse().expect("it was written so");
+        assert!(sent.is_start());
+        assert!(!sent.child().is_start());
+        assert_ne!(TraceContext::start(), TraceContext::start());
     }
 
     #[test]

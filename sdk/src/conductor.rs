@@ -25,6 +25,11 @@ pub trait Conductor: fmt::Debug + Send + Sync {
     /// [`World::conclude`] is called before the requester is told, with the same result.
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World>;
 
+    /// What those who watch are told of its runs.
+    fn identity(&self) -> Identity {
+        Identity::default()
+    }
+
     /// What the requester is told.
     ///
     /// # Errors
@@ -37,6 +42,15 @@ pub trait Conductor: fmt::Debug + Send + Sync {
             RunOutcome::Cancelled { reason } => Err(Failure::cancelled(reason)),
         }
     }
+}
+
+/// What spans and the log tell of runs that their journals do not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The model that is asked, as `provider/model`; empty if none is.
+    pub model: String,
+    /// The name of the workflow that a run is; empty where it is an agent at work.
+    pub workflow: String,
 }
 
 /// How a run begins.

@@ -266,8 +266,8 @@ impl Delegation {
     }
 }
 
-/// The span in which a message with this id is sent.
-pub(crate) fn span_of(message_id: &str) -> u64 {
+/// The span in which a message with this id is sent: what its `traceparent` names.
+pub fn span_of(message_id: &str) -> u64 {
     let id = Uuid::parse_str(message_id).unwrap_or_default();
     id.as_u64_pair().1
 }

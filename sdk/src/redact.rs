@@ -88,7 +88,7 @@ pub fn error(error: &str) -> String {
 }
 
 /// A value as others see it: without secrets, and at most 2 KiB of it.
-pub(crate) fn shown(value: &Value) -> Value {
+pub fn shown(value: &Value) -> Value {
     let clean = without_secrets(value);
     let is_small = |json: &str| json.len() <= MAX_SHOWN;
     match clean {

@@ -24,10 +24,13 @@ pub(super) const TOOL_TYPE: &str = "gen_ai.tool.type";
 pub(super) const ERROR_TYPE: &str = "error.type";
 
 /// The event that has the result of an evaluation.
-pub(super) const EVALUATION: &str = "gen_ai.evaluation.result";
-pub(super) const EVALUATION_NAME: &str = "gen_ai.evaluation.name";
-pub(super) const SCORE: &str = "gen_ai.evaluation.score.value";
-pub(super) const LABEL: &str = "gen_ai.evaluation.score.label";
+pub const EVALUATION: &str = "gen_ai.evaluation.result";
+/// What was evaluated: a capability, or one of its checks.
+pub const EVALUATION_NAME: &str = "gen_ai.evaluation.name";
+/// The score, where there is one.
+pub const SCORE: &str = "gen_ai.evaluation.score.value";
+/// The verdict: `pass`, `fail`, or what the check says.
+pub const LABEL: &str = "gen_ai.evaluation.score.label";
 
 pub(super) const CHAT: &str = "chat";
 pub(super) const EXECUTE_TOOL: &str = "execute_tool";
@@ -39,13 +42,15 @@ pub(super) const APPROVAL: &str = "approval";
 
 pub(super) const RUN: &str = "agenthub.run.id";
 pub(super) const STRATEGY: &str = "agenthub.run.strategy";
-pub(super) const STATE: &str = "agenthub.state";
-pub(super) const STEP: &str = "agenthub.step";
+/// How a run, or the task of a handoff, ended.
+pub const STATE: &str = "agenthub.state";
+/// The step of the run.
+pub const STEP: &str = "agenthub.step";
 pub(super) const ATTEMPT: &str = "agenthub.attempt";
 pub(super) const TASK: &str = "agenthub.task.id";
 pub(super) const CAPABILITY: &str = "agenthub.capability";
 /// All tokens of a run or a handoff, those of the agents below included.
-pub(super) const TOKENS: &str = "agenthub.usage.tokens";
+pub const TOKENS: &str = "agenthub.usage.tokens";
 pub(super) const CALLS: &str = "agenthub.usage.calls";
 pub(super) const TOOL_CALLS: &str = "agenthub.tool_calls";
 pub(super) const DEPTH: &str = "agenthub.depth";
@@ -54,9 +59,11 @@ pub(super) const APPROVAL_ID: &str = "agenthub.approval.id";
 pub(super) const APPROVED: &str = "agenthub.approval.approved";
 
 /// The event that something was made.
-pub(super) const ARTIFACT: &str = "agenthub.artifact";
-pub(super) const ARTIFACT_NAME: &str = "agenthub.artifact.name";
-pub(super) const ARTIFACT_BYTES: &str = "agenthub.artifact.bytes";
+pub const ARTIFACT: &str = "agenthub.artifact";
+/// The name of what was made.
+pub const ARTIFACT_NAME: &str = "agenthub.artifact.name";
+/// Its size.
+pub const ARTIFACT_BYTES: &str = "agenthub.artifact.bytes";
 
 /// The event that a run's depth or score changed.
 pub(super) const PROGRESS: &str = "agenthub.progress";

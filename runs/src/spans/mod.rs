@@ -5,15 +5,17 @@
 //! those of the conventions in `conventions.rs`. What was said, asked for and made is never in them, only names, sizes, counts and
 //! times.
 
-mod conventions;
+pub mod conventions;
 mod open;
 mod projection;
 mod reading;
 
+use std::fmt;
+
 use serde::{Serialize, Serializer};
 
-pub use conventions::{SCHEMA_URL, VERSION};
 pub use projection::{Projection, Subject};
+pub use reading::Standing;
 
 use crate::id::StepKey;
 
@@ -51,6 +53,13 @@ pub struct Span {
     pub error: Option<Error>,
 }
 
+impl Span {
+    /// An attribute.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        get(&self.attributes, name)
+    }
+}
+
 /// The span above one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Parent {
@@ -83,6 +92,18 @@ pub struct Event {
     pub attributes: Vec<(&'static str, Value)>,
 }
 
+impl Event {
+    /// An attribute.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        get(&self.attributes, name)
+    }
+}
+
+fn get<'a>(attributes: &'a [(&'static str, Value)], name: &str) -> Option<&'a Value> {
+    let found = attributes.iter().find(|(key, _)| *key == name);
+    found.map(|(_, value)| value)
+}
+
 /// Why a span came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Error {
@@ -113,6 +134,17 @@ pub enum Value {
     Float(f64),
     /// A name, at most 256 characters.
     Text(String),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(f),
+            Self::Int(value) => value.fmt(f),
+            Self::Float(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+        }
+    }
 }
 
 impl From<bool> for Value {

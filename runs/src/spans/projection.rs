@@ -76,6 +76,14 @@ impl Projection {
         &self.subject
     }
 
+    /// What kind of work it is: the workflow, or else the strategy.
+    pub fn workflow(&self) -> &str {
+        match self.subject.workflow.as_str() {
+            "" => &self.strategy,
+            workflow => workflow,
+        }
+    }
+
     /// Takes in the next event. The span that ends with it, if one does.
     pub fn of(&mut self, event: &RunEvent) -> Option<Span> {
         match event {

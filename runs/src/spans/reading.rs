@@ -56,16 +56,16 @@ fn evaluation(name: &str, score: Option<f64>, label: &str, at_ms: u64) -> Event 
 
 /// Where a run stands, as a note of its strategy tells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Standing {
+pub struct Standing {
     /// The rounds so far.
-    pub(super) depth: Option<u64>,
+    pub depth: Option<u64>,
     /// The last score.
-    pub(super) score: Option<f64>,
+    pub score: Option<f64>,
 }
 
 impl Standing {
     /// What a note tells of it, if it does: `depth` and `score` of its data.
-    pub(super) fn of(note: &Json) -> Option<Self> {
+    pub fn of(note: &Json) -> Option<Self> {
         let data = &note["data"];
         let standing = Self {
             depth: data["depth"].as_u64(),

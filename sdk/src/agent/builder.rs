@@ -8,7 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Agent, AgentType, Handler, RunningAgent};
 use crate::{
-    Conductor, Error, Failure, Reply, TaskContext, connection::Connector, tool_loop::ModelSettings,
+    Conductor, Error, Failure, Reply, SpanSink, TaskContext, connection::Connector,
+    tool_loop::ModelSettings,
 };
 
 /// How an agent is to be.
@@ -27,6 +28,7 @@ pub struct AgentBuilder {
     pub(super) connect_timeout: Option<Duration>,
     pub(super) connector: Option<Connector>,
     pub(super) journal: Option<Arc<dyn Journal>>,
+    pub(super) spans: Option<Arc<dyn SpanSink>>,
     pub(super) thinking: ModelSettings,
 }
 
@@ -46,6 +48,7 @@ impl AgentBuilder {
             connect_timeout: None,
             connector: None,
             journal: None,
+            spans: None,
             thinking: ModelSettings::default(),
         }
     }
@@ -100,6 +103,13 @@ impl AgentBuilder {
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = Some(journal);
+        self
+    }
+
+    /// Tells of the runs of this agent here, as spans; nobody is told if not given.
+    #[must_use]
+    pub fn spans(mut self, spans: Arc<dyn SpanSink>) -> Self {
+        self.spans = Some(spans);
         self
     }
 

@@ -21,7 +21,7 @@ use super::{
     runs::{ANSWER, Held, Runs},
     work::{self, panicked},
 };
-use crate::{Conductor, Error, Failure, TaskContext, connection::Lease};
+use crate::{Conductor, Error, Failure, Spans, TaskContext, connection::Lease};
 
 /// How long a run may take to call back what it has out, once it was told to stop.
 const GRACE: Duration = Duration::from_secs(15);
@@ -179,7 +179,7 @@ impl Conducted {
         let (commands, orders) = watch::channel(first);
         let commands = Arc::new(commands);
         let hosted = Arc::new(Hosted::new(
-            world,
+            (world, self.spans()),
             Arc::clone(&self.conductor),
             self.context.clone(),
             self.held.run().clone(),
@@ -229,6 +229,14 @@ impl Conducted {
                 None
             }
         }
+    }
+
+    /// What those who watch the run are told.
+    fn spans(&self) -> Spans {
+        let run = self.held.run().clone();
+        let identity = self.conductor.identity();
+        Spans::of_task(run, identity, &self.context, self.runs.spans().cloned())
+            .journal(self.runs.journal().cloned())
     }
 
     /// Tells the driver to stop when that is so. Returns when it has had its time to do so.

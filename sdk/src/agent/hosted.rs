@@ -17,11 +17,13 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{StopReason, answer, ending};
-use crate::{Conductor, Error, Reply, TaskContext, connection::Lease};
+use crate::{Conductor, Error, Reply, Spans, TaskContext, connection::Lease};
 
 /// A conductor's world; beyond it, the requester is told how the run ended.
 pub(super) struct Hosted {
     inner: Arc<dyn World>,
+    /// What those who watch are told.
+    spans: Spans,
     conductor: Arc<dyn Conductor>,
     context: TaskContext,
     run: RunId,
@@ -35,7 +37,7 @@ pub(super) struct Hosted {
 
 impl Hosted {
     pub(super) fn new(
-        inner: Arc<dyn World>,
+        (inner, spans): (Arc<dyn World>, Spans),
         conductor: Arc<dyn Conductor>,
         context: TaskContext,
         run: RunId,
@@ -45,6 +47,7 @@ impl Hosted {
     ) -> Self {
         Self {
             inner,
+            spans,
             conductor,
             context,
             run,
@@ -155,6 +158,7 @@ impl World for Hosted {
     }
 
     async fn show(&self, entry: &Entry, again: bool) {
+        self.spans.tell(entry, again).await;
         self.inner.show(entry, again).await;
     }
 

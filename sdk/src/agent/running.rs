@@ -107,6 +107,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         client.agent_id(),
         client.instance_id(),
         builder.journal,
+        builder.spans,
         stop.clone(),
     );
     let (found, orphans) = mpsc::channel(1);

@@ -13,7 +13,7 @@ use agenthub_runs::{
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Agent, TaskContext};
+use crate::{Agent, SpanSink, TaskContext};
 
 /// How long the journal may take to answer.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
@@ -25,6 +25,7 @@ pub(super) struct Runs {
     agent_id: String,
     instance_id: String,
     journal: Option<Arc<dyn Journal>>,
+    spans: Option<Arc<dyn SpanSink>>,
     marks: Mutex<HashMap<RunId, Mark>>,
     /// Cancelled when the agent stops.
     pub(super) stop: CancellationToken,
@@ -43,12 +44,14 @@ impl Runs {
         agent_id: &str,
         instance_id: &str,
         journal: Option<Arc<dyn Journal>>,
+        spans: Option<Arc<dyn SpanSink>>,
         stop: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
             agent_id: agent_id.to_owned(),
             instance_id: instance_id.to_owned(),
             journal,
+            spans,
             marks: Mutex::default(),
             stop,
         })
@@ -62,6 +65,11 @@ impl Runs {
     /// The journal that runs are written down in.
     pub(super) fn journal(&self) -> Option<&Arc<dyn Journal>> {
         self.journal.as_ref()
+    }
+
+    /// Who collects the spans of runs.
+    pub(super) fn spans(&self) -> Option<&Arc<dyn SpanSink>> {
+        self.spans.as_ref()
     }
 
     /// Whether runs survive this process.

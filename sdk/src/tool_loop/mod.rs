@@ -25,7 +25,7 @@ pub use settings::{IntoModel, ToolLoopSettings};
 use world::TaskWorld;
 
 use crate::{
-    AgentType, Beginning, Conductor, Failure, Reply, TaskContext,
+    AgentType, Beginning, Conductor, Failure, Identity, Reply, TaskContext,
     form::{Filled, Forms},
     model::{self, LanguageModel},
     tool::Toolbox,
@@ -132,6 +132,13 @@ impl Conductor for Thinking {
             input: json!(input),
             budget,
         })
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            model: self.0.model.name().to_owned(),
+            ..Identity::default()
+        }
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {

@@ -1,0 +1,178 @@
+//! Tells of runs while they are driven: spans to who collects them, lines to the log.
+//!
+//! What is told follows from the run's journal ([`runs::spans`](agenthub_runs::spans)); this is the shell around that.
+
+mod log;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use agenthub_proto::trace::TraceContext;
+use agenthub_runs::{
+    Journal, RunId,
+    journal::{self, Entry},
+    spans::{Projection, Span, Subject},
+};
+use tokio::time::timeout;
+
+use crate::{Identity, TaskContext, redact};
+
+/// How long reading what came before may take.
+const CATCH_UP: Duration = Duration::from_secs(5);
+
+/// The entries that are read at once.
+const PAGE: usize = 256;
+
+/// Who collects spans.
+pub trait SpanSink: fmt::Debug + Send + Sync {
+    /// Takes a span that has ended. Returns at once; what cannot be taken is dropped. Where a run was taken up, its last spans come
+    /// again, the same to the byte, because the process before may have died with them.
+    fn emit(&self, span: Span);
+}
+
+/// What is told of one run.
+pub struct Spans {
+    folded: Mutex<Folded>,
+    sink: Option<Arc<dyn SpanSink>>,
+    journal: Option<Arc<dyn Journal>>,
+}
+
+struct Folded {
+    projection: Projection,
+    /// The place of the last event.
+    last: u64,
+}
+
+impl Spans {
+    /// A run of this agent that nothing is known of yet, at `trace` and below the position `above`. A trace that is not to be recorded
+    /// is not.
+    pub fn new(
+        run: RunId,
+        agent: &str,
+        identity: Identity,
+        task_id: &str,
+        (above, trace): (Option<TraceContext>, TraceContext),
+        sink: Option<Arc<dyn SpanSink>>,
+    ) -> Self {
+        let (trace_id, span_id) = trace.ids();
+        let subject = Subject {
+            run,
+            agent: agent.to_owned(),
+            model: identity.model,
+            workflow: identity.workflow,
+            task_id: task_id.to_owned(),
+            trace_id,
+            span_id,
+            parent: above.filter(|a| !a.is_start()).map(|a| a.ids().1),
+        };
+        Self {
+            folded: Mutex::new(Folded {
+                projection: Projection::new(subject),
+                last: 0,
+            }),
+            sink: sink.filter(|_| trace.is_sampled()),
+            journal: None,
+        }
+    }
+
+    /// Where to read what happened before the run was taken up.
+    #[must_use]
+    pub fn journal(self, journal: Option<Arc<dyn Journal>>) -> Self {
+        Self { journal, ..self }
+    }
+
+    /// The run of a message.
+    pub(crate) fn of_task(
+        run: RunId,
+        identity: Identity,
+        task: &TaskContext,
+        sink: Option<Arc<dyn SpanSink>>,
+    ) -> Self {
+        let agent = task.client().agent_id();
+        let above = task.routing().traceparent.parse().ok();
+        let at = (above, task.trace());
+        Self::new(run, agent, identity, task.task_id(), at, sink)
+    }
+
+    /// Tells of an event of the run. They come in order, each once it is durable; `again` says that the process before may have told of
+    /// it: then the log does not. Waits at most 5 s, and only where the run was taken up.
+    pub async fn tell(&self, entry: &Entry, again: bool) {
+        self.catch_up(entry.seq).await;
+        let span = {
+            let mut folded = self.lock();
+            if entry.seq <= folded.last {
+                return;
+            }
+            folded.last = entry.seq;
+            let span = folded.projection.of(&entry.event);
+            if !again {
+                log::event(&folded.projection, &entry.event);
+                span.iter().for_each(|s| log::span(&folded.projection, s));
+            }
+            span
+        };
+        if let (Some(span), Some(sink)) = (span, &self.sink) {
+            sink.emit(without_secrets(span));
+        }
+    }
+
+    /// Takes in what is behind the last event and before this one.
+    async fn catch_up(&self, seq: u64) {
+        let last = self.lock().last;
+        let Some(journal) = self.journal.as_ref().filter(|_| last + 1 < seq) else {
+            return;
+        };
+        let run = self.lock().projection.subject().run.clone();
+        let read = timeout(CATCH_UP, between(&**journal, &run, last, seq)).await;
+        let entries = match read {
+            Ok(Ok(entries)) => entries,
+            Ok(Err(error)) => return tracing::debug!(%run, %error, "spans begin in the middle"),
+            Err(_) => return tracing::debug!(%run, "spans begin in the middle"),
+        };
+        let mut folded = self.lock();
+        for entry in entries {
+            folded.last = entry.seq;
+            // It ended long before the process that died did.
+            let _ = folded.projection.of(&entry.event);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Folded> {
+        self.folded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Spans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spans")
+            .field("sink", &self.sink)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The entries between two places.
+async fn between(
+    journal: &dyn Journal,
+    run: &RunId,
+    mut after: u64,
+    before: u64,
+) -> Result<Vec<Entry>, journal::Error> {
+    let mut entries = Vec::new();
+    while after + 1 < before {
+        let page = journal.read(run, after, PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = last.seq;
+        entries.extend(page.into_iter().filter(|entry| entry.seq < before));
+    }
+    Ok(entries)
+}
+
+fn without_secrets(mut span: Span) -> Span {
+    if let Some(error) = &mut span.error {
+        error.message = redact::error(&error.message);
+    }
+    span
+}
