@@ -91,8 +91,6 @@ pub(crate) enum Kind {
     KeyReused,
     /// The run was not taken.
     Refused,
-    /// Something is wrong here.
-    Internal,
     /// What would answer is not there.
     Unavailable,
 }
@@ -176,11 +174,6 @@ impl Kind {
                 "refused",
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "The run was not taken",
-            ),
-            Self::Internal => (
-                "internal",
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "Something is wrong here",
             ),
             Self::Unavailable => (
                 "unavailable",
