@@ -1,7 +1,7 @@
 //! What a step shows while it is out.
 
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::coop::consume_budget};
 use tokio_util::sync::CancellationToken;
 
 use crate::id::StepKey;
@@ -58,6 +58,8 @@ impl Progress {
             key: key.clone(),
             value: within(value),
         };
+        // Who shows without end yields all the same, and can be stopped.
+        consume_budget().await;
         tokio::select! {
             biased;
             () = over.cancelled() => {}

@@ -1,5 +1,6 @@
 //! Runs from the outside: decisions, driving, crashes, and journals of every release.
 
+mod approvals;
 mod budgets;
 mod crash;
 mod decisions;
@@ -8,6 +9,7 @@ mod fencing;
 mod forms;
 mod golden;
 mod losing;
+mod progress;
 mod purity;
 mod stopping;
 mod support;

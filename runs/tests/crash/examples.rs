@@ -6,24 +6,27 @@ use std::{
 };
 
 use agenthub_runs::{
-    Budget, Delegated, Effect, Facts, Failure, Handoff, Next, Retry, RunOutcome, Sent, Started,
-    Step, StepContext, StepResult, Strategy, ToolOutput, World,
+    Approval, Budget, Decision, Delegated, Effect, Facts, Failure, Handoff, Next, Retry, RunEvent,
+    RunOutcome, Sent, Started, Step, StepContext, StepResult, Strategy, ToolOutput, World,
     journal::Entry,
     model::{Completion, Message, Part, Request, Role, Tool, ToolCall, Usage},
     tool_loop::{Input, Offered, Peer, ToolLoop},
 };
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::{sync::watch, time::sleep};
 
 use super::traces::Pen;
 use crate::support::{Wants, begins};
 
-/// By name: two turns with parallel tools; an agent that is asked; words, a wait and a retry.
-pub(super) const EXAMPLES: &[&str] = &["tools", "agent", "errands"];
+/// By name: two turns with parallel tools; an agent that is asked; words, a wait and a retry; notes, progress and a question to a person.
+pub(super) const EXAMPLES: &[&str] = &["tools", "agent", "errands", "watched"];
 
 /// How the example begins, and what drives it.
 pub(super) fn example(name: &str) -> (Started, Box<dyn Strategy>) {
+    if name == "watched" {
+        return (begins("wants", json!(null)), Box::new(Wants(watched)));
+    }
     if name == "errands" {
         let mut first = begins("wants", json!(null));
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -83,15 +86,55 @@ fn errands(facts: &Facts) -> Next {
     )))
 }
 
+/// What an agent is to do with that is noted, shown, and allowed by a person before.
+fn watched(facts: &Facts) -> Next {
+    let note = |name: &str, says: Value| Step::new(name, Effect::Note(says));
+    let handoff = Handoff {
+        agent: "helper".into(),
+        text: "shows 4".into(),
+        ..Handoff::default()
+    };
+    let call = ToolCall {
+        id: "c".into(),
+        name: "shows 3".into(),
+        arguments: json!({}),
+    };
+    let arguments = json!(handoff);
+    let approval = Approval::new("example", "help", "helper", "help", arguments);
+    let steps = [
+        note("plan", json!({ "type": "plan_update" })),
+        Step::new("draw", Effect::Call(call)),
+        Step::new("allow", Effect::Approve(approval)),
+        Step::new("help", Effect::Delegate(handoff)),
+        note("told", json!({ "spent": facts.spent().calls })),
+    ];
+    let is_done = |step: &&Step| match step.effect {
+        Effect::Note(_) => facts.noted(&step.id).is_none(),
+        _ => facts.result(step).is_none(),
+    };
+    match steps.iter().find(is_done) {
+        Some(step) => Next::Steps(vec![step.clone()]),
+        None => Next::Finish(RunOutcome::completed(
+            facts
+                .noted(&steps[4].id)
+                .map(Value::to_string)
+                .unwrap_or_default(),
+        )),
+    }
+}
+
 /// A world in which everything takes a moment and leaves a trace.
 pub(super) struct Traced {
     pen: Pen,
+    /// How many pieces of progress were shown by this process.
+    seen: watch::Sender<u64>,
 }
 
 impl Traced {
     pub(super) fn new(folder: &Path) -> Self {
         Self {
             pen: Pen::new(folder),
+            seen: watch::Sender::new(0),
         }
     }
 
@@ -103,6 +146,20 @@ impl Traced {
         let pause = 3 + step.key.step.as_str().len() as u64 % 3;
         sleep(Duration::from_millis(pause)).await;
         self.pen.write(&json!({ "ends": key }));
+    }
+
+    /// Shows as many pieces as the text says. All but the last are durable before the next.
+    async fn show_pieces(&self, step: &StepContext, text: &str) {
+        let count = text.strip_prefix("shows ").and_then(|n| n.parse().ok());
+        let mut seen = self.seen.subscribe();
+        for piece in 1..=count.unwrap_or(0) {
+            let before = *seen.borrow_and_update();
+            step.progress.note(json!({ "piece": piece })).await;
+            if Some(piece) != count {
+                let next = seen.wait_for(|seen| *seen > before).await;
+                next.expect("the world holds it");
+            }
+        }
     }
 }
 
@@ -159,6 +216,7 @@ impl World for Traced {
 
     async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, Failure> {
         self.act(step, &json!(call)).await;
+        self.show_pieces(step, &call.name).await;
         match (&*call.name, step.key.attempt) {
             ("flaky", 1 | 2) => Err(Failure::passing("not yet")),
             _ => Ok(ToolOutput::from(json!({ "of": call.arguments }))),
@@ -167,6 +225,7 @@ impl World for Traced {
 
     async fn delegate(&self, step: &StepContext, sent: &Sent) -> Result<Delegated, Failure> {
         self.act(step, &json!(sent)).await;
+        self.show_pieces(step, &sent.handoff.text).await;
         Ok(Delegated {
             agent: sent.handoff.agent.clone(),
             state: "completed".into(),
@@ -184,7 +243,20 @@ impl World for Traced {
         Ok(())
     }
 
-    async fn show(&self, _: &Entry, _: bool) {}
+    async fn approve(&self, step: &StepContext, approval: &Approval) -> Result<Decision, Failure> {
+        self.act(step, &json!(approval)).await;
+        Ok(Decision {
+            approved: true,
+            by: "a person".into(),
+            comment: String::new(),
+        })
+    }
+
+    async fn show(&self, entry: &Entry, again: bool) {
+        if matches!(entry.event, RunEvent::Progressed { .. }) && !again {
+            self.seen.send_modify(|seen| *seen += 1);
+        }
+    }
 
     async fn conclude(
         &self,

@@ -47,9 +47,10 @@ fn run(folder: &Path, example: &str, kill: Option<(u64, Moment)>) -> ExitStatus 
 fn crashed(example: &str, write: u64, moment: Moment) -> (Trace, Trace) {
     let folder = tempfile::tempdir().expect("a folder");
     let killed = run(folder.path(), example, Some((write, moment)));
-    assert_eq!(
-        killed.signal(),
-        Some(9),
+    // The last piece of progress of a step may be written with its end, and so the last write be one less.
+    let is_over = example == "watched" && killed.success();
+    assert!(
+        killed.signal() == Some(9) || is_over,
         "{example} {write} {moment:?}: {killed}"
     );
     let before = Trace::read(folder.path());

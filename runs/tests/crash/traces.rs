@@ -97,6 +97,48 @@ impl Trace {
         (begun, ended)
     }
 
+    fn notes(&self) -> Vec<String> {
+        let notes = self.events.iter().filter_map(|event| match event {
+            RunEvent::Noted { step, value, .. } => Some(format!("{step} {value}")),
+            _ => None,
+        });
+        notes.collect()
+    }
+
+    /// What each step showed between its beginning and its end.
+    fn progress(&self) -> BTreeMap<String, Vec<Value>> {
+        let mut out = BTreeSet::new();
+        let mut progress: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for event in &self.events {
+            match event {
+                RunEvent::StepBegun { step, .. } => {
+                    out.insert(step.to_string());
+                }
+                RunEvent::StepEnded { step, .. } => {
+                    out.remove(step.as_str());
+                }
+                RunEvent::Progressed { step, value, .. } => {
+                    assert!(out.contains(step.as_str()), "{step} is not out: {value}");
+                    let shown = progress.entry(step.to_string()).or_default();
+                    shown.push(value.clone());
+                }
+                _ => {}
+            }
+        }
+        progress
+    }
+
+    /// A step shows all of it in its last process, after as much of it as was durable of the one before.
+    fn check_progress(&self, whole: &Self, place: &str) {
+        let (mine, all) = (self.progress(), whole.progress());
+        assert!(mine.keys().eq(all.keys()), "{place}: the same steps show");
+        for (step, all) in all {
+            let early = mine[&step].strip_suffix(&*all);
+            let early = early.unwrap_or_else(|| panic!("{place}: {step} shows {:?}", mine[&step]));
+            assert!(all.starts_with(early), "{place}: {step} showed {early:?}");
+        }
+    }
+
     fn outcome(&self) -> Option<(&RunOutcome, u64)> {
         match self.events.last()? {
             RunEvent::Ended { outcome, spent, .. } => Some((outcome, spent.calls)),
@@ -148,6 +190,8 @@ impl Trace {
             ended.count()
         };
         assert_eq!(finals(self), finals(whole), "{place}: each step ends once");
+        assert_eq!(self.notes(), whole.notes(), "{place}: the same notes, once");
+        self.check_progress(whole, place);
         again
     }
 }

@@ -10,8 +10,8 @@ use std::{
 };
 
 use agenthub_runs::{
-    Approval, Decision, Delegated, Failure, RunOutcome, Sent, Spent, StepContext, StepResult,
-    ToolOutput, World,
+    Approval, Decision, Delegated, Failure, Progress, RunOutcome, Sent, Spent, StepContext,
+    StepResult, ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
 };
@@ -28,6 +28,8 @@ pub(crate) enum Does {
     Gives(StepResult),
     /// It shows these, and answers.
     Shows(Vec<Value>, StepResult),
+    /// It shows something for ever.
+    Floods,
     /// It answers after a while.
     After(Duration, StepResult),
     /// It never answers.
@@ -50,6 +52,8 @@ pub(crate) struct StandIn {
     log: Mutex<Vec<String>>,
     pub(crate) shown: Mutex<Vec<(Entry, bool)>>,
     pub(crate) sent: Mutex<Vec<Sent>>,
+    /// By what steps have shown something.
+    pub(crate) kept: Mutex<Vec<Progress>>,
 }
 
 impl StandIn {
@@ -64,6 +68,7 @@ impl StandIn {
             log: Mutex::default(),
             shown: Mutex::default(),
             sent: Mutex::default(),
+            kept: Mutex::default(),
         }
     }
 
@@ -127,11 +132,16 @@ impl StandIn {
         match does.cloned().unwrap_or(Does::Gives(otherwise)) {
             Does::Gives(result) => result,
             Does::Shows(values, result) => {
+                let progress = step.progress.clone();
+                self.kept.lock().expect("nobody panics here").push(progress);
                 for value in values {
                     step.progress.note(value).await;
                 }
                 result
             }
+            Does::Floods => loop {
+                step.progress.note(Value::from("more")).await;
+            },
             Does::After(pause, result) => {
                 sleep(pause).await;
                 result
@@ -140,6 +150,7 @@ impl StandIn {
             Does::Heeds(pause, result) => {
                 step.cancelled.cancelled().await;
                 self.note(format!("heard {key}"));
+                step.progress.note(Value::from("too late")).await;
                 sleep(pause).await;
                 result
             }
