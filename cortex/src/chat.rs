@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agenthub_sdk::{
-    Beginning, Conductor, Failure, Reply, TaskContext,
+    Beginning, Conductor, Failure, Identity, Reply, TaskContext,
     runs::{Budget, RunId, RunOutcome, Strategy, World},
 };
 use serde_json::{Value, json};
@@ -47,6 +47,14 @@ pub(crate) fn input(words: String, attached: Vec<Value>, settings: &Settings) ->
     }
 }
 
+/// What is told of a turn.
+pub(crate) fn identity(settings: &Settings) -> Identity {
+    Identity {
+        model: settings.model.name().to_owned(),
+        ..Identity::default()
+    }
+}
+
 impl Conductor for Chats {
     fn strategy(&self) -> &dyn Strategy {
         &ChatTurn
@@ -70,6 +78,10 @@ impl Conductor for Chats {
             input: json!(input),
             budget: Budget::default(),
         })
+    }
+
+    fn identity(&self) -> Identity {
+        identity(&self.0.settings)
     }
 
     fn world(&self, task: &TaskContext, _: &RunId) -> Arc<dyn World> {

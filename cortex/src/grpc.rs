@@ -10,7 +10,7 @@ use agenthub_proto::{
     trace::TraceContext,
 };
 use agenthub_sdk::{
-    Client,
+    Client, Spans,
     runs::{
         Budget, Command, DriveError, Driver, RunId, Started, Strategy, World,
         journal::MemoryJournal,
@@ -86,7 +86,7 @@ impl Cortex for Chat {
         let traceparent = traceparent
             .and_then(|t| t.to_str().ok())
             .unwrap_or_default();
-        let trace = TraceContext::parse_or_start(traceparent).child();
+        let above = TraceContext::parse_or_start(traceparent);
         let ChatRequest { text, context_id } = request.into_inner();
         check(&text, &context_id)?;
         let context_id = match context_id.is_empty() {
@@ -106,10 +106,11 @@ impl Cortex for Chat {
             turn: shared.join(key, &text),
             origin: Origin::Call {
                 client: client.clone(),
-                trace,
+                trace: above.child(),
                 context_id: context_id.clone(),
                 gone: gone.clone(),
             },
+            above,
             text,
             context_id,
         };
@@ -223,19 +224,32 @@ struct Call {
     shared: Arc<Shared>,
     turn: Turn,
     origin: Origin,
+    /// Where the caller is in its trace.
+    above: TraceContext,
     text: String,
     context_id: String,
 }
 
 impl Call {
+    /// What those who watch are told of the turn.
+    fn spans(&self, run: RunId) -> Spans {
+        let settings = &self.shared.settings;
+        let at = (Some(self.above), self.origin.trace());
+        let sink = settings.spans.clone();
+        Spans::new(run, CORTEX, chat::identity(settings), "", at, sink)
+    }
+
     /// Drives the turn to its end. When the caller is gone, the turn is cancelled.
     async fn run(self, frames: mpsc::Sender<Result<Wire, Status>>, gone: CancellationToken) {
         let (view, projector) = view::open();
         let id = Uuid::now_v7().to_string();
+        let run = RunId::new(&*id);
+        let spans = self.spans(run.clone());
         let input = chat::input(self.text, Vec::new(), &self.shared.settings);
         let world = ChatWorld::new(self.shared, self.origin, id.clone(), self.turn, view);
+        let world = world.told(spans);
         let (commands, commanded) = watch::channel(Command::Go);
-        let (run, thread) = (RunId::new(&*id), self.context_id.clone());
+        let thread = self.context_id.clone();
         let driven = drive(run, json!(input), thread, Arc::new(world), commanded);
 
         let shown = async {

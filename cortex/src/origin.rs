@@ -7,6 +7,7 @@ use agenthub_proto::{
 use agenthub_sdk::{
     Client, Delegation, Error, HandedOver, TaskContext,
     runs::{Failure, Sent},
+    span_of,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -69,7 +70,7 @@ impl Origin {
             } => {
                 let delegation = Delegation::of(sent)
                     .context_id(context_id)
-                    .trace(trace.child());
+                    .trace(trace.at_span(span_of(&sent.message_id)));
                 client.hand_over(delegation, false).await
             }
         }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agenthub_sdk::{model::LanguageModel, runs::Journal};
+use agenthub_sdk::{SpanSink, model::LanguageModel, runs::Journal};
 
 /// How Cortex is to be.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub struct Settings {
     /// The name of this Cortex among all that ever use the journal; made up if not given. Under the same name it takes its turns
     /// over at once.
     pub instance_id: Option<String>,
+    /// Who collects the spans of runs; nobody if not given.
+    pub spans: Option<Arc<dyn SpanSink>>,
 }
 
 impl Settings {
@@ -45,6 +47,7 @@ impl Settings {
             max_conversations: 1_000,
             journal: None,
             instance_id: None,
+            spans: None,
         }
     }
 }

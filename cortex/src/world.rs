@@ -9,6 +9,7 @@ use std::{
 };
 
 use agenthub_sdk::{
+    Spans,
     model::{Completion, Request, ToolCall},
     runs::{
         Begun, Delegated, Failure, RunEvent, RunOutcome, Sent, Spent, StepContext, ToolOutput,
@@ -51,6 +52,8 @@ pub(crate) struct ChatWorld {
     view: View,
     projection: Mutex<Projection>,
     has_ended: AtomicBool,
+    /// What those who watch are told, where nobody else tells them.
+    spans: Option<Spans>,
 }
 
 impl ChatWorld {
@@ -69,6 +72,15 @@ impl ChatWorld {
             view,
             projection: Mutex::default(),
             has_ended: AtomicBool::new(false),
+            spans: None,
+        }
+    }
+
+    /// Tells of the turn here.
+    pub(crate) fn told(self, spans: Spans) -> Self {
+        Self {
+            spans: Some(spans),
+            ..self
         }
     }
 
@@ -218,6 +230,9 @@ impl World for ChatWorld {
     }
 
     async fn show(&self, entry: &Entry, again: bool) {
+        if let Some(spans) = &self.spans {
+            spans.tell(entry, again).await;
+        }
         self.note(&entry.event, again);
         let frames = self.projection().of(&entry.event);
         match again {
