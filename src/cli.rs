@@ -4,6 +4,7 @@ mod agent;
 mod log;
 mod mailboxes;
 mod query;
+mod runs;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub(crate) use agent::{Agent, Place, Thinking};
 pub(crate) use log::Log;
 pub(crate) use mailboxes::{LetterAction, Mailboxes};
 pub(crate) use query::{AgentFilter, Agents, Json, Publish, Tasks};
+pub(crate) use runs::{Answer, CortexAt, Form, Limits, Run, Runs};
 
 use crate::{
     listen::Listen,
@@ -55,6 +57,11 @@ pub(crate) enum Command {
     Agent(Agent),
     /// Talks with Cortex; with lines on stdin, prints an answer for each
     Chat(Chat),
+    /// Has an objective reached: Cortex plans, hands off to agents, has the result reviewed, and gives it with a report
+    Run(Box<Run>),
+    /// Shows, cancels and resumes runs, and answers what they ask
+    #[command(subcommand)]
+    Runs(Runs),
     /// Shows and removes the agents of a hub
     #[command(subcommand)]
     Agents(Agents),
@@ -161,6 +168,8 @@ impl Cli {
                 hub: chat.hub.hub.clone(),
                 ..chat.folder.layer()
             },
+            Command::Run(run) => run.layer(),
+            Command::Runs(runs) => runs.layer(),
             Command::Log(log) => Layer {
                 data: log.data().cloned(),
                 ..Layer::default()
@@ -182,6 +191,8 @@ impl Command {
             | Self::Broker(_)
             | Self::Cortex(_)
             | Self::Agent(_)
+            | Self::Run(_)
+            | Self::Runs(_)
             | Self::Log(_)
             | Self::Completions { .. } => None,
             Self::Mailboxes(mailboxes) => Some(mailboxes.hub()),

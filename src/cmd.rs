@@ -8,7 +8,10 @@ pub(crate) mod completions;
 mod cortex;
 mod log;
 mod mailboxes;
+mod place;
 mod publish;
+mod run;
+mod runs;
 mod tasks;
 mod up;
 mod watch;
@@ -33,6 +36,8 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
     match command {
         Command::Up(args) => return up::run(&args, &settings).await,
         Command::Chat(args) => return chat::run(args, &settings).await,
+        Command::Run(args) => return run::run(*args, &settings).await,
+        Command::Runs(args) => return runs::run(args, &settings).await,
         Command::Broker(args) => {
             log(SERVER_LEVEL)?;
             broker::run(&args, &settings).await?;

@@ -1,6 +1,7 @@
-//! Agents and tasks as people read them.
+//! Agents, tasks, mail and runs as people read them.
 
 pub(crate) mod mail;
+pub(crate) mod runs;
 pub(crate) mod watched;
 
 use agenthub_proto::{

@@ -14,6 +14,7 @@ mod listing;
 mod logging;
 mod model;
 mod output;
+mod run;
 mod serve;
 mod settings;
 mod stop;

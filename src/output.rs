@@ -46,6 +46,28 @@ pub(crate) fn table<const N: usize>(
     for row in rows {
         table.add_row(row.iter().map(|cell| cut(cell, MAX_CELL)));
     }
+    text_of(table)
+}
+
+/// Rows under their headings, within a width in characters: what is longer goes on in the next line.
+pub(crate) fn wrapped<const N: usize>(
+    headings: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+    width: usize,
+) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .set_header(headings);
+    for row in rows {
+        table.add_row(row.iter().map(|cell| plain(cell).into_owned()));
+    }
+    text_of(table)
+}
+
+fn text_of(mut table: Table) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }

@@ -31,7 +31,7 @@ const AGENT_DRAIN: Duration = Duration::from_secs(1);
 const INTRODUCTION: Duration = Duration::from_secs(5);
 
 /// Everything that `up` runs.
-struct Everything {
+pub(super) struct Everything {
     serving: Serving,
     cortex: Running,
     agent: RunningAgent,
@@ -87,7 +87,8 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
 }
 
 impl Everything {
-    async fn start(settings: &Settings) -> anyhow::Result<Self> {
+    /// Starts the hub, Cortex and the agents.
+    pub(super) async fn start(settings: &Settings) -> anyhow::Result<Self> {
         let model = model::model(&settings.model).await?;
         let chat = Chat::default();
         let others = Routes::new(CortexServer::new(chat.clone()));
@@ -129,8 +130,18 @@ impl Everything {
         }
     }
 
+    /// The hub's address for programs on this machine.
+    pub(super) fn url(&self) -> String {
+        self.serving.url()
+    }
+
+    /// Waits until serving ends by itself, which it does not unless something is badly wrong.
+    pub(super) async fn failed(&mut self) -> anyhow::Error {
+        self.serving.failed().await
+    }
+
     /// Agents first, so that they can still tell the hub; then Cortex, then the hub.
-    async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.agent.stop().await;
         cortex::stop(self.cortex).await;
         self.serving.shutdown().await;

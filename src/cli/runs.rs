@@ -1,0 +1,332 @@
+//! Runs: starting one, and looking after those there are.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{Folder, Hub, Json, Layer, Model};
+
+/// Where Cortex is.
+#[derive(Debug, Args)]
+pub(crate) struct CortexAt {
+    #[command(flatten)]
+    pub(crate) hub: Hub,
+    /// Cortex's own address, where it does not serve at the hub's
+    #[arg(long, value_name = "URL")]
+    pub(crate) cortex: Option<String>,
+}
+
+/// `agenthub run`
+#[derive(Debug, Args)]
+#[command(after_long_help = RUN)]
+pub(crate) struct Run {
+    /// The brief, a file of YAML or JSON, or - for standard input
+    #[arg(required_unless_present = "objective")]
+    pub(crate) brief: Option<PathBuf>,
+    /// What is wanted; flags go before the file
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) objective: Option<String>,
+    /// app plans, hands off and reviews; chat is one turn with one agent [default: app]
+    #[arg(long, value_name = "MODE", value_parser = ["app", "chat"])]
+    pub(crate) mode: Option<String>,
+    /// In chat mode the agent to talk with [default: Cortex]
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// The thread that it belongs to: its runs share history and artifacts, and take turns
+    #[arg(long, value_name = "ID")]
+    pub(crate) thread: Option<String>,
+    /// The series whose earlier results it learns from [default: the thread]
+    #[arg(long, value_name = "ID")]
+    pub(crate) series: Option<String>,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+    /// The same key and brief start one run, however often
+    #[arg(long, value_name = "KEY")]
+    pub(crate) idempotency_key: Option<String>,
+    /// Prints the run's id and leaves it running
+    #[arg(long, conflicts_with_all = ["json", "output"])]
+    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) shown: Shown,
+    /// Runs the hub, Cortex and the agents in this process, for the time of the run
+    #[arg(long, conflicts_with_all = ["hub", "cortex", "detach"])]
+    pub(crate) here: bool,
+    #[command(flatten)]
+    pub(crate) at: CortexAt,
+    #[command(flatten)]
+    pub(crate) model: Model,
+    #[command(flatten)]
+    pub(crate) folder: Folder,
+}
+
+/// What a run must keep to.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Limits {
+    /// The least score of a review, from 0 to 1 [default: 0.7]
+    #[arg(long, value_name = "SCORE")]
+    pub(crate) quality: Option<f64>,
+    /// How often something may be made, the first time included [default: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) depth: Option<u32>,
+    /// What the result must fulfil, beside what the brief says; may be repeated
+    #[arg(long = "criterion", value_name = "TEXT")]
+    pub(crate) criteria: Vec<String>,
+    /// The tokens that it may cost
+    #[arg(long, value_name = "N")]
+    pub(crate) tokens: Option<u64>,
+}
+
+/// How a run is shown.
+#[derive(Debug, Args)]
+pub(crate) struct Shown {
+    /// Prints the run's frames, one JSON object a line, and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Writes what comes of it to a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+const RUN: &str = "\
+Where no hub was named and none listens at the default address, the hub, Cortex and the agents run in this process for the time of the \
+run, on the data folder of `agenthub up`.
+
+The run is shown on standard error, what comes of it on standard output. On a terminal, what waits for a person's yes is asked for on the \
+spot; elsewhere `agenthub runs approve` answers.
+
+A run goes on when nobody watches. Ctrl-C asks whether to leave or to cancel it; a second Ctrl-C cancels. Where there is no terminal to ask on, \
+Ctrl-C only leaves. `agenthub runs watch ID` comes back to it. A run of this process waits while the process is gone: \
+`agenthub runs watch ID` or `agenthub up` with the same data folder goes on with it.
+
+Exit codes: 0 the result meets its constraints; 3 there is a result that does not; 1 there is none; 130 left before the end.";
+
+/// `agenthub runs`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Runs {
+    /// Lists runs, latest first
+    List {
+        /// submitted, working, awaiting-approval, cancelling, completed, failed or cancelled
+        #[arg(long, value_parser = STATES)]
+        state: Option<String>,
+        /// The thread
+        #[arg(long, value_name = "ID")]
+        thread: Option<String>,
+        /// app, chat, or the name of a strategy
+        #[arg(long, value_name = "MODE")]
+        mode: Option<String>,
+        /// At most this many
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        first: usize,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Shows one run, with its plan and what came of it
+    Show {
+        /// Its id
+        id: String,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Shows a run from its beginning until it ends, as `agenthub run` does
+    #[command(after_long_help = WATCH)]
+    Watch {
+        /// Its id
+        id: String,
+        /// Begins behind this frame
+        #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
+        after: u64,
+        #[command(flatten)]
+        shown: Shown,
+        /// Runs the hub, Cortex and the agents in this process, until the run is over
+        #[arg(long, conflicts_with_all = ["hub", "cortex"])]
+        here: bool,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        model: Model,
+        #[command(flatten)]
+        folder: Folder,
+    },
+    /// Shows the plan of a run, with the state of each step
+    Plan {
+        /// Its id
+        id: String,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Cancels a run; whoever works for it is told
+    Cancel {
+        /// Its id
+        id: String,
+        /// Why
+        #[arg(long, default_value = "cancelled by the user")]
+        reason: String,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Goes on from the plan and the results of a run that is over, as another run; prints its id
+    Resume {
+        /// The id of the run that is over
+        id: String,
+        #[command(flatten)]
+        limits: Limits,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Shows who handed what to whom
+    Graph {
+        /// Its id
+        id: String,
+        /// In which form
+        #[arg(long, value_enum, default_value_t = Form::Text)]
+        format: Form,
+        #[command(flatten)]
+        at: CortexAt,
+    },
+    /// Allows what a run asks a person for; without a run, lists what waits
+    Approve {
+        /// The run
+        run: Option<String>,
+        /// Which of its approvals; needed where several wait
+        approval: Option<String>,
+        #[command(flatten)]
+        answer: Answer,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Refuses what a run asks a person for
+    Refuse {
+        /// The run
+        run: String,
+        /// Which of its approvals; needed where several wait
+        approval: Option<String>,
+        #[command(flatten)]
+        answer: Answer,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Tells what became of a run's result, such as clicks, for later runs of its series to learn from
+    Results {
+        /// The run
+        id: String,
+        /// Numbers by name, such as clicks=120
+        #[arg(required = true, value_name = "NAME=NUMBER", value_parser = metric)]
+        metrics: Vec<(String, f64)>,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+const WATCH: &str = "\
+Where no hub was named and none listens at the default address, the hub, Cortex and the agents run in this process until the run is over: \
+so a run whose process was killed is finished. Ctrl-C leaves; the run goes on where Cortex is. Exit codes as of `agenthub run`.";
+
+/// The states of runs.
+const STATES: [&str; 7] = [
+    "submitted",
+    "working",
+    "awaiting-approval",
+    "cancelling",
+    "completed",
+    "failed",
+    "cancelled",
+];
+
+/// The form of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// Lines for people
+    Text,
+    /// For Markdown
+    Mermaid,
+    /// For Graphviz
+    Dot,
+    /// Nodes and edges
+    Json,
+}
+
+/// What goes with an answer.
+#[derive(Debug, Args)]
+pub(crate) struct Answer {
+    /// Who answers, for the record [default: the user of this terminal]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) comment: String,
+}
+
+impl Run {
+    /// What the flags say of the settings.
+    pub(super) fn layer(&self) -> Layer {
+        Layer {
+            hub: self.at.hub.hub.clone(),
+            model: self.model.layer(),
+            ..self.folder.layer()
+        }
+    }
+}
+
+impl Runs {
+    /// What the flags say of the settings.
+    pub(super) fn layer(&self) -> Layer {
+        match self {
+            Self::Watch {
+                at, model, folder, ..
+            } => Layer {
+                hub: at.hub.hub.clone(),
+                model: model.layer(),
+                ..folder.layer()
+            },
+            other => Layer {
+                hub: other.at().hub.hub.clone(),
+                ..Layer::default()
+            },
+        }
+    }
+
+    /// Where Cortex is.
+    pub(crate) fn at(&self) -> &CortexAt {
+        match self {
+            Self::List { at, .. }
+            | Self::Show { at, .. }
+            | Self::Watch { at, .. }
+            | Self::Plan { at, .. }
+            | Self::Cancel { at, .. }
+            | Self::Resume { at, .. }
+            | Self::Graph { at, .. }
+            | Self::Approve { at, .. }
+            | Self::Refuse { at, .. }
+            | Self::Results { at, .. } => at,
+        }
+    }
+}
+
+fn metric(text: &str) -> Result<(String, f64), String> {
+    let (name, number) = text.split_once('=').ok_or("it has the form NAME=NUMBER")?;
+    let number: f64 = number
+        .trim()
+        .parse()
+        .map_err(|_| format!("`{number}` is no number"))?;
+    match (name.trim(), number.is_finite()) {
+        ("", _) => Err("the name is empty".to_owned()),
+        (_, false) => Err(format!("`{number}` is no number that can be counted with")),
+        (name, true) => Ok((name.to_owned(), number)),
+    }
+}

@@ -1,0 +1,157 @@
+//! Where a run goes on: at a hub that is there, or in this process.
+
+use std::{net::TcpListener, time::Duration};
+
+use tokio::{net::TcpStream, time::timeout};
+
+use super::{CLIENT_LEVEL, up::Everything};
+use crate::{
+    banner,
+    cli::CortexAt,
+    listen::Listen,
+    logging, output,
+    run::Line,
+    settings::{DEFAULT_HUB, Settings},
+    stop::Signals,
+};
+
+/// How long it may take to see that nobody listens.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Where a run goes on.
+pub(super) struct Place {
+    line: Line,
+    hub: String,
+    /// What runs in this process for the time of the run.
+    here: Option<Everything>,
+}
+
+impl Place {
+    /// The place that the flags name; without any, the default hub if one listens, else this process. Starts logging. `None` if the
+    /// process was told to stop meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// What is to run in this process cannot start, or an address is none.
+    pub(super) async fn find(
+        at: &CortexAt,
+        here: bool,
+        settings: &Settings,
+        signals: &mut Signals,
+    ) -> anyhow::Result<Option<Self>> {
+        let is_named = at.cortex.is_some() || at.hub.hub.is_some() || settings.hub != DEFAULT_HUB;
+        let is_here = here || (!is_named && !listens(settings).await);
+        let log = logging::beside_chat(settings.data().filter(|_| is_here), "agenthub.log");
+        let log = match is_here {
+            true => log,
+            false => logging::Target::Stderr,
+        };
+        logging::start(settings.log.as_deref(), CLIENT_LEVEL, &log)?;
+        if !is_here {
+            let url = at.cortex.as_deref().unwrap_or(&settings.hub);
+            return Ok(Some(Self {
+                line: Line::to(url)?,
+                hub: settings.hub.clone(),
+                here: None,
+            }));
+        }
+        let mut own = settings.clone();
+        own.grpc = free(own.grpc);
+        own.http = free(own.http);
+        let everything = tokio::select! {
+            started = Everything::start(&own) => started?,
+            _ = signals.next() => return Ok(None),
+        };
+        let hub = everything.url();
+        let kept = match settings.data() {
+            Some(data) => format!("its files are in {}", data.display()),
+            None => "it keeps no files".to_owned(),
+        };
+        let why = match here {
+            true => String::new(),
+            false => format!("no hub listens at {}: ", settings.hub),
+        };
+        output::aside(format!(
+            "{why}this process runs one at {hub}, with Cortex and its agents, until the run is over ({kept})"
+        ));
+        Ok(Some(Self {
+            line: Line::to(&hub)?,
+            hub,
+            here: Some(everything),
+        }))
+    }
+
+    /// The line to its Cortex.
+    pub(super) fn line(&self) -> Line {
+        self.line.clone()
+    }
+
+    /// What there is to say to whoever leaves a run.
+    pub(super) fn farewell(&self) -> Farewell {
+        Farewell {
+            hub: self.hub.clone(),
+            is_here: self.is_here(),
+        }
+    }
+
+    /// Whether it ends with this process.
+    pub(super) fn is_here(&self) -> bool {
+        self.here.is_some()
+    }
+
+    /// Does something, as long as what runs here does not fail.
+    pub(super) async fn during<T>(
+        &mut self,
+        work: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<T> {
+        match &mut self.here {
+            None => work.await,
+            Some(everything) => tokio::select! {
+                done = work => done,
+                error = everything.failed() => Err(error),
+            },
+        }
+    }
+
+    /// Ends what runs in this process.
+    pub(super) async fn leave(self, signals: Signals) {
+        if let Some(everything) = self.here {
+            signals.leave(everything.stop()).await;
+        }
+    }
+}
+
+/// What there is to say to whoever leaves a run.
+pub(super) struct Farewell {
+    hub: String,
+    is_here: bool,
+}
+
+impl Farewell {
+    /// How the run goes on, and how to come back to it.
+    pub(super) fn of(&self, run: &str) -> String {
+        let (program, hub) = (banner::program(), banner::hub_flag(&self.hub));
+        match self.is_here {
+            true => format!(
+                "the run waits, as what it ran on ends with this process; to finish it: {program} runs watch {run}, or {program} up"
+            ),
+            false => format!(
+                "the run goes on; to come back: {program} runs watch {run}{hub}, to end it: {program} runs cancel {run}{hub}"
+            ),
+        }
+    }
+}
+
+/// Whether anybody listens where the hub is expected.
+async fn listens(settings: &Settings) -> bool {
+    let address = settings.hub.trim_start_matches("http://");
+    matches!(timeout(LOOK, TcpStream::connect(address)).await, Ok(Ok(_)))
+}
+
+/// The address if nobody has it, else any that is free.
+fn free(address: Listen) -> Listen {
+    match TcpListener::bind(address.0) {
+        Ok(_) => address,
+        Err(_) => Listen::loopback(0),
+    }
+}

@@ -1,0 +1,286 @@
+//! `agenthub runs`
+
+use std::process::ExitCode;
+
+use agenthub_proto::{
+    cortex::{
+        Approval, Constraints, DecideApprovalRequest, ListRunsRequest, RecordResultsRequest,
+        ResumeRunRequest, RunBudget,
+    },
+    json::{self as convert},
+};
+use anyhow::bail;
+use serde_json::{Map, Value};
+
+use super::{CLIENT_LEVEL, place::Place};
+use crate::{
+    cli::{Answer, Form, Json, Limits, Runs},
+    listing::runs as listing,
+    logging::{self, Target},
+    output,
+    run::{Line, Watching, user, watch, width},
+    settings::Settings,
+    stop::Signals,
+};
+
+/// Shows, cancels and resumes runs, and answers what they ask.
+pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    if let Runs::Watch { .. } = args {
+        return watch_run(args, settings).await;
+    }
+    logging::start(settings.log.as_deref(), CLIENT_LEVEL, &Target::Stderr)?;
+    let line = Line::to(args.at().cortex.as_deref().unwrap_or(&settings.hub))?;
+    match args {
+        Runs::List {
+            state,
+            thread,
+            mode,
+            first,
+            json,
+            ..
+        } => {
+            let request = ListRunsRequest {
+                state: state.unwrap_or_default(),
+                thread_id: thread.unwrap_or_default(),
+                mode: mode.unwrap_or_default(),
+                ..Default::default()
+            };
+            let runs = line.list(request, first).await?;
+            match json.json {
+                true => runs.iter().try_for_each(output::json)?,
+                false => output::line(listing::runs(&runs))?,
+            }
+        }
+        Runs::Show { id, json, .. } => {
+            let run = line.get(&id).await?;
+            match json.json {
+                true => output::json(&run)?,
+                false => output::line(listing::run(&run, width()))?,
+            }
+        }
+        Runs::Plan { id, json, .. } => {
+            let plan = line.plan(&id).await?;
+            match json.json {
+                true => output::json(&plan)?,
+                false => output::line(listing::plan(&plan))?,
+            }
+        }
+        Runs::Cancel {
+            id, reason, json, ..
+        } => changed(&line.cancel(&id, &reason).await?, json)?,
+        Runs::Resume {
+            id, limits, json, ..
+        } => {
+            let request = ResumeRunRequest {
+                id,
+                constraints: constraints(&limits),
+                budget: budget(&limits),
+            };
+            let run = line.resume(request).await?;
+            match json.json {
+                true => output::json(&run)?,
+                false => output::line(&run.id)?,
+            }
+        }
+        Runs::Graph { id, format, .. } => {
+            let graph = line.graph(&id).await?;
+            output::line(match format {
+                Form::Text => listing::graph(&graph),
+                Form::Mermaid => graph.mermaid.trim_end().to_owned(),
+                Form::Dot => graph.dot.trim_end().to_owned(),
+                Form::Json => graph
+                    .graph
+                    .as_ref()
+                    .map_or(Value::Null, convert::from_struct)
+                    .to_string(),
+            })?;
+        }
+        Runs::Approve {
+            run: None, json, ..
+        } => {
+            let waiting = line.pending().await?;
+            match json.json {
+                true => waiting.iter().try_for_each(output::json)?,
+                false => output::line(listing::approvals(&waiting))?,
+            }
+        }
+        Runs::Approve {
+            run: Some(run),
+            approval,
+            answer,
+            json,
+            ..
+        } => decide(&line, &run, approval.as_deref(), (true, answer), json).await?,
+        Runs::Refuse {
+            run,
+            approval,
+            answer,
+            json,
+            ..
+        } => decide(&line, &run, approval.as_deref(), (false, answer), json).await?,
+        Runs::Results {
+            id, metrics, json, ..
+        } => {
+            let metrics: Map<String, Value> =
+                metrics.into_iter().map(|(k, v)| (k, v.into())).collect();
+            let request = RecordResultsRequest {
+                id,
+                metrics: Some(convert::to_struct(&Value::Object(metrics))),
+            };
+            let run = line.record(request).await?;
+            match json.json {
+                true => output::json(&run)?,
+                false => output::line(format!("the results of run {} are kept", run.id))?,
+            }
+        }
+        Runs::Watch { .. } => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn watch_run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let Runs::Watch {
+        id,
+        after,
+        shown,
+        here,
+        at,
+        ..
+    } = args
+    else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut signals = Signals::new()?;
+    let Some(mut place) = Place::find(&at, here, settings, &mut signals).await? else {
+        return Ok(ExitCode::FAILURE);
+    };
+    let watching = Watching {
+        farewell: place.farewell().of(&id),
+        line: place.line(),
+        run: id,
+        after,
+        json: shown.json,
+        output: shown.output,
+        may_cancel: false,
+    };
+    let left = place.during(watch(watching, &mut signals)).await;
+    place.leave(signals).await;
+    Ok(ExitCode::from(left?.code()))
+}
+
+/// Answers an approval, which may be left out where a run has one alone.
+async fn decide(
+    line: &Line,
+    run: &str,
+    approval: Option<&str>,
+    (approved, answer): (bool, Answer),
+    json: Json,
+) -> anyhow::Result<()> {
+    let waiting = line.pending().await?;
+    let asked = which(waiting, run, approval)?;
+    let request = DecideApprovalRequest {
+        run_id: asked.run_id.clone(),
+        approval_id: asked.id.clone(),
+        approved,
+        by: answer.by.unwrap_or_else(user),
+        comment: answer.comment,
+    };
+    let decided = line.decide(request).await?;
+    match json.json {
+        true => output::json(&decided)?,
+        false => output::line(format!(
+            "{} {}\n{}",
+            if approved { "approved" } else { "refused" },
+            asked.id,
+            listing::approval(&asked)
+        ))?,
+    }
+    Ok(())
+}
+
+/// The approval that is meant: of a run, or by its own id.
+fn which(waiting: Vec<Approval>, run: &str, approval: Option<&str>) -> anyhow::Result<Approval> {
+    let of_run = |a: &Approval| a.run_id == run || (approval.is_none() && a.id == run);
+    let mut meant: Vec<Approval> = waiting
+        .into_iter()
+        .filter(|a| of_run(a) && approval.is_none_or(|id| a.id == id))
+        .collect();
+    match (meant.len(), approval) {
+        (1, _) => Ok(meant.remove(0)),
+        (0, None) => {
+            bail!("nothing of run {run} waits for a yes; `agenthub runs approve` lists what does")
+        }
+        (0, Some(id)) => bail!(
+            "approval {id} of run {run} does not wait for a yes (any more); `agenthub runs approve` lists what does"
+        ),
+        _ => {
+            let ids: Vec<&str> = meant.iter().map(|a| a.id.as_str()).collect();
+            bail!(
+                "several things of run {run} wait for a yes, say which: {}",
+                ids.join(", ")
+            )
+        }
+    }
+}
+
+fn changed(run: &agenthub_proto::cortex::Run, json: Json) -> anyhow::Result<()> {
+    match json.json {
+        true => output::json(run)?,
+        false => output::line(format!("run {} is {}", run.id, run.state))?,
+    }
+    Ok(())
+}
+
+/// What the flags say of the constraints, if anything.
+pub(super) fn constraints(limits: &Limits) -> Option<Constraints> {
+    let criteria = limits
+        .criteria
+        .iter()
+        .map(|text| convert::to_value(&text.as_str().into()));
+    let constraints = Constraints {
+        quality_threshold: limits.quality,
+        execution_depth: limits.depth,
+        acceptance_criteria: criteria.collect(),
+        max_turns: None,
+    };
+    (constraints != Constraints::default()).then_some(constraints)
+}
+
+/// What the flags say of the budget, if anything.
+pub(super) fn budget(limits: &Limits) -> Option<RunBudget> {
+    limits.tokens.map(|tokens| RunBudget {
+        tokens: Some(tokens),
+        ..RunBudget::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(run: &str, id: &str) -> Approval {
+        Approval {
+            id: id.to_owned(),
+            run_id: run.to_owned(),
+            ..Approval::default()
+        }
+    }
+
+    /// spec: ORC-12.3
+    #[test]
+    fn an_approval_is_named_by_its_run_where_that_is_clear() {
+        let waiting = || vec![asked("r1", "a"), asked("r2", "b"), asked("r2", "c")];
+        let id = |run, approval| which(waiting(), run, approval).map(|found| found.id);
+        assert_eq!(id("r1", None).expect("one"), "a");
+        assert_eq!(id("r2", Some("c")).expect("named"), "c");
+        assert_eq!(id("b", None).expect("by its own id"), "b");
+        for (run, approval, part) in [
+            ("r2", None, "say which: b, c"),
+            ("r3", None, "nothing of run r3"),
+            ("r1", Some("b"), "approval b of run r1"),
+        ] {
+            let error = id(run, approval).expect_err(part).to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

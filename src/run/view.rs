@@ -1,0 +1,365 @@
+//! What is there to see of a run?
+
+use std::collections::BTreeMap;
+
+use agenthub_proto::{cortex::Frame, json};
+use serde_json::Value;
+
+use super::{
+    bundle::Verdict,
+    steps::{self, Step},
+};
+use crate::output::cut;
+
+/// The longest line about something on the way, in characters.
+const MAX_LINE: usize = 200;
+
+/// The longest arguments of a tool's call in a line, in characters.
+const MAX_ARGUMENTS: usize = 100;
+
+/// The end of a text that grows, in characters.
+const MAX_TEXT: usize = 4_096;
+
+/// Something to see.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Show {
+    /// Something that happened.
+    Line(String),
+    /// A person is asked to allow this.
+    Ask(Asked),
+    /// Somebody has answered that, or nobody needs to any more.
+    Answered(String),
+}
+
+/// What a person is asked to allow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Asked {
+    pub(crate) id: String,
+    pub(crate) step: String,
+    pub(crate) agent: String,
+    pub(crate) capability: String,
+    pub(crate) arguments: Value,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum End {
+    /// With this.
+    Completed(Value),
+    /// Without anything, for this reason.
+    Failed(String),
+}
+
+/// What has been seen of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct View {
+    phase: String,
+    steps: Vec<Step>,
+    /// What agents have in hand: by step, who.
+    busy: BTreeMap<String, String>,
+    /// The text that grows.
+    text: String,
+    tokens: u64,
+    calls: u64,
+    score: Option<f64>,
+    asked: Vec<String>,
+    end: Option<End>,
+}
+
+impl View {
+    /// Takes the next frame in.
+    pub(crate) fn apply(&mut self, frame: &Frame) -> Vec<Show> {
+        let data = frame.data.as_ref().map(json::from_struct);
+        let data = data.unwrap_or(Value::Null);
+        let said = frame.message.as_str();
+        match frame.r#type.as_str() {
+            "phase" => self.phase(&frame.phase, said),
+            "plan_update" => self.plan(said, &data),
+            "handoff" => self.handoff(said, &data),
+            "delta" => {
+                self.grow(said, data["append"] != false);
+                Vec::new()
+            }
+            "tool_call" => {
+                let arguments = cut(&short(&data["args"]), MAX_ARGUMENTS);
+                line(format!("  {}: {said}({arguments})", agent_of(&data)))
+            }
+            "tool_result" => match data["error"].as_str() {
+                Some(error) => line(format!("  {}: {said} failed: {error}", agent_of(&data))),
+                None => Vec::new(),
+            },
+            "message" => line(said.to_owned()),
+            "warning" => line(format!("warning: {said}")),
+            "approval" => self.approval(said, &data),
+            "metrics" => {
+                self.metrics(&data);
+                Vec::new()
+            }
+            "complete" => self.ended(End::Completed(data)),
+            "error" => self.ended(End::Failed(said.to_owned())),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The steps of the plan, each behind those that it waits for.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The end of the text that is being written; empty while none is.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What is being done, in one line.
+    pub(crate) fn status(&self) -> String {
+        let mut agents: Vec<&str> = self.busy.values().map(String::as_str).collect();
+        agents.dedup();
+        let doing = match (self.asked.is_empty(), agents.as_slice()) {
+            (false, _) => "waiting for your answer".to_owned(),
+            (true, []) => "Cortex decides what is next".to_owned(),
+            (true, [agent]) => format!("{agent} is at work"),
+            (true, agents) => format!("{} are at work", agents.join(" and ")),
+        };
+        let mut parts = vec![doing];
+        if !self.phase.is_empty() {
+            parts.insert(0, self.phase.clone());
+        }
+        parts.extend(self.score.map(|score| format!("score {score:.2}")));
+        parts.extend(self.cost());
+        parts.join(" · ")
+    }
+
+    /// What it has cost so far, if anything is known of that.
+    pub(crate) fn cost(&self) -> Option<String> {
+        match (self.tokens, self.calls) {
+            (0, 0) => None,
+            (tokens, 0) => Some(format!("{tokens} tokens")),
+            (tokens, calls) => Some(format!("{tokens} tokens, {calls} calls")),
+        }
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    fn phase(&mut self, phase: &str, said: &str) -> Vec<Show> {
+        if self.phase == phase {
+            return Vec::new();
+        }
+        phase.clone_into(&mut self.phase);
+        line(match said.is_empty() {
+            true => phase.to_owned(),
+            false => format!("{phase}: {said}"),
+        })
+    }
+
+    fn plan(&mut self, note: &str, data: &Value) -> Vec<Show> {
+        let before = std::mem::take(&mut self.steps);
+        self.steps = steps::of(&data["plan"]);
+        for step in &mut self.steps {
+            if let Some(known) = before.iter().find(|s| s.name == step.name) {
+                step.state.clone_from(&known.state);
+            }
+        }
+        let added = self
+            .steps
+            .iter()
+            .filter(|s| before.iter().all(|b| b.name != s.name));
+        let added: Vec<&str> = added.map(|step| step.name.as_str()).collect();
+        let mut text = match data["version"].as_u64() {
+            Some(version) => format!("plan {version}"),
+            None => "plan".to_owned(),
+        };
+        if !added.is_empty() {
+            text += &format!(": {}", added.join(", "));
+        }
+        if !note.is_empty() {
+            text += &format!(" ({note})");
+        }
+        line(text)
+    }
+
+    fn handoff(&mut self, stage: &str, data: &Value) -> Vec<Show> {
+        let of = |field: &str| data[field].as_str().unwrap_or_default().to_owned();
+        let (step, capability) = (of("step"), of("capability"));
+        match stage {
+            "requested" | "occurred" => {
+                let is_first = self.busy.insert(step.clone(), of("to")).is_none();
+                self.state(&step, "working");
+                if is_first {
+                    self.text.clear();
+                }
+                match stage {
+                    "requested" => line(format!("→ {}: {}", named(&step, &capability), of("to"))),
+                    _ => Vec::new(),
+                }
+            }
+            "returned" => {
+                self.busy.remove(&step);
+                self.text.clear();
+                self.score = data["score"].as_f64().or(self.score);
+                let error = data["error"].as_str();
+                self.state(
+                    &step,
+                    if error.is_some() {
+                        "failed"
+                    } else {
+                        "completed"
+                    },
+                );
+                let mut text = match error {
+                    Some(error) => format!(
+                        "✗ {}: {} failed: {error}",
+                        named(&step, &capability),
+                        of("from")
+                    ),
+                    None => format!("✓ {}: {} is done", named(&step, &capability), of("from")),
+                };
+                if let Some(score) = data["score"].as_f64() {
+                    text += &format!(", score {score:.2}");
+                }
+                line(text)
+            }
+            // What it says on its way.
+            _ => match data["text"].as_str() {
+                Some(said) => line(format!("  {}: {said}", of("from"))),
+                None => Vec::new(),
+            },
+        }
+    }
+
+    fn grow(&mut self, piece: &str, append: bool) {
+        if !append {
+            self.text.clear();
+        }
+        self.text.push_str(piece);
+        let excess = self.text.char_indices().rev().nth(MAX_TEXT - 1);
+        if let Some((start, _)) = excess {
+            self.text.drain(..start);
+        }
+    }
+
+    fn approval(&mut self, stage: &str, data: &Value) -> Vec<Show> {
+        let of = |field: &str| data[field].as_str().unwrap_or_default().to_owned();
+        let id = of("id");
+        let step = match of("step") {
+            step if step.is_empty() => of("subject"),
+            step => step,
+        };
+        if stage == "asked" {
+            self.state(&step, "awaiting-approval");
+            self.asked.push(id.clone());
+            return vec![Show::Ask(Asked {
+                id,
+                step,
+                agent: of("agent"),
+                capability: of("capability"),
+                arguments: data["arguments"].clone(),
+            })];
+        }
+        self.asked.retain(|asked| *asked != id);
+        self.state(
+            &step,
+            if stage == "approved" {
+                "ready"
+            } else {
+                "failed"
+            },
+        );
+        let mut text = format!("{stage}: {}", if step.is_empty() { &id } else { &step });
+        for (word, field) in [("by", "by"), ("because", "comment")] {
+            let said = of(field);
+            if !said.is_empty() {
+                text += &format!(" {word} {said}");
+            }
+        }
+        let mut shows = line(text);
+        shows.push(Show::Answered(id));
+        shows
+    }
+
+    fn metrics(&mut self, data: &Value) {
+        let number = |fields: [&str; 2]| fields.iter().find_map(|field| data[*field].as_u64());
+        self.tokens = number(["totalTokens", "tokens"]).unwrap_or(self.tokens);
+        self.calls = number(["totalCalls", "calls"]).unwrap_or(self.calls);
+        self.score = data["score"].as_f64().or(self.score);
+    }
+
+    fn ended(&mut self, end: End) -> Vec<Show> {
+        self.busy.clear();
+        self.text.clear();
+        self.end = Some(end);
+        std::mem::take(&mut self.asked)
+            .into_iter()
+            .map(Show::Answered)
+            .collect()
+    }
+
+    fn state(&mut self, step: &str, state: &str) {
+        if let Some(step) = self.steps.iter_mut().find(|s| s.name == step) {
+            state.clone_into(&mut step.state);
+        }
+    }
+}
+
+impl End {
+    /// What the exit code says.
+    pub(crate) fn verdict(&self) -> Verdict {
+        match self {
+            Self::Completed(result) => Verdict::of(result),
+            Self::Failed(_) => Verdict::Failed,
+        }
+    }
+}
+
+impl Asked {
+    /// What there is to read before one allows it.
+    pub(crate) fn lines(&self) -> String {
+        let arguments = super::bundle::laid_out(&self.arguments, 2);
+        format!(
+            "? {} is to do {} (step {}). It would get:\n{arguments}",
+            self.agent, self.capability, self.step
+        )
+    }
+}
+
+fn line(text: String) -> Vec<Show> {
+    vec![Show::Line(cut_end(&text))]
+}
+
+/// Like `cut`, but keeps what the line is indented by.
+fn cut_end(text: &str) -> String {
+    let indent = text.len() - text.trim_start().len();
+    format!("{}{}", &text[..indent], cut(text, MAX_LINE))
+}
+
+fn named(step: &str, capability: &str) -> String {
+    match (step.is_empty(), capability.is_empty()) {
+        (true, _) => capability.to_owned(),
+        (false, true) => step.to_owned(),
+        (false, false) => format!("{step} ({capability})"),
+    }
+}
+
+fn agent_of(data: &Value) -> &str {
+    data["agent"].as_str().unwrap_or("an agent")
+}
+
+/// A value in one line; texts without quotes.
+fn short(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(k, v)| format!("{k}: {}", short(v)));
+            fields.collect::<Vec<_>>().join(", ")
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+pub(super) mod tests;

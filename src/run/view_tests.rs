@@ -1,0 +1,197 @@
+use serde_json::json;
+
+use super::*;
+
+pub(in crate::run) fn frame(kind: &str, message: &str, data: Value) -> Frame {
+    Frame {
+        r#type: kind.to_owned(),
+        message: message.to_owned(),
+        data: (!data.is_null()).then(|| json::to_struct(&data)),
+        ..Frame::default()
+    }
+}
+
+fn phase(name: &str, message: &str) -> Frame {
+    Frame {
+        phase: name.to_owned(),
+        ..frame("phase", message, Value::Null)
+    }
+}
+
+fn handoff(stage: &str, data: Value) -> Frame {
+    frame("handoff", stage, data)
+}
+
+/// What is seen of these frames, and the status behind each.
+fn seen(frames: &[Frame]) -> String {
+    let mut view = View::default();
+    let mut lines = Vec::new();
+    for frame in frames {
+        for show in view.apply(frame) {
+            lines.push(match show {
+                Show::Line(line) => line,
+                Show::Ask(asked) => format!("[ask {}]\n{}", asked.id, asked.lines()),
+                Show::Answered(id) => format!("[answered {id}]"),
+            });
+        }
+        let steps: Vec<String> = view
+            .steps()
+            .iter()
+            .map(|s| format!("{}{}", s.mark(), s.name))
+            .collect();
+        lines.push(format!(
+            "    | {} | {} | {}",
+            view.status(),
+            steps.join(" "),
+            view.text()
+        ));
+    }
+    lines.join("\n")
+}
+
+fn plan(version: u64, steps: Value) -> Value {
+    json!({"version": version, "patch": [], "plan": {"steps": steps, "result": {}}})
+}
+
+/// spec: ORC-4
+#[test]
+fn a_run_is_seen_from_its_plan_to_its_end() {
+    let draft = json!({"capability": "write", "payload": {}});
+    let review = json!({"capability": "review", "payload": {"draft": "${draft.output.text}"}});
+    let again = json!({"capability": "write", "dependsOn": ["review"], "payload": {}});
+    let frames = [
+        frame("start", "at work", Value::Null),
+        phase("planning", "thinking about what to do"),
+        frame(
+            "plan_update",
+            "first a draft",
+            plan(1, json!({"draft": draft, "review": review})),
+        ),
+        handoff(
+            "requested",
+            json!({"from": "cortex", "to": "writer", "capability": "write", "step": "draft"}),
+        ),
+        phase("generation", "writing"),
+        handoff(
+            "occurred",
+            json!({"from": "cortex", "to": "writer", "capability": "write", "step": "draft", "taskId": "t1"}),
+        ),
+        frame(
+            "tool_call",
+            "count",
+            json!({"args": {"text": "Hi"}, "agent": "writer"}),
+        ),
+        frame(
+            "tool_result",
+            "count",
+            json!({"result": 2, "agent": "writer"}),
+        ),
+        frame(
+            "tool_result",
+            "look",
+            json!({"error": "no such file", "agent": "writer"}),
+        ),
+        frame("delta", "Hello", json!({"append": false})),
+        frame("delta", " there", Value::Null),
+        frame("metrics", "", json!({"tokens": 120, "calls": 3})),
+        handoff(
+            "returned",
+            json!({"from": "writer", "to": "cortex", "capability": "write", "step": "draft"}),
+        ),
+        handoff(
+            "requested",
+            json!({"from": "cortex", "to": "qa", "capability": "review", "step": "review"}),
+        ),
+        handoff(
+            "returned",
+            json!({"from": "qa", "to": "cortex", "capability": "review", "step": "review", "score": 0.4}),
+        ),
+        frame(
+            "plan_update",
+            "",
+            plan(2, json!({"draft": draft, "review": review, "again": again})),
+        ),
+        handoff(
+            "requested",
+            json!({"from": "cortex", "to": "writer", "capability": "write", "step": "again"}),
+        ),
+        handoff(
+            "returned",
+            json!({"from": "writer", "to": "cortex", "capability": "write", "step": "again", "error": "disk full"}),
+        ),
+        frame("warning", "nobody reviews", Value::Null),
+        frame(
+            "complete",
+            "",
+            json!({"result": {}, "quality": {"met": false}}),
+        ),
+    ];
+    insta::assert_snapshot!(seen(&frames));
+}
+
+/// spec: ORC-12.3
+#[test]
+fn a_person_is_asked_until_somebody_answers() {
+    let steps = json!({"send": {"capability": "publish", "payload": {}}});
+    let asked = json!({
+        "id": "a1", "digest": "d", "step": "send", "agent": "press", "capability": "publish",
+        "arguments": {"text": "Hello", "to": ["everyone"]},
+    });
+    let frames = [
+        frame("plan_update", "", plan(1, steps)),
+        frame("approval", "asked", asked.clone()),
+        frame(
+            "approval",
+            "approved",
+            json!({"id": "a1", "step": "send", "by": "ann", "comment": "go"}),
+        ),
+        frame("approval", "asked", asked),
+        frame("error", "cancelled by the user", Value::Null),
+    ];
+    insta::assert_snapshot!(seen(&frames));
+}
+
+#[test]
+fn a_text_that_grows_is_bounded() {
+    let mut view = View::default();
+    for _ in 0..100 {
+        view.apply(&frame("delta", &"ö".repeat(100), Value::Null));
+    }
+    view.apply(&frame("delta", "end", Value::Null));
+    assert!(view.text().ends_with("öend"));
+    assert!(view.text().chars().count() <= MAX_TEXT);
+}
+
+#[test]
+fn frames_of_a_later_release_are_no_trouble() {
+    let mut view = View::default();
+    assert_eq!(view.apply(&frame("confetti", "x", json!({"a": 1}))), []);
+    assert_eq!(
+        view.apply(&frame("handoff", "pondered", json!({"step": 5}))),
+        []
+    );
+    assert_eq!(view.end(), None);
+}
+
+#[test]
+fn the_end_says_how_it_went() {
+    let end = |frame: Frame| {
+        let mut view = View::default();
+        view.apply(&frame);
+        view.end().map(End::verdict)
+    };
+    assert_eq!(
+        end(frame("error", "no", Value::Null)),
+        Some(Verdict::Failed)
+    );
+    assert_eq!(
+        end(frame("complete", "", json!({"message": "x"}))),
+        Some(Verdict::Met)
+    );
+    let best = frame(
+        "complete",
+        "",
+        json!({"result": {}, "quality": {"met": false}}),
+    );
+    assert_eq!(end(best), Some(Verdict::BestEffort));
+}
