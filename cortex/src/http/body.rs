@@ -102,6 +102,10 @@ async fn read(body: axum::body::Body) -> Result<Vec<u8>, Problem> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first.is_some_and(|first| b"[\"tfn-0123456789".contains(first)) {
+        return Err(Problem::field("", "the body is not an object"));
+    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| explain(&path(error.path()), error.inner()))?;
@@ -150,7 +154,10 @@ mod tests {
             ("{\"objective\":\n  oops}", "line 2 column 3"),
             ("{\"objective\": \"a\"} more", "line 1 column 20"),
             ("{\"objective\": \"a", "line 1 column 16"),
-            (&"[".repeat(100_000), "recursion"),
+            (
+                &format!(r#"{{"objective": "a", "payload": {{"a": {}"#, "[".repeat(10_000)),
+                "recursion",
+            ),
         ] {
             let problem = problem(text);
             assert_eq!(problem.status, 400, "{problem:?}");
@@ -161,7 +168,8 @@ mod tests {
     #[test]
     fn a_field_that_does_not_fit_is_said_with_its_path() {
         for (text, pointer, part) in [
-            ("[]", "#", "line 1"),
+            ("[\"objective\"]", "#", "not an object"),
+            ("null", "#", "not an object"),
             ("{}", "#", "missing field `objective`"),
             (r#"{"objective": 7}"#, "#/objective", "string"),
             (r#"{"objective": "a", "mood": 1}"#, "#/mood", "unknown field `mood`"),
