@@ -20,6 +20,7 @@ mod floor;
 mod frame;
 mod grpc;
 mod history;
+mod http;
 mod inbox;
 mod origin;
 mod outcome;
@@ -39,14 +40,18 @@ mod world;
 use std::sync::Arc;
 
 use agenthub_proto::cortex::cortex_server::CortexServer;
-use agenthub_sdk::{Agent, Card, Client, Error, RunningAgent, Skill};
+use agenthub_sdk::{
+    Agent, Card, Client, Error, RunningAgent, Skill,
+    runs::{Journal, journal::MemoryJournal},
+};
 use tokio_util::sync::DropGuard;
 
 pub use grpc::Chat;
+pub use http::{Hosts, Http};
 pub use origin::{CHAT_REQUEST, CHAT_RESPONSE, CORTEX};
 pub use settings::Settings;
 
-use crate::{chat::Chats, shared::Shared};
+use crate::{chat::Chats, runs::Runs, shared::Shared};
 
 /// The messages that may be in hand at one time.
 const CONCURRENCY: u32 = 1024;
@@ -65,6 +70,7 @@ impl Cortex {
         let hub = settings.hub.clone();
         let model = settings.model.name().to_owned();
         let journal = settings.journal.clone();
+        let kept: Option<Arc<dyn Journal>> = journal.clone();
         let instance_id = settings.instance_id.clone();
         let shared = Arc::new(Shared::new(settings));
         let chats = Arc::new(Chats(Arc::clone(&shared)));
@@ -80,12 +86,15 @@ impl Cortex {
             agent = agent.instance_id(instance_id);
         }
         let agent = agent.start(&*hub).await?;
+        let journal = kept.unwrap_or_else(|| Arc::new(MemoryJournal::default()));
+        let runs = Runs::new(Arc::clone(&shared), agent.client().clone(), journal);
         tracing::info!(model, hub, "Cortex is connected");
         shared.keep(shared.roster.clone().run(agent.client().clone()));
         Ok(Running {
             agent,
             _broken_off: shared.broken_off(),
             shared,
+            runs,
         })
     }
 }
@@ -95,6 +104,7 @@ impl Cortex {
 pub struct Running {
     agent: RunningAgent,
     shared: Arc<Shared>,
+    runs: Runs,
     _broken_off: DropGuard,
 }
 
