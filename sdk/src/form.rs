@@ -15,6 +15,11 @@ pub trait Form: fmt::Debug + Send + Sync {
     /// What the model is asked for: a JSON Schema 2020-12 of an object, without references to other documents.
     fn schema(&self) -> Value;
 
+    /// What the model is shown of the request's data; all of it if not said otherwise. Tools still have all.
+    fn shown(&self, input: Value) -> Value {
+        input
+    }
+
     /// What the model is shown besides the request, each under a label.
     fn material(&self, _input: &Value) -> Vec<(String, Value)> {
         Vec::new()

@@ -53,6 +53,13 @@ impl AgentBuilder {
         }
     }
 
+    /// Gives the agent another name, which is its id, than its card has.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.card.name = name.into();
+        self
+    }
+
     /// Handles the messages of this task type, or for the skill with this id or name. The agent registers for it. Handlers are
     /// called in the order in which messages come and then run at the same time, but for messages of one task, which wait for
     /// each other. A message to this agent without a task type goes to the first handler, unless there is one for

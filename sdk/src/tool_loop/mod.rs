@@ -105,6 +105,7 @@ impl Conductor for Thinking {
             .ok_or_else(|| Failure::rejected("the message has neither text nor data"))?;
         let form = self.0.form(task)?;
         if let Some((filled, input)) = &form {
+            request::show(&mut asked, |value| filled.form.shown(value));
             let material = filled.form.material(input).into_iter();
             let parts = material.map(|(label, value)| model::Part::Data { label, value });
             asked.parts.extend(parts);

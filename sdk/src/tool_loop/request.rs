@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use crate::model::{Message, Part, Role};
 
+/// The label of the data that came with the request.
+const INPUT: &str = "input";
+
 /// The message as a turn of the user: its texts as words, everything else as data. Nothing where it has no content.
 pub(super) fn of(message: &a2a::Message) -> Option<Message> {
     let mut parts: Vec<Part> = message.content.iter().filter_map(part_of).collect();
@@ -21,13 +24,25 @@ pub(super) fn of(message: &a2a::Message) -> Option<Message> {
     Some(Message::new(Role::User, parts))
 }
 
+/// Changes how the first data of the request is shown.
+pub(super) fn show(asked: &mut Message, shown: impl FnOnce(Value) -> Value) {
+    let mut parts = asked.parts.iter_mut();
+    let input = parts.find_map(|part| match part {
+        Part::Data { label, value } if label == INPUT => Some(value),
+        _ => None,
+    });
+    if let Some(input) = input {
+        *input = shown(input.take());
+    }
+}
+
 fn part_of(part: &a2a::Part) -> Option<Part> {
     match part.part.as_ref()? {
         part::Part::Text(text) if text.trim().is_empty() => None,
         part::Part::Text(text) => Some(Part::Text(text.clone())),
         part::Part::Data(given) => {
             let value = given.data.as_ref().map(json::from_struct)?;
-            Some(data("input", value))
+            Some(data(INPUT, value))
         }
         part::Part::File(file) => Some(data("file", described(file))),
     }

@@ -19,6 +19,18 @@ impl Form for Poem {
         json!({"type": "object", "properties": {"poem": text}, "required": ["poem"], "additionalProperties": false})
     }
 
+    fn shown(&self, mut input: Value) -> Value {
+        input["secret"].take();
+        input
+    }
+
+    fn material(&self, input: &Value) -> Vec<(String, Value)> {
+        vec![(
+            "length".to_owned(),
+            json!(input["secret"].to_string().len()),
+        )]
+    }
+
     fn accept(&self, input: &Value, answer: Value) -> Result<Value, String> {
         let about = input["about"].as_str().unwrap_or_default();
         match answer["poem"].as_str() {
@@ -84,6 +96,20 @@ async fn an_answer_is_mended_and_then_told_in_words_and_as_data() {
     let named =
         |output: &Output| matches!(output, Output::Json { name, .. } if name == "write_poem");
     assert!(model.requests().iter().all(|r| named(&r.output)));
+}
+
+#[tokio::test]
+async fn the_form_decides_what_the_model_is_shown() {
+    let hub = hub().await;
+    let model = script([says("{\"poem\": \"sea\"}")]);
+    let _poet = poet(&model).start(url(&hub)).await.expect("it starts");
+    let payload = json!({"about": "sea", "secret": "hunter2"});
+    let asked = delegate(&user(&hub).await, about(payload)).await;
+    assert!(asked.expect("there is an outcome").outcome.is_completed());
+    let request = &model.requests()[0];
+    let shown = json!({"about": "sea", "secret": null});
+    assert_eq!(request.data("input"), Some(&shown));
+    assert_eq!(request.data("length"), Some(&json!(9)));
 }
 
 /// spec: ORC-9

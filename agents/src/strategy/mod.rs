@@ -1,0 +1,95 @@
+//! The strategy agent: from a brief and past performance to a schedule, settings of the knobs, and the reasons.
+//!
+//! Its tools compute which settings went with good results ([`comparison`]); the model, or offline what stands in for it ([`computed`]),
+//! writes the schedule and the reasons from the numbers. What was computed stands in the output as `analysis`, whatever the model says of it.
+//!
+//! A knob is whatever the payload names.
+
+mod analysis;
+mod asked;
+mod comparison;
+mod computed;
+mod form;
+mod knob;
+mod past;
+mod schedule;
+mod statistics;
+mod tools;
+
+use std::sync::Arc;
+
+use agenthub_sdk::{Agent, AgentBuilder, Card, Phase, Skill, model::LanguageModel};
+use serde_json::{Value, json};
+
+use crate::offline;
+
+/// Its name.
+pub const NAME: &str = "strategy";
+
+/// Its skill.
+pub const PLAN: &str = "plan.strategy";
+
+/// The agent, thinking with this model.
+pub fn agent(model: Arc<dyn LanguageModel>) -> AgentBuilder {
+    Agent::worker(card())
+        .model(offline::or(model, computed::answer))
+        .instructions(include_str!("../../prompts/strategy.md"))
+        .tools([tools::survey(), tools::compare()])
+        .form(PLAN, form::Strategy)
+}
+
+fn card() -> Card {
+    let description = "Derives content strategies from campaign briefs and past performance: schedule, rationale and knob settings";
+    let skill = Skill::new(
+        PLAN,
+        "Content strategy",
+        "Makes a publishing schedule, and settings of the knobs from an analysis of past performance, with the reasons",
+    )
+    .tags(["strategy", "campaign", "schedule", "knobs", "performance analysis"])
+    .examples(["derive a campaign strategy from past performance"])
+    .modes(["application/json", "text/plain"], ["application/json", "text/plain"]);
+    Card::new(NAME, description)
+        .skill(skill)
+        .input_schema(PLAN, input())
+        .output_schema(PLAN, output())
+        .phase(PLAN, Phase::Analysis)
+}
+
+/// What the skill takes.
+fn input() -> Value {
+    let text = |what: &str| json!({"type": "string", "description": what});
+    let post = json!({"type": "object", "properties": {
+        "knobs": {"description": "Setting by knob; null where it is not known"},
+        "metrics": {"description": "Result by metric; null where it is not known"},
+    }});
+    json!({
+        "type": "object",
+        "required": ["brief"],
+        "properties": {
+            "brief": text("What the campaign is about"),
+            "objective": text("What it is to reach"),
+            "audience": text("Whom it is for"),
+            "clientProfile": {"type": "object", "description": "Who speaks: tone of voice, audience, special instructions"},
+            "priorPerformance": {"type": "array", "items": post, "description": "Past posts with their settings and results"},
+            "knobs": {
+                "type": "object",
+                "description": "The knobs: a wished setting each, or { value?, description?, measure?, min?, max? }",
+                "additionalProperties": {"type": ["number", "object", "null"]},
+            },
+            "platform": text("Where it is published"),
+            "language": text("Which language it is written in"),
+            "schedule": {"type": "object", "description": "Constraints: start and end (YYYY-MM-DD), posts, everyDays"},
+        },
+    })
+}
+
+/// What the skill gives.
+fn output() -> Value {
+    let mut output = form::answer();
+    output["properties"]["analysis"] = json!({
+        "type": "object",
+        "description": "What was computed from past performance, its evidence and its limits",
+    });
+    output["required"] = json!(["strategy", "analysis"]);
+    output
+}
