@@ -6,8 +6,8 @@
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use agenthub_runs::{
-    Command, Delegated, Effect, Facts, Failure, Next, Retry, RunEvent, RunId, RunOutcome, Spent,
-    Step, StepResult, Strategy, ToolOutput, journal,
+    Approval, Command, Delegated, Effect, Facts, Failure, Handoff, Next, Retry, RunEvent, RunId,
+    RunOutcome, Spent, Started, Step, StepResult, Strategy, ToolOutput, journal,
     model::{Completion, Message, Tool, ToolCall, Usage},
     run,
     tool_loop::{Input, Offered, Peer, ToolLoop},
@@ -20,7 +20,7 @@ use crate::support::{
     world::{Does, StandIn},
 };
 
-const EXAMPLES: [&str; 4] = ["tools", "delegation", "retry", "cancel"];
+const EXAMPLES: [&str; 5] = ["tools", "delegation", "retry", "cancel", "watched"];
 
 fn folder(format: u32) -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
@@ -30,6 +30,7 @@ fn folder(format: u32) -> PathBuf {
 fn strategy(example: &str) -> Box<dyn Strategy> {
     match example {
         "retry" => Box::new(Wants(retry)),
+        "watched" => Box::new(Wants(watched)),
         _ => Box::new(ToolLoop),
     }
 }
@@ -58,6 +59,34 @@ fn retry(facts: &Facts) -> Next {
             text: "it worked".into(),
             data: json!({ "n": 1 }),
         }),
+    }
+}
+
+/// Notes a plan, asks whether it may be, and hands it to an agent that shows what it does.
+fn watched(facts: &Facts) -> Next {
+    let plan = Step::new(
+        "plan",
+        Effect::Note(json!({ "type": "plan_update", "data": { "version": 1 } })),
+    );
+    let arguments = json!({ "to": "everyone" });
+    let handoff = Handoff {
+        agent: "Writer".into(),
+        capability: "write".into(),
+        payload: Some(arguments.clone()),
+        ..Handoff::default()
+    };
+    let approval = Approval::new("run", "write", "Writer", "write", arguments);
+    let ask = Step::new("ask", Effect::Approve(approval)).timeout_ms(60_000);
+    let write = Step::new("write", Effect::Delegate(handoff)).timeout_ms(30_000);
+    match (
+        facts.noted(&plan.id),
+        facts.result(&ask),
+        facts.result(&write),
+    ) {
+        (None, ..) => Next::Steps(vec![plan]),
+        (_, None, _) => Next::Steps(vec![ask]),
+        (_, _, None) => Next::Steps(vec![write]),
+        _ => Next::Finish(RunOutcome::completed("it is written")),
     }
 }
 
@@ -129,6 +158,18 @@ async fn driven(example: &str) -> Vec<RunEvent> {
                 Does::Gives(StepResult::DelegationEnded(told)),
             )
             .does("turn-2", answers("it said hi", &[])),
+        "watched" => {
+            let pieces = vec![
+                json!({ "type": "delta", "message": "once", "data": { "append": false } }),
+                json!({ "type": "delta", "message": " upon a time" }),
+            ];
+            let told = Delegated {
+                agent: "Writer".into(),
+                ..told
+            };
+            let told = StepResult::DelegationEnded(told);
+            world.does("write", Does::Shows(pieces, told))
+        }
         "retry" => world.does("try#1", busy()).does("try#2", Does::Hangs),
         _ => world
             .does("turn-1", answers("", &ask))
@@ -138,6 +179,10 @@ async fn driven(example: &str) -> Vec<RunEvent> {
     let mut stage = Stage::new(world);
     stage.first = match example {
         "retry" => begins("wants", Value::Null),
+        "watched" => Started {
+            thread: "talk".into(),
+            ..begins("wants", Value::Null)
+        },
         _ => begins(
             "tool_loop",
             json!(Input {
