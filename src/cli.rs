@@ -1,6 +1,7 @@
 //! The command line.
 
 mod agent;
+mod cortex;
 mod log;
 mod mailboxes;
 mod query;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use agent::{Agent, Place, Thinking};
+pub(crate) use cortex::Cortex;
 pub(crate) use log::Log;
 pub(crate) use mailboxes::{LetterAction, Mailboxes};
 pub(crate) use query::{AgentFilter, Agents, Json, Publish, Tasks};
@@ -51,7 +53,7 @@ pub(crate) enum Command {
     /// Runs the hub alone
     Broker(Serve),
     /// Runs Cortex alone, on a hub that is elsewhere
-    Cortex(Place),
+    Cortex(Cortex),
     /// Runs an agent: the echo agent, or one with a language model
     #[command(subcommand)]
     Agent(Agent),
@@ -163,7 +165,7 @@ impl Cli {
             },
             Command::Broker(serve) => serve.layer(),
             Command::Agent(agent) => agent.layer(),
-            Command::Cortex(place) => place.layer(),
+            Command::Cortex(cortex) => cortex.layer(),
             Command::Chat(chat) => Layer {
                 hub: chat.hub.hub.clone(),
                 ..chat.folder.layer()

@@ -42,9 +42,9 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
             log(SERVER_LEVEL)?;
             broker::run(&args, &settings).await?;
         }
-        Command::Cortex(_) => {
+        Command::Cortex(args) => {
             log(SERVER_LEVEL)?;
-            cortex::run(&settings).await?;
+            cortex::run(&args, &settings).await?;
         }
         Command::Agent(args) => {
             log(match args {

@@ -1,5 +1,6 @@
 //! `agenthub broker`
 
+use axum::Router;
 use tonic::service::Routes;
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
 /// Runs the hub alone until it is told to stop.
 pub(super) async fn run(args: &Serve, settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
-    let mut serving = Serving::start(settings, Routes::default()).await?;
+    let mut serving = Serving::start(settings, Routes::default(), Router::new()).await?;
     let banner = Banner {
         program: banner::program(),
         grpc: serving.grpc(),

@@ -2,42 +2,127 @@
 
 use std::time::Duration;
 
-use agenthub_cortex::{CORTEX, Cortex, Running, Settings as CortexSettings};
+use agenthub_cortex::{CORTEX, Chat, Cortex, Http, Running, Settings as CortexSettings};
+use agenthub_proto::cortex::cortex_server::CortexServer;
 use agenthub_sdk::{Client, Connection};
 use anyhow::bail;
 use tokio::time::timeout;
+use tonic::service::Routes;
 
 use crate::{
-    connect::until_there, journal::Kept, model, output, settings::Settings, stop::Signals,
+    cli,
+    connect::until_there,
+    http::{self, Bound, HttpServer},
+    journal::Kept,
+    model, output,
+    rpc::{self, RpcServer},
+    settings::Settings,
+    stop::Signals,
 };
 
 /// How long turns at work may take when Cortex stops.
 const DRAIN: Duration = Duration::from_secs(3);
 
 /// Runs Cortex alone until it is told to stop.
-pub(super) async fn run(settings: &Settings) -> anyhow::Result<()> {
+pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let model = model::model(&settings.model).await?;
     let name = model.name().to_owned();
     let kept = Kept::open(settings.data(), CORTEX).await?;
+    let doors = Doors::open(args, settings).await?;
     let cortex = lasting(CortexSettings::new(&settings.hub, model), &kept);
     let cortex = tokio::select! {
         started = until_there(|| Cortex::start(cortex.clone())) => started?,
-        _ = signals.next() => return Ok(()),
+        _ = signals.next() => {
+            signals.leave(doors.shutdown()).await;
+            return Ok(());
+        }
     };
+    doors.lead_to(&cortex);
     let model = model::described(&name);
     output::line(format!(
-        "{CORTEX} is connected to {}; model: {model}",
-        settings.hub
+        "{CORTEX} is connected to {}; model: {model}{}",
+        settings.hub,
+        doors.described()
     ))?;
     let closed = tokio::select! {
         _ = signals.next() => None,
         reason = closed(cortex.client()) => Some(reason),
     };
-    signals.leave(stop(cortex)).await;
+    signals
+        .leave(async {
+            doors.runs.close();
+            stop(cortex).await;
+            doors.shutdown().await;
+        })
+        .await;
     match closed {
         None => Ok(()),
         Some(reason) => bail!("the hub closed the connection for good: {reason}"),
+    }
+}
+
+/// Where Cortex is asked other than over the hub.
+struct Doors {
+    chat: Chat,
+    runs: Http,
+    grpc: Option<RpcServer>,
+    http: Option<HttpServer>,
+}
+
+impl Doors {
+    /// Listens where that is wanted; what is asked before Cortex is there is answered with that.
+    async fn open(args: &cli::Cortex, settings: &Settings) -> anyhow::Result<Self> {
+        for (flag, address) in [("--grpc", args.grpc), ("--http", args.http)] {
+            if let Some(address) = address {
+                http::check(flag, address, settings.insecure)?;
+            }
+        }
+        let (chat, runs) = (Chat::default(), Http::default());
+        let http = match args.http {
+            Some(address) => {
+                let router = runs.router(http::hosts(address));
+                Some(Bound::bind(address).await?.serve(router))
+            }
+            None => None,
+        };
+        let grpc = match args.grpc {
+            Some(address) => {
+                let services = Routes::new(CortexServer::new(chat.clone()));
+                Some(rpc::serve(address, services).await?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            chat,
+            runs,
+            grpc,
+            http,
+        })
+    }
+
+    fn lead_to(&self, cortex: &Running) {
+        self.chat.open(cortex);
+        self.runs.open(cortex);
+    }
+
+    /// Where they are, as the rest of a line.
+    fn described(&self) -> String {
+        let grpc = self.grpc.as_ref();
+        let http = self.http.as_ref();
+        let grpc = grpc.map(|server| format!("; gRPC: {}", server.address()));
+        let http = http.map(|server| format!("; HTTP: http://{}", server.address()));
+        grpc.into_iter().chain(http).collect()
+    }
+
+    async fn shutdown(self) {
+        self.runs.close();
+        if let Some(server) = self.http {
+            server.shutdown().await;
+        }
+        if let Some(server) = self.grpc {
+            server.shutdown().await;
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::{process::ExitCode, time::Duration};
 
 use agenthub_agents::echo;
 use agenthub_broker::Others;
-use agenthub_cortex::{CORTEX, Chat, Cortex, Running, Settings as CortexSettings};
+use agenthub_cortex::{CORTEX, Chat, Cortex, Http, Running, Settings as CortexSettings};
 use agenthub_proto::cortex::cortex_server::CortexServer;
 use agenthub_sdk::{Directory, RunningAgent};
 use anyhow::Context;
@@ -16,6 +16,7 @@ use crate::{
     banner::{self, Banner, Talk},
     chat::{self, Folder, Session, Terminal},
     cli::Up,
+    http,
     journal::Kept,
     logging::{self, Target},
     model, output,
@@ -33,6 +34,7 @@ const INTRODUCTION: Duration = Duration::from_secs(5);
 /// Everything that `up` runs.
 pub(super) struct Everything {
     serving: Serving,
+    runs: Http,
     cortex: Running,
     agent: RunningAgent,
     /// The files of Cortex's turns are this process's until the end.
@@ -93,12 +95,15 @@ impl Everything {
         let chat = Chat::default();
         let others = Routes::new(CortexServer::new(chat.clone()));
         let others = Others::from(others).listed::<CortexServer<Chat>>();
-        let serving = Serving::start(settings, others).await?;
+        let runs = Http::default();
+        let pages = runs.router(http::hosts(settings.http));
+        let serving = Serving::start(settings, others, pages).await?;
         let hub = serving.url();
         let kept = Kept::open(settings.data(), CORTEX).await?;
         let cortex = cortex::lasting(CortexSettings::new(&hub, model), &kept);
         let cortex = Cortex::start(cortex).await.context("Cortex cannot start")?;
         chat.open(&cortex);
+        runs.open(&cortex);
         let agent = echo::agent(echo::NAME)
             .drain_timeout(AGENT_DRAIN)
             .start(&hub)
@@ -110,6 +115,7 @@ impl Everything {
         }
         Ok(Self {
             serving,
+            runs,
             cortex,
             agent,
             _kept: kept,
@@ -142,6 +148,7 @@ impl Everything {
 
     /// Agents first, so that they can still tell the hub; then Cortex, then the hub.
     pub(super) async fn stop(self) {
+        self.runs.close();
         self.agent.stop().await;
         cortex::stop(self.cortex).await;
         self.serving.shutdown().await;

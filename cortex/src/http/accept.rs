@@ -75,7 +75,10 @@ mod tests {
             (&["text/*"], Some("events")),
             (&["application/json, text/event-stream"], Some("json")),
             (&["text/event-stream, application/json"], Some("events")),
-            (&["text/event-stream", "application/json;q=0.5"], Some("events")),
+            (
+                &["text/event-stream", "application/json;q=0.5"],
+                Some("events"),
+            ),
             (&["text/event-stream;q=0.5, */*"], Some("json")),
             (&["application/json;q=0, */*;q=0.1"], Some("events")),
             (&["text/html"], None),

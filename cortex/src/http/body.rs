@@ -64,7 +64,9 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> {
         let query = Query::<T>::try_from_uri(&head.uri);
         let Query(parameters) = query.map_err(|rejection| {
             let text = rejection.body_text();
-            let why = text.rsplit_once("query string: ").map_or(&*text, |(_, why)| why);
+            let why = text
+                .rsplit_once("query string: ")
+                .map_or(&*text, |(_, why)| why);
             Kind::InvalidParameter.with(format!("in the query, {why}"))
         })?;
         Ok(Self(parameters))
@@ -73,16 +75,17 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> {
 
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let said = headers.get(header::CONTENT_TYPE);
-    let said = said.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let said = said
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let is_json = MediaType::parse(said).is_ok_and(|media| {
         media.ty == names::APPLICATION
             && (media.subty == names::JSON || media.suffix == Some(names::JSON))
     });
     match is_json {
         true => Ok(()),
-        false => Err(Kind::UnsupportedMediaType.with(
-            "only JSON is read: send it with `Content-Type: application/json`",
-        )),
+        false => Err(Kind::UnsupportedMediaType
+            .with("only JSON is read: send it with `Content-Type: application/json`")),
     }
 }
 
@@ -116,7 +119,9 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 fn explain(at: &str, error: &serde_json::Error) -> Problem {
     match error.classify() {
         Category::Data => Problem::field(at, format!("is wrong: {error}")),
-        Category::Syntax | Category::Eof | Category::Io => Kind::InvalidJson.with(error.to_string()),
+        Category::Syntax | Category::Eof | Category::Io => {
+            Kind::InvalidJson.with(error.to_string())
+        }
     }
 }
 
@@ -155,7 +160,10 @@ mod tests {
             ("{\"objective\": \"a\"} more", "line 1 column 20"),
             ("{\"objective\": \"a", "line 1 column 16"),
             (
-                &format!(r#"{{"objective": "a", "payload": {{"a": {}"#, "[".repeat(10_000)),
+                &format!(
+                    r#"{{"objective": "a", "payload": {{"a": {}"#,
+                    "[".repeat(10_000)
+                ),
                 "recursion",
             ),
         ] {
@@ -172,7 +180,11 @@ mod tests {
             ("null", "#", "not an object"),
             ("{}", "#", "missing field `objective`"),
             (r#"{"objective": 7}"#, "#/objective", "string"),
-            (r#"{"objective": "a", "mood": 1}"#, "#/mood", "unknown field `mood`"),
+            (
+                r#"{"objective": "a", "mood": 1}"#,
+                "#/mood",
+                "unknown field `mood`",
+            ),
             (
                 r#"{"objective": "a", "constraints": {"executionDepth": -1}}"#,
                 "#/constraints/executionDepth",

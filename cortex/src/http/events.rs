@@ -47,7 +47,9 @@ pub(crate) fn stream<E: Display>(
         .into_response();
     // Proxies that gather what they pass on would hold frames back.
     let name = HeaderName::from_static("x-accel-buffering");
-    response.headers_mut().insert(name, HeaderValue::from_static("no"));
+    response
+        .headers_mut()
+        .insert(name, HeaderValue::from_static("no"));
     response
 }
 
@@ -143,9 +145,16 @@ mod tests {
 
     #[tokio::test]
     async fn what_cannot_be_read_ends_the_stream_so_that_the_client_comes_back() {
-        let frames = [Ok(frame(1, "start", "")), Err(Broken), Ok(frame(2, "x", ""))];
+        let frames = [
+            Ok(frame(1, "start", "")),
+            Err(Broken),
+            Ok(frame(2, "x", "")),
+        ];
         let text = text(stream(stream::iter(frames), CancellationToken::new())).await;
-        assert!(text.contains("id: 1\n") && !text.contains("id: 2\n"), "{text}");
+        assert!(
+            text.contains("id: 1\n") && !text.contains("id: 2\n"),
+            "{text}"
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -48,7 +48,10 @@ impl From<pb::Frame> for Frame {
             _ => None,
         };
         let kind = frame.r#type;
-        let tokens = data.as_ref().and_then(|data| data.get("tokens")).and_then(whole);
+        let tokens = data
+            .as_ref()
+            .and_then(|data| data.get("tokens"))
+            .and_then(whole);
         let is_timed = matches!(&*kind, "metrics" | "complete" | "error");
         Self {
             tokens: tokens.filter(|_| kind == "metrics"),

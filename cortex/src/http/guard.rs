@@ -97,7 +97,11 @@ mod tests {
             ("notlocalhost", 421),
             ("", 421),
         ] {
-            assert_eq!(answer(Hosts::Local, Method::GET, host, &[]), status, "{host}");
+            assert_eq!(
+                answer(Hosts::Local, Method::GET, host, &[]),
+                status,
+                "{host}"
+            );
         }
         assert_eq!(answer(Hosts::Any, Method::GET, "hub.example", &[]), 200);
     }
@@ -123,7 +127,10 @@ mod tests {
                 assert_eq!(changes, status, "{origin:?}");
             }
             let reads = answer(Hosts::Local, Method::GET, host, origin);
-            assert_eq!(reads, 200, "the browser keeps the answer from it: {origin:?}");
+            assert_eq!(
+                reads, 200,
+                "the browser keeps the answer from it: {origin:?}"
+            );
         }
     }
 }

@@ -23,17 +23,24 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
     if values.next().is_some() {
         return Err(wrong("is there more than once"));
     }
-    let value = value.to_str().map_err(|_| wrong("is not of printable ASCII"))?;
+    let value = value
+        .to_str()
+        .map_err(|_| wrong("is not of printable ASCII"))?;
     let value = value.trim();
     let key = match value.strip_prefix('"') {
         Some(quoted) => unquoted(quoted).ok_or_else(|| wrong("is a string that is not closed"))?,
         None => value.to_owned(),
     };
     if key.is_empty() {
-        return Err(wrong("is empty: give each request that is new a key of its own, such as a UUID"));
+        return Err(wrong(
+            "is empty: give each request that is new a key of its own, such as a UUID",
+        ));
     }
     if key.len() > MAX_BYTES {
-        return Err(wrong(&format!("has {} bytes; at most {MAX_BYTES} are taken", key.len())));
+        return Err(wrong(&format!(
+            "has {} bytes; at most {MAX_BYTES} are taken",
+            key.len()
+        )));
     }
     if !key.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return Err(wrong("is not of printable ASCII"));

@@ -75,8 +75,7 @@ impl Http {
             return Err(Kind::Unavailable.with("Cortex is about to stop: try again in a moment"));
         }
         self.0.runs.get().ok_or_else(|| {
-            Kind::Unavailable
-                .with("Cortex is not connected to its hub yet: try again in a moment")
+            Kind::Unavailable.with("Cortex is not connected to its hub yet: try again in a moment")
         })
     }
 

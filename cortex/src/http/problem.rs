@@ -286,7 +286,10 @@ mod tests {
         for (at, expected) in [
             ("", "#"),
             ("objective", "#/objective"),
-            ("constraints.qualityThreshold", "#/constraints/qualityThreshold"),
+            (
+                "constraints.qualityThreshold",
+                "#/constraints/qualityThreshold",
+            ),
             (
                 "constraints.acceptanceCriteria[2].text",
                 "#/constraints/acceptanceCriteria/2/text",

@@ -242,9 +242,8 @@ pub(super) async fn graph(
         None => accept::choose(&headers, &offers)?,
     };
     let graph = http.runs()?.graph(&id).await?;
-    let text = |media: &'static str, text: String| {
-        ([(header::CONTENT_TYPE, media)], text).into_response()
-    };
+    let text =
+        |media: &'static str, text: String| ([(header::CONTENT_TYPE, media)], text).into_response();
     Ok(match form {
         GraphForm::Json => Json(graph).into_response(),
         GraphForm::Dot => text("text/vnd.graphviz; charset=utf-8", graph.dot()),

@@ -1,0 +1,32 @@
+//! Cortex alone, on the command line.
+
+use clap::Args;
+
+use super::{Layer, Place};
+use crate::listen::Listen;
+
+/// `agenthub cortex`
+#[derive(Debug, Args)]
+pub(crate) struct Cortex {
+    #[command(flatten)]
+    place: Place,
+    /// Serves cortex.Cortex (chats and runs) over gRPC here; port 0 is any free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) grpc: Option<Listen>,
+    /// Serves runs over HTTP here; port 0 is any free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<Listen>,
+    /// Listens on addresses that other machines reach, though nobody's identity is checked
+    #[arg(long)]
+    insecure: bool,
+}
+
+impl Cortex {
+    /// What the flags say of the settings. Where it listens is no setting: those are the hub's addresses.
+    pub(super) fn layer(&self) -> Layer {
+        Layer {
+            insecure: self.insecure.then_some(true),
+            ..self.place.layer()
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! HTTP on one address.
+
+mod listening;
+
+use std::{future::IntoFuture, net::SocketAddr, time::Duration};
+
+use agenthub_cortex::Hosts;
+use anyhow::{Context, bail};
+use axum::Router;
+use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::listen::Listen;
+use listening::Listening;
+
+/// How long requests may take to end.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// An address that is taken but not served yet: connections wait.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// A server of HTTP. [`shutdown`](Self::shutdown) it; dropping it does not stop it.
+#[derive(Debug)]
+pub(crate) struct HttpServer {
+    address: SocketAddr,
+    stop: CancellationToken,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+impl Bound {
+    /// Takes an address.
+    ///
+    /// # Errors
+    ///
+    /// It is taken by somebody else, or is not this machine's.
+    pub(crate) async fn bind(address: Listen) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(address.0)
+            .await
+            .with_context(|| cannot_listen("--http", address))?;
+        let address = listener.local_addr().context("the address of --http")?;
+        Ok(Self { listener, address })
+    }
+
+    /// Serves from here on.
+    pub(crate) fn serve(self, router: Router) -> HttpServer {
+        let stop = CancellationToken::new();
+        let serving = axum::serve(Listening::new(self.listener), router)
+            .with_graceful_shutdown(stop.clone().cancelled_owned())
+            .into_future();
+        HttpServer {
+            address: self.address,
+            stop,
+            serving: tokio::spawn(serving),
+        }
+    }
+}
+
+impl HttpServer {
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes no more connections, and ends within 1 s.
+    pub(crate) async fn shutdown(self) {
+        self.stop.cancel();
+        let mut serving = self.serving;
+        if timeout(DRAIN, &mut serving).await.is_err() {
+            serving.abort();
+        }
+    }
+}
+
+/// The names under which a server on this address is called.
+pub(crate) fn hosts(address: Listen) -> Hosts {
+    match address.0.ip().is_loopback() {
+        true => Hosts::Local,
+        false => Hosts::Any,
+    }
+}
+
+/// Refuses an address that others reach, unless that is wanted.
+pub(crate) fn check(flag: &str, address: Listen, insecure: bool) -> anyhow::Result<()> {
+    if insecure || address.0.ip().is_loopback() {
+        return Ok(());
+    }
+    bail!(
+        "{flag} {address} can be reached from other machines, and the hub does not check who calls: \
+         listen on 127.0.0.1, or add --insecure if everyone on that network may do everything"
+    )
+}
+
+/// What is said where an address cannot be had.
+pub(crate) fn cannot_listen(flag: &str, address: Listen) -> String {
+    format!(
+        "cannot listen on {address} ({flag}); if another program has it (another hub?), stop that, or choose \
+         another address, with port 0 for any free one"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_machines_are_let_in_only_on_purpose() {
+        let refused = |address: &str, insecure| {
+            let address = address.parse().expect("an address");
+            check("--grpc", address, insecure).is_err()
+        };
+        assert!(!refused("127.0.0.1:1", false));
+        assert!(!refused("[::1]:1", false));
+        assert!(refused("0.0.0.0:1", false));
+        assert!(refused("[::]:1", false));
+        assert!(refused("10.1.2.3:1", false));
+        assert!(!refused("0.0.0.0:1", true));
+    }
+}
