@@ -8,6 +8,7 @@ mod journals;
 mod limits;
 mod providers;
 mod restarts;
+mod spans;
 mod supervisors;
 mod team;
 mod tools;

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A tool that tells of its calls and then waits to be let go on.
-fn waiting(told: mpsc::Sender<String>, go_on: Arc<Semaphore>) -> Tool {
+pub(crate) fn waiting(told: mpsc::Sender<String>, go_on: Arc<Semaphore>) -> Tool {
     let schema = json!({"type": "object"});
     Tool::new(
         "wait",
