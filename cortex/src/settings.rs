@@ -15,6 +15,10 @@ pub struct Settings {
     pub model_timeout: Duration,
     /// The time for a task that is handed to an agent: 2 min.
     pub delegation_timeout: Duration,
+    /// The time for a handoff of a run whose plan gives none: 5 min.
+    pub handoff_timeout: Duration,
+    /// How long a specialist may be gone before a run gives its step up: 15 s.
+    pub specialist_grace: Duration,
     /// How long an agent may be gone before its tasks are given up: 2 s.
     pub away_grace: Duration,
     /// The decisions of one request: 8. In the last one no task is handed over.
@@ -41,6 +45,8 @@ impl Settings {
             model,
             model_timeout: Duration::from_secs(180),
             delegation_timeout: Duration::from_secs(120),
+            handoff_timeout: Duration::from_secs(300),
+            specialist_grace: Duration::from_secs(15),
             away_grace: Duration::from_secs(2),
             max_rounds: 8,
             history_tokens: 8_000,

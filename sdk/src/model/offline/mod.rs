@@ -1,6 +1,6 @@
 //! A stand-in that needs no network, no key and no model.
 //!
-//! It understands the two conventions of those who ask it.
+//! It understands the three conventions of those who ask it.
 //!
 //! - **Decisions.** A request for JSON named `decision` holds the agents that may be chosen as the data `agents`, the user's
 //!   words as the last user message with text, and after them, once delegated tasks have ended, the data `results`. The
@@ -8,12 +8,15 @@
 //!   with results it tells them.
 //! - **Tools.** A request for words that offers tools is answered with calls of the tools that the words name, else of those
 //!   that they match, with arguments made of the words; with results it tells them.
+//! - **Proposals.** A request for JSON named `orchestration` holds what agents offer, a plan and how far it is. The next proposal
+//!   follows from what the capabilities' schemas take and give.
 //!
 //! Without a match it says what it is and whom or what it can reach. The same request gets the same answer.
 
 mod arguments;
 mod decision;
 mod known;
+mod orchestration;
 mod tools;
 mod words;
 
@@ -67,6 +70,9 @@ fn answer(request: &Request) -> Result<Answer, Error> {
         ))),
         Output::Json { name, .. } if name == "decision" => {
             Ok(Answer::Text(decision::decide(request, &said()).to_string()))
+        }
+        Output::Json { name, .. } if name == "orchestration" => {
+            Ok(Answer::Text(orchestration::propose(request, &said()).to_string()))
         }
         Output::Json { name, .. } => Err(Error::Refused(format!(
             "the offline stand-in only matches words and cannot make a {name}; to {HOW_TO_CONFIGURE}"

@@ -1,0 +1,99 @@
+//! How briefs that come over the hub become app runs.
+
+use std::sync::Arc;
+
+use agenthub_sdk::{
+    Beginning, Conductor, Failure, Reply, TaskContext,
+    proto::a2a::{Message, Part, Role},
+    runs::{Budget, RunId, RunOutcome, Strategy, World},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{kept::Input, strategy::Orchestrator, world::RunWorld};
+use crate::{
+    origin::context_of,
+    runs::{Asked, Brief, Mode},
+    shared::Shared,
+};
+
+/// Makes a run of each brief.
+#[derive(Debug)]
+pub(crate) struct Orchestrations(pub(crate) Arc<Shared>);
+
+/// What the message asks for: the brief in its data part, or, from who only says something, the words as the objective.
+///
+/// # Errors
+///
+/// Why that is no brief in this mode.
+pub(crate) fn asked(shared: &Shared, task: &TaskContext, mode: Mode) -> Result<Input, Failure> {
+    if task.task_id().is_empty() {
+        return Err(Failure::rejected("a run is a task: send the brief with a task id"));
+    }
+    let (brief, kept) = match Asked::of(task.message()) {
+        Some(asked) => (asked.brief.clone(), Some(asked)),
+        None => (of_words(task)?, None),
+    };
+    brief.check().map_err(|fault| Failure::rejected(format!("the brief: {fault}")))?;
+    if brief.mode != mode {
+        return Err(Failure::rejected("the brief's mode is not that of the task type"));
+    }
+    let thread = context_of(task);
+    let handoff_ms = shared.settings.handoff_timeout.as_millis();
+    Ok(Input {
+        brief: Brief {
+            series: brief.series.clone().or_else(|| Some(thread.clone())),
+            thread_id: Some(thread),
+            ..brief
+        },
+        run: task.run_id().to_string(),
+        resumes: kept.and_then(|asked| asked.resumes),
+        handoff_ms: u64::try_from(handoff_ms).unwrap_or(u64::MAX),
+    })
+}
+
+/// The brief of who does not send one as Cortex does: the data part, with the words as the objective where it has none.
+fn of_words(task: &TaskContext) -> Result<Brief, Failure> {
+    let mut data = task.data().unwrap_or_else(|| json!({}));
+    if let Some(fields) = data.as_object_mut() {
+        fields.entry("objective").or_insert_with(|| task.text().into());
+    }
+    Brief::deserialize(&data).map_err(|error| Failure::rejected(format!("the brief cannot be read: {error}")))
+}
+
+impl Conductor for Orchestrations {
+    fn strategy(&self) -> &dyn Strategy {
+        &Orchestrator
+    }
+
+    fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
+        let input = asked(&self.0, task, Mode::App)?;
+        let budget = input.brief.budget;
+        Ok(Beginning {
+            input: json!(input),
+            budget: Budget {
+                tokens: budget.tokens,
+                calls: budget.calls,
+                time_ms: budget.time_ms,
+                ..Budget::default()
+            },
+        })
+    }
+
+    fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
+        Arc::new(RunWorld::new(Arc::clone(&self.0), task.clone(), run.clone(), Mode::App))
+    }
+
+    /// The bundle as data, and in words what was done.
+    fn reply(&self, _: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
+        match outcome {
+            RunOutcome::Completed { text, data } => {
+                let mut message = Message::new(Role::Agent, text);
+                message.content.push(Part::data(&data["bundle"]));
+                Ok(message.into())
+            }
+            RunOutcome::Failed { error } => Err(Failure::failed(error)),
+            RunOutcome::Cancelled { reason } => Err(Failure::cancelled(reason)),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! App runs: an objective, a plan that evolves, handoffs to specialists, quality that is checked, and a bundle.
+//!
+//! A brief that comes as a message over the hub becomes a run (`conduct.rs`) whose strategy is `strategy.rs`. The model is told what `prompt.rs`
+//! says and proposes one of three things (`proposal.rs`); `rules.rs` and `agenthub_runs::plan` say whether that is allowed. `handoff.rs` is what a
+//! specialist gets, `bundle.rs` what comes of it all, `note.rs` what those who watch see, `kept.rs` what journals hold. `world.rs` is where
+//! all of it acts, and looks: at the specialists that are here (`specialists.rs`), and at what earlier runs led to (`past.rs`).
+//!
+//! All but `conduct.rs`, `world.rs` and `past.rs` is pure.
+
+mod bundle;
+mod conduct;
+pub mod handoff;
+pub(crate) mod kept;
+mod note;
+mod past;
+mod prompt;
+mod proposal;
+mod rules;
+mod specialists;
+mod strategy;
+mod world;
+
+pub(crate) use conduct::{Orchestrations, asked};
+pub(crate) use kept::{Input, Reached, WorkState};
+pub(crate) use past::{Past, results_of};
+pub(crate) use strategy::{Orchestrator, reached};
+pub(crate) use world::RunWorld;

@@ -1,0 +1,244 @@
+//! What earlier runs led to, read from the journal.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use agenthub_sdk::{
+    Client,
+    model::Message,
+    runs::{
+        Facts, Journal, RunId, RunOutcome, Strategy,
+        journal::{self, Filter, Listed, State},
+    },
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    kept::{Reached, WorkState},
+    rules::GENERATION,
+    specialists::Record,
+    strategy::{self, Orchestrator},
+};
+use crate::{
+    conversation::Key,
+    origin::CORTEX,
+    recall::recall,
+    runs::RESULTS,
+};
+
+/// The runs that are looked back at.
+const MAX_RUNS: usize = 200;
+
+/// The runs of a thread whose artifacts are there for the next.
+const MAX_THREAD: usize = 20;
+
+/// What was said in a thread, as far as it is told: messages.
+const MAX_SAID: usize = 40;
+
+/// The entries of a journal that are read at one time.
+const PAGE: usize = 256;
+
+/// What is known of earlier runs. Each is read once.
+#[derive(Debug)]
+pub(crate) struct Past {
+    journal: Arc<dyn Journal>,
+    known: Mutex<HashMap<RunId, Arc<Ended>>>,
+}
+
+/// What a run that is over led to.
+#[derive(Debug, Default)]
+struct Ended {
+    series: String,
+    result: Map<String, Value>,
+    learned: Value,
+    /// What those made whose work was reviewed.
+    scores: Vec<(String, f64)>,
+    /// The run whose results these are, and the results.
+    results: Option<(String, Map<String, Value>)>,
+}
+
+impl Past {
+    pub(crate) fn new(journal: Arc<dyn Journal>) -> Self {
+        Self {
+            journal,
+            known: Mutex::default(),
+        }
+    }
+
+    /// How the work of each agent was scored.
+    pub(super) async fn records(&self) -> BTreeMap<String, Record> {
+        let mut records: BTreeMap<String, Record> = BTreeMap::new();
+        for ended in self.ended(None, Orchestrator.name(), MAX_RUNS).await {
+            for (agent, score) in &ended.1.scores {
+                let record = records.entry(agent.clone()).or_default();
+                record.sum += score;
+                record.count += 1;
+            }
+        }
+        records
+    }
+
+    /// What the earlier runs of a thread made, by name; of one name the latest.
+    pub(super) async fn artifacts(&self, thread: &str, but: &RunId) -> Map<String, Value> {
+        let mut artifacts = Map::new();
+        for (run, ended) in self.ended(Some(thread), Orchestrator.name(), MAX_THREAD).await {
+            if run != *but {
+                for (name, value) in &ended.result {
+                    artifacts.entry(name.clone()).or_insert_with(|| value.clone());
+                }
+            }
+        }
+        artifacts
+    }
+
+    /// What was said in the thread, oldest first.
+    pub(super) async fn said(&self, client: &Client, user: &str, thread: &str) -> Vec<Message> {
+        let key = Key {
+            user: user.to_owned(),
+            context_id: thread.to_owned(),
+        };
+        let past = recall(client, &key).await;
+        let left_out = past.said.len().saturating_sub(MAX_SAID / 2);
+        let said = past.said.into_iter().skip(left_out);
+        let messages = said.flat_map(|(words, answer)| {
+            let heard = (!words.is_empty()).then(|| Message::user(words));
+            let answered = (!answer.is_empty()).then(|| Message::assistant(answer));
+            heard.into_iter().chain(answered)
+        });
+        messages.collect()
+    }
+
+    /// Which settings led to which results in the runs of a series, oldest first.
+    pub(super) async fn performance(&self, series: &str) -> Vec<Value> {
+        let mut results: HashMap<String, Map<String, Value>> = HashMap::new();
+        for (_, ended) in self.ended(None, RESULTS, MAX_RUNS).await {
+            if let Some((run, metrics)) = &ended.results {
+                let known = results.entry(run.clone()).or_default();
+                for (name, value) in metrics {
+                    known.entry(name.clone()).or_insert_with(|| value.clone());
+                }
+            }
+        }
+        let mut performance = Vec::new();
+        for (run, ended) in self.ended(None, Orchestrator.name(), MAX_RUNS).await {
+            if ended.series != series || !ended.learned.is_object() {
+                continue;
+            }
+            let mut learned = ended.learned.clone();
+            learned["run"] = run.as_str().into();
+            for (name, value) in results.remove(run.as_str()).unwrap_or_default() {
+                learned["metrics"][name] = value;
+            }
+            performance.push(learned);
+        }
+        performance.reverse();
+        performance
+    }
+
+    /// How far a run came.
+    pub(super) async fn reached(&self, run: &str) -> Option<Reached> {
+        let facts = self.facts(&RunId::new(run)).await.ok()?;
+        let is_app_run = facts.started()?.strategy == Orchestrator.name();
+        is_app_run.then(|| strategy::reached(&facts))
+    }
+
+    /// The runs of a strategy that are over, latest first.
+    async fn ended(&self, thread: Option<&str>, strategy: &str, limit: usize) -> Vec<(RunId, Arc<Ended>)> {
+        let filter = Filter {
+            owner: Some(CORTEX.to_owned()),
+            strategies: vec![strategy.to_owned()],
+            thread: thread.map(str::to_owned),
+            states: vec![State::Completed],
+            limit,
+            ..Filter::default()
+        };
+        let listed = match self.journal.list(&filter).await {
+            Ok(listed) => listed,
+            Err(error) => {
+                tracing::warn!(%error, "earlier runs cannot be read");
+                return Vec::new();
+            }
+        };
+        let mut all = Vec::new();
+        for Listed { run, .. } in listed {
+            match self.one(&run).await {
+                Ok(ended) => all.push((run, ended)),
+                Err(error) => tracing::warn!(%run, %error, "an earlier run cannot be read"),
+            }
+        }
+        all
+    }
+
+    async fn one(&self, run: &RunId) -> Result<Arc<Ended>, journal::Error> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ended) = known().get(run) {
+            return Ok(Arc::clone(ended));
+        }
+        let ended = Arc::new(Ended::of(&self.facts(run).await?));
+        let mut known = known();
+        if known.len() >= 4 * MAX_RUNS {
+            known.clear();
+        }
+        known.insert(run.clone(), Arc::clone(&ended));
+        Ok(ended)
+    }
+
+    async fn facts(&self, run: &RunId) -> Result<Facts, journal::Error> {
+        let mut facts = Facts::default();
+        let mut after = 0;
+        loop {
+            let entries = self.journal.read(run, after, PAGE).await?;
+            let Some(last) = entries.last().map(|e| e.seq) else {
+                return Ok(facts);
+            };
+            for entry in &entries {
+                facts.apply(&entry.event);
+            }
+            after = last;
+        }
+    }
+}
+
+impl Ended {
+    fn of(facts: &Facts) -> Self {
+        let input = facts.input();
+        let outcome = match facts.ended() {
+            Some(RunOutcome::Completed { data, .. }) => data.clone(),
+            _ => Value::Null,
+        };
+        if facts.started().is_some_and(|s| s.strategy == RESULTS) {
+            let of = input["of"].as_str().unwrap_or_default().to_owned();
+            let metrics = input["metrics"].as_object().cloned().unwrap_or_default();
+            return Self {
+                results: Some((of, metrics)),
+                ..Self::default()
+            };
+        }
+        Self {
+            series: input["brief"]["series"].as_str().unwrap_or_default().to_owned(),
+            result: outcome["bundle"]["result"].as_object().cloned().unwrap_or_default(),
+            learned: outcome["learned"].clone(),
+            scores: scores(&strategy::reached(facts)),
+            results: None,
+        }
+    }
+}
+
+/// What was made, as it was reviewed: whose it is, and the score.
+fn scores(reached: &Reached) -> Vec<(String, f64)> {
+    let reviews = reached.reviews.iter();
+    let scored = reviews.filter_map(|review| Some((review, review.score?)));
+    let made = scored.flat_map(|(review, score)| {
+        let steps = review.of.iter().filter_map(|step| reached.steps.get(step));
+        let made = steps.filter(|work| work.phase == GENERATION && work.state == WorkState::Completed);
+        made.map(move |work| (work.agent.clone(), score))
+    });
+    made.collect()
+}
+
+/// What the run of strategy [`RESULTS`] begins with that keeps results of a run.
+pub(crate) fn results_of(run: &str, metrics: &Map<String, Value>) -> Value {
+    json!({"of": run, "metrics": metrics})
+}

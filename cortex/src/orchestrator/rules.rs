@@ -1,0 +1,276 @@
+//! Is what the model proposes allowed?
+//!
+//! The rules of ORC-2.1 and ORC-5.1 that no prompt can be trusted with: who may be handed what and when, how often something may be made, when a
+//! run may end, and that nothing in the result is the orchestrator's own. Whether a plan can be carried out, `agenthub_runs::plan` says.
+
+use std::collections::BTreeSet;
+
+use agenthub_sdk::runs::plan::{Admitted, PlanStep, Reference, Scope, StepName, StepState, violations};
+use serde_json::Value;
+
+use super::{
+    bundle::{self, Standing},
+    handoff::{Arguments, HandoffPayload, Instructions, Words},
+    kept::{Offered, Reached, WorkState},
+    proposal::{Ending, Refusal, Transfer},
+};
+use crate::runs::Constraints;
+
+/// The phases that rules speak of.
+pub(super) const GENERATION: &str = "generation";
+pub(super) const QA: &str = "qa";
+
+/// Where a run stands when something is proposed.
+pub(super) struct Situation<'a> {
+    pub(super) told: &'a Instructions,
+    pub(super) objective: &'a str,
+    pub(super) input: &'a Value,
+    pub(super) thread: &'a Value,
+    pub(super) constraints: &'a Constraints,
+    pub(super) offers: &'a [Offered],
+    pub(super) reached: &'a Reached,
+    /// Whether the last review asks for another round.
+    pub(super) asks_for_more: bool,
+    pub(super) turns_left: u32,
+}
+
+/// A handoff that is allowed.
+pub(super) struct Handover {
+    /// The step of the plan.
+    pub(super) name: String,
+    pub(super) step: PlanStep,
+    /// Who does it.
+    pub(super) offered: Offered,
+    pub(super) payload: HandoffPayload,
+    /// How often something was made, once this is.
+    pub(super) depth: u32,
+}
+
+/// How far a step is, as plans see it.
+pub(super) fn state_of(reached: &Reached, step: &str) -> StepState {
+    match reached.steps.get(step).map(|work| work.state) {
+        None => StepState::Waiting,
+        Some(WorkState::Working | WorkState::AwaitingApproval) => StepState::Out,
+        Some(WorkState::Completed) => StepState::Done,
+        Some(WorkState::Failed) => StepState::Failed,
+        Some(WorkState::Skipped) => StepState::Skipped,
+    }
+}
+
+/// The steps that came to nothing, and that the plan goes on without.
+pub(super) fn skipped(reached: &Reached) -> BTreeSet<String> {
+    let steps = reached.steps.iter().filter(|(_, work)| work.state == WorkState::Skipped);
+    steps.map(|(step, _)| step.clone()).collect()
+}
+
+/// The steps that can go out.
+pub(super) fn ready(reached: &Reached) -> Vec<String> {
+    let admitted = Admitted::trusted(reached.plan.clone());
+    let ready = admitted.ready(|step| state_of(reached, step));
+    ready.into_iter().map(str::to_owned).collect()
+}
+
+impl Situation<'_> {
+    /// Whether something may be made once more.
+    pub(super) fn may_revise(&self) -> bool {
+        self.reached.depth < self.constraints.execution_depth()
+    }
+
+    /// # Errors
+    ///
+    /// Why it is not allowed, for the model.
+    pub(super) fn handover(&self, transfer: &Transfer) -> Result<Handover, Refusal> {
+        let name = self.step(transfer)?;
+        let step = self.reached.plan.steps.get(&*name).cloned();
+        let step = step.ok_or_else(|| Refusal::new(format!("the plan has no step `{name}`")))?;
+        let offered = self.offered(transfer, &step)?.clone();
+        let depth = self.depth(&offered)?;
+        let payload = match transfer.payload.is_empty() {
+            true => step.payload.clone(),
+            false => Value::Object(transfer.payload.clone()),
+        };
+        let skipped = skipped(self.reached);
+        let scope = Scope {
+            objective: self.objective,
+            input: self.input,
+            thread: self.thread,
+            outputs: &self.reached.outputs,
+            skipped: &skipped,
+        };
+        let arguments = Arguments::resolve(&payload, &scope, self.told)
+            .map_err(|unfit| Refusal::new(format!("the payload of `{name}`: {unfit}")))?;
+        if let Some(schema) = &offered.offer.input {
+            let faults = violations(schema, arguments.value());
+            if !faults.is_empty() {
+                let faults = faults.join("; ");
+                return Err(Refusal::new(format!("the payload of `{name}` does not fit: {faults}")));
+            }
+        }
+        let payload = HandoffPayload::new(Words::of_the_person(self.objective), arguments);
+        Ok(Handover {
+            name,
+            step,
+            offered,
+            payload,
+            depth,
+        })
+    }
+
+    /// The ready step that is meant.
+    fn step(&self, transfer: &Transfer) -> Result<String, Refusal> {
+        let ready = ready(self.reached);
+        let listed = |steps: &[String]| match steps.is_empty() {
+            true => "no step is ready: change the plan, or finish".to_owned(),
+            false => format!("ready: {}", steps.join(", ")),
+        };
+        if !transfer.step.is_empty() {
+            return match ready.contains(&transfer.step) {
+                true => Ok(transfer.step.clone()),
+                false => {
+                    let why = match self.reached.steps.get(&transfer.step) {
+                        Some(_) => "has begun already, or is over",
+                        None if self.reached.plan.steps.contains_key(&*transfer.step) => "waits for others",
+                        None => "is not in the plan",
+                    };
+                    let step = &transfer.step;
+                    Err(Refusal::new(format!("step `{step}` {why}; {}", listed(&ready))))
+                }
+            };
+        }
+        let is_for = |name: &&String| {
+            let step = self.reached.plan.steps.get(name.as_str());
+            step.is_some_and(|step| step.capability == transfer.capability)
+        };
+        let fitting: Vec<&String> = ready.iter().filter(is_for).collect();
+        match *fitting {
+            [step] => Ok(step.clone()),
+            [] => {
+                let capability = &transfer.capability;
+                let why = format!("no ready step of the plan is for `{capability}`; {}", listed(&ready));
+                Err(Refusal::new(why))
+            }
+            _ => Err(Refusal::new(format!("several steps are for that, name one as stepId; {}", listed(&ready)))),
+        }
+    }
+
+    /// Who does it: whom the plan names, else whom the model names, else the one to be preferred.
+    fn offered(&self, transfer: &Transfer, step: &PlanStep) -> Result<&Offered, Refusal> {
+        if step.capability != transfer.capability {
+            let (is, said) = (&step.capability, &transfer.capability);
+            return Err(Refusal::new(format!("that step is for `{is}`, not for `{said}`")));
+        }
+        let wanted = match (&step.agent, &*transfer.to) {
+            (Some(agent), "") => agent,
+            (Some(agent), to) if agent != to => {
+                return Err(Refusal::new(format!("the plan gives that step to `{agent}`, not to `{to}`")));
+            }
+            (_, to) => to,
+        };
+        let offers = || self.offers.iter().filter(|o| o.offer.capability == step.capability);
+        let found = offers().find(|o| wanted.is_empty() || o.offer.agent == *wanted);
+        found.ok_or_else(|| {
+            let agents: Vec<&str> = offers().map(|o| &*o.offer.agent).collect();
+            let capability = &step.capability;
+            Refusal::new(match agents.is_empty() {
+                true => format!("nobody here offers `{capability}`: change the plan, or finish and say so"),
+                false => format!("`{wanted}` does not offer `{capability}`; offered by {}", agents.join(", ")),
+            })
+        })
+    }
+
+    /// How often something was made, once this is.
+    fn depth(&self, offered: &Offered) -> Result<u32, Refusal> {
+        let reached = self.reached.depth;
+        let depth = match &*offered.offer.phase {
+            GENERATION if reached == 0 => 1,
+            GENERATION if self.asks_for_more => reached + 1,
+            _ => reached,
+        };
+        let most = self.constraints.execution_depth();
+        match depth > most {
+            true => Err(Refusal::new(format!(
+                "the execution depth of {most} is reached: finish with the best that there is"
+            ))),
+            false => Ok(depth),
+        }
+    }
+
+    /// Whether the run may end so.
+    ///
+    /// # Errors
+    ///
+    /// Why it may not, for the model. `Refusal` is of a result that could still be taken where nothing better comes.
+    pub(super) fn ending(&self, ending: &Ending) -> Result<(), NotYet> {
+        for (name, value) in &ending.artifacts {
+            self.is_made_by_others(name, value).map_err(NotYet::Never)?;
+        }
+        let reached = self.reached;
+        let wanted = Value::Object(ending.artifacts.clone());
+        let result = match ending.artifacts.is_empty() {
+            true => &reached.plan.result,
+            false => &wanted,
+        };
+        let offers = |phase: &str| self.offers.iter().any(|o| o.offer.phase == phase);
+        let refused = |why: String| Err(NotYet::Still(Refusal::new(why)));
+        if reached.outputs.is_empty() {
+            let capabilities: Vec<&str> = self.offers.iter().map(|o| &*o.offer.capability).collect();
+            return match capabilities.is_empty() || self.turns_left <= 1 {
+                true => Ok(()),
+                false => refused(format!(
+                    "nothing was done yet; offered: {}. If none of these can help, finish again and say what is missing",
+                    capabilities.join(", ")
+                )),
+            };
+        }
+        let review = bundle::review_of(reached, result);
+        match bundle::standing(review, self.constraints) {
+            Standing::Met => Ok(()),
+            Standing::NotReviewed if offers(QA) && self.turns_left > 2 => {
+                refused("nothing was reviewed: have it reviewed first".to_owned())
+            }
+            Standing::Unmet(why) if self.may_revise() && offers(GENERATION) && self.turns_left > 3 => {
+                let (depth, most) = (reached.depth, self.constraints.execution_depth());
+                refused(format!("{why}, and only {depth} of {most} rounds were used: plan another round"))
+            }
+            Standing::Unmet(_) | Standing::NotReviewed => Ok(()),
+        }
+    }
+
+    /// Whether everything in it was made by others, so that it can be taken where nothing better comes.
+    pub(super) fn is_harmless(&self, ending: &Ending) -> bool {
+        let mut parts = ending.artifacts.iter();
+        parts.all(|(name, value)| self.is_made_by_others(name, value).is_ok())
+    }
+
+    /// A part of the result is a reference to what a step gave, or is made of such.
+    fn is_made_by_others(&self, name: &str, value: &Value) -> Result<(), Refusal> {
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| self.is_made_by_others(name, item)),
+            Value::Object(fields) => fields.values().try_for_each(|field| self.is_made_by_others(name, field)),
+            Value::String(text) => {
+                let reference: Option<Reference> = text.trim().parse().ok();
+                let step = reference.as_ref().and_then(Reference::step).map(StepName::as_str);
+                match step {
+                    Some(step) if self.reached.outputs.contains_key(step) => Ok(()),
+                    Some(step) => Err(Refusal::new(format!("artifact `{name}`: step `{step}` has no output"))),
+                    None => Err(own_words(name)),
+                }
+            }
+            _ => Err(own_words(name)),
+        }
+    }
+}
+
+/// Why a run may not end as proposed.
+pub(super) enum NotYet {
+    /// More can be done; if nothing better comes, this is taken.
+    Still(Refusal),
+    /// The proposal breaks a rule.
+    Never(Refusal),
+}
+
+fn own_words(name: &str) -> Refusal {
+    Refusal::new(format!(
+        "artifact `{name}` is not a reference to the output of a step, such as \"${{draft.output.text}}\": you write no part of the result yourself"
+    ))
+}

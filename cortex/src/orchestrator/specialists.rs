@@ -1,0 +1,116 @@
+//! Who is here that could do something, and who is to be preferred?
+
+use std::collections::{BTreeMap, HashMap};
+
+use agenthub_proto::a2a::AgentCard;
+use agenthub_sdk::{contracts, runs::plan::Offer};
+use serde_json::Value;
+
+use super::kept::Offered;
+
+/// The most offers that are looked at.
+const MAX_OFFERS: usize = 256;
+
+/// The longest schema that is taken from a card, in bytes of JSON. A longer one counts as none.
+const MAX_SCHEMA: usize = 8 * 1024;
+
+/// The longest description, in characters.
+const MAX_DESCRIPTION: usize = 600;
+
+/// What is known of an agent's earlier work.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Record {
+    /// The sum of the scores of what it made.
+    pub(crate) sum: f64,
+    /// How many.
+    pub(crate) count: u32,
+}
+
+impl Record {
+    fn mean(self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / f64::from(self.count))
+    }
+
+    /// For comparing: few scores say little, so each agent begins with one of a half.
+    fn expected(self) -> f64 {
+        (self.sum + 0.5) / f64::from(self.count + 1)
+    }
+}
+
+/// Every skill of these agents. Among several agents with the same capability those come first whose work was scored best; of those that are
+/// about equal, the one with the fewest tasks in hand.
+pub(crate) fn offers(
+    cards: &[impl AsRef<AgentCard>],
+    open_tasks: &HashMap<String, u32>,
+    records: &BTreeMap<String, Record>,
+) -> Vec<Offered> {
+    let mut offers: Vec<Offered> = Vec::new();
+    for card in cards.iter().map(AsRef::as_ref) {
+        let contracts = contracts(card);
+        for skill in &card.skills {
+            let contract = contracts.get(&skill.id);
+            let schema = |schema: Option<&Value>| schema.filter(|s| s.to_string().len() <= MAX_SCHEMA).cloned();
+            offers.push(Offered {
+                offer: Offer {
+                    agent: card.name.clone(),
+                    capability: skill.id.clone(),
+                    input: schema(contract.and_then(|c| c.input.as_ref())),
+                    output: schema(contract.and_then(|c| c.output.as_ref())),
+                    phase: contract.map(|c| c.phase.as_str()).unwrap_or("analysis").to_owned(),
+                },
+                description: skill.description.chars().take(MAX_DESCRIPTION).collect(),
+                open_tasks: open_tasks.get(&card.name).copied().unwrap_or(0),
+                score: records.get(&card.name).and_then(|record| record.mean()),
+            });
+        }
+    }
+    let rank = |offered: &Offered| {
+        let record = records.get(&offered.offer.agent).copied().unwrap_or_default();
+        // Differences of less than a twentieth are no reason to wait for somebody who is busy.
+        let band = (record.expected() * 20.0).round();
+        (-band, offered.open_tasks)
+    };
+    offers.sort_by(|a, b| {
+        let by_capability = a.offer.capability.cmp(&b.offer.capability);
+        let ((score_a, load_a), (score_b, load_b)) = (rank(a), rank(b));
+        by_capability
+            .then(score_a.total_cmp(&score_b))
+            .then(load_a.cmp(&load_b))
+            .then_with(|| a.offer.agent.cmp(&b.offer.agent))
+    });
+    offers.truncate(MAX_OFFERS);
+    offers
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use agenthub_sdk::{Card, Skill};
+
+    fn writers(open: &[(&str, u32)], scores: &[(&str, f64, u32)]) -> Vec<String> {
+        let card = |name: &str| {
+            let skill = Skill::new("write", "Write", "Writes");
+            Arc::new(AgentCard::from(Card::new(name, "A writer").skill(skill)))
+        };
+        let open = open.iter().map(|(agent, open)| ((*agent).to_owned(), *open)).collect();
+        let records = scores.iter().map(|(agent, mean, count)| {
+            let record = Record { sum: mean * f64::from(*count), count: *count };
+            ((*agent).to_owned(), record)
+        });
+        let offers = offers(&[card("ann"), card("bob"), card("eve")], &open, &records.collect());
+        offers.into_iter().map(|o| o.offer.agent).collect()
+    }
+
+    /// spec: ORC-12.1
+    #[test]
+    fn the_best_comes_first_and_among_equals_the_least_busy() {
+        assert_eq!(writers(&[], &[]), ["ann", "bob", "eve"]);
+        assert_eq!(writers(&[("ann", 3), ("bob", 1)], &[]), ["eve", "bob", "ann"]);
+        assert_eq!(writers(&[("eve", 2)], &[("eve", 0.9, 8), ("ann", 0.6, 8)]), ["eve", "ann", "bob"]);
+        assert_eq!(writers(&[("eve", 2)], &[("eve", 0.81, 8), ("ann", 0.80, 8)]), ["ann", "eve", "bob"]);
+        // One good score is no reason to prefer somebody to one with many.
+        assert_eq!(writers(&[], &[("bob", 0.95, 1), ("eve", 0.85, 20)])[0], "eve");
+    }
+}

@@ -1,0 +1,296 @@
+//! Where app runs act, and conversations with one agent.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use agenthub_proto::{
+    a2a::Part,
+    agenthub::ListAgentsRequest,
+    cortex::Frame,
+    json,
+};
+use agenthub_sdk::{
+    ANSWER_ARTIFACT, HandedOver, TaskContext, TaskUpdate, Update,
+    model::{Completion, DeltaSink, Request, ToolCall},
+    redacted,
+    runs::{
+        Approval, Decision, Delegated, Failure, Progress, RunId, RunOutcome, Sent, Spent, StepContext, ToolOutput, World,
+        journal::Entry,
+    },
+};
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::{sync::Mutex, time::timeout};
+use tracing::Instrument;
+
+use super::{
+    kept::{Query, Seen},
+    note,
+    rules::{GENERATION, QA},
+    specialists,
+};
+use crate::{
+    frame,
+    origin::{CORTEX, context_of},
+    runs::{Frames, Mode},
+    shared::Shared,
+};
+
+/// How long the hub may take to say what its agents have in hand.
+const LOAD: Duration = Duration::from_secs(2);
+
+/// The entries of a journal that are read at one time.
+const PAGE: usize = 256;
+
+/// One run's world.
+#[derive(Debug)]
+pub(crate) struct RunWorld {
+    shared: Arc<Shared>,
+    task: TaskContext,
+    run: RunId,
+    mode: Mode,
+    shown: Mutex<Shown>,
+}
+
+/// What was shown on the run's task.
+#[derive(Debug)]
+struct Shown {
+    frames: Frames,
+    /// The last entry that was folded.
+    seq: u64,
+}
+
+impl RunWorld {
+    pub(crate) fn new(shared: Arc<Shared>, task: TaskContext, run: RunId, mode: Mode) -> Self {
+        let frames = Frames::new(run.as_str(), &context_of(&task), CORTEX);
+        Self {
+            shared,
+            task,
+            run,
+            mode,
+            shown: Mutex::new(Shown { frames, seq: 0 }),
+        }
+    }
+
+    async fn open_tasks(&self) -> HashMap<String, u32> {
+        let listed = self.task.client().all_agents(ListAgentsRequest::default());
+        match timeout(LOAD, listed).await {
+            Ok(Ok(agents)) => agents.into_iter().map(|a| (a.agent_id, a.open_tasks)).collect(),
+            // Who is busy is not known then, which only matters among equals.
+            Ok(Err(_)) | Err(_) => HashMap::new(),
+        }
+    }
+
+    async fn see(&self, query: &Query) -> Seen {
+        let client = self.task.client();
+        let cards = client.directory().present().into_iter();
+        let cards: Vec<_> = cards.filter(|card| card.name != CORTEX).collect();
+        let past = self.shared.past();
+        let offers = specialists::offers(&cards, &self.open_tasks().await, &past.records().await);
+        let seen = Seen {
+            offers,
+            ..Seen::default()
+        };
+        if !query.begins {
+            return seen;
+        }
+        let thread = context_of(&self.task);
+        Seen {
+            thread: past.artifacts(&thread, &self.run).await,
+            history: past.said(client, self.task.sender(), &thread).await,
+            performance: past.performance(&query.series).await,
+            reached: match &query.resumes {
+                Some(run) => past.reached(run).await,
+                None => None,
+            },
+            ..seen
+        }
+    }
+
+    /// The frames of an entry, for who watches the run's task.
+    async fn frames(&self, entry: &Entry) -> Vec<Frame> {
+        let mut shown = self.shown.lock().await;
+        while shown.seq + 1 < entry.seq {
+            let behind = self.shared.journal().read(&self.run, shown.seq, PAGE).await;
+            let entries = behind.unwrap_or_default();
+            let Some(last) = entries.last().map(|e| e.seq) else {
+                break;
+            };
+            for earlier in entries.iter().filter(|e| e.seq < entry.seq) {
+                shown.frames.of(earlier);
+            }
+            shown.seq = last.min(entry.seq - 1);
+        }
+        if entry.seq <= shown.seq {
+            return Vec::new();
+        }
+        shown.seq = entry.seq;
+        shown.frames.of(entry)
+    }
+
+    async fn watched(&self, step: &StepContext, mut handed: HandedOver, sent: &Sent) -> Delegated {
+        let mut updates = handed.updates();
+        let agent = &sent.handoff.agent;
+        let with_text = self.mode == Mode::Chat || matches!(self.phase_of(sent), GENERATION | QA);
+        let progress = async {
+            while let Some(update) = updates.next().await {
+                show(&step.progress, agent, with_text, &update).await;
+            }
+        };
+        let (delegated, ()) = tokio::join!(handed.ended(), progress);
+        delegated
+    }
+
+    /// The phase that the run is in while this is out.
+    fn phase_of(&self, sent: &Sent) -> &'static str {
+        let card = self.task.client().directory().get(&sent.handoff.agent);
+        let contracts = card.map(|entry| agenthub_sdk::contracts(&entry.card)).unwrap_or_default();
+        let contract = contracts.get(&sent.handoff.capability);
+        note::phase_name(contract.map_or("", |c| c.phase.as_str()))
+    }
+}
+
+/// Shows what an agent shows; the text that it writes only where that is wanted.
+async fn show(progress: &Progress, agent: &str, with_text: bool, update: &Update) {
+    match update {
+        Update::Artifact(update) => {
+            let artifact = update.artifact.as_ref().filter(|a| a.artifact_id == ANSWER_ARTIFACT);
+            let text: String = artifact.iter().flat_map(|a| &a.parts).filter_map(Part::as_text).collect();
+            if text.is_empty() || !with_text {
+                return;
+            }
+            let mut delta = json!({"type": "delta", "message": text});
+            if !update.append {
+                delta["data"] = json!({"append": false});
+            }
+            progress.note(delta).await;
+        }
+        Update::Status(update) => {
+            let Some(status) = update.status.as_ref().filter(|s| !s.state().is_terminal()) else {
+                return;
+            };
+            let tool = update.metadata.as_ref().map(json::from_struct);
+            let tool = tool.and_then(|mut metadata| metadata.get_mut("tool").map(Value::take));
+            if let Some(frame) = tool.and_then(|tool| of_tool(agent, &tool)) {
+                progress.note(frame).await;
+            } else if !status.text().is_empty() {
+                let data = json!({"from": agent, "to": CORTEX, "text": status.text()});
+                progress.note(json!({"type": "handoff", "message": "progress", "data": data})).await;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A call of a tool or its end, as the agent tells it.
+fn of_tool(agent: &str, tool: &Value) -> Option<Value> {
+    let name = tool["name"].as_str()?;
+    let (kind, key) = match (tool.get("arguments"), tool.get("result"), tool.get("error")) {
+        (_, Some(_), _) => ("tool_result", "result"),
+        (_, _, Some(_)) => ("tool_result", "error"),
+        (Some(_), _, _) => ("tool_call", "arguments"),
+        _ => return None,
+    };
+    let mut data = json!({ "agent": agent });
+    data[if key == "arguments" { "args" } else { key }] = tool[key].clone();
+    Some(json!({"type": kind, "message": name, "data": data}))
+}
+
+#[async_trait]
+impl World for RunWorld {
+    async fn look(&self, query: &Value) -> Value {
+        let query = Query::deserialize(query).unwrap_or_default();
+        json!(self.see(&query).await)
+    }
+
+    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure> {
+        let settings = &self.shared.settings;
+        let span = tracing::info_span!("model_call", model = settings.model.name(), run = %self.run, step = %step.key.step);
+        let asked = settings.model.complete(request, DeltaSink::ignored());
+        let answer = timeout(settings.model_timeout, asked).instrument(span).await;
+        match answer {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(Failure::lasting(redacted(&error.to_string()))),
+            Err(_) => {
+                let seconds = settings.model_timeout.as_secs();
+                Err(Failure::passing(format!("no answer within {seconds} s")))
+            }
+        }
+    }
+
+    async fn call(&self, _: &StepContext, _: &ToolCall) -> Result<ToolOutput, Failure> {
+        Err(Failure::lasting("an orchestrator calls no tools"))
+    }
+
+    async fn delegate(&self, step: &StepContext, sent: &Sent) -> Result<Delegated, Failure> {
+        let handed = self.task.hand_over(sent).await?;
+        let agent = &sent.handoff.agent;
+        let data = json!({"from": CORTEX, "to": agent, "taskId": sent.task_id});
+        step.progress.note(json!({"type": "handoff", "message": "occurred", "data": data})).await;
+        let directory = self.task.client().directory();
+        tokio::select! {
+            biased;
+            delegated = self.watched(step, handed, sent) => Ok(delegated),
+            () = directory.gone(agent, self.shared.settings.specialist_grace) => {
+                self.task.recall(sent).await;
+                Ok(Delegated {
+                    agent: agent.clone(),
+                    state: "away".to_owned(),
+                    error: format!("{agent} went away"),
+                    ..Delegated::default()
+                })
+            }
+        }
+    }
+
+    async fn recall(&self, _: &StepContext, sent: &Sent) {
+        self.task.recall(sent).await;
+    }
+
+    async fn approve(&self, _: &StepContext, approval: &Approval) -> Result<Decision, Failure> {
+        Ok(self.shared.approvals().ask(&self.run, approval).await)
+    }
+
+    async fn say(&self, _: &StepContext, _: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    async fn show(&self, entry: &Entry, _: bool) {
+        for frame in self.frames(entry).await {
+            // Text is with the agent that makes it; the end is the task's own.
+            if matches!(&*frame.r#type, "delta" | "metrics" | "complete" | "error") {
+                continue;
+            }
+            let key = format!("{}/frame/{}", self.run, frame.sequence);
+            let update = TaskUpdate::new(line(&frame))
+                .metadata("frame", frame::metadata(&frame))
+                .once(key, self.now_ms());
+            if let Err(error) = self.task.publish_update(update).await {
+                tracing::debug!(%error, frame = frame.r#type, "a frame could not be shown");
+            }
+        }
+    }
+
+    async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure> {
+        tracing::info!(run = %self.run, ended = outcome.label(), tokens = spent.tokens, calls = spent.calls, "a run ended");
+        Ok(())
+    }
+}
+
+/// One line for people who watch the task.
+fn line(frame: &Frame) -> String {
+    let data = frame.data.as_ref().map(json::from_struct).unwrap_or_default();
+    let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
+    match (&*frame.r#type, &*frame.message) {
+        ("handoff", "requested") => format!("asking {} for {}", text("to"), text("capability")),
+        ("handoff", "occurred") => format!("{} is at work", text("to")),
+        ("handoff", "returned") => format!("{}: {}", text("from"), text("state")),
+        ("handoff", _) => format!("{}: {}", text("from"), text("text")),
+        ("plan_update", "") => "the plan has changed".to_owned(),
+        ("plan_update", why) => format!("the plan has changed: {why}"),
+        ("tool_call", tool) => format!("{} calls {tool}", text("agent")),
+        ("tool_result", tool) => format!("{} has the result of {tool}", text("agent")),
+        ("approval", "asked") => format!("a person has to allow {} ({})", text("subject"), text("id")),
+        (_, message) => message.to_owned(),
+    }
+}
