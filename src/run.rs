@@ -1,8 +1,10 @@
 //! Runs, as people ask for them and watch them.
 //!
 //! A `brief` is the file of a run, a `line` goes to Cortex, whose frames are `follow`ed. What there is to see of them is decided in `view`,
-//! what came of them is put into words in `bundle`; both are pure. A `screen` shows it on a terminal.
+//! what came of them is put into words in `bundle`; both are pure. A `screen` shows it on a terminal. What runs ask people is
+//! `asked`.
 
+mod asked;
 mod brief;
 mod bundle;
 #[cfg(test)]
@@ -17,6 +19,7 @@ mod steps;
 mod view;
 mod watch;
 
+pub(crate) use asked::{Answer, Asking, answer};
 pub(crate) use brief::Source;
 pub(crate) use bundle::{laid_out, readable};
 pub(crate) use line::{Line, Trouble};

@@ -8,16 +8,25 @@ pub(super) enum Input<'a> {
     /// Cortex is to hear this.
     Say(&'a str),
     /// A command of the chat.
-    Command(Command),
+    Command(Command<'a>),
     /// A command that there is not.
     Unknown(&'a str),
 }
 
 /// The commands of the chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum Command<'a> {
     Agents,
     Tasks,
+    Runs,
+    /// What waits for a yes.
+    Approvals,
+    /// The answer to what waits for a yes, by its id, and why.
+    Answer {
+        approved: bool,
+        id: &'a str,
+        why: &'a str,
+    },
     New,
     Help,
     Quit,
@@ -27,6 +36,10 @@ pub(super) enum Command {
 pub(super) const HELP: &str = "\
 /agents  the agents of the hub
 /tasks   the tasks of this conversation
+/runs    the latest runs
+/approvals         what waits for a person's yes
+/approve ID [WHY]  allows it
+/refuse ID [WHY]   does not
 /new     begins a new conversation
 /help    this
 /quit    leaves, as Ctrl-D does
@@ -46,7 +59,7 @@ pub(super) fn parse(line: &str) -> Input<'_> {
     if rest.starts_with('/') {
         return Input::Say(rest);
     }
-    let name = rest.split_whitespace().next().unwrap_or_default();
+    let (name, rest) = word(rest);
     // A path, say.
     if name.contains('/') {
         return Input::Say(line);
@@ -54,6 +67,16 @@ pub(super) fn parse(line: &str) -> Input<'_> {
     match name {
         "agents" => Input::Command(Command::Agents),
         "tasks" => Input::Command(Command::Tasks),
+        "runs" => Input::Command(Command::Runs),
+        "approvals" => Input::Command(Command::Approvals),
+        "approve" | "refuse" => {
+            let (id, why) = word(rest);
+            Input::Command(Command::Answer {
+                approved: name == "approve",
+                id,
+                why,
+            })
+        }
         "new" => Input::Command(Command::New),
         "help" | "?" => Input::Command(Command::Help),
         "quit" | "exit" | "q" => Input::Command(Command::Quit),
@@ -61,9 +84,35 @@ pub(super) fn parse(line: &str) -> Input<'_> {
     }
 }
 
+/// The first word, and the rest.
+fn word(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// spec: ORC-12.3
+    #[test]
+    fn answers_name_what_they_answer() {
+        let answer = |approved, id, why| Input::Command(Command::Answer { approved, id, why });
+        for (line, input) in [
+            ("/approve a1", answer(true, "a1", "")),
+            (
+                " /approve  a1  looks good ",
+                answer(true, "a1", "looks good"),
+            ),
+            ("/refuse a1 too early", answer(false, "a1", "too early")),
+            ("/refuse", answer(false, "", "")),
+            ("/approvals", Input::Command(Command::Approvals)),
+            ("/runs", Input::Command(Command::Runs)),
+        ] {
+            assert_eq!(parse(line), input, "{line:?}");
+        }
+    }
 
     #[test]
     fn lines() {

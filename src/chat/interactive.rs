@@ -25,7 +25,9 @@ use super::{
     view::{End, Show},
 };
 use crate::{
+    listing,
     output::{self, cut, plain},
+    run::Asking,
     stop::{Signal, Signals},
 };
 
@@ -48,7 +50,7 @@ pub(crate) async fn interactive(
     signals: &mut Signals,
 ) -> anyhow::Result<Option<String>> {
     let editor = Editor::open(&folder)?;
-    let mut talk = Talk::new(session, editor);
+    let mut talk = Talk::new(session, editor)?;
     let result = talk.run(signals).await;
     let context = talk.is_begun.then(|| talk.session.context.clone());
     talk.leave().await;
@@ -81,6 +83,7 @@ enum After {
 struct Talk {
     session: Session,
     presence: Presence,
+    asking: Asking,
     editor: Editor,
     ahead: Ahead,
     /// The turns that have not ended.
@@ -94,10 +97,11 @@ struct Talk {
 }
 
 impl Talk {
-    fn new(session: Session, editor: Editor) -> Self {
+    fn new(session: Session, editor: Editor) -> anyhow::Result<Self> {
         let (tell, told) = mpsc::channel(EVENTS);
-        Self {
+        Ok(Self {
             presence: Presence::new(&session.client),
+            asking: session.asking()?,
             session,
             editor,
             ahead: Ahead::default(),
@@ -107,7 +111,7 @@ impl Talk {
             running: JoinSet::new(),
             tell,
             told,
-        }
+        })
     }
 
     async fn run(&mut self, signals: &mut Signals) -> anyhow::Result<()> {
@@ -164,6 +168,7 @@ impl Talk {
                     let line = self.standing(&standing);
                     self.editor.print(&line);
                 }
+                asked = self.asking.next() => self.editor.print(&listing::runs::question(&asked)),
                 signal = signals.next() => if signal == Signal::Terminate {
                     self.editor.abandon();
                     return Ok(None);
@@ -241,6 +246,10 @@ impl Talk {
                     screen.line(&self.standing(&standing));
                     continue;
                 }
+                asked = self.asking.next() => {
+                    screen.line(&listing::runs::question(&asked));
+                    continue;
+                }
                 _ = ticks.tick() => {
                     screen.tick(self.presence.is_cut_off());
                     continue;
@@ -296,11 +305,16 @@ impl Talk {
         }
     }
 
-    async fn command(&mut self, command: Command) -> anyhow::Result<()> {
+    async fn command(&mut self, command: Command<'_>) -> anyhow::Result<()> {
         let text = match command {
             Command::Help => Ok(HELP.to_owned()),
             Command::Agents => notice::agents(&self.session).await,
             Command::Tasks => notice::tasks(&self.session).await,
+            Command::Runs => notice::runs(&self.session).await,
+            Command::Approvals => notice::approvals(&self.session).await,
+            Command::Answer { approved, id, why } => {
+                notice::answered(&self.session, approved, id, why).await
+            }
             Command::New => match self.session.anew().await {
                 Ok(session) => {
                     self.presence = Presence::new(&session.client);
@@ -308,11 +322,11 @@ impl Talk {
                     self.is_begun = false;
                     Ok(dim("a new conversation begins"))
                 }
-                Err(error) => Err(error),
+                Err(error) => Err(error.into()),
             },
             Command::Quit => return Ok(()),
         };
-        let text = text.unwrap_or_else(|error| format!("error: {}", plain(&error.to_string())));
+        let text = text.unwrap_or_else(|error| format!("error: {}", plain(&format!("{error:#}"))));
         Ok(output::line(text)?)
     }
 

@@ -1,10 +1,19 @@
 //! What the chat says itself.
 
-use agenthub_proto::agenthub::{ListAgentsRequest, ListTasksRequest};
-use agenthub_sdk::Error;
+use agenthub_proto::{
+    agenthub::{ListAgentsRequest, ListTasksRequest},
+    cortex::ListRunsRequest,
+};
+use anyhow::bail;
 
 use super::session::Session;
-use crate::listing;
+use crate::{
+    listing,
+    run::{Answer, answer, user},
+};
+
+/// The runs that are listed.
+const RUNS: usize = 20;
 
 /// What there is to say about a command that there is not.
 pub(super) fn unknown(name: &str) -> String {
@@ -12,7 +21,7 @@ pub(super) fn unknown(name: &str) -> String {
 }
 
 /// The agents of the hub, fresh.
-pub(super) async fn agents(session: &Session) -> Result<String, Error> {
+pub(super) async fn agents(session: &Session) -> anyhow::Result<String> {
     let page = session.client.agents(ListAgentsRequest::default()).await?;
     let mut text = listing::agents(&page.agents);
     if !page.next_page_token.is_empty() {
@@ -22,7 +31,7 @@ pub(super) async fn agents(session: &Session) -> Result<String, Error> {
 }
 
 /// The latest tasks of the conversation.
-pub(super) async fn tasks(session: &Session) -> Result<String, Error> {
+pub(super) async fn tasks(session: &Session) -> anyhow::Result<String> {
     let request = ListTasksRequest {
         context_id: session.context.clone(),
         ..Default::default()
@@ -33,4 +42,39 @@ pub(super) async fn tasks(session: &Session) -> Result<String, Error> {
         text.push_str("\nand more: see `agenthub tasks list`");
     }
     Ok(text)
+}
+
+/// The latest runs.
+pub(super) async fn runs(session: &Session) -> anyhow::Result<String> {
+    let runs = session
+        .line()?
+        .list(ListRunsRequest::default(), RUNS)
+        .await?;
+    Ok(listing::runs::runs(&runs))
+}
+
+/// What waits for a person's yes.
+pub(super) async fn approvals(session: &Session) -> anyhow::Result<String> {
+    Ok(listing::runs::approvals(&session.line()?.pending().await?))
+}
+
+/// Gives the answer to what waits for a yes.
+pub(super) async fn answered(
+    session: &Session,
+    approved: bool,
+    id: &str,
+    why: &str,
+) -> anyhow::Result<String> {
+    if id.is_empty() {
+        bail!("say which: /approvals lists what waits for a yes");
+    }
+    let given = Answer {
+        run: id,
+        approval: None,
+        approved,
+        by: user(),
+        comment: why.to_owned(),
+    };
+    let (asked, _) = answer(&session.line()?, given).await?;
+    Ok(listing::runs::answered(&asked, approved))
 }

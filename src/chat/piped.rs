@@ -22,7 +22,7 @@ use super::{
     turn,
     view::{End, Show},
 };
-use crate::{output, stop::Signals};
+use crate::{listing, output, stop::Signals};
 
 /// Lines that wait for their turn; reading stops meanwhile.
 const LINES: usize = 16;
@@ -36,10 +36,15 @@ const ASIDE: usize = 200;
 /// Answers one line after the other. The exit code tells whether all went well.
 pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow::Result<ExitCode> {
     let mut lines = lines();
+    let mut asking = session.asking()?;
     let mut all_well = true;
     loop {
         let line = tokio::select! {
             line = lines.recv() => line,
+            asked = asking.next() => {
+                output::aside(listing::runs::question(&asked));
+                continue;
+            }
             _ = signals.next() => return Ok(ExitCode::FAILURE),
         };
         let Some(line) = line else {
@@ -62,8 +67,25 @@ pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow
             Input::Command(Command::Quit) => break,
             Input::Command(Command::Help) => output::line(HELP)?,
             Input::Command(Command::New) => session = session.anew().await?,
-            Input::Command(Command::Agents) => output::line(notice::agents(&session).await?)?,
-            Input::Command(Command::Tasks) => output::line(notice::tasks(&session).await?)?,
+            Input::Command(command) => {
+                let said = match command {
+                    Command::Agents => notice::agents(&session).await,
+                    Command::Tasks => notice::tasks(&session).await,
+                    Command::Runs => notice::runs(&session).await,
+                    Command::Approvals => notice::approvals(&session).await,
+                    Command::Answer { approved, id, why } => {
+                        notice::answered(&session, approved, id, why).await
+                    }
+                    Command::Help | Command::New | Command::Quit => continue,
+                };
+                match said {
+                    Ok(text) => output::line(text)?,
+                    Err(error) => {
+                        output::aside(format!("error: {}", output::plain(&format!("{error:#}"))));
+                        all_well = false;
+                    }
+                }
+            }
             Input::Unknown(name) => {
                 output::aside(format!("error: {}", notice::unknown(name)));
                 all_well = false;

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::presence::{Presence, Standing};
+use crate::run::{Asking, Line};
 
 /// How long Cortex is waited for at the beginning.
 const INTRODUCTION: Duration = Duration::from_secs(5);
@@ -44,6 +45,16 @@ impl Session {
     /// A new conversation on the same hub.
     pub(super) async fn anew(&self) -> Result<Self, Error> {
         Self::connect(&self.hub, None).await
+    }
+
+    /// A line to Cortex, for its runs.
+    pub(super) fn line(&self) -> anyhow::Result<Line> {
+        Line::to(&self.hub)
+    }
+
+    /// Hears of what waits for a person's yes.
+    pub(super) fn asking(&self) -> anyhow::Result<Asking> {
+        Ok(Asking::listen(self.line()?))
     }
 
     async fn connect(hub: &str, context: Option<String>) -> Result<Self, Error> {

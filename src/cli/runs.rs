@@ -71,6 +71,9 @@ pub(crate) struct Limits {
     /// What the result must fulfil, beside what the brief says; may be repeated
     #[arg(long = "criterion", value_name = "TEXT")]
     pub(crate) criteria: Vec<String>,
+    /// A capability that a person has to allow each time, or * for all; may be repeated
+    #[arg(long = "approval", value_name = "CAPABILITY")]
+    pub(crate) approvals: Vec<String>,
     /// The tokens that it may cost
     #[arg(long, value_name = "N")]
     pub(crate) tokens: Option<u64>,

@@ -91,11 +91,14 @@ fn request(source: Option<&Source>, args: &Run) -> anyhow::Result<StartRunReques
         let file = request.constraints.take().unwrap_or_default();
         let mut acceptance_criteria = file.acceptance_criteria;
         acceptance_criteria.extend(flags.acceptance_criteria);
+        let mut approvals = file.approvals;
+        approvals.extend(flags.approvals);
         request.constraints = Some(Constraints {
             quality_threshold: flags.quality_threshold.or(file.quality_threshold),
             execution_depth: flags.execution_depth.or(file.execution_depth),
             acceptance_criteria,
             max_turns: file.max_turns,
+            approvals,
         });
     }
     if let Some(flags) = budget(&args.limits) {

@@ -3,22 +3,18 @@
 use std::process::ExitCode;
 
 use agenthub_proto::{
-    cortex::{
-        Approval, Constraints, DecideApprovalRequest, ListRunsRequest, RecordResultsRequest,
-        ResumeRunRequest, RunBudget,
-    },
+    cortex::{Constraints, ListRunsRequest, RecordResultsRequest, ResumeRunRequest, RunBudget},
     json::{self as convert},
 };
-use anyhow::bail;
 use serde_json::{Map, Value};
 
 use super::{CLIENT_LEVEL, place::Place};
 use crate::{
-    cli::{Answer, Form, Json, Limits, Runs},
+    cli::{self, Form, Json, Limits, Runs},
     listing::runs as listing,
     logging::{self, Target},
     output,
-    run::{Line, Watching, user, watch, width},
+    run::{Answer, Line, Watching, answer, user, watch, width},
     settings::Settings,
     stop::Signals,
 };
@@ -173,54 +169,22 @@ async fn decide(
     line: &Line,
     run: &str,
     approval: Option<&str>,
-    (approved, answer): (bool, Answer),
+    (approved, words): (bool, cli::Answer),
     json: Json,
 ) -> anyhow::Result<()> {
-    let waiting = line.pending().await?;
-    let asked = which(waiting, run, approval)?;
-    let request = DecideApprovalRequest {
-        run_id: asked.run_id.clone(),
-        approval_id: asked.id.clone(),
+    let given = Answer {
+        run,
+        approval,
         approved,
-        by: answer.by.unwrap_or_else(user),
-        comment: answer.comment,
+        by: words.by.unwrap_or_else(user),
+        comment: words.comment,
     };
-    let decided = line.decide(request).await?;
+    let (asked, run) = answer(line, given).await?;
     match json.json {
-        true => output::json(&decided)?,
-        false => output::line(format!(
-            "{} {}\n{}",
-            if approved { "approved" } else { "refused" },
-            asked.id,
-            listing::approval(&asked)
-        ))?,
+        true => output::json(&run)?,
+        false => output::line(listing::answered(&asked, approved))?,
     }
     Ok(())
-}
-
-/// The approval that is meant: of a run, or by its own id.
-fn which(waiting: Vec<Approval>, run: &str, approval: Option<&str>) -> anyhow::Result<Approval> {
-    let of_run = |a: &Approval| a.run_id == run || (approval.is_none() && a.id == run);
-    let mut meant: Vec<Approval> = waiting
-        .into_iter()
-        .filter(|a| of_run(a) && approval.is_none_or(|id| a.id == id))
-        .collect();
-    match (meant.len(), approval) {
-        (1, _) => Ok(meant.remove(0)),
-        (0, None) => {
-            bail!("nothing of run {run} waits for a yes; `agenthub runs approve` lists what does")
-        }
-        (0, Some(id)) => bail!(
-            "approval {id} of run {run} does not wait for a yes (any more); `agenthub runs approve` lists what does"
-        ),
-        _ => {
-            let ids: Vec<&str> = meant.iter().map(|a| a.id.as_str()).collect();
-            bail!(
-                "several things of run {run} wait for a yes, say which: {}",
-                ids.join(", ")
-            )
-        }
-    }
 }
 
 fn changed(run: &agenthub_proto::cortex::Run, json: Json) -> anyhow::Result<()> {
@@ -242,6 +206,7 @@ pub(super) fn constraints(limits: &Limits) -> Option<Constraints> {
         execution_depth: limits.depth,
         acceptance_criteria: criteria.collect(),
         max_turns: None,
+        approvals: limits.approvals.clone(),
     };
     (constraints != Constraints::default()).then_some(constraints)
 }
@@ -252,35 +217,4 @@ pub(super) fn budget(limits: &Limits) -> Option<RunBudget> {
         tokens: Some(tokens),
         ..RunBudget::default()
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn asked(run: &str, id: &str) -> Approval {
-        Approval {
-            id: id.to_owned(),
-            run_id: run.to_owned(),
-            ..Approval::default()
-        }
-    }
-
-    /// spec: ORC-12.3
-    #[test]
-    fn an_approval_is_named_by_its_run_where_that_is_clear() {
-        let waiting = || vec![asked("r1", "a"), asked("r2", "b"), asked("r2", "c")];
-        let id = |run, approval| which(waiting(), run, approval).map(|found| found.id);
-        assert_eq!(id("r1", None).expect("one"), "a");
-        assert_eq!(id("r2", Some("c")).expect("named"), "c");
-        assert_eq!(id("b", None).expect("by its own id"), "b");
-        for (run, approval, part) in [
-            ("r2", None, "say which: b, c"),
-            ("r3", None, "nothing of run r3"),
-            ("r1", Some("b"), "approval b of run r1"),
-        ] {
-            let error = id(run, approval).expect_err(part).to_string();
-            assert!(error.contains(part), "{error}");
-        }
-    }
 }

@@ -126,6 +126,24 @@ pub(crate) fn approval(approval: &Approval) -> String {
     plain(&text).into_owned()
 }
 
+/// What was answered to that.
+pub(crate) fn answered(asked: &Approval, approved: bool) -> String {
+    let word = match approved {
+        true => "approved",
+        false => "refused",
+    };
+    format!("{word}: {}", approval(asked))
+}
+
+/// One line for a person who is asked.
+pub(crate) fn question(asked: &Approval) -> String {
+    let text = format!(
+        "may {} do {} (step {} of run {})? /approvals shows what it would get; /approve {} allows it, /refuse {} [WHY] does not",
+        asked.agent, asked.capability, asked.step, asked.run_id, asked.id, asked.id
+    );
+    plain(&text).replace('\n', " ")
+}
+
 /// Who handed what to whom, in lines.
 pub(crate) fn graph(graph: &RunGraph) -> String {
     let content = graph.graph.as_ref().map(json::from_struct);

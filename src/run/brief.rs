@@ -50,6 +50,7 @@ struct ConstraintFields {
     execution_depth: Option<u32>,
     acceptance_criteria: Option<Vec<Value>>,
     max_turns: Option<u32>,
+    approvals: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -141,6 +142,7 @@ impl From<ConstraintFields> for Constraints {
             execution_depth: fields.execution_depth,
             acceptance_criteria: criteria.iter().map(json::to_value).collect(),
             max_turns: fields.max_turns,
+            approvals: fields.approvals.unwrap_or_default(),
         }
     }
 }
@@ -185,7 +187,7 @@ mod tests {
     fn every_field_of_a_brief_is_read() {
         let request = request(
             "objective: Announce it\nmode: app\nagent: x\npayload:\n  language: no\n  past: [{clicks: null}, 007, 1.5]\n\
-             constraints:\n  qualityThreshold: 0.8\n  executionDepth: 2\n  maxTurns: 9\n  acceptanceCriteria:\n    - says when\n\
+             constraints:\n  qualityThreshold: 0.8\n  executionDepth: 2\n  maxTurns: 9\n  approvals: [content.write]\n  acceptanceCriteria:\n    - says when\n\
              \x20   - {text: short, check: {kind: max_characters, value: 280}}\n\
              budget: {tokens: 1000, calls: 20, timeMs: 60000}\nthreadId: t1\nseries: s1\n",
         );

@@ -47,21 +47,25 @@ pub(super) struct Fake {
     pub(super) script: Arc<Mutex<Script>>,
     pub(super) address: SocketAddr,
     pub(super) approvals: watch::Sender<Vec<pb::Approval>>,
+    cuts: watch::Sender<u32>,
     _serving: AbortOnDropHandle<()>,
 }
 
 struct Service {
     script: Arc<Mutex<Script>>,
     approvals: watch::Receiver<Vec<pb::Approval>>,
+    cuts: watch::Receiver<u32>,
 }
 
 impl Fake {
     pub(super) async fn start(script: Script) -> Self {
         let script = Arc::new(Mutex::new(script));
         let (approvals, pending) = watch::channel(Vec::new());
+        let (cuts, cut) = watch::channel(0);
         let service = Service {
             script: script.clone(),
             approvals: pending,
+            cuts: cut,
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
@@ -73,8 +77,14 @@ impl Fake {
             script,
             address,
             approvals,
+            cuts,
             _serving: AbortOnDropHandle::new(serving),
         }
+    }
+
+    /// Ends the streams of approvals.
+    pub(super) fn cut(&self) {
+        self.cuts.send_modify(|cuts| *cuts += 1);
     }
 
     pub(super) fn line(&self) -> Line {
@@ -190,7 +200,16 @@ impl Cortex for Service {
         let waiting = self.approvals.borrow().clone();
         let shown = tokio_stream::iter(waiting.into_iter().map(Ok));
         Ok(Response::new(match request.into_inner().follow {
-            true => Box::pin(shown.chain(tokio_stream::pending())),
+            true => {
+                let mut cuts = self.cuts.clone();
+                cuts.mark_unchanged();
+                let cut = async move {
+                    // Either way it is over.
+                    let _ = cuts.changed().await;
+                    Err(Status::unavailable("the hub stops"))
+                };
+                Box::pin(shown.chain(futures_util::stream::once(cut)))
+            }
             false => Box::pin(shown),
         }))
     }

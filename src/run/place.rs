@@ -11,7 +11,7 @@ use serde::{
 use serde_saphyr::{Options, Spanned, with_deserializer_from_str_with_options};
 
 /// What fields of a brief take, by the end of their path.
-const TAKEN: [(&str, &str); 10] = [
+const TAKEN: [(&str, &str); 11] = [
     ("mode", "`app` or `chat`"),
     ("payload", "an object"),
     ("constraints", "an object"),
@@ -20,6 +20,7 @@ const TAKEN: [(&str, &str); 10] = [
     ("executionDepth", "a whole number from 1 on"),
     ("maxTurns", "a whole number from 1 on"),
     ("acceptanceCriteria", "a list of texts and checks"),
+    ("approvals", "a list of capabilities, or of `*` for all"),
     ("tokens", "a whole number"),
     ("calls", "a whole number"),
 ];

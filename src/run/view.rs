@@ -1,7 +1,5 @@
 //! What is there to see of a run?
 
-use std::collections::BTreeMap;
-
 use agenthub_proto::{cortex::Frame, json};
 use serde_json::Value;
 
@@ -55,15 +53,25 @@ pub(crate) enum End {
 pub(crate) struct View {
     phase: String,
     steps: Vec<Step>,
-    /// What agents have in hand: by step, who.
-    busy: BTreeMap<String, String>,
+    /// What agents have in hand, oldest first.
+    busy: Vec<Busy>,
     /// The text that grows.
     text: String,
     tokens: u64,
     calls: u64,
     score: Option<f64>,
-    asked: Vec<String>,
+    /// What waits for a person, oldest first: its id, and the step.
+    asked: Vec<(String, String)>,
     end: Option<End>,
+}
+
+/// What an agent has in hand.
+#[derive(Clone, Debug, Default)]
+struct Busy {
+    agent: String,
+    step: String,
+    capability: String,
+    task_id: String,
 }
 
 impl View {
@@ -88,8 +96,16 @@ impl View {
                 Some(error) => line(format!("  {}: {said} failed: {error}", agent_of(&data))),
                 None => Vec::new(),
             },
-            "message" => line(said.to_owned()),
-            "warning" => line(format!("warning: {said}")),
+            "message" => {
+                self.score = data["review"]["score"].as_f64().or(self.score);
+                line(said.to_owned())
+            }
+            "warning" => {
+                if let (Some(step), Some(state)) = (data["step"].as_str(), data["state"].as_str()) {
+                    self.state(step, state);
+                }
+                line(format!("warning: {said}"))
+            }
             "approval" => self.approval(said, &data),
             "metrics" => {
                 self.metrics(&data);
@@ -113,7 +129,7 @@ impl View {
 
     /// What is being done, in one line.
     pub(crate) fn status(&self) -> String {
-        let mut agents: Vec<&str> = self.busy.values().map(String::as_str).collect();
+        let mut agents: Vec<&str> = self.busy.iter().map(|b| b.agent.as_str()).collect();
         agents.dedup();
         let doing = match (self.asked.is_empty(), agents.as_slice()) {
             (false, _) => "waiting for your answer".to_owned(),
@@ -183,44 +199,34 @@ impl View {
 
     fn handoff(&mut self, stage: &str, data: &Value) -> Vec<Show> {
         let of = |field: &str| data[field].as_str().unwrap_or_default().to_owned();
-        let (step, capability) = (of("step"), of("capability"));
+        let work = Busy {
+            agent: of("to"),
+            step: of("step"),
+            capability: of("capability"),
+            task_id: of("taskId"),
+        };
         match stage {
-            "requested" | "occurred" => {
-                let is_first = self.busy.insert(step.clone(), of("to")).is_none();
-                self.state(&step, "working");
-                if is_first {
-                    self.text.clear();
+            "requested" => {
+                self.state(&work.step, "working");
+                self.text.clear();
+                let text = format!("→ {}: {}", work.agent, named(&work));
+                self.busy.push(work);
+                line(text)
+            }
+            "occurred" => {
+                let known = self.busy.iter_mut().find(|busy| busy.is(&work));
+                match known {
+                    Some(known) => known.task_id = work.task_id,
+                    None => self.busy.push(work),
                 }
-                match stage {
-                    "requested" => line(format!("→ {}: {}", named(&step, &capability), of("to"))),
-                    _ => Vec::new(),
-                }
+                Vec::new()
             }
             "returned" => {
-                self.busy.remove(&step);
-                self.text.clear();
-                self.score = data["score"].as_f64().or(self.score);
-                let error = data["error"].as_str();
-                self.state(
-                    &step,
-                    if error.is_some() {
-                        "failed"
-                    } else {
-                        "completed"
-                    },
-                );
-                let mut text = match error {
-                    Some(error) => format!(
-                        "✗ {}: {} failed: {error}",
-                        named(&step, &capability),
-                        of("from")
-                    ),
-                    None => format!("✓ {}: {} is done", named(&step, &capability), of("from")),
+                let back = Busy {
+                    agent: of("from"),
+                    ..work
                 };
-                if let Some(score) = data["score"].as_f64() {
-                    text += &format!(", score {score:.2}");
-                }
-                line(text)
+                self.returned(&back, data["state"].as_str().unwrap_or("completed"))
             }
             // What it says on its way.
             _ => match data["text"].as_str() {
@@ -228,6 +234,20 @@ impl View {
                 None => Vec::new(),
             },
         }
+    }
+
+    fn returned(&mut self, back: &Busy, state: &str) -> Vec<Show> {
+        let known = self.busy.iter().position(|busy| busy.is(back));
+        let work = match known {
+            Some(known) => self.busy.remove(known),
+            None => back.clone(),
+        };
+        self.text.clear();
+        self.state(&work.step, state);
+        line(match state {
+            "completed" => format!("✓ {}: {} is done", work.agent, named(&work)),
+            state => format!("✗ {}: {} is {state}", work.agent, named(&work)),
+        })
     }
 
     fn grow(&mut self, piece: &str, append: bool) {
@@ -243,36 +263,33 @@ impl View {
 
     fn approval(&mut self, stage: &str, data: &Value) -> Vec<Show> {
         let of = |field: &str| data[field].as_str().unwrap_or_default().to_owned();
-        let id = of("id");
-        let step = match of("step") {
-            step if step.is_empty() => of("subject"),
-            step => step,
-        };
         if stage == "asked" {
-            self.state(&step, "awaiting-approval");
-            self.asked.push(id.clone());
-            return vec![Show::Ask(Asked {
-                id,
-                step,
+            let asked = Asked {
+                id: of("id"),
+                step: of("subject"),
                 agent: of("agent"),
                 capability: of("capability"),
                 arguments: data["arguments"].clone(),
-            })];
+            };
+            self.state(&asked.step, "awaiting-approval");
+            self.asked.push((asked.id.clone(), asked.step.clone()));
+            return vec![Show::Ask(asked)];
         }
-        self.asked.retain(|asked| *asked != id);
-        self.state(
-            &step,
-            if stage == "approved" {
-                "ready"
-            } else {
-                "failed"
-            },
-        );
-        let mut text = format!("{stage}: {}", if step.is_empty() { &id } else { &step });
+        let known = self.asked.iter().position(|(id, _)| *id == of("id"));
+        let Some(at) = known.or_else(|| (!self.asked.is_empty()).then_some(0)) else {
+            return Vec::new();
+        };
+        let (id, step) = self.asked.remove(at);
+        let state = match stage {
+            "approved" => "ready",
+            _ => "failed",
+        };
+        self.state(&step, state);
+        let mut text = format!("{stage}: {step}");
         for (word, field) in [("by", "by"), ("because", "comment")] {
             let said = of(field);
             if !said.is_empty() {
-                text += &format!(" {word} {said}");
+                text += &format!(", {word} {said}");
             }
         }
         let mut shows = line(text);
@@ -280,21 +297,23 @@ impl View {
         shows
     }
 
+    /// What one decision or handoff has cost, or the sum at the end.
     fn metrics(&mut self, data: &Value) {
-        let number = |fields: [&str; 2]| fields.iter().find_map(|field| data[*field].as_u64());
-        self.tokens = number(["totalTokens", "tokens"]).unwrap_or(self.tokens);
-        self.calls = number(["totalCalls", "calls"]).unwrap_or(self.calls);
-        self.score = data["score"].as_f64().or(self.score);
+        let number = |field: &str| data[field].as_u64().unwrap_or_default();
+        let before = match data["total"] == true {
+            true => (0, 0),
+            false => (self.tokens, self.calls),
+        };
+        self.tokens = before.0 + number("tokens");
+        self.calls = before.1 + number("calls");
     }
 
     fn ended(&mut self, end: End) -> Vec<Show> {
         self.busy.clear();
         self.text.clear();
         self.end = Some(end);
-        std::mem::take(&mut self.asked)
-            .into_iter()
-            .map(Show::Answered)
-            .collect()
+        let asked = std::mem::take(&mut self.asked).into_iter();
+        asked.map(|(id, _)| Show::Answered(id)).collect()
     }
 
     fn state(&mut self, step: &str, state: &str) {
@@ -335,11 +354,22 @@ fn cut_end(text: &str) -> String {
     format!("{}{}", &text[..indent], cut(text, MAX_LINE))
 }
 
-fn named(step: &str, capability: &str) -> String {
-    match (step.is_empty(), capability.is_empty()) {
-        (true, _) => capability.to_owned(),
-        (false, true) => step.to_owned(),
-        (false, false) => format!("{step} ({capability})"),
+impl Busy {
+    /// Whether that is the same work, as far as both say what it is.
+    fn is(&self, other: &Self) -> bool {
+        let agrees = |one: &str, two: &str| one.is_empty() || two.is_empty() || one == two;
+        self.agent == other.agent
+            && agrees(&self.task_id, &other.task_id)
+            && agrees(&self.step, &other.step)
+    }
+}
+
+fn named(work: &Busy) -> String {
+    match (work.step.is_empty(), work.capability.is_empty()) {
+        (true, true) => "something".to_owned(),
+        (true, false) => work.capability.clone(),
+        (false, true) => work.step.clone(),
+        (false, false) => format!("{} ({})", work.step, work.capability),
     }
 }
 

@@ -59,22 +59,27 @@ fn a_run_is_seen_from_its_plan_to_its_end() {
     let draft = json!({"capability": "write", "payload": {}});
     let review = json!({"capability": "review", "payload": {"draft": "${draft.output.text}"}});
     let again = json!({"capability": "write", "dependsOn": ["review"], "payload": {}});
+    let work = |step, capability, to| json!({"from": "cortex", "to": to, "capability": capability, "step": step});
+    let with_task = |mut work: Value, task: &str| {
+        work["taskId"] = task.into();
+        work
+    };
+    let back =
+        |from, task, state| json!({"from": from, "to": "cortex", "taskId": task, "state": state});
     let frames = [
         frame("start", "at work", Value::Null),
-        phase("planning", "thinking about what to do"),
+        phase("planning", "deciding what is to be done"),
+        frame("metrics", "", json!({"tokens": 100, "agent": "cortex"})),
         frame(
             "plan_update",
             "first a draft",
             plan(1, json!({"draft": draft, "review": review})),
         ),
-        handoff(
-            "requested",
-            json!({"from": "cortex", "to": "writer", "capability": "write", "step": "draft"}),
-        ),
-        phase("generation", "writing"),
+        handoff("requested", work("draft", "write", "writer")),
+        phase("generation", "making it"),
         handoff(
             "occurred",
-            json!({"from": "cortex", "to": "writer", "capability": "write", "step": "draft", "taskId": "t1"}),
+            with_task(work("draft", "write", "writer"), "t1"),
         ),
         frame(
             "tool_call",
@@ -93,33 +98,40 @@ fn a_run_is_seen_from_its_plan_to_its_end() {
         ),
         frame("delta", "Hello", json!({"append": false})),
         frame("delta", " there", Value::Null),
-        frame("metrics", "", json!({"tokens": 120, "calls": 3})),
-        handoff(
-            "returned",
-            json!({"from": "writer", "to": "cortex", "capability": "write", "step": "draft"}),
+        handoff("returned", back("writer", "t1", "completed")),
+        frame(
+            "metrics",
+            "",
+            json!({"tokens": 20, "calls": 3, "agent": "writer"}),
         ),
-        handoff(
-            "requested",
-            json!({"from": "cortex", "to": "qa", "capability": "review", "step": "review"}),
-        ),
-        handoff(
-            "returned",
-            json!({"from": "qa", "to": "cortex", "capability": "review", "step": "review", "score": 0.4}),
+        handoff("requested", work("review", "review", "qa")),
+        handoff("returned", back("qa", "t2", "completed")),
+        frame(
+            "message",
+            "qa gives 0.40, wanted 0.70",
+            json!({"review": {"score": 0.4}}),
         ),
         frame(
             "plan_update",
             "",
             plan(2, json!({"draft": draft, "review": review, "again": again})),
         ),
+        handoff("requested", work("again", "write", "writer")),
         handoff(
-            "requested",
-            json!({"from": "cortex", "to": "writer", "capability": "write", "step": "again"}),
+            "occurred",
+            with_task(work("again", "write", "writer"), "t3"),
         ),
-        handoff(
-            "returned",
-            json!({"from": "writer", "to": "cortex", "capability": "write", "step": "again", "error": "disk full"}),
+        handoff("returned", back("writer", "t3", "failed")),
+        frame(
+            "warning",
+            "step again came to nothing: disk full",
+            json!({"step": "again", "state": "skipped"}),
         ),
-        frame("warning", "nobody reviews", Value::Null),
+        frame(
+            "metrics",
+            "",
+            json!({"tokens": 500, "calls": 7, "total": true}),
+        ),
         frame(
             "complete",
             "",
@@ -134,7 +146,7 @@ fn a_run_is_seen_from_its_plan_to_its_end() {
 fn a_person_is_asked_until_somebody_answers() {
     let steps = json!({"send": {"capability": "publish", "payload": {}}});
     let asked = json!({
-        "id": "a1", "digest": "d", "step": "send", "agent": "press", "capability": "publish",
+        "id": "a1", "digest": "d", "subject": "send", "agent": "press", "capability": "publish",
         "arguments": {"text": "Hello", "to": ["everyone"]},
     });
     let frames = [
@@ -143,12 +155,37 @@ fn a_person_is_asked_until_somebody_answers() {
         frame(
             "approval",
             "approved",
-            json!({"id": "a1", "step": "send", "by": "ann", "comment": "go"}),
+            json!({"approved": true, "by": "ann", "comment": "go"}),
         ),
         frame("approval", "asked", asked),
         frame("error", "cancelled by the user", Value::Null),
     ];
     insta::assert_snapshot!(seen(&frames));
+}
+
+/// Two agents work at the same time, and whoever is back first is.
+#[test]
+fn who_is_back_is_known_by_the_task() {
+    let mut view = View::default();
+    let frames = [
+        handoff("requested", json!({"to": "writer", "step": "a"})),
+        handoff("requested", json!({"to": "writer", "step": "b"})),
+        handoff(
+            "occurred",
+            json!({"to": "writer", "step": "a", "taskId": "t1"}),
+        ),
+        handoff(
+            "occurred",
+            json!({"to": "writer", "step": "b", "taskId": "t2"}),
+        ),
+        handoff(
+            "returned",
+            json!({"from": "writer", "taskId": "t2", "state": "completed"}),
+        ),
+    ];
+    let shows: Vec<Show> = frames.iter().flat_map(|frame| view.apply(frame)).collect();
+    assert_eq!(shows[2], Show::Line("✓ writer: b is done".to_owned()));
+    assert_eq!(view.status(), "writer is at work");
 }
 
 #[test]
