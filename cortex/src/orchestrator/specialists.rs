@@ -17,6 +17,9 @@ const MAX_SCHEMA: usize = 8 * 1024;
 /// The longest description, in characters.
 const MAX_DESCRIPTION: usize = 600;
 
+/// So much better must somebody's work be to wait for them, for each task that they have in hand.
+const TASK_WEIGHT: f64 = 0.02;
+
 /// What is known of an agent's earlier work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Record {
@@ -37,8 +40,8 @@ impl Record {
     }
 }
 
-/// Every skill of these agents. Among several agents with the same capability those come first whose work was scored best; of those that are
-/// about equal, the one with the fewest tasks in hand.
+/// Every skill of these agents. Among several agents with the same capability those come first whose work was scored best, less what each task
+/// that they have in hand weighs.
 pub(crate) fn offers(
     cards: &[impl AsRef<AgentCard>],
     open_tasks: &HashMap<String, u32>,
@@ -64,18 +67,14 @@ pub(crate) fn offers(
             });
         }
     }
-    let rank = |offered: &Offered| {
+    let worth = |offered: &Offered| {
         let record = records.get(&offered.offer.agent).copied().unwrap_or_default();
-        // Differences of less than a twentieth are no reason to wait for somebody who is busy.
-        let band = (record.expected() * 20.0).round();
-        (-band, offered.open_tasks)
+        record.expected() - TASK_WEIGHT * f64::from(offered.open_tasks)
     };
     offers.sort_by(|a, b| {
         let by_capability = a.offer.capability.cmp(&b.offer.capability);
-        let ((score_a, load_a), (score_b, load_b)) = (rank(a), rank(b));
         by_capability
-            .then(score_a.total_cmp(&score_b))
-            .then(load_a.cmp(&load_b))
+            .then(worth(b).total_cmp(&worth(a)))
             .then_with(|| a.offer.agent.cmp(&b.offer.agent))
     });
     offers.truncate(MAX_OFFERS);

@@ -643,7 +643,8 @@ impl<'a> Play<'a> {
         };
         match form {
             Value::Object(fields) => {
-                let resolved = fields.iter().filter_map(|(name, value)| Some((name.clone(), resolve(value, &scope).ok()?)));
+                let there = |value: &Value| resolve(value, &scope).ok().filter(|value| !value.is_null());
+                let resolved = fields.iter().filter_map(|(name, value)| Some((name.clone(), there(value)?)));
                 let resolved: Map<String, Value> = resolved.collect();
                 match resolved.is_empty() {
                     true => Value::Null,

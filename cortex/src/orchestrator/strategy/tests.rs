@@ -521,7 +521,7 @@ fn a_step_that_needs_a_yes_goes_out_only_with_it() {
 /// spec: ORC-3
 #[test]
 fn the_turns_are_bounded() {
-    let idle = || plan(json!({}), json!({"thing": "x"}));
+    let idle = || plan(json!({}), json!({}));
     let mut stage = Stage::says([idle(), idle()], passing_in_round(1));
     stage.brief.constraints.max_turns = Some(2);
     let bundle = stage.bundle();
