@@ -5,15 +5,17 @@ use std::collections::VecDeque;
 use agenthub_sdk::{
     model::{Completion, DeltaSink, LanguageModel, Offline, Request},
     runs::{
-        Begun, Budget, Decision, Handoff, RunEvent, RunId, Started,
+        Begun, Budget, Decision, Handoff, RunEvent, RunId, Spent, Started,
+        journal::Entry,
         run::{self, Action as RunAction, Outgoing},
     },
 };
 
 use super::*;
 use crate::{
+    frame,
     orchestrator::kept::Offered,
-    runs::{Brief, Constraints},
+    runs::{Brief, Constraints, Frames},
 };
 
 type Agents = Box<dyn FnMut(&Handoff) -> Delegated>;
@@ -170,6 +172,10 @@ impl Stage {
                     RunAction::Begin(begun, work) => {
                         let result = self.result(&work.what);
                         events.push(begun);
+                        for value in self.shown(&work.what) {
+                            let (step, attempt) = (work.key.step.clone(), work.key.attempt);
+                            events.push(RunEvent::Progressed { step, attempt, value, at_ms });
+                        }
                         events.push(RunEvent::StepEnded {
                             step: work.key.step,
                             attempt: work.key.attempt,
@@ -188,6 +194,29 @@ impl Stage {
             }
         }
         panic!("the run does not end");
+    }
+
+    /// What agents show, as the world writes it down.
+    fn shown(&self, what: &Outgoing) -> Vec<Value> {
+        let Outgoing::Delegate(sent) = what else {
+            return Vec::new();
+        };
+        let to = &sent.handoff.agent;
+        let occurred = json!({"type": "handoff", "message": "occurred", "data": {"from": "cortex", "to": to, "taskId": "t"}});
+        let called = json!({"type": "tool_call", "message": "look_up", "data": {"args": {"q": 1}, "agent": to}});
+        let came = json!({"type": "tool_result", "message": "look_up", "data": {"result": 2, "agent": to}});
+        let delta = json!({"type": "delta", "message": "thi"});
+        vec![occurred, called, came, delta]
+    }
+
+    /// The frames of the run that was played, ended so.
+    fn frames(&self, outcome: RunOutcome) -> Vec<Value> {
+        let ended = RunEvent::Ended { outcome, spent: Spent { tokens: 7, calls: 3, cost_micros: 0 }, at_ms: 99 };
+        let mut frames = Frames::new("run-1", "t", "cortex");
+        let events = self.events.iter().chain([&ended]).cloned();
+        let entries = events.zip(1..).map(|(event, seq)| Entry { seq, event });
+        let shown: Vec<_> = entries.flat_map(|entry| frames.of(&entry)).collect();
+        shown.iter().map(frame::metadata).collect()
     }
 
     fn result(&mut self, what: &Outgoing) -> StepResult {
@@ -584,4 +613,77 @@ fn earlier_results_reach_specialists_and_the_run_leaves_its_own() {
     let given = stage.handoffs[0].payload.as_ref().expect("a payload");
     assert_eq!(given["priorPerformance"].as_array().map(Vec::len), Some(2));
     assert_eq!(data["learned"], json!({"knobs": {"a": 0.4}, "metrics": {"qualityScore": 0.8}}));
+}
+
+/// What holds of every stream of frames.
+fn keeps_the_rules(frames: &[Value]) {
+    let kinds: Vec<&str> = frames.iter().filter_map(|f| f["type"].as_str()).collect();
+    assert_eq!(kinds.first(), Some(&"start"), "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|k| **k == "start").count(), 1);
+    let is_last = |kind: &&&str| matches!(**kind, "complete" | "error");
+    assert_eq!(kinds.iter().filter(is_last).count(), 1, "{kinds:?}");
+    assert!(kinds.last().is_some_and(|kind| is_last(&kind)));
+    assert_eq!(kinds[kinds.len() - 2], "metrics");
+    let mut phase = "";
+    for (frame, number) in frames.iter().zip(1..) {
+        assert_eq!(frame["sequence"], number);
+        assert_eq!(frame["correlationId"], "run-1");
+        phase = frame["phase"].as_str().unwrap_or(phase);
+        let is_text = frame["type"] == "delta";
+        assert!(!is_text || matches!(phase, "generation" | "qa"), "{phase}: {frame}");
+    }
+}
+
+/// spec: ORC-2.4, ORC-3.1, ORC-4, ORC-8
+#[test]
+fn the_frames_of_a_run_with_two_rounds() {
+    let mut stage = Stage::new(Model::Offline, passing_in_round(2));
+    let outcome = stage.play();
+    let frames = stage.frames(outcome);
+    keeps_the_rules(&frames);
+    insta::assert_json_snapshot!(frames);
+}
+
+/// spec: ORC-4, ORC-8
+#[test]
+fn the_frames_of_a_run_without_a_reviewer_warn_and_of_one_that_is_refused_say_so() {
+    let mut stage = Stage::new(Model::Offline, passing_in_round(1));
+    stage.seen.offers.retain(|o| o.offer.capability == "make");
+    stage.brief.constraints.approvals = vec!["*".into()];
+    stage.decision.approved = false;
+    let outcome = stage.play();
+    let frames = stage.frames(outcome);
+    keeps_the_rules(&frames);
+    let shown = frames.iter().filter(|f| matches!(f["type"].as_str(), Some("warning" | "approval")));
+    insta::assert_json_snapshot!(shown.collect::<Vec<_>>());
+}
+
+/// spec: ORC-4
+#[test]
+fn a_run_that_fails_or_is_cancelled_ends_with_one_error() {
+    for outcome in [
+        RunOutcome::failed("the model did not answer"),
+        RunOutcome::Cancelled { reason: "not wanted".into() },
+    ] {
+        let mut stage = Stage::new(Model::Offline, passing_in_round(1));
+        stage.play();
+        let frames = stage.frames(outcome);
+        keeps_the_rules(&frames);
+        assert_eq!(frames.last().map(|f| f["type"].clone()), Some("error".into()));
+    }
+}
+
+/// spec: ORC-5.1, ORC-9
+#[test]
+fn the_model_is_told_who_is_here_what_is_wanted_and_how_far_it_is() {
+    let mut stage = Stage::new(Model::Offline, passing_in_round(2));
+    stage.play();
+    let asked = |request: &Request| {
+        let messages = request.messages.iter().skip(1);
+        messages.map(|message| message.parts.clone()).collect::<Vec<_>>()
+    };
+    let last = stage.requests.last().expect("the last question");
+    insta::assert_json_snapshot!(asked(last));
+    let rules = stage.requests[0].messages[0].text().expect("the rules");
+    assert!(rules.starts_with(RULES.trim_end()));
 }
