@@ -67,7 +67,7 @@ impl Admitted {
     }
 
     /// The steps that can go out: those that wait for nothing, in the order of the plan.
-    pub fn ready<'a>(&'a self, state: impl Fn(&str) -> StepState) -> Vec<&'a str> {
+    pub fn ready(&self, state: impl Fn(&str) -> StepState) -> Vec<&str> {
         let is_over = |name: &StepName| {
             let is_there = self.plan.steps.contains_key(name);
             is_there && matches!(state(name.as_str()), StepState::Done | StepState::Skipped)

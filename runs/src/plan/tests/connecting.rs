@@ -212,6 +212,36 @@ fn one_agent_of_several_that_takes_it_is_enough() {
 }
 
 #[test]
+fn what_a_step_gives_depends_on_who_does_it() {
+    let mut given = three_agents();
+    given.offers = ["one", "two"]
+        .map(|agent| {
+            let gives = json!({"properties": {agent: {"type": "string"}}});
+            offer(agent, "give", json!({}), gives)
+        })
+        .into();
+    let faults = |step: Value| {
+        let next = json!({"capability": "give", "payload": {"x": "${a.output.two}"}});
+        given.faults(steps(json!({"a": step, "b": next})))
+    };
+    let nobody = [""; 0];
+    assert_eq!(faults(json!({"capability": "give"})), nobody);
+    assert_eq!(
+        faults(json!({"capability": "give", "agent": "two"})),
+        nobody
+    );
+    assert_eq!(
+        faults(json!({"capability": "give", "agent": "one"})),
+        ["step `b`, `x`: ${a.output.two}: `a` gives no `two` there; it gives: one"]
+    );
+    let fallback = json!({"kind": "fallback", "agent": "two"});
+    assert_eq!(
+        faults(json!({"capability": "give", "agent": "one", "recovery": fallback})),
+        nobody
+    );
+}
+
+#[test]
 fn what_depends_on_values_that_are_not_there_is_no_fault() {
     let mut given = three_agents();
     let mut check = |takes: Value, payload: Value, faults: &[&str]| {
@@ -243,6 +273,16 @@ fn what_depends_on_values_that_are_not_there_is_no_fault() {
         &[
             "the payload fits none of the alternatives: `kind`: \"text\" was expected; the payload needs \"image\"",
         ],
+    );
+    check(
+        json!({"if": {"properties": {"kind": {"const": "image"}}}, "else": {"required": ["text"]}}),
+        json!({"kind": "${a.output}"}),
+        &[],
+    );
+    check(
+        json!({"if": {"properties": {"kind": {"const": "image"}}}, "else": {"required": ["text"]}}),
+        json!({"kind": "sound"}),
+        &["the payload needs \"text\""],
     );
     check(
         json!({"if": {"properties": {"kind": {"const": "image"}}}, "then": {"required": ["image"]}}),
