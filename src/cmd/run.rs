@@ -134,7 +134,7 @@ async fn start(
                 let active = active(line, &request.thread_id).await;
                 return Err(anyhow!(match active {
                     Some(run) => format!(
-                        "{why}: `agenthub runs watch {run}` watches that one, `agenthub runs cancel {run}` ends it"
+                        "{why} (`agenthub runs watch {run}`, `agenthub runs cancel {run}`)"
                     ),
                     None => why,
                 }));

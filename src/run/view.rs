@@ -246,7 +246,7 @@ impl View {
         self.state(&work.step, state);
         line(match state {
             "completed" => format!("✓ {}: {} is done", work.agent, named(&work)),
-            state => format!("✗ {}: {} is {state}", work.agent, named(&work)),
+            state => format!("✗ {}: {} {state}", work.agent, named(&work)),
         })
     }
 
