@@ -72,7 +72,7 @@ pub(crate) enum Stage {
 }
 
 /// What every frame of a turn carries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Stamp {
     /// Counts from 1.
     pub(crate) sequence: u64,

@@ -22,11 +22,13 @@ mod grpc;
 mod history;
 mod http;
 mod inbox;
+mod orchestrator;
 mod origin;
 mod outcome;
 mod partial;
 mod projection;
 mod prompt;
+mod proxied_chat;
 mod recall;
 mod roster;
 mod runs;
@@ -40,10 +42,7 @@ mod world;
 use std::sync::Arc;
 
 use agenthub_proto::cortex::cortex_server::CortexServer;
-use agenthub_sdk::{
-    Agent, Card, Client, Error, RunningAgent, Skill,
-    runs::{Journal, journal::MemoryJournal},
-};
+use agenthub_sdk::{Agent, Card, Client, Error, RunningAgent, Skill};
 use tokio_util::sync::DropGuard;
 
 pub use grpc::Chat;
@@ -51,7 +50,13 @@ pub use http::{Hosts, Http};
 pub use origin::{CHAT_REQUEST, CHAT_RESPONSE, CORTEX};
 pub use settings::Settings;
 
-use crate::{chat::Chats, runs::Runs, shared::Shared};
+use crate::{
+    chat::Chats,
+    orchestrator::Orchestrations,
+    proxied_chat::{PROXIED_CHAT, ProxiedChats},
+    runs::{ORCHESTRATE, RUNS, Runs},
+    shared::Shared,
+};
 
 /// The messages that may be in hand at one time.
 const CONCURRENCY: u32 = 1024;
@@ -69,32 +74,38 @@ impl Cortex {
     pub async fn start(settings: Settings) -> Result<Running, Error> {
         let hub = settings.hub.clone();
         let model = settings.model.name().to_owned();
-        let journal = settings.journal.clone();
-        let kept: Option<Arc<dyn Journal>> = journal.clone();
         let instance_id = settings.instance_id.clone();
+        let spans = settings.spans.clone();
         let shared = Arc::new(Shared::new(settings));
         let chats = Arc::new(Chats(Arc::clone(&shared)));
         let mut agent = Agent::worker(card())
             .watch_agents(true)
             .concurrency(CONCURRENCY)
             .conduct(CHAT_REQUEST, chats.clone())
-            .conduct_any(chats);
-        if let Some(journal) = journal {
-            agent = agent.journal(journal);
-        }
+            .conduct(ORCHESTRATE, Arc::new(Orchestrations(Arc::clone(&shared))))
+            .conduct(PROXIED_CHAT, Arc::new(ProxiedChats(Arc::clone(&shared))))
+            .conduct_any(chats)
+            .journal(Arc::clone(shared.journal()));
         if let Some(instance_id) = instance_id {
             agent = agent.instance_id(instance_id);
         }
+        if let Some(spans) = spans {
+            agent = agent.spans(spans);
+        }
+        runs::left_behind(&shared).await;
         let agent = agent.start(&*hub).await?;
-        let journal = kept.unwrap_or_else(|| Arc::new(MemoryJournal::default()));
-        let runs = Runs::new(Arc::clone(&shared), agent.client().clone(), journal);
+        // No agent takes messages of its own, so runs are asked for under another id.
+        let asker = Client::builder(&*hub).agent_id(RUNS).connect().await?;
         tracing::info!(model, hub, "Cortex is connected");
         shared.keep(shared.roster.clone().run(agent.client().clone()));
+        if !shared.journal().is_durable() {
+            shared.keep(runs::forgetting(Arc::clone(shared.journal())));
+        }
         Ok(Running {
             agent,
+            runs: Runs::new(Arc::clone(&shared), asker),
             _broken_off: shared.broken_off(),
             shared,
-            runs,
         })
     }
 }
@@ -103,8 +114,8 @@ impl Cortex {
 #[derive(Debug)]
 pub struct Running {
     agent: RunningAgent,
-    shared: Arc<Shared>,
     runs: Runs,
+    shared: Arc<Shared>,
     _broken_off: DropGuard,
 }
 
@@ -125,6 +136,7 @@ impl Running {
     /// have the drain time of the SDK to end. Says goodbye to the hub, and returns when everything has ended.
     pub async fn stop(self) {
         self.agent.stop().await;
+        self.runs.close().await;
         self.shared.close().await;
     }
 }

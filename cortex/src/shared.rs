@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use agenthub_sdk::Client;
+use agenthub_sdk::{
+    Client,
+    runs::{Journal, journal::MemoryJournal},
+};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -14,9 +17,11 @@ use tokio_util::{
 use crate::{
     Settings,
     conversation::{Conversation, Key, Turn},
+    orchestrator::Past,
     origin::CORTEX,
     prompt::Present,
     roster::Roster,
+    runs::{Approvals, Noticed, Threads, Watching},
 };
 
 /// Requests of one conversation that wait or are at work; further ones are refused.
@@ -27,6 +32,11 @@ const MAX_OPEN: usize = 32;
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) roster: Roster,
+    journal: Arc<dyn Journal>,
+    watching: Watching,
+    approvals: Approvals,
+    threads: Threads,
+    past: Past,
     conversations: Mutex<Conversations>,
     tasks: TaskTracker,
     closing: CancellationToken,
@@ -60,13 +70,50 @@ pub(crate) enum Refused {
 
 impl Shared {
     pub(crate) fn new(settings: Settings) -> Self {
+        let watching = Watching::default();
+        let in_memory = || Arc::new(MemoryJournal::default()) as _;
+        let journal = Noticed {
+            journal: settings.journal.clone().unwrap_or_else(in_memory),
+            watching: watching.clone(),
+        };
+        let journal: Arc<dyn Journal> = Arc::new(journal);
         Self {
             settings,
             roster: Roster::default(),
+            past: Past::new(Arc::clone(&journal)),
+            journal,
+            watching,
+            approvals: Approvals::default(),
+            threads: Threads::default(),
             conversations: Mutex::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         }
+    }
+
+    /// Where runs are written down; in memory without a journal in the settings.
+    pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
+        &self.journal
+    }
+
+    /// Who waits for what is written down next.
+    pub(crate) fn watching(&self) -> &Watching {
+        &self.watching
+    }
+
+    /// What waits for a person.
+    pub(crate) fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    /// The active runs of threads.
+    pub(crate) fn threads(&self) -> &Threads {
+        &self.threads
+    }
+
+    /// What earlier runs led to.
+    pub(crate) fn past(&self) -> &Past {
+        &self.past
     }
 
     /// Whether a request has room in its conversation, and that among the others.

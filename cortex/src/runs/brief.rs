@@ -66,6 +66,16 @@ pub(crate) enum Mode {
     Chat,
 }
 
+impl Mode {
+    /// The word for it.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::App => "app",
+            Self::Chat => "chat",
+        }
+    }
+}
+
 /// What a run must keep to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -86,6 +96,10 @@ pub(crate) struct Constraints {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 200)]
     pub(crate) max_turns: Option<u32>,
+    /// The capabilities that a person has to allow each time, at most 64; `*` stands for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 64)]
+    pub(crate) approvals: Vec<String>,
 }
 
 /// The most that a run and everything that it leads to may use.
@@ -177,6 +191,10 @@ impl Constraints {
                 false => self.acceptance_criteria,
             },
             max_turns: self.max_turns.or(others.max_turns),
+            approvals: match self.approvals.is_empty() {
+                true => others.approvals,
+                false => self.approvals,
+            },
         }
     }
 
@@ -192,6 +210,17 @@ impl Constraints {
         let at = "constraints.executionDepth";
         is_within(at, self.execution_depth(), MAX_DEPTH)?;
         is_within("constraints.maxTurns", self.max_turns(), MAX_TURNS)?;
+        let at = "constraints.approvals";
+        if self.approvals.len() > MAX_CRITERIA {
+            let why = format!(
+                "has {} entries; at most {MAX_CRITERIA}",
+                self.approvals.len()
+            );
+            return Err(Fault::new(at, why));
+        }
+        for (index, capability) in self.approvals.iter().enumerate() {
+            is_name(&format!("{at}[{index}]"), capability, MAX_NAME_BYTES)?;
+        }
         let at = "constraints.acceptanceCriteria";
         let criteria = &self.acceptance_criteria;
         if criteria.len() > MAX_CRITERIA {
@@ -211,6 +240,13 @@ impl Constraints {
             is_flat(&at, criterion)?;
         }
         Ok(())
+    }
+
+    /// Whether a person has to allow this capability.
+    pub(crate) fn needs_approval(&self, capability: &str) -> bool {
+        self.approvals
+            .iter()
+            .any(|named| named == "*" || named == capability)
     }
 
     fn is_empty(&self) -> bool {

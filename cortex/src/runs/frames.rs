@@ -16,9 +16,7 @@ use agenthub_sdk::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    chat_turn::ChatTurn, frame, orchestrator::Orchestrator, projection::Projection,
-};
+use crate::{chat_turn::ChatTurn, frame, orchestrator::Orchestrator, projection::Projection};
 
 /// The fold of a run's journal into frames.
 #[derive(Debug, Default)]
@@ -102,7 +100,10 @@ impl Frames {
             true => self.chat(&entry.event),
             false => self.drafts(&entry.event),
         };
-        drafts.into_iter().map(|draft| self.numbered(draft)).collect()
+        drafts
+            .into_iter()
+            .map(|draft| self.numbered(draft))
+            .collect()
     }
 
     /// The phase that the run entered last.
@@ -137,7 +138,11 @@ impl Frames {
                 let text = value["message"].as_str().unwrap_or_default();
                 vec![self.chat.piece(text.to_owned())]
             }
-            RunEvent::Ended { outcome: RunOutcome::Cancelled { reason }, at_ms, .. } => {
+            RunEvent::Ended {
+                outcome: RunOutcome::Cancelled { reason },
+                at_ms,
+                ..
+            } => {
                 return vec![cancelled(reason, self.since(*at_ms))];
             }
             RunEvent::Ended { outcome, .. } => self.chat.end(outcome),
@@ -171,8 +176,18 @@ impl Frames {
                 Draft::written(value).into_iter().collect()
             }
             RunEvent::StepBegun { step, what, .. } => self.begun(step, what),
-            RunEvent::StepEnded { step, result, spent, at_ms, .. } => self.ended(step, result, *spent, *at_ms),
-            RunEvent::Ended { outcome, spent, at_ms } => self.over(outcome, *spent, *at_ms),
+            RunEvent::StepEnded {
+                step,
+                result,
+                spent,
+                at_ms,
+                ..
+            } => self.ended(step, result, *spent, *at_ms),
+            RunEvent::Ended {
+                outcome,
+                spent,
+                at_ms,
+            } => self.over(outcome, *spent, *at_ms),
             RunEvent::Observed { .. } | RunEvent::Stopping { .. } => Vec::new(),
         }
     }
@@ -204,13 +219,21 @@ impl Frames {
                 let data = json!({"args": redacted_value(&call.arguments), "agent": self.owner});
                 vec![Draft::new("tool_call", &call.name).data(data)]
             }
-            Begun::ApprovalAsked(approval) => vec![Draft::new("approval", "asked").data(json!(approval))],
+            Begun::ApprovalAsked(approval) => {
+                vec![Draft::new("approval", "asked").data(json!(approval))]
+            }
             Begun::Said { text } => vec![Draft::new("message", text)],
             Begun::ModelAsked { .. } | Begun::Waiting { .. } => Vec::new(),
         }
     }
 
-    fn ended(&mut self, step: &StepId, result: &StepResult, spent: Option<Spent>, at_ms: u64) -> Vec<Draft> {
+    fn ended(
+        &mut self,
+        step: &StepId,
+        result: &StepResult,
+        spent: Option<Spent>,
+        at_ms: u64,
+    ) -> Vec<Draft> {
         let out = self.out.remove(step);
         match (result, out) {
             (StepResult::ModelAnswered(answer), _) => {
@@ -232,9 +255,11 @@ impl Frames {
                     StepResult::Failed(_) => "failed",
                     _ => "cancelled",
                 };
-                let data = json!({"from": agent, "to": self.owner, "taskId": task_id, "state": state});
+                let data =
+                    json!({"from": agent, "to": self.owner, "taskId": task_id, "state": state});
                 let returned = Draft::new("handoff", "returned").data(data);
-                let metrics = spent.map(|spent| self.metrics(Usage::default(), Some((&agent, spent)), at_ms));
+                let metrics =
+                    spent.map(|spent| self.metrics(Usage::default(), Some((&agent, spent)), at_ms));
                 [Some(returned), metrics].into_iter().flatten().collect()
             }
             (result, Some(Out::Tool(name))) => {
@@ -245,7 +270,9 @@ impl Frames {
                     StepResult::ToolReturned(output) => {
                         json!({"result": redacted_value(&output.value), "agent": self.owner})
                     }
-                    StepResult::Failed(failure) => json!({"error": failure.message, "agent": self.owner}),
+                    StepResult::Failed(failure) => {
+                        json!({"error": failure.message, "agent": self.owner})
+                    }
                     _ => json!({"error": "cancelled", "agent": self.owner}),
                 };
                 vec![Draft::new("tool_result", name).data(data)]
@@ -256,7 +283,9 @@ impl Frames {
 
     fn metrics(&self, usage: Usage, agent: Option<(&str, Spent)>, at_ms: u64) -> Draft {
         let data = match agent {
-            Some((agent, spent)) => json!({"tokens": spent.tokens, "calls": spent.calls, "agent": agent}),
+            Some((agent, spent)) => {
+                json!({"tokens": spent.tokens, "calls": spent.calls, "agent": agent})
+            }
             None => json!({
                 "tokens": usage.input_tokens + usage.output_tokens,
                 "inputTokens": usage.input_tokens,
@@ -309,9 +338,3 @@ fn cancelled(reason: &str, duration_ms: u64) -> Draft {
         ..Draft::new("error", message).data(json!({"cancelled": true}))
     }
 }
-
-/// Whether no frame follows.
-pub(crate) fn is_last(frame: &Wire) -> bool {
-    matches!(&*frame.r#type, "complete" | "error")
-}
-

@@ -1,7 +1,17 @@
 //! Who handed what to whom.
 
+use std::collections::HashMap;
+
+use agenthub_sdk::runs::{Begun, RunEvent, StepId, StepResult};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
+
+/// Who is asked what nobody else may decide.
+const PERSON: &str = "person";
+
+/// The longest label, in characters.
+const MAX_LABEL: usize = 120;
 
 /// The handoffs of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
@@ -19,8 +29,22 @@ pub(crate) struct GraphView {
 pub(crate) struct Node {
     /// The agent's or the tool's name.
     pub(crate) id: String,
-    /// `orchestrator`, `agent`, `tool` or `person`.
-    pub(crate) kind: &'static str,
+    /// What it is.
+    pub(crate) kind: NodeKind,
+}
+
+/// What takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum NodeKind {
+    /// Whose run it is.
+    Orchestrator,
+    /// An agent that was handed something.
+    Agent,
+    /// A tool that was called.
+    Tool,
+    /// A person who was asked.
+    Person,
 }
 
 /// A handoff.
@@ -41,7 +65,8 @@ pub(crate) struct Edge {
     pub(crate) step: String,
     /// From 1.
     pub(crate) attempt: u32,
-    /// `working`, `awaiting-approval`, `completed`, `failed`, `cancelled`, `approved` or `refused`.
+    /// `working`, `awaiting-approval`, `approved`, `refused`, or how it ended: `completed`, `failed`, `cancelled` and the other states of
+    /// tasks.
     pub(crate) state: String,
     /// The score that it came back with.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,14 +80,283 @@ pub(crate) struct Edge {
     pub(crate) task_id: String,
 }
 
+/// The fold of a run's journal into its graph.
+#[derive(Debug)]
+pub(super) struct Fold {
+    owner: String,
+    graph: GraphView,
+    /// The handoffs that are out: the edge, and since when.
+    out: HashMap<StepId, (usize, u64)>,
+    /// What the strategy said last that it hands over: the capability, and the step of the plan.
+    named: Option<(String, String)>,
+}
+
+impl Fold {
+    /// A run of this agent, in which nothing has happened.
+    pub(super) fn new(owner: &str) -> Self {
+        let mut fold = Self {
+            owner: owner.to_owned(),
+            graph: GraphView::default(),
+            out: HashMap::new(),
+            named: None,
+        };
+        fold.join(owner, NodeKind::Orchestrator);
+        fold
+    }
+
+    /// Takes in what happened next.
+    pub(super) fn apply(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Noted { value, .. } => self.noted(value),
+            RunEvent::StepBegun {
+                step,
+                attempt,
+                what,
+                at_ms,
+                ..
+            } => {
+                if let Some(edge) = self.begun(step, *attempt, what) {
+                    self.out
+                        .insert(step.clone(), (self.graph.edges.len(), *at_ms));
+                    self.graph.edges.push(edge);
+                }
+            }
+            RunEvent::StepEnded {
+                step,
+                result,
+                at_ms,
+                ..
+            } => self.ended(step, result, *at_ms),
+            _ => {}
+        }
+    }
+
+    /// The graph so far.
+    pub(super) fn view(&self) -> GraphView {
+        self.graph.clone()
+    }
+
+    fn join(&mut self, id: &str, kind: NodeKind) {
+        if !self.graph.nodes.iter().any(|node| node.id == id) {
+            let id = id.to_owned();
+            self.graph.nodes.push(Node { id, kind });
+        }
+    }
+
+    fn noted(&mut self, value: &Value) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let data = &value["data"];
+        if value["type"] == "handoff" {
+            self.named = Some((text(&data["capability"]), text(&data["step"])));
+        }
+        let review = &data["review"];
+        let reviewed = |edge: &&mut Edge| edge.step == review["step"];
+        if let Some(score) = review["score"].as_f64()
+            && let Some(edge) = self.graph.edges.iter_mut().rev().find(reviewed)
+        {
+            edge.score = Some(score);
+        }
+    }
+
+    fn begun(&mut self, step: &StepId, attempt: u32, what: &Begun) -> Option<Edge> {
+        let edge = Edge {
+            order: self.graph.edges.len() as u32 + 1,
+            from: self.owner.clone(),
+            to: String::new(),
+            capability: String::new(),
+            step: step.to_string(),
+            attempt,
+            state: "working".to_owned(),
+            score: None,
+            duration_ms: None,
+            task_id: String::new(),
+        };
+        let edge = match what {
+            Begun::Delegated(sent) => {
+                let handoff = &sent.handoff;
+                let named = self.named.as_ref();
+                let named = named.filter(|(capability, _)| *capability == handoff.capability);
+                Edge {
+                    to: match handoff.agent.is_empty() {
+                        // Who it is, the hub decides.
+                        true => handoff.capability.clone(),
+                        false => handoff.agent.clone(),
+                    },
+                    capability: handoff.capability.clone(),
+                    step: named.map_or(edge.step, |(_, step)| step.clone()),
+                    task_id: sent.task_id.clone(),
+                    ..edge
+                }
+            }
+            Begun::ToolCalled(call) => Edge {
+                to: call.name.clone(),
+                ..edge
+            },
+            Begun::ApprovalAsked(approval) => Edge {
+                to: PERSON.to_owned(),
+                capability: approval.capability.clone(),
+                step: approval.subject.clone(),
+                state: "awaiting-approval".to_owned(),
+                ..edge
+            },
+            Begun::ModelAsked { .. } | Begun::Said { .. } | Begun::Waiting { .. } => return None,
+        };
+        let kind = match what {
+            Begun::ToolCalled(_) => NodeKind::Tool,
+            Begun::ApprovalAsked(_) => NodeKind::Person,
+            _ => NodeKind::Agent,
+        };
+        self.join(&edge.to, kind);
+        Some(edge)
+    }
+
+    fn ended(&mut self, step: &StepId, result: &StepResult, at_ms: u64) {
+        let Some((place, since)) = self.out.remove(step) else {
+            return;
+        };
+        let edge = &mut self.graph.edges[place];
+        edge.duration_ms = Some(at_ms.saturating_sub(since));
+        edge.state = match result {
+            StepResult::DelegationEnded(delegated) => delegated.state.clone(),
+            StepResult::ToolReturned(output) if output.is_error => "failed".to_owned(),
+            StepResult::Decided(decision) if decision.approved => "approved".to_owned(),
+            StepResult::Decided(_) => "refused".to_owned(),
+            StepResult::Failed(_) => "failed".to_owned(),
+            StepResult::Cancelled => "cancelled".to_owned(),
+            _ => "completed".to_owned(),
+        };
+    }
+}
+
+impl Edge {
+    /// One line for it.
+    fn label(&self) -> String {
+        let what = match (&*self.capability, &*self.step) {
+            ("", step) => step.to_owned(),
+            (capability, step) if capability == step => capability.to_owned(),
+            (capability, step) => format!("{step} ({capability})"),
+        };
+        let mut label = format!("{}. {what}: {}", self.order, self.state);
+        if self.attempt > 1 {
+            label += &format!(", attempt {}", self.attempt);
+        }
+        if let Some(score) = self.score {
+            label += &format!(", score {score:.2}");
+        }
+        if let Some(duration) = self.duration_ms {
+            label += &format!(", {:.1} s", duration as f64 / 1_000.0);
+        }
+        one_line(&label)
+    }
+
+    fn outcome(&self) -> Outcome {
+        match &*self.state {
+            "working" | "awaiting-approval" => Outcome::Open,
+            "completed" | "approved" => Outcome::Good,
+            _ => Outcome::Bad,
+        }
+    }
+}
+
+/// How an edge is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Open,
+    Good,
+    Bad,
+}
+
 impl GraphView {
     /// The graph for Graphviz.
     pub(crate) fn dot(&self) -> String {
-        String::new()
+        let mut dot =
+            "digraph run {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n".to_owned();
+        for (place, node) in self.nodes.iter().enumerate() {
+            let shape = match node.kind {
+                NodeKind::Orchestrator => ", style=bold",
+                NodeKind::Agent => "",
+                NodeKind::Tool => ", shape=component",
+                NodeKind::Person => ", shape=ellipse",
+            };
+            dot += &format!(
+                "  n{place} [label=\"{}\"{shape}];\n",
+                in_dot(&one_line(&node.id))
+            );
+        }
+        for edge in &self.edges {
+            let style = match edge.outcome() {
+                Outcome::Open => ", style=bold",
+                Outcome::Good => "",
+                Outcome::Bad => ", style=dashed",
+            };
+            let (from, to) = (self.place(&edge.from), self.place(&edge.to));
+            let label = in_dot(&edge.label());
+            dot += &format!("  n{from} -> n{to} [label=\"{label}\"{style}];\n");
+        }
+        dot + "}\n"
     }
 
     /// The graph for Mermaid.
     pub(crate) fn mermaid(&self) -> String {
-        String::new()
+        let mut mermaid = "flowchart LR\n".to_owned();
+        for (place, node) in self.nodes.iter().enumerate() {
+            let (open, close) = match node.kind {
+                NodeKind::Orchestrator => ("[[", "]]"),
+                NodeKind::Agent => ("[", "]"),
+                NodeKind::Tool => ("{{", "}}"),
+                NodeKind::Person => ("([", "])"),
+            };
+            let name = in_mermaid(&one_line(&node.id));
+            mermaid += &format!("  n{place}{open}\"{name}\"{close}\n");
+        }
+        for edge in &self.edges {
+            let arrow = match edge.outcome() {
+                Outcome::Open => "==>",
+                Outcome::Good => "-->",
+                Outcome::Bad => "-.->",
+            };
+            let (from, to) = (self.place(&edge.from), self.place(&edge.to));
+            let label = in_mermaid(&edge.label());
+            mermaid += &format!("  n{from} {arrow}|\"{label}\"| n{to}\n");
+        }
+        mermaid
+    }
+
+    fn place(&self, id: &str) -> usize {
+        let place = self.nodes.iter().position(|node| node.id == id);
+        place.unwrap_or_default()
     }
 }
+
+/// A label without line breaks and other control characters, and not too long.
+fn one_line(text: &str) -> String {
+    let cleaned = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect::<String>();
+    match cleaned.char_indices().nth(MAX_LABEL) {
+        Some((end, _)) => format!("{}…", &cleaned[..end]),
+        None => cleaned,
+    }
+}
+
+fn in_dot(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// Mermaid reads HTML and Markdown in labels, and `#…;` as a character.
+fn in_mermaid(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '#' | '"' | '&' | '<' | '>' | '`' | '\\' | '*' | '_' | '[' | ']' | '|' => {
+                safe += &format!("#{};", u32::from(c));
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests;

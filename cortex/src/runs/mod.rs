@@ -1,33 +1,59 @@
 //! Runs: started, watched, answered and called back, whoever serves them.
+//!
+//! Whoever asks for a run gives a brief (`brief.rs`). Cortex asks itself for it over the hub (`asked.rs`, `starting.rs`), as an agent of the SDK
+//! that drives it does not mind who asked. What is told of runs comes from their journals alone: how a run stands (`known.rs`), who
+//! handed what to whom (`graph.rs`), and what it shows (`frames.rs`, `following.rs`), so that a reader who comes late, or after a restart, sees the
+//! same. Who waits for more is woken by who writes (`watching.rs`). A thread has one active run (`threads.rs`), and what waits for a
+//! person is in `approvals.rs`.
+//!
+//! `brief.rs`, `asked.rs`, `known.rs`, `graph.rs` and `frames.rs` are pure.
 
-mod brief;
+mod approvals;
+mod asked;
+pub(crate) mod brief;
+mod deciding;
 mod error;
+mod following;
+mod frames;
 mod graph;
+mod known;
+mod listing;
+mod reading;
+mod results;
+mod starting;
+mod threads;
 mod view;
+mod watching;
 
 use std::sync::Arc;
 
-use agenthub_sdk::{
-    Client,
-    proto::cortex as pb,
-    runs::{Decision, Journal},
-};
-use futures_util::Stream;
+use agenthub_sdk::{Client, proto::cortex as pb, runs::Decision};
+use futures_util::{Stream, StreamExt};
 use serde_json::{Map, Value};
 
+pub(crate) use approvals::Approvals;
+pub(crate) use asked::{Asked, ORCHESTRATE};
 pub(crate) use brief::{Brief, Budget, Constraints, Mode};
 pub(crate) use error::Error;
+pub(crate) use frames::Frames;
+pub(crate) use results::RESULTS;
+pub(crate) use starting::{forgetting, left_behind};
+pub(crate) use threads::{Active, Threads};
 pub(crate) use view::{
     ApprovalView, GraphView, ListQuery, PlanView, RunPage, RunState, RunView, StartedRun,
     StepStanding, timestamp,
 };
+pub(crate) use watching::{Noticed, Watching};
 
-use crate::shared::Shared;
+use crate::{origin::CORTEX, shared::Shared};
+use following::Following;
+use reading::{Over, Shelf};
+use starting::Submitted;
 
 /// The id under which Cortex asks itself for runs: no agent takes messages of its own.
 pub(crate) const RUNS: &str = "cortex_runs";
 
-/// The runs of this Cortex, and those of others that it can read. Clones are the same.
+/// The runs of this Cortex. Clones are the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Runs(Arc<Inner>);
 
@@ -35,16 +61,31 @@ pub(crate) struct Runs(Arc<Inner>);
 struct Inner {
     shared: Arc<Shared>,
     client: Client,
-    journal: Arc<dyn Journal>,
+    /// Cortex's own journal.
+    home: Shelf,
+    over: Over,
+    submitted: Submitted,
 }
 
 impl Runs {
-    pub(crate) fn new(shared: Arc<Shared>, client: Client, journal: Arc<dyn Journal>) -> Self {
+    /// The runs of this Cortex, which asks itself for them with `client`.
+    pub(crate) fn new(shared: Arc<Shared>, client: Client) -> Self {
+        let home = Shelf {
+            journal: Arc::clone(shared.journal()),
+            owner: CORTEX.to_owned(),
+        };
         Self(Arc::new(Inner {
             shared,
             client,
-            journal,
+            home,
+            over: Over::default(),
+            submitted: Submitted::default(),
         }))
+    }
+
+    /// Says goodbye to the hub. The runs go on.
+    pub(crate) async fn close(&self) {
+        self.0.client.close().await;
     }
 
     /// Starts a run, and returns when it has begun or after 5 s. It goes on whether or not anybody watches, also when this is dropped.
@@ -55,8 +96,12 @@ impl Runs {
     /// [`Error::Invalid`], [`Error::ThreadBusy`], [`Error::KeyReused`], [`Error::Refused`], [`Error::Unavailable`].
     pub(crate) async fn start(&self, brief: Brief, key: Option<&str>) -> Result<StartedRun, Error> {
         brief.check()?;
-        let _ = key;
-        Err(Error::Unavailable("not yet".to_owned()))
+        let asked = Asked {
+            brief,
+            key: key.map(str::to_owned),
+            resumes: None,
+        };
+        self.0.begin(asked).await
     }
 
     /// A run.
@@ -65,7 +110,7 @@ impl Runs {
     ///
     /// [`Error::NotFound`], [`Error::Unavailable`].
     pub(crate) async fn get(&self, id: &str) -> Result<RunView, Error> {
-        Err(Error::no_run(id))
+        self.0.get(id).await
     }
 
     /// Runs, latest first.
@@ -73,12 +118,12 @@ impl Runs {
     /// # Errors
     ///
     /// [`Error::Invalid`], [`Error::Unavailable`].
-    pub(crate) async fn list(&self, _query: ListQuery) -> Result<RunPage, Error> {
-        Ok(RunPage::default())
+    pub(crate) async fn list(&self, query: ListQuery) -> Result<RunPage, Error> {
+        self.0.list(query).await
     }
 
     /// All frames of a run behind the one with the number `after`, then those that come; ends behind the last one of the run. Frames
-    /// are read as they are asked for.
+    /// are read as they are asked for, so a slow reader holds nothing up; an error is the last item.
     ///
     /// # Errors
     ///
@@ -86,10 +131,12 @@ impl Runs {
     pub(crate) async fn frames(
         &self,
         id: &str,
-        _after: u64,
-    ) -> Result<impl Stream<Item = Result<pb::Frame, Error>> + Send + 'static, Error> {
-        self.get(id).await?;
-        Ok(futures_util::stream::empty())
+        after: u64,
+    ) -> Result<impl Stream<Item = Result<pb::Frame, Error>> + Send + 'static + use<>, Error> {
+        let (shelf, run) = self.0.find(id).await?;
+        let watching = self.0.shared.watching();
+        let following = Following::new(shelf, watching, run, after).await?;
+        Ok(following.stream())
     }
 
     /// The plan of a run.
@@ -98,7 +145,12 @@ impl Runs {
     ///
     /// [`Error::NotFound`], also for a run without a plan; [`Error::Unavailable`].
     pub(crate) async fn plan(&self, id: &str) -> Result<PlanView, Error> {
-        Err(Error::no_run(id))
+        let (shelf, run) = self.0.find(id).await?;
+        let plan = shelf.known(&run).await?.plan();
+        plan.ok_or_else(|| Error::NotFound {
+            what: "plan of run",
+            id: id.to_owned(),
+        })
     }
 
     /// Who handed what to whom.
@@ -107,19 +159,21 @@ impl Runs {
     ///
     /// [`Error::NotFound`], [`Error::Unavailable`].
     pub(crate) async fn graph(&self, id: &str) -> Result<GraphView, Error> {
-        Err(Error::no_run(id))
+        let (shelf, run) = self.0.find(id).await?;
+        Ok(shelf.known(&run).await?.graph())
     }
 
-    /// Calls a run back. Returns when it is told to stop.
+    /// Calls a run back. Returns when it is told to stop, or has stopped.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], [`Error::NotActive`], [`Error::Unavailable`].
-    pub(crate) async fn cancel(&self, id: &str, _reason: &str) -> Result<RunView, Error> {
-        Err(Error::no_run(id))
+    /// [`Error::NotFound`], [`Error::NotActive`], [`Error::Unsuitable`] for a run that has no task, [`Error::Unavailable`].
+    pub(crate) async fn cancel(&self, id: &str, reason: &str) -> Result<RunView, Error> {
+        self.0.cancel(id, reason).await
     }
 
-    /// Goes on from the plan and the results of a run that is over, as a run of its own in the same thread.
+    /// Goes on from the plan and the results of a run that is over, as a run of its own in the same thread. What is given stands in place of
+    /// what the run had.
     ///
     /// # Errors
     ///
@@ -127,13 +181,19 @@ impl Runs {
     pub(crate) async fn resume(
         &self,
         id: &str,
-        _constraints: Option<Constraints>,
-        _budget: Option<Budget>,
+        constraints: Option<Constraints>,
+        budget: Option<Budget>,
     ) -> Result<StartedRun, Error> {
-        Err(Error::no_run(id))
+        self.0
+            .resume(
+                id,
+                constraints.unwrap_or_default(),
+                budget.unwrap_or_default(),
+            )
+            .await
     }
 
-    /// Answers what a run asks a person for.
+    /// Answers what a run asks a person for. Returns when the answer is written down, or after 5 s.
     ///
     /// # Errors
     ///
@@ -141,21 +201,22 @@ impl Runs {
     pub(crate) async fn decide(
         &self,
         id: &str,
-        _approval: &str,
-        _decision: Decision,
+        approval: &str,
+        decision: Decision,
     ) -> Result<RunView, Error> {
-        Err(Error::no_run(id))
+        self.0.decide(id, approval, decision).await
     }
 
     /// The approvals that wait for an answer; with `follow` also those that come.
     pub(crate) fn approvals(
         &self,
-        _follow: bool,
-    ) -> impl Stream<Item = ApprovalView> + Send + 'static {
-        futures_util::stream::empty()
+        follow: bool,
+    ) -> impl Stream<Item = ApprovalView> + Send + 'static + use<> {
+        let asked = self.0.shared.approvals().all(follow);
+        asked.map(|asked| ApprovalView::of(asked.run.as_str(), &asked.approval, asked.at_ms))
     }
 
-    /// Adds what became of a run's result: numbers by name.
+    /// Adds what became of a run's result: numbers by name, at most 64. What is given later stands in place of what was given before.
     ///
     /// # Errors
     ///
@@ -163,8 +224,8 @@ impl Runs {
     pub(crate) async fn record(
         &self,
         id: &str,
-        _metrics: Map<String, Value>,
+        metrics: Map<String, Value>,
     ) -> Result<RunView, Error> {
-        Err(Error::no_run(id))
+        self.0.record(id, metrics).await
     }
 }

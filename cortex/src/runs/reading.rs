@@ -1,0 +1,101 @@
+//! What the journals say of runs.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use agenthub_sdk::runs::{
+    Journal, RunId,
+    journal::{self, Entry},
+};
+use tokio::time::timeout;
+
+use super::{error::Error, known::Known, view::RunView};
+
+/// How long a journal may take to answer.
+pub(super) const ANSWER: Duration = Duration::from_secs(10);
+
+/// The entries that are read at one time.
+pub(super) const PAGE: usize = 128;
+
+/// The runs that are over and of which it is known how they stand.
+const MAX_OVER: usize = 512;
+
+/// A journal, and whose runs are in it.
+#[derive(Clone, Debug)]
+pub(super) struct Shelf {
+    pub(super) journal: Arc<dyn Journal>,
+    pub(super) owner: String,
+}
+
+impl Shelf {
+    /// At most this many entries behind one; none of a run that is not there.
+    pub(super) async fn read(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Error> {
+        match timeout(ANSWER, self.journal.read(run, after, limit)).await {
+            Ok(Ok(entries)) => Ok(entries),
+            Ok(Err(journal::Error::NotFound(_))) => Ok(Vec::new()),
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err(Error::Unavailable("the journal does not answer".to_owned())),
+        }
+    }
+
+    /// What is known of a run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Unavailable`].
+    pub(super) async fn known(&self, run: &RunId) -> Result<Known, Error> {
+        let first = self.read(run, 0, 1).await?.into_iter().next();
+        let first = first.ok_or_else(|| Error::no_run(run.as_str()))?;
+        let mut known = Known::new(run, &self.owner, &first)?;
+        known.apply(&first);
+        self.catch_up(run, &mut known).await?;
+        Ok(known)
+    }
+
+    /// Takes in what happened since.
+    pub(super) async fn catch_up(&self, run: &RunId, known: &mut Known) -> Result<(), Error> {
+        loop {
+            let entries = self.read(run, known.seq(), PAGE).await?;
+            if entries.is_empty() {
+                return Ok(());
+            }
+            for entry in &entries {
+                known.apply(entry);
+            }
+        }
+    }
+}
+
+/// Runs that are over do not change, so each is read once.
+#[derive(Debug, Default)]
+pub(super) struct Over(Mutex<HashMap<RunId, Arc<RunView>>>);
+
+impl Over {
+    pub(super) fn get(&self, run: &RunId) -> Option<RunView> {
+        self.lock().get(run).map(|view| RunView::clone(view))
+    }
+
+    /// Keeps how a run stands, if it is over.
+    pub(super) fn keep(&self, run: &RunId, view: &RunView) {
+        if !view.state.is_over() {
+            return;
+        }
+        let mut over = self.lock();
+        if over.len() >= MAX_OVER {
+            over.clear();
+        }
+        over.insert(run.clone(), Arc::new(view.clone()));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Arc<RunView>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,333 @@
+//! How a run begins: Cortex asks itself for it over the hub.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use agenthub_sdk::{
+    Agent, Error as HubError, Outcome,
+    proto::a2a::TaskState,
+    runs::{
+        Journal, RunEvent, RunId,
+        journal::{Filter, State},
+    },
+};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
+use uuid::Uuid;
+
+use super::{
+    Inner,
+    asked::Asked,
+    error::Error,
+    threads::Active,
+    view::{RunState, RunView, StartedRun},
+};
+use crate::{orchestrator::Orchestrator, origin::CORTEX, shared::Shared};
+
+/// How long who starts a run waits for its beginning.
+const BEGINNING: Duration = Duration::from_secs(5);
+
+/// How long runs that are over are kept in memory.
+const KEEP: Duration = Duration::from_secs(3600);
+
+/// How often they are forgotten.
+const FORGET: Duration = Duration::from_secs(60);
+
+/// The runs that are on their way to their beginning.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Submitted(Arc<Mutex<HashMap<RunId, Submission>>>);
+
+#[derive(Clone, Debug)]
+struct Submission {
+    asked: Asked,
+    thread: String,
+    task_id: Uuid,
+    at_ms: u64,
+    /// What came of it.
+    end: watch::Receiver<Option<Result<(), Error>>>,
+}
+
+/// A run's place among those that are on their way, until this is dropped.
+struct Place {
+    submitted: Submitted,
+    run: RunId,
+    end: watch::Sender<Option<Result<(), Error>>>,
+}
+
+impl Submitted {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Submission>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A run that is on its way.
+    pub(super) fn view(&self, run: &RunId) -> Option<RunView> {
+        self.lock().get(run).map(|s| s.view(run))
+    }
+
+    /// All of them.
+    pub(super) fn views(&self) -> Vec<RunView> {
+        let submitted = self.lock();
+        submitted.iter().map(|(run, s)| s.view(run)).collect()
+    }
+
+    /// A place for this one, or the one that is on its way under its id already.
+    fn put(&self, run: &RunId, asked: &Asked, task_id: Uuid) -> Result<Place, Submission> {
+        let mut submitted = self.lock();
+        if let Some(before) = submitted.get(run) {
+            return Err(before.clone());
+        }
+        let (end, ended) = watch::channel(None);
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let thread = asked.brief.thread_id.clone();
+        let submission = Submission {
+            asked: asked.clone(),
+            thread: thread.unwrap_or_else(|| task_id.to_string()),
+            task_id,
+            at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+            end: ended,
+        };
+        submitted.insert(run.clone(), submission);
+        Ok(Place {
+            submitted: self.clone(),
+            run: run.clone(),
+            end,
+        })
+    }
+}
+
+impl Place {
+    fn end(self, end: Result<(), Error>) {
+        self.end.send_replace(Some(end));
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.submitted.lock().remove(&self.run);
+    }
+}
+
+impl Submission {
+    fn view(&self, run: &RunId) -> RunView {
+        let brief = &self.asked.brief;
+        RunView {
+            id: run.to_string(),
+            mode: brief.mode.label().to_owned(),
+            agent: brief.agent.clone().unwrap_or_else(|| CORTEX.to_owned()),
+            thread_id: self.thread.clone(),
+            state: RunState::Submitted,
+            objective: brief.objective.clone(),
+            created_at: self.at_ms,
+            ended_at: None,
+            phase: String::new(),
+            depth: 0,
+            tokens: 0,
+            calls: 0,
+            approvals: Vec::new(),
+            result: None,
+            error: None,
+            task_id: self.task_id.to_string(),
+            resumes: self.asked.resumes.clone(),
+            series: brief.series.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Waits until it has begun, or for as long as somebody waits for that.
+    ///
+    /// # Errors
+    ///
+    /// It did not begin.
+    async fn begun(mut self) -> Result<(), Error> {
+        let waited = timeout(BEGINNING, self.end.wait_for(Option::is_some)).await;
+        match waited {
+            Ok(Ok(end)) => end.clone().unwrap_or(Ok(())),
+            Ok(Err(_)) => Err(Error::Unavailable("Cortex is about to stop".to_owned())),
+            // It is still on its way.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl Inner {
+    /// Starts a run, or finds the one that was started under the same key.
+    pub(super) async fn begin(self: &Arc<Self>, asked: Asked) -> Result<StartedRun, Error> {
+        let task_id = asked.task_id();
+        let run = Asked::run_of(task_id);
+        let (is_new, submission) = match self.submitted.put(&run, &asked, task_id) {
+            Err(before) => {
+                reused(&run, &asked, &before.asked)?;
+                (false, before)
+            }
+            Ok(place) => {
+                if asked.key.is_some()
+                    && let Some(before) = self.asked_before(&run).await?
+                {
+                    reused(&run, &asked, &before)?;
+                    drop(place);
+                    let run = self.get(run.as_str()).await?;
+                    return Ok(StartedRun { run, is_new: false });
+                }
+                let submission = self.submitted.lock().get(&run).cloned();
+                let submission = submission.expect("this call has put it there");
+                let active = self.take_thread(&submission.thread, &run).await?;
+                let inner = Arc::clone(self);
+                let beginning = submission.clone();
+                self.shared.keep(async move {
+                    let end = inner.hand_in(&place.run, &beginning).await;
+                    place.end(end);
+                    drop(active);
+                });
+                (true, submission)
+            }
+        };
+        let shown = submission.view(&run);
+        submission.begun().await?;
+        let run = match self.get(run.as_str()).await {
+            Err(Error::NotFound { .. }) => shown,
+            run => run?,
+        };
+        Ok(StartedRun { run, is_new })
+    }
+
+    /// What the run that has this id was asked for, if there is one.
+    async fn asked_before(&self, run: &RunId) -> Result<Option<Asked>, Error> {
+        let first = self.home.read(run, 0, 1).await?.into_iter().next();
+        let Some(first) = first else {
+            return Ok(None);
+        };
+        let RunEvent::Started(started) = &first.event else {
+            return Ok(None);
+        };
+        let message = Agent::message_of(started);
+        Ok(message.as_ref().and_then(Asked::of))
+    }
+
+    /// Makes the run the active one of its thread.
+    async fn take_thread(&self, thread: &str, run: &RunId) -> Result<Active, Error> {
+        let busy = |other: &RunId| Error::ThreadBusy {
+            thread: thread.to_owned(),
+            run: other.to_string(),
+        };
+        let threads = self.shared.threads();
+        let active = match threads.take(thread, run) {
+            Ok(active) => active,
+            Err(other) => {
+                let is_over = match self.get(other.as_str()).await {
+                    Ok(other) => other.state.is_over(),
+                    Err(Error::NotFound { .. }) => false,
+                    Err(error) => return Err(error),
+                };
+                if !is_over {
+                    return Err(busy(&other));
+                }
+                threads.is_over(thread, &other);
+                threads.take(thread, run).map_err(|other| busy(&other))?
+            }
+        };
+        let filter = Filter {
+            owner: Some(CORTEX.to_owned()),
+            thread: Some(thread.to_owned()),
+            states: vec![State::Working],
+            limit: 2,
+            ..Filter::default()
+        };
+        let at_work = self.home.list(&filter).await?;
+        match at_work.iter().find(|listed| listed.run != *run) {
+            Some(other) => Err(busy(&other.run)),
+            None => Ok(active),
+        }
+    }
+
+    /// Sends the message, and waits until the run has begun, or is known not to.
+    async fn hand_in(&self, run: &RunId, submission: &Submission) -> Result<(), Error> {
+        let (message, routing) = submission.asked.message(submission.task_id);
+        let task_id = message.task_id.clone();
+        match self.client.publish(message, routing).await {
+            Ok(_) => {}
+            // The same key, whose run the hub knows and the journal not yet.
+            Err(HubError::Conflict(_)) if submission.asked.key.is_some() => {
+                let key = submission.asked.key.clone().unwrap_or_default();
+                let run = run.to_string();
+                return Err(Error::KeyReused { key, run });
+            }
+            Err(error) => return Err(Error::Unavailable(error.to_string())),
+        }
+        let mut watched = self.shared.watching().of(run);
+        loop {
+            match self.home.read(run, 0, 1).await {
+                Ok(entries) if !entries.is_empty() => return Ok(()),
+                Ok(_) => {}
+                Err(error) => tracing::debug!(%run, %error, "the journal cannot be read"),
+            }
+            watched.more_than(0).await;
+            let task = match self.client.task(&task_id, 1).await {
+                Ok(task) => task,
+                Err(HubError::NotFound(_)) => {
+                    return Err(Error::Unavailable("the hub has lost it".to_owned()));
+                }
+                Err(error) => {
+                    tracing::debug!(%run, %error, "the hub cannot be asked");
+                    continue;
+                }
+            };
+            if task.state().is_terminal() && self.home.read(run, 0, 1).await?.is_empty() {
+                let outcome = Outcome::of(&task);
+                let why = [outcome.error, outcome.text]
+                    .into_iter()
+                    .find(|why| !why.is_empty())
+                    .unwrap_or_else(|| format!("its task is {}", outcome.state.label()));
+                return Err(match outcome.state {
+                    TaskState::Rejected => Error::Refused(why),
+                    _ => Error::Unavailable(why),
+                });
+            }
+        }
+    }
+}
+
+fn reused(run: &RunId, asked: &Asked, before: &Asked) -> Result<(), Error> {
+    match asked.is_same(before) {
+        true => Ok(()),
+        false => Err(Error::KeyReused {
+            key: asked.key.clone().unwrap_or_default(),
+            run: run.to_string(),
+        }),
+    }
+}
+
+/// Gives their threads to the runs that another process left.
+pub(crate) async fn left_behind(shared: &Shared) {
+    let filter = Filter {
+        owner: Some(CORTEX.to_owned()),
+        strategies: vec![Orchestrator::NAME.to_owned()],
+        states: vec![State::Working],
+        limit: 1_000,
+        ..Filter::default()
+    };
+    match timeout(BEGINNING, shared.journal().list(&filter)).await {
+        Ok(Ok(listed)) => {
+            for left in listed.iter().filter(|left| !left.thread.is_empty()) {
+                shared.threads().leave(&left.thread, &left.run);
+            }
+        }
+        Ok(Err(error)) => tracing::warn!(%error, "the runs that were left cannot be listed"),
+        Err(_) => tracing::warn!("the runs that were left cannot be listed in time"),
+    }
+}
+
+/// Forgets the runs of a journal in memory an hour after their end.
+pub(crate) async fn forgetting(journal: Arc<dyn Journal>) {
+    loop {
+        sleep(FORGET).await;
+        if let Err(error) = journal.forget(KEEP).await {
+            tracing::warn!(%error, "runs that are over were not forgotten");
+        }
+    }
+}
