@@ -101,6 +101,22 @@ pub enum RunEvent {
     },
 }
 
+impl RunEvent {
+    /// When it happened.
+    pub fn at_ms(&self) -> u64 {
+        match self {
+            Self::Started(Started { at_ms, .. })
+            | Self::Observed { at_ms, .. }
+            | Self::StepBegun { at_ms, .. }
+            | Self::StepEnded { at_ms, .. }
+            | Self::Noted { at_ms, .. }
+            | Self::Progressed { at_ms, .. }
+            | Self::Stopping { at_ms, .. }
+            | Self::Ended { at_ms, .. } => *at_ms,
+        }
+    }
+}
+
 /// How a run begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Started {

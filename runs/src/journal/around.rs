@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{Claim, Entry, Error, Journal, Opened};
+use super::{Claim, Entry, Error, Filter, Journal, Listed, Opened};
 use crate::{event::RunEvent, id::RunId};
 
 /// A journal that does some things in its own way and leaves the rest to another one.
@@ -59,6 +59,11 @@ pub trait Around: Send + Sync + fmt::Debug {
     ) -> Result<Vec<RunId>, Error> {
         self.inner().adoptable(owner, driver, limit).await
     }
+
+    /// See [`Journal::list`].
+    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
+        self.inner().list(filter).await
+    }
 }
 
 #[async_trait]
@@ -106,6 +111,10 @@ impl<A: Around> Journal for A {
         limit: usize,
     ) -> Result<Vec<RunId>, Error> {
         Around::adoptable(self, owner, driver, limit).await
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
+        Around::list(self, filter).await
     }
 
     async fn forget(&self, age: Duration) -> Result<u64, Error> {

@@ -1,21 +1,27 @@
 //! Runs in memory: gone with the process.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::{Claim, Entry, Error, Journal, Opened};
+use super::{Claim, Entry, Error, Filter, Journal, Listed, Opened, State, listing::Heading};
 use crate::{event::RunEvent, id::RunId};
 
 /// A journal in memory. Its clock is tokio's.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     runs: Mutex<HashMap<RunId, Run>>,
+    /// How many runs were made.
+    made: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -24,7 +30,8 @@ struct Run {
     driver: String,
     epoch: u64,
     until: Instant,
-    began: Instant,
+    /// It rises with every run.
+    number: u64,
     ended: Option<Instant>,
     entries: Vec<Entry>,
 }
@@ -63,9 +70,37 @@ impl Run {
         });
     }
 
+    fn listed(&self, id: &RunId) -> Listed {
+        let heading = self.entries.first().map(|first| Heading::of(&first.event));
+        let heading = heading.unwrap_or_default();
+        let is_over = self.ended.is_some().then(|| self.entries.iter().rev());
+        let end = is_over.into_iter().flatten().find_map(|entry| {
+            let state = State::after(&entry.event)?;
+            Some((state, entry.event.at_ms()))
+        });
+        Listed {
+            run: id.clone(),
+            owner: self.owner.clone(),
+            strategy: heading.strategy,
+            thread: heading.thread,
+            state: end.map_or(State::Working, |(state, _)| state),
+            started_ms: heading.started_ms,
+            ended_ms: end.map(|(_, at_ms)| at_ms),
+            cursor: self.number.to_string(),
+        }
+    }
+
     fn is_free_for(&self, driver: &str) -> bool {
         self.driver == driver || self.until <= Instant::now()
     }
+}
+
+fn is_wanted(listed: &Listed, filter: &Filter) -> bool {
+    let is = |wanted: &Option<String>, found: &String| wanted.as_ref().is_none_or(|w| w == found);
+    is(&filter.owner, &listed.owner)
+        && is(&filter.thread, &listed.thread)
+        && (filter.strategies.is_empty() || filter.strategies.contains(&listed.strategy))
+        && (filter.states.is_empty() || filter.states.contains(&listed.state))
 }
 
 #[async_trait]
@@ -91,7 +126,7 @@ impl Journal for MemoryJournal {
                 driver: claim.driver.to_owned(),
                 epoch: 0,
                 until: now,
-                began: now,
+                number: self.made.fetch_add(1, Ordering::Relaxed) + 1,
                 ended: None,
                 entries: Vec::new(),
             };
@@ -171,10 +206,10 @@ impl Journal for MemoryJournal {
         limit: usize,
     ) -> Result<Vec<RunId>, Error> {
         let runs = self.runs();
-        let mut free: Vec<(&Instant, &RunId)> = runs
+        let mut free: Vec<(u64, &RunId)> = runs
             .iter()
             .filter(|(_, run)| run.owner == owner && run.ended.is_none() && run.is_free_for(driver))
-            .map(|(id, run)| (&run.began, id))
+            .map(|(id, run)| (run.number, id))
             .collect();
         free.sort();
         Ok(free
@@ -182,6 +217,20 @@ impl Journal for MemoryJournal {
             .take(limit)
             .map(|(_, id)| id.clone())
             .collect())
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
+        let before = filter.before()?.unwrap_or(u64::MAX);
+        let runs = self.runs();
+        let mut numbered: Vec<(u64, Listed)> = runs
+            .iter()
+            .filter(|(_, run)| run.number < before)
+            .map(|(id, run)| (run.number, run.listed(id)))
+            .filter(|(_, listed)| is_wanted(listed, filter))
+            .collect();
+        numbered.sort_unstable_by_key(|(number, _)| Reverse(*number));
+        let wanted = numbered.into_iter().take(filter.limit());
+        Ok(wanted.map(|(_, listed)| listed).collect())
     }
 
     async fn forget(&self, age: Duration) -> Result<u64, Error> {

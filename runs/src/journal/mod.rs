@@ -8,6 +8,7 @@ mod codec;
 #[cfg(any(test, feature = "contract"))]
 #[doc(hidden)]
 pub mod contract;
+mod listing;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -22,6 +23,7 @@ use async_trait::async_trait;
 
 pub use around::Around;
 pub use codec::{FORMAT, Unreadable, decode, encode};
+pub use listing::{Filter, Listed, State};
 pub use memory::MemoryJournal;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresJournal;
@@ -88,6 +90,9 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// No list can go on there.
+    #[error("{0:?} is no cursor of a list of runs")]
+    Cursor(String),
     /// The store does not work, for the moment or for good.
     #[error("the journal does not work: {0}")]
     Unavailable(String),
@@ -163,6 +168,13 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// [`Error::Unavailable`].
     async fn adoptable(&self, owner: &str, driver: &str, limit: usize)
     -> Result<Vec<RunId>, Error>;
+
+    /// The runs that are wanted, latest first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cursor`], [`Error::Unavailable`].
+    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error>;
 
     /// Forgets the runs that ended at least `age` ago. Returns how many.
     ///

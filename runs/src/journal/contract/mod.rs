@@ -1,6 +1,7 @@
 //! What every journal does, whatever it is made of.
 
 mod events;
+mod lists;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -29,6 +30,8 @@ pub async fn keeps_its_promises(journal: &Arc<dyn Journal>) {
     keeps_large_events(journal).await;
     reads_on(journal).await;
     finds_what_is_to_be_done(journal).await;
+    lists::finds_runs(journal).await;
+    lists::goes_on_page_by_page(journal).await;
     forgets_what_is_over(journal).await;
     gives_a_run_to_one(journal).await;
     lets_one_of_two_append(journal).await;

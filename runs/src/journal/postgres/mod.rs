@@ -13,7 +13,8 @@ use tokio::time::timeout;
 use tokio_postgres::{Config, NoTls, Row, types::ToSql};
 
 use super::{
-    Claim, Entry, Error, Journal, Opened, encode,
+    Claim, Entry, Error, Filter, Journal, Listed, Opened, State, encode,
+    listing::Heading,
     rows::{self, signed, unsigned},
 };
 use crate::{event::RunEvent, id::RunId};
@@ -66,7 +67,9 @@ impl PostgresJournal {
             .build()
             .map_err(|error| Error::Unavailable(error.to_string()))?;
         let journal = Self { pool };
-        in_time(async { schema::prepare(&journal.client().await?).await }).await?;
+        let client = in_time(journal.client()).await?;
+        schema::prepare(&client).await?;
+        drop(client);
         Ok(journal)
     }
 
@@ -151,10 +154,20 @@ impl Journal for PostgresJournal {
         in_time(async {
             if let Some(first) = first {
                 let event = text(first);
+                let heading = Heading::of(first);
                 let made = self
                     .execute(
                         statements::MAKE,
-                        &[&name, &owner, &claim.driver, &lease, &event],
+                        &[
+                            &name,
+                            &owner,
+                            &claim.driver,
+                            &lease,
+                            &event,
+                            &heading.strategy,
+                            &heading.thread,
+                            &signed(heading.started_ms),
+                        ],
                     )
                     .await?;
                 if made == 1 {
@@ -190,7 +203,7 @@ impl Journal for PostgresJournal {
         events: &[RunEvent],
     ) -> Result<(), Error> {
         let texts: Vec<String> = events.iter().map(text).collect();
-        let is_end = events.iter().any(|e| matches!(e, RunEvent::Ended { .. }));
+        let end = events.iter().find_map(State::after).map(State::as_str);
         let count = signed(events.len() as u64);
         in_time(async {
             let held = self
@@ -202,7 +215,7 @@ impl Journal for PostgresJournal {
                         &signed(after),
                         &texts,
                         &count,
-                        &is_end,
+                        &end,
                     ],
                 )
                 .await?;
@@ -257,6 +270,22 @@ impl Journal for PostgresJournal {
             .collect())
     }
 
+    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
+        let before = filter.before()?.map(signed);
+        let states: Vec<&str> = filter.states.iter().map(|s| s.as_str()).collect();
+        let limit = signed(filter.limit() as u64);
+        let with: [&(dyn ToSql + Sync); 6] = [
+            &filter.owner,
+            &filter.thread,
+            &filter.strategies,
+            &states,
+            &before,
+            &limit,
+        ];
+        let found = in_time(self.query(statements::LIST, &with)).await?;
+        Ok(found.iter().map(listed).collect())
+    }
+
     async fn forget(&self, age: Duration) -> Result<u64, Error> {
         let with: [&(dyn ToSql + Sync); 2] = [&seconds(age), &FORGOTTEN_AT_ONCE];
         let mut forgotten = 0;
@@ -270,12 +299,32 @@ impl Journal for PostgresJournal {
     }
 }
 
+fn listed(row: &Row) -> Listed {
+    Listed {
+        cursor: row.get::<_, i64>(0).to_string(),
+        run: RunId::new(row.get::<_, String>(1)),
+        owner: row.get(2),
+        strategy: row.get(3),
+        thread: row.get(4),
+        state: State::named(row.get(5)).unwrap_or(State::Working),
+        started_ms: unsigned(row.get(6)),
+        ended_ms: row.get::<_, Option<i64>>(7).map(unsigned),
+    }
+}
+
 async fn in_time<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    match timeout(DEADLINE, call).await {
+    within(DEADLINE, call).await
+}
+
+async fn within<T>(
+    time: Duration,
+    call: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    match timeout(time, call).await {
         Ok(result) => result,
         Err(_) => Err(Error::Unavailable(format!(
             "PostgreSQL has not answered for {} s",
-            DEADLINE.as_secs()
+            time.as_secs()
         ))),
     }
 }

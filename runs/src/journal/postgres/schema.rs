@@ -1,24 +1,23 @@
 //! The tables.
 
+use std::time::Duration;
+
 use deadpool_postgres::Object;
 
+use super::{in_time, unavailable, within};
 use crate::journal::Error;
 
 /// Changes when the tables do.
-const SCHEMA: i32 = 1;
+const SCHEMA: i32 = 2;
 
-/// Makes the tables where there are none. Several programs may do so at once.
+/// How long tables of an earlier release may take to be brought up to date.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Makes the tables where there are none, and brings those of an earlier release up to date. Several programs may do so at once.
 pub(super) async fn prepare(client: &Object) -> Result<(), Error> {
-    let found = match version(client).await? {
-        Some(found) => found,
-        None => {
-            let tables = format!(
-                "{TABLES} INSERT INTO agenthub_journal SELECT {SCHEMA} WHERE NOT EXISTS (SELECT FROM agenthub_journal); COMMIT"
-            );
-            let made = client.batch_execute(&tables).await;
-            made.map_err(|error| super::unavailable(&error))?;
-            version(client).await?.unwrap_or(SCHEMA)
-        }
+    let found = match in_time(version(client)).await? {
+        Some(found) if found >= SCHEMA => found,
+        _ => within(PATIENCE, change(client)).await?,
     };
     match found > SCHEMA {
         true => Err(Error::Unavailable(format!(
@@ -28,8 +27,36 @@ pub(super) async fn prepare(client: &Object) -> Result<(), Error> {
     }
 }
 
+/// Brings the tables up to date, all of it or nothing, and returns which schema they have.
+async fn change(client: &Object) -> Result<i32, Error> {
+    let run = async |sql: &str| {
+        let done = client.batch_execute(sql).await;
+        done.map_err(|error| unavailable(&error))
+    };
+    let changed = async {
+        run(TABLES).await?;
+        let found = version(client).await?.unwrap_or(1);
+        // Another program may have been quicker, or a later one.
+        if found < SCHEMA {
+            run(FROM_1).await?;
+            run(&format!(
+                "DELETE FROM agenthub_journal; INSERT INTO agenthub_journal VALUES ({SCHEMA})"
+            ))
+            .await?;
+        }
+        run("COMMIT").await?;
+        Ok(found.max(SCHEMA))
+    };
+    let changed = changed.await;
+    if changed.is_err() {
+        // Where that fails too, the connection is gone, and with it what was begun.
+        let _ = run("ROLLBACK").await;
+    }
+    changed
+}
+
 async fn version(client: &Object) -> Result<Option<i32>, Error> {
-    let unavailable = |error| super::unavailable(&error);
+    let unavailable = |error| unavailable(&error);
     let is_there = "SELECT to_regclass('agenthub_journal') IS NOT NULL";
     let row = client.query_one(is_there, &[]).await.map_err(unavailable)?;
     if !row.get::<_, bool>(0) {
@@ -40,8 +67,8 @@ async fn version(client: &Object) -> Result<Option<i32>, Error> {
     Ok(row.get(0))
 }
 
-/// The lock's number is "AHRJ".
-const TABLES: &str = "
+/// The tables of schema 1, from which all later ones are made. The lock's number is "AHRJ".
+pub(super) const TABLES: &str = "
 BEGIN;
 SELECT pg_advisory_xact_lock(1095258698);
 CREATE TABLE IF NOT EXISTS agenthub_journal (version integer NOT NULL);
@@ -63,3 +90,20 @@ CREATE TABLE IF NOT EXISTS agenthub_run_events (
     event text NOT NULL,
     PRIMARY KEY (run, seq)
 );";
+
+/// What lists show: from the first event of each run, and the last of each that is over.
+const FROM_1: &str = "
+SET LOCAL statement_timeout = 0;
+ALTER TABLE agenthub_runs
+    ADD COLUMN strategy text NOT NULL DEFAULT '',
+    ADD COLUMN thread text NOT NULL DEFAULT '',
+    ADD COLUMN started_ms bigint NOT NULL DEFAULT 0,
+    ADD COLUMN state text NOT NULL DEFAULT 'working';
+CREATE INDEX agenthub_runs_of_thread ON agenthub_runs (owner, thread, id);
+UPDATE agenthub_runs r SET
+    strategy = coalesce(e.event::json ->> 'strategy', ''),
+    thread = coalesce(e.event::json ->> 'thread', ''),
+    started_ms = coalesce((e.event::json ->> 'at_ms')::bigint, 0)
+FROM agenthub_run_events e WHERE e.run = r.id AND e.seq = 1;
+UPDATE agenthub_runs r SET state = coalesce(e.event::json -> 'outcome' ->> 'state', 'failed')
+FROM agenthub_run_events e WHERE e.run = r.id AND e.seq = r.last AND r.ended_at IS NOT NULL;";

@@ -1,11 +1,12 @@
 //! The calls of a journal, in SQL. Each is one statement, so that all of it happens or nothing. Times are the server's, of the moment
 //! and not of the transaction, which may have waited for another one.
 
-/// Makes a run, in the hands of who asks, unless it exists. Run, owner, driver, lease in seconds, first event.
+/// Makes a run, in the hands of who asks, unless it exists. Run, owner, driver, lease in seconds, first event, strategy, conversation, when it
+/// began.
 pub(super) const MAKE: &str = "
 WITH made AS (
-    INSERT INTO agenthub_runs (run, owner, driver, epoch, until, last)
-    VALUES ($1, $2, $3, 1, clock_timestamp() + make_interval(secs => $4), 1)
+    INSERT INTO agenthub_runs (run, owner, driver, epoch, until, last, strategy, thread, started_ms)
+    VALUES ($1, $2, $3, 1, clock_timestamp() + make_interval(secs => $4), 1, $6, $7, $8)
     ON CONFLICT (run) DO NOTHING
     RETURNING id
 )
@@ -22,11 +23,13 @@ RETURNING id, epoch, last";
 pub(super) const HOLDER: &str = "
 SELECT driver, extract(epoch FROM until - clock_timestamp())::float8 FROM agenthub_runs WHERE run = $1";
 
-/// Adds events. Run, epoch, place of the last event, events, how many, whether one of them is the end.
+/// Adds events. Run, epoch, place of the last event, events, how many, the state in which they end the run.
 pub(super) const APPEND: &str = "
 WITH held AS (
     UPDATE agenthub_runs
-    SET last = last + $5, ended_at = CASE WHEN $6 THEN coalesce(ended_at, clock_timestamp()) ELSE ended_at END
+    SET last = last + $5,
+        ended_at = CASE WHEN $6::text IS NULL THEN ended_at ELSE coalesce(ended_at, clock_timestamp()) END,
+        state = CASE WHEN ended_at IS NULL THEN coalesce($6, state) ELSE state END
     WHERE run = $1 AND epoch = $2 AND last = $3
     RETURNING id
 ), added AS (
@@ -56,6 +59,15 @@ pub(super) const ADOPTABLE: &str = "
 SELECT run FROM agenthub_runs
 WHERE owner = $1 AND ended_at IS NULL AND (driver = $2 OR until <= clock_timestamp())
 ORDER BY id LIMIT $3";
+
+/// The runs that are wanted, latest first. Owner, conversation, strategies, states, before which number, how many.
+pub(super) const LIST: &str = "
+SELECT id, run, owner, strategy, thread, state, started_ms, floor(extract(epoch FROM ended_at) * 1000)::bigint
+FROM agenthub_runs
+WHERE ($1::text IS NULL OR owner = $1) AND ($2::text IS NULL OR thread = $2)
+    AND (cardinality($3::text[]) = 0 OR strategy = ANY ($3)) AND (cardinality($4::text[]) = 0 OR state = ANY ($4))
+    AND ($5::bigint IS NULL OR id < $5)
+ORDER BY id DESC LIMIT $6";
 
 /// Forgets runs that ended long ago. Seconds, how many.
 pub(super) const FORGET: &str = "

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::journal::contract::{keeps_its_promises, run, saw, started};
+use crate::journal::contract::{ended, keeps_its_promises, run, saw, started};
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -95,8 +95,50 @@ async fn a_server_that_is_not_there_is_named() {
 async fn tables_of_a_later_release_are_refused() {
     let Some(server) = fresh().await else { return };
     drop(PostgresJournal::open(&server).await.expect("it opens"));
-    admin(&server, "UPDATE agenthub_journal SET version = 2").await;
+    admin(&server, "UPDATE agenthub_journal SET version = 3").await;
     let refused = PostgresJournal::open(&server).await;
     let refused = refused.expect_err("it is later");
     assert!(refused.to_string().contains("a later release"), "{refused}");
+}
+
+#[tokio::test]
+async fn tables_of_an_earlier_release_list_the_runs_that_are_in_them() {
+    let Some(server) = fresh().await else { return };
+    let over = format!(
+        "{}; INSERT INTO agenthub_journal VALUES (1);
+         INSERT INTO agenthub_runs (run, owner, driver, epoch, until, last, ended_at)
+         VALUES ('working', 'o', 'd', 1, now(), 1, NULL), ('over', 'o', 'd', 1, now(), 2, to_timestamp(5));
+         INSERT INTO agenthub_run_events VALUES (1, 1, '{}'), (2, 1, '{}'), (2, 2, '{}'); COMMIT",
+        schema::TABLES,
+        text(&started()),
+        text(&started()),
+        text(&ended()),
+    );
+    admin(&server, &over).await;
+    let opening = (0..4).map(|_| PostgresJournal::open(&server));
+    let opened = futures_util::future::join_all(opening).await;
+    let journal = opened
+        .into_iter()
+        .map(|o| o.expect("it is brought up to date"));
+    let journal: Arc<dyn Journal> = Arc::new(journal.last().expect("there are four"));
+    let listed = journal.list(&Filter::default()).await.expect("it works");
+    let said: Vec<_> = listed
+        .iter()
+        .map(|l| {
+            (
+                l.run.as_str(),
+                &*l.strategy,
+                &*l.thread,
+                l.state,
+                l.started_ms,
+                l.ended_ms,
+            )
+        })
+        .collect();
+    let wanted = [
+        ("over", "test", "t-1", State::Completed, 1, Some(5_000)),
+        ("working", "test", "t-1", State::Working, 1, None),
+    ];
+    assert_eq!(said, wanted);
+    keeps_its_promises(&journal).await;
 }

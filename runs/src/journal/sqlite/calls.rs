@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter, types::Value};
+use serde::Serialize;
 
 use super::worker::Done;
 use crate::{
     id::RunId,
     journal::{
-        Error,
+        Error, Filter, Listed, State,
+        listing::Heading,
         rows::{signed, unsigned},
     },
 };
@@ -16,10 +18,10 @@ use crate::{
 /// An event of at most this many bytes is kept with the others.
 const SMALL: usize = 64 * 1024;
 
-/// An event as bytes, and whether it ends its run.
+/// An event as bytes, and in which state it leaves its run, if it ends it.
 pub(super) struct Encoded {
     pub(super) event: Vec<u8>,
-    pub(super) is_end: bool,
+    pub(super) end: Option<State>,
 }
 
 /// Who wants a run.
@@ -28,7 +30,7 @@ pub(super) struct Wanted {
     pub(super) owner: String,
     pub(super) driver: String,
     pub(super) lease: Duration,
-    pub(super) first: Option<Encoded>,
+    pub(super) first: Option<(Encoded, Heading)>,
 }
 
 /// A run that was taken in hand.
@@ -45,13 +47,20 @@ pub(super) type Rows = Vec<(i64, Option<Vec<u8>>)>;
 pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken> {
     let name = wanted.run.as_str();
     let mut is_new = false;
-    if let Some(first) = &wanted.first {
+    if let Some((first, heading)) = &wanted.first {
         let made = sql
             .prepare_cached(
-                "INSERT INTO runs (run, owner, driver, epoch, until_ms, last) VALUES (?1, ?2, ?3, 0, 0, 0)
-                 ON CONFLICT (run) DO NOTHING",
+                "INSERT INTO runs (run, owner, driver, epoch, until_ms, last, strategy, thread, started_ms)
+                 VALUES (?1, ?2, ?3, 0, 0, 0, ?4, ?5, ?6) ON CONFLICT (run) DO NOTHING",
             )?
-            .execute(params![name, wanted.owner, wanted.driver])?;
+            .execute(params![
+                name,
+                wanted.owner,
+                wanted.driver,
+                heading.strategy,
+                heading.thread,
+                signed(heading.started_ms)
+            ])?;
         is_new = made == 1;
         if is_new {
             add(
@@ -162,6 +171,57 @@ pub(super) fn adoptable(
     Ok(Ok(runs.collect::<Result<_, _>>()?))
 }
 
+pub(super) fn list(sql: &Connection, filter: &Filter, before: Option<u64>) -> Done<Vec<Listed>> {
+    let mut query =
+        "SELECT id, run, owner, strategy, thread, state, started_ms, ended_ms FROM runs WHERE true"
+            .to_owned();
+    let mut with: Vec<Value> = Vec::new();
+    let mut only = |condition: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            query.push_str(condition);
+            with.push(value);
+        }
+    };
+    let text = |text: &Option<String>| text.clone().map(Value::from);
+    let states: Vec<&str> = filter.states.iter().map(|s| s.as_str()).collect();
+    only(" AND owner = ?", text(&filter.owner));
+    only(" AND thread = ?", text(&filter.thread));
+    only(
+        " AND strategy IN (SELECT value FROM json_each(?))",
+        any(&filter.strategies),
+    );
+    only(
+        " AND state IN (SELECT value FROM json_each(?))",
+        any(&states),
+    );
+    only(" AND id < ?", before.map(|id| signed(id).into()));
+    only(
+        " ORDER BY id DESC LIMIT ?",
+        Some(signed(filter.limit() as u64).into()),
+    );
+    let mut listed = sql.prepare_cached(&query)?;
+    let listed = listed.query_map(params_from_iter(with), |row| {
+        let state: String = row.get(5)?;
+        Ok(Listed {
+            run: RunId::new(row.get::<_, String>(1)?),
+            owner: row.get(2)?,
+            strategy: row.get(3)?,
+            thread: row.get(4)?,
+            state: State::named(&state).unwrap_or(State::Working),
+            started_ms: unsigned(row.get(6)?),
+            ended_ms: row.get::<_, Option<i64>>(7)?.map(unsigned),
+            cursor: row.get::<_, i64>(0)?.to_string(),
+        })
+    })?;
+    Ok(Ok(listed.collect::<Result<_, _>>()?))
+}
+
+/// Names as JSON; nothing where any will do.
+fn any<T: Serialize>(names: &[T]) -> Option<Value> {
+    let json = serde_json::to_string(names).expect("names are strings");
+    (!names.is_empty()).then(|| json.into())
+}
+
 /// Forgets at most `limit` runs.
 pub(super) fn forget(sql: &Connection, age: Duration, limit: u32, now_ms: u64) -> Done<u64> {
     let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
@@ -207,8 +267,8 @@ fn add(
     now_ms: u64,
 ) -> Result<(), rusqlite::Error> {
     let mut seq = last;
-    let mut ended_ms = None;
-    for Encoded { event, is_end } in events {
+    let mut state = None;
+    for Encoded { event, end } in events {
         seq += 1;
         let small = Some(event)
             .filter(|e| e.len() <= SMALL)
@@ -219,12 +279,19 @@ fn add(
             sql.prepare_cached("INSERT INTO large_events (run, seq, event) VALUES (?1, ?2, ?3)")?
                 .execute(params![id, seq, event])?;
         }
-        ended_ms = ended_ms.or(is_end.then_some(signed(now_ms)));
+        state = state.or(*end);
     }
     sql.prepare_cached(
-        "UPDATE runs SET last = ?2, ended_ms = coalesce(ended_ms, ?3) WHERE id = ?1",
+        "UPDATE runs SET last = ?2, ended_ms = coalesce(ended_ms, ?3),
+             state = CASE WHEN ended_ms IS NULL THEN coalesce(?4, state) ELSE state END
+         WHERE id = ?1",
     )?
-    .execute(params![id, seq, ended_ms])?;
+    .execute(params![
+        id,
+        seq,
+        state.map(|_| signed(now_ms)),
+        state.map(State::as_str)
+    ])?;
     Ok(())
 }
 

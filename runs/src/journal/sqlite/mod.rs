@@ -2,25 +2,30 @@
 //! reads on a connection of its own. Several processes of one machine may use the file.
 
 mod calls;
+#[cfg(test)]
+mod releases;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod worker;
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use async_trait::async_trait;
 
+use rusqlite::Connection;
 pub use schema::OpenError;
 
 use self::{
     calls::{Encoded, Wanted},
     worker::{Access, Worker},
 };
-use super::{Claim, Entry, Error, Journal, Opened, encode, rows};
+use super::{
+    Claim, Entry, Error, Filter, Journal, Listed, Opened, State, encode, listing::Heading, rows,
+};
 use crate::{event::RunEvent, id::RunId};
 
 /// Runs that are forgotten in one transaction.
@@ -29,8 +34,10 @@ const FORGOTTEN_AT_ONCE: u32 = 64;
 /// A journal in a file. Its clock is this machine's. Dropping it waits until what was asked of it is written.
 #[derive(Debug)]
 pub struct SqliteJournal {
-    writer: Worker,
+    /// None where other processes write.
+    writer: Option<Worker>,
     reader: Worker,
+    path: PathBuf,
 }
 
 impl SqliteJournal {
@@ -42,17 +49,35 @@ impl SqliteJournal {
     /// The file or its folder cannot be used, and why.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref();
-        let start = |connection, access| {
-            Worker::start(connection, path, access).map_err(|source| OpenError::Folder {
-                path: path.to_owned(),
-                source,
-            })
-        };
         let writer = schema::prepare(path)?;
         let reader = schema::connect(path)?;
         Ok(Self {
-            writer: start(writer, Access::Write)?,
-            reader: start(reader, Access::Read)?,
+            writer: Some(start(writer, path, Access::Write)?),
+            reader: start(reader, path, Access::Read)?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// The journal in this file, which other processes write, for [`Journal::list`] and [`Journal::read`] alone: every other call is
+    /// [`Error::Unavailable`]. Nothing in the file is changed.
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, or it cannot be used, and why.
+    pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let reader = schema::connect_to_read(path)?;
+        Ok(Self {
+            writer: None,
+            reader: start(reader, path, Access::Read)?,
+            path: path.to_owned(),
+        })
+    }
+
+    fn writer(&self) -> Result<&Worker, Error> {
+        self.writer.as_ref().ok_or_else(|| {
+            let path = self.path.display();
+            Error::Unavailable(format!("{path} was opened only to be read"))
         })
     }
 }
@@ -71,10 +96,10 @@ impl Journal for SqliteJournal {
             owner: owner.to_owned(),
             driver: claim.driver.to_owned(),
             lease: claim.lease,
-            first: first.map(encoded),
+            first: first.map(|first| (encoded(first), Heading::of(first))),
         };
         let taken = self
-            .writer
+            .writer()?
             .run(move |sql| calls::open(sql, &wanted, now_ms()));
         let taken = taken.await?;
         Ok(Opened {
@@ -93,21 +118,21 @@ impl Journal for SqliteJournal {
     ) -> Result<(), Error> {
         let run = run.clone();
         let events: Vec<Encoded> = events.iter().map(encoded).collect();
-        self.writer
+        self.writer()?
             .run(move |sql| calls::append(sql, &run, epoch, after, &events, now_ms()))
             .await
     }
 
     async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
         let run = run.clone();
-        self.writer
+        self.writer()?
             .run(move |sql| calls::renew(sql, &run, epoch, lease, now_ms()))
             .await
     }
 
     async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
         let run = run.clone();
-        self.writer
+        self.writer()?
             .run(move |sql| calls::release(sql, &run, epoch, now_ms()))
             .await
     }
@@ -132,11 +157,19 @@ impl Journal for SqliteJournal {
             .await
     }
 
+    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
+        let before = filter.before()?;
+        let filter = filter.clone();
+        self.reader
+            .run(move |sql| calls::list(sql, &filter, before))
+            .await
+    }
+
     async fn forget(&self, age: Duration) -> Result<u64, Error> {
         let mut forgotten = 0;
         loop {
             let some = self
-                .writer
+                .writer()?
                 .run(move |sql| calls::forget(sql, age, FORGOTTEN_AT_ONCE, now_ms()))
                 .await?;
             forgotten += some;
@@ -147,10 +180,17 @@ impl Journal for SqliteJournal {
     }
 }
 
+fn start(connection: Connection, path: &Path, access: Access) -> Result<Worker, OpenError> {
+    Worker::start(connection, path, access).map_err(|source| OpenError::Folder {
+        path: path.to_owned(),
+        source,
+    })
+}
+
 fn encoded(event: &RunEvent) -> Encoded {
     Encoded {
         event: encode(event),
-        is_end: matches!(event, RunEvent::Ended { .. }),
+        end: State::after(event),
     }
 }
 

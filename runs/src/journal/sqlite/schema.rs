@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 /// Marks a file as a journal of runs: "AHRJ".
 const APPLICATION: i64 = 0x4148_524a;
 
 /// Changes when the tables do.
-pub(super) const SCHEMA: i64 = 1;
+pub(super) const SCHEMA: i64 = 2;
 
 /// How long another process may keep the file locked before a call fails.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,6 +46,17 @@ pub enum OpenError {
         /// Its schema.
         found: i64,
     },
+    /// An earlier release wrote it, and it can only be read here.
+    #[error("{} was written by an earlier release (schema {found}, this one knows {SCHEMA}): start what writes it with this one once", path.display())]
+    Earlier {
+        /// Which file.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+    },
+    /// It is to be read, and not there.
+    #[error("there is no journal of runs at {}", .0.display())]
+    Missing(PathBuf),
     /// SQLite refuses.
     #[error("cannot use {}", path.display())]
     Sqlite {
@@ -110,14 +121,39 @@ pub(super) fn connect(path: &Path) -> Result<Connection, OpenError> {
     configured.map_err(|error| refused(path, error))
 }
 
+/// A connection that changes nothing, to a file that others write.
+pub(super) fn connect_to_read(path: &Path) -> Result<Connection, OpenError> {
+    if !path.exists() {
+        return Err(OpenError::Missing(path.to_owned()));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
+        connection.busy_timeout(PATIENCE)?;
+        let marks = marks(&connection)?;
+        Ok((connection, marks))
+    });
+    let path = path.to_owned();
+    match opened {
+        Err(error) => Err(refused(&path, error)),
+        Ok((connection, (APPLICATION, SCHEMA))) => Ok(connection),
+        Ok((_, (APPLICATION, found))) if found > SCHEMA => Err(OpenError::Later { path, found }),
+        Ok((_, (APPLICATION, found))) => Err(OpenError::Earlier { path, found }),
+        Ok(_) => Err(OpenError::Foreign(path)),
+    }
+}
+
+/// What the file is, and the version of its tables.
+fn marks(connection: &Connection) -> Result<(i64, i64), rusqlite::Error> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
+    Ok((number("application_id")?, number("user_version")?))
+}
+
 fn make_tables(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let refused = |error| refused(path, error);
-    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
     connection
         .execute_batch("BEGIN IMMEDIATE")
         .map_err(refused)?;
-    let found: i64 = number("user_version").map_err(refused)?;
-    let application: i64 = number("application_id").map_err(refused)?;
+    let (application, found) = marks(connection).map_err(refused)?;
     let is_empty = connection
         .query_row("SELECT count(*) = 0 FROM sqlite_master", [], |row| {
             row.get(0)
@@ -126,6 +162,7 @@ fn make_tables(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     match (application, found) {
         (0, 0) if is_empty => connection
             .execute_batch(TABLES)
+            .and_then(|()| connection.execute_batch(FROM_1))
             .and_then(|()| connection.pragma_update(None, "application_id", APPLICATION))
             .and_then(|()| connection.pragma_update(None, "user_version", SCHEMA))
             .map_err(refused)?,
@@ -133,6 +170,10 @@ fn make_tables(connection: &Connection, path: &Path) -> Result<(), OpenError> {
             let path = path.to_owned();
             return Err(OpenError::Later { path, found });
         }
+        (APPLICATION, found) if found < SCHEMA => connection
+            .execute_batch(FROM_1)
+            .and_then(|()| connection.pragma_update(None, "user_version", SCHEMA))
+            .map_err(refused)?,
         (APPLICATION, _) => {}
         _ => return Err(OpenError::Foreign(path.to_owned())),
     }
@@ -148,9 +189,9 @@ fn refused(path: &Path, source: rusqlite::Error) -> OpenError {
     }
 }
 
-/// An event is text where it is small, so that a journal can be read with any SQLite; a large one is in a table of its own, which
+/// The tables of schema 1, from which all later ones are made. An event is text where it is small, so that a journal can be read with any SQLite; a large one is in a table of its own, which
 /// keeps the pages of the others together.
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run TEXT NOT NULL UNIQUE,
@@ -175,3 +216,25 @@ CREATE TABLE large_events (
     event BLOB NOT NULL,
     UNIQUE (run, seq)
 );";
+
+/// What lists show, for the runs of a file that does not say it: from the first event of each, and the last of each that is over.
+const FROM_1: &str = "
+ALTER TABLE runs ADD COLUMN strategy TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN thread TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN started_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN state TEXT NOT NULL DEFAULT 'working';
+CREATE INDEX runs_of_thread ON runs (owner, thread, id);
+CREATE TEMP VIEW ends AS
+    SELECT r.id, e.seq, coalesce(e.event, CAST(l.event AS TEXT)) AS event
+    FROM main.runs r
+    JOIN main.events e ON e.run = r.id AND e.seq IN (1, r.last)
+    LEFT JOIN main.large_events l ON l.run = e.run AND l.seq = e.seq;
+UPDATE runs SET
+    strategy = coalesce(json_extract(event, '$.strategy'), ''),
+    thread = coalesce(json_extract(event, '$.thread'), ''),
+    started_ms = coalesce(json_extract(event, '$.at_ms'), 0)
+FROM ends WHERE ends.id = runs.id AND ends.seq = 1 AND json_valid(event);
+UPDATE runs SET state = 'failed' WHERE ended_ms IS NOT NULL;
+UPDATE runs SET state = coalesce(json_extract(event, '$.outcome.state'), state)
+FROM ends WHERE ends.id = runs.id AND ends.seq = runs.last AND runs.ended_ms IS NOT NULL AND json_valid(event);
+DROP VIEW ends;";

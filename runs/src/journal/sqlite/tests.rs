@@ -1,7 +1,5 @@
 use std::sync::Arc;
 
-use rusqlite::Connection;
-
 use super::*;
 use crate::journal::contract::{ended, keeps_its_promises, run, saw, started};
 
@@ -118,7 +116,7 @@ async fn a_full_disk_refuses_and_comes_back() {
     let run = run("full");
     let epoch = made(&journal, &run).await;
     let limit = |pages: i64| {
-        let set = journal.writer.run(move |sql| {
+        let set = journal.writer().expect("it writes").run(move |sql| {
             sql.pragma_update(None, "max_page_count", pages)?;
             Ok(Ok(()))
         });
@@ -144,7 +142,8 @@ async fn another_program_that_keeps_the_file_locked_is_named() {
     let path = folder.path().join("runs.db");
     let journal = SqliteJournal::open(&path).expect("it opens");
     let hurried = journal
-        .writer
+        .writer()
+        .expect("it writes")
         .run(|sql| Ok(Ok(sql.busy_timeout(Duration::from_millis(1))?)));
     hurried.await.expect("it can be set");
     let sql = Connection::open(&path).expect("it opens");
@@ -219,7 +218,7 @@ async fn a_file_that_is_no_journal_is_refused_in_plain_words() {
 
     drop(SqliteJournal::open(path("later.db")).expect("it opens"));
     let sql = Connection::open(path("later.db")).expect("it opens");
-    sql.execute_batch("PRAGMA user_version = 2")
+    sql.execute_batch("PRAGMA user_version = 3")
         .expect("it is SQL");
     assert!(refused("later.db").contains("was written by a later release"));
 
