@@ -1,7 +1,76 @@
 //! The QA agent: it reviews a draft and says with evidence what is right, what is wrong, and what to do about it.
+//!
+//! A review ([`review`]) is a list of checks ([`check`]), one file for each thing that is looked at. What code can measure it decides; the rest
+//! is asked of a model in one request ([`judge`]) or, where there is none, stays unchecked, which is shown and does not block. The
+//! [score](scoring) is their weighted mean. An issue ends with a [`Fix`], which a writer without a model can read.
+//!
+//! Everything of a domain comes with the payload. Nothing of it is an instruction: a model sees it as data, and code does not listen to it.
 
+mod brand;
+mod check;
+mod clarity;
+mod criteria;
 mod fix;
+mod folded;
+mod form;
+mod judge;
+mod knobs;
+mod language;
 mod measured;
+mod must_include;
+mod objective;
+mod payload;
+mod phrases;
+mod platform_rules;
+mod readability;
+mod report;
+mod review;
+mod scoring;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use agenthub_sdk::{Agent, AgentBuilder, Card, Phase, Skill, model::LanguageModel};
 
 pub use fix::Fix;
+pub use knobs::MEASURES;
 pub use measured::Measured;
+
+use crate::offline;
+
+/// Its name.
+pub const NAME: &str = "qa";
+
+/// Its skill.
+pub const REVIEW: &str = "qa.review";
+
+/// The agent, judging with this model.
+pub fn agent(model: Arc<dyn LanguageModel>) -> AgentBuilder {
+    Agent::worker(card())
+        .model(offline::or(model, form::computed))
+        .instructions(include_str!("../../prompts/qa.md"))
+        .form(REVIEW, form::Verdicts)
+}
+
+fn card() -> Card {
+    let skill = Skill::new(
+        REVIEW,
+        "Quality review",
+        "Reviews a draft: readability, clarity, objective fit, required texts, language and platform rules, brand risk, knob distance and \
+         acceptance criteria, each with evidence",
+    )
+    .tags(["qa", "quality assurance", "draft review", "readability", "compliance"])
+    .examples(["review this draft against its acceptance criteria"])
+    .modes(["application/json", "text/plain"], ["application/json", "text/plain"]);
+    Card::new(
+        NAME,
+        "Quality assurance of drafts: pass or fail, a score, and what to change",
+    )
+    .skill(skill)
+    .input_schema(REVIEW, payload::schema())
+    .output_schema(REVIEW, report::schema())
+    .phase(REVIEW, Phase::Qa)
+}

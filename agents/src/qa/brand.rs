@@ -1,0 +1,122 @@
+//! What a brand does not want said. Code knows only lists that the payload gives; the rest of the risk is left to a model.
+//!
+//! In `brandRules`, the lists `forbidden`, `forbiddenWords`, `forbiddenClaims`, `superlatives` and `guarantees` are not to be in the draft. They
+//! match whole words, with other endings too where the language is known. Every other rule is a question for a model.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    check::{Check, Issue},
+    fix::Fix,
+    folded::excerpt,
+    phrases::Phrases,
+    text::Text,
+};
+
+/// The lists of what is not to be said.
+const FORBIDDEN: [&str; 5] = [
+    "forbidden",
+    "forbiddenWords",
+    "forbiddenClaims",
+    "superlatives",
+    "guarantees",
+];
+
+/// What all forbidden texts count together, and all other rules.
+const WEIGHT: f64 = 2.0;
+
+/// The checks of what is forbidden, and the questions that are left for a model.
+pub(super) fn checks(text: &Text, phrases: &Phrases<'_>, rules: &Map<String, Value>) -> Vec<Check> {
+    let mut forbidden = Vec::new();
+    let mut others = Vec::new();
+    for (rule, value) in rules {
+        match Some(rule).filter(|rule| FORBIDDEN.contains(&rule.as_str())) {
+            Some(_) => forbidden.extend(texts(value)),
+            None => others.push((rule, value)),
+        }
+    }
+    let weight = WEIGHT / forbidden.len().max(1) as f64;
+    let forbidden = forbidden.into_iter().enumerate().map(|(n, item)| {
+        let name = format!("Does not say {}", json!(excerpt(item)));
+        let check = Check::new(format!("brand.forbidden.{}", n + 1), name, weight).hard();
+        match phrases.find(text, item) {
+            Some(place) => {
+                let wrong = format!("something forbidden is said ({place})");
+                let issue = Issue::new("forbidden", wrong, Fix::Remove(item.to_owned()));
+                check.fail(place, issue)
+            }
+            None => check.pass(format!("nowhere in the draft, {}", phrases.tolerance())),
+        }
+    });
+    let weight = WEIGHT / others.len().max(1) as f64;
+    let others = others.into_iter().map(|(rule, value)| {
+        let shown = excerpt(rule);
+        let name = format!("Brand rule {shown}: {}", excerpt(&value.to_string()));
+        Check::new(format!("brand.{shown}"), name, weight).ask(
+            "brand",
+            format!("Does the draft keep to this rule of the brand? {rule}: {value}"),
+        )
+    });
+    let risk = Check::new("brand_risk", "Brand risk, safety and tone", 2.0).ask(
+        "brand_risk",
+        "Is the draft free of what could harm its sender or its readers: claims without ground, promises nobody can keep, insults, \
+         discrimination, dangerous advice, private data, and a tone that does not fit its audience and platform?",
+    );
+    forbidden.chain(others).chain([risk]).collect()
+}
+
+/// How many texts are forbidden.
+pub(super) fn count(rules: &Map<String, Value>) -> usize {
+    let lists = FORBIDDEN.iter().filter_map(|list| rules.get(*list));
+    lists.flat_map(texts).count()
+}
+
+/// The texts of a list, or the one text that stands for it.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{check::Verdict, language::Language},
+        *,
+    };
+
+    fn review(draft: &str, rules: Value) -> Vec<(String, Verdict)> {
+        let text = Text::new(draft);
+        let phrases = Phrases::new(&text, Language::named("en"));
+        let rules = rules.as_object().cloned().unwrap_or_default();
+        let checks = checks(&text, &phrases, &rules);
+        checks.into_iter().map(|c| (c.id, c.verdict)).collect()
+    }
+
+    /// spec: ORC-2.2
+    #[test]
+    fn what_the_payload_forbids_is_found() {
+        let rules = json!({"forbidden": ["cheap", "free shipping"], "superlatives": "best", "voice": "calm"});
+        let review = review("Cheapest and best: free, shipping too.", rules);
+        let id = |id: &str| id.to_owned();
+        assert_eq!(
+            review,
+            [
+                (id("brand.forbidden.1"), Verdict::Pass),
+                (id("brand.forbidden.2"), Verdict::Pass),
+                (id("brand.forbidden.3"), Verdict::Fail),
+                (id("brand.voice"), Verdict::NotChecked),
+                (id("brand_risk"), Verdict::NotChecked),
+            ]
+        );
+    }
+
+    /// spec: ORC-9
+    #[test]
+    fn nothing_is_forbidden_by_the_code_itself() {
+        let review = review("Guaranteed the best and cheapest!", json!({}));
+        assert_eq!(review, [("brand_risk".to_owned(), Verdict::NotChecked)]);
+    }
+}

@@ -1,0 +1,212 @@
+//! Acceptance criteria. Code decides those that say plainly what is to be counted or found; a model judges the others.
+//!
+//! A criterion is a text, or `{ id?, text, check?: { kind, value } }`. The kinds of check:
+//!
+//! | kind | value | holds where |
+//! |---|---|---|
+//! | `contains`, `not_contains` | text | it is, or is not, in the draft as whole words (case, white space and the form of characters make no difference) |
+//! | `contains_any`, `contains_all` | list of texts | one is, or all are, in the draft |
+//! | `starts_with`, `ends_with` | text | the draft begins or ends so |
+//! | `matches`, `not_matches` | regular expression (RE2 syntax, at most 1,000 characters) | it is, or is not, found in the draft |
+//! | `max_X`, `min_X` | number | the draft has at most, or at least, so many X, which is anything in [`Measured`](super::Measured): `max_characters` |
+//! | `max_lix` | number | the draft is that easy to read |
+//!
+//! Texts that say the same are understood where they have exactly one of the forms of [`forms`].
+
+mod forms;
+mod test;
+
+use serde_json::{Value, json};
+
+use super::{
+    check::{Check, Issue},
+    folded::excerpt,
+    text::Text,
+};
+use test::Test;
+
+/// What all criteria count together.
+const WEIGHT: f64 = 3.0;
+
+/// An acceptance criterion.
+#[derive(Clone, Debug)]
+pub(super) struct Criterion {
+    pub(super) id: Option<String>,
+    /// The criterion, word for word.
+    pub(super) text: String,
+    /// How code decides it; else why it cannot, if there is more to say than that it is only words.
+    test: Result<Vec<Test>, Option<String>>,
+}
+
+impl Criterion {
+    /// The criterion that a payload has; `None` where there is none to be seen.
+    pub(super) fn read(value: &Value) -> Option<Self> {
+        let check = value.get("check").filter(|check| !check.is_null());
+        let text = value.as_str().or_else(|| value.get("text")?.as_str());
+        let text = text.map_or_else(
+            || check.map(Value::to_string),
+            |text| Some(text.trim().to_owned()),
+        )?;
+        let id = value.get("id").and_then(Value::as_str);
+        let test = match check {
+            Some(check) => Test::read(check).map(|test| vec![test]).map_err(Some),
+            None => forms::read(&text).ok_or(None),
+        };
+        Some(Self {
+            id: id.filter(|id| !id.is_empty()).map(str::to_owned),
+            text,
+            test,
+        })
+        .filter(|criterion| !criterion.text.is_empty())
+    }
+}
+
+/// One check for each criterion.
+pub(super) fn checks(text: &Text, criteria: &[Criterion]) -> Vec<Check> {
+    let weight = WEIGHT / criteria.len().max(1) as f64;
+    let check = |(n, criterion): (usize, &Criterion)| {
+        let id = criterion.id.clone();
+        let id = id.unwrap_or_else(|| format!("criterion.{}", n + 1));
+        let mut check = Check::new(
+            id,
+            format!("Criterion: {}", excerpt(&criterion.text)),
+            weight,
+        )
+        .hard();
+        check.criterion = Some(criterion.text.clone());
+        let tests = match &criterion.test {
+            Ok(tests) => tests,
+            Err(why) => {
+                let check = check.ask(
+                    "criterion",
+                    format!("Does the draft meet this criterion? {}", criterion.text),
+                );
+                return match why {
+                    Some(why) => check.not_checked(why.clone()),
+                    None => check,
+                };
+            }
+        };
+        decide(check, text, tests)
+    };
+    criteria.iter().enumerate().map(check).collect()
+}
+
+/// All tests have to hold; the first that does not tells what to do.
+fn decide(check: Check, text: &Text, tests: &[Test]) -> Check {
+    let outcomes: Vec<_> = tests.iter().map(|test| test.decide(text)).collect();
+    let evidence: Vec<&str> = outcomes.iter().map(|o| o.evidence.as_str()).collect();
+    let evidence = evidence.join("; ");
+    if outcomes.iter().any(|o| o.holds.is_none()) {
+        return check.not_checked(evidence);
+    }
+    let Some(failed) = outcomes.iter().find(|o| o.holds == Some(false)) else {
+        return check.pass(evidence);
+    };
+    let criterion = json!(check.criterion);
+    let wrong = format!("the draft does not meet {criterion} ({})", failed.evidence);
+    let issue = match &failed.fix {
+        Some(fix) => Issue::new("criterion", wrong, fix.clone()),
+        None => Issue::advice("criterion", wrong, "change it so that it does"),
+    };
+    check.fail(evidence, issue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{check::Verdict, fix::Fix, measured::Measured},
+        *,
+    };
+
+    fn check(draft: &str, criterion: Value) -> Check {
+        let criterion = Criterion::read(&criterion).expect("a criterion");
+        checks(&Text::new(draft), &[criterion]).remove(0)
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn a_criterion_that_can_be_computed_is_computed() {
+        let checked = check("Book now", json!("contains \"book now\""));
+        assert_eq!((checked.verdict, checked.hard), (Verdict::Pass, true));
+        assert_eq!(checked.criterion.as_deref(), Some("contains \"book now\""));
+        assert_eq!(checked.id, "criterion.1");
+        let checked = check(
+            "Book now",
+            json!({"id": "short", "text": "Short enough", "check": {"kind": "max_characters", "value": 5}}),
+        );
+        assert_eq!((checked.verdict, &*checked.id), (Verdict::Fail, "short"));
+        let issue = checked.issue.expect("an issue").sentence();
+        assert_eq!(
+            issue,
+            "criterion: the draft does not meet \"Short enough\" (8 characters, at most 5 allowed); keep to at most 5 characters."
+        );
+        assert_eq!(
+            Fix::read(&issue),
+            Some(Fix::AtMost(Measured::Characters, 5))
+        );
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn other_words_are_left_to_a_model() {
+        let checked = check("Book now", json!({"text": "Sounds inviting"}));
+        assert_eq!(checked.verdict, Verdict::NotChecked);
+        let question = checked.question.expect("a question");
+        assert!(question.text.ends_with("Sounds inviting"));
+    }
+
+    #[test]
+    fn a_check_that_cannot_be_made_says_why() {
+        for (given, why) in [
+            (
+                json!({"kind": "sparkles", "value": 1}),
+                "no program knows the check \"sparkles\"",
+            ),
+            (
+                json!({"kind": "max_words", "value": "two"}),
+                "the check \"max_words\" takes a number from 0, not \"two\"",
+            ),
+            (
+                json!({"kind": "contains"}),
+                "the check \"contains\" takes a text, not null",
+            ),
+            (
+                json!({"kind": "contains_any", "value": []}),
+                "the check \"contains_any\" takes a list of texts, not []",
+            ),
+            (json!("contains"), "no program knows the check null"),
+        ] {
+            let checked = check("Book now", json!({"text": "x", "check": given}));
+            assert_eq!(
+                (checked.verdict, &*checked.evidence),
+                (Verdict::NotChecked, why)
+            );
+        }
+        let bad = check(
+            "Book now",
+            json!({"check": {"kind": "matches", "value": "("}}),
+        );
+        assert!(
+            bad.evidence
+                .starts_with("the regular expression cannot be used"),
+            "{}",
+            bad.evidence
+        );
+    }
+
+    #[test]
+    fn what_is_no_criterion_is_none() {
+        for value in [
+            json!(null),
+            json!(""),
+            json!(" "),
+            json!(5),
+            json!({}),
+            json!({"id": "x"}),
+            json!([]),
+        ] {
+            assert!(Criterion::read(&value).is_none(), "{value}");
+        }
+    }
+}

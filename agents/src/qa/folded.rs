@@ -1,0 +1,193 @@
+//! Texts made comparable: whatever a reader does not see as a difference is none.
+
+use std::{ops::Range, sync::OnceLock};
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// A text in Unicode's compatibility form (NFKC), in small letters, with one space for any white space and without characters that
+/// cannot be seen, such as joiners and soft hyphens. It knows where in the original its pieces come from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Folded {
+    text: String,
+    /// Where pieces begin: in `text` and in the original. In order.
+    origins: Vec<(usize, usize)>,
+    /// The original's length.
+    original: usize,
+    /// Where words may begin and end (UAX #29), once somebody asks.
+    boundaries: OnceLock<Vec<usize>>,
+}
+
+impl Folded {
+    pub(super) fn new(original: &str) -> Self {
+        let mut folded = Self {
+            original: original.len(),
+            ..Self::default()
+        };
+        for (origin, cluster) in original.grapheme_indices(true) {
+            let start = folded.text.len();
+            for c in cluster.nfkc().filter(|&c| !is_unseen(c)) {
+                match c.is_whitespace() {
+                    true if folded.text.ends_with(' ') || folded.text.is_empty() => {}
+                    true => folded.text.push(' '),
+                    false => folded.text.extend(c.to_lowercase().nfkc()),
+                }
+            }
+            if folded.text.len() > start {
+                folded.origins.push((start, origin));
+            }
+        }
+        let length = folded.text.trim_end().len();
+        folded.text.truncate(length);
+        folded
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Where in the original `other` stands first; `None` where it does not, or where nothing of it can be seen.
+    pub(super) fn place(&self, other: &Self) -> Option<Range<usize>> {
+        self.places(other).next().map(|place| self.origin(place))
+    }
+
+    /// The same, where it is not a part of a longer word.
+    pub(super) fn whole(&self, other: &Self) -> Option<Range<usize>> {
+        let mut places = self.places(other);
+        let place = places.find(|p| self.is_boundary(p.start) && self.is_boundary(p.end))?;
+        Some(self.origin(place))
+    }
+
+    /// Where in the folded text `other` stands.
+    fn places(&self, other: &Self) -> impl Iterator<Item = Range<usize>> {
+        let found = self.text.match_indices(&other.text);
+        let found = found.filter(|(_, part)| !part.is_empty());
+        found.map(|(start, part)| start..start + part.len())
+    }
+
+    /// Whether no word goes across this place.
+    fn is_boundary(&self, at: usize) -> bool {
+        let (before, after) = self.text.split_at(at);
+        let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        if !is_letter(before.chars().next_back()) || !is_letter(after.chars().next()) {
+            return true;
+        }
+        let boundaries = self.boundaries.get_or_init(|| {
+            let words = self.text.split_word_bound_indices();
+            words.map(|(start, _)| start).collect()
+        });
+        boundaries.binary_search(&at).is_ok()
+    }
+
+    /// Where in the original this piece of the folded text comes from.
+    pub(super) fn origin(&self, piece: Range<usize>) -> Range<usize> {
+        let after = |at| self.origins.partition_point(|&(start, _)| start <= at);
+        let of = |index: usize| self.origins.get(index).map_or(self.original, |o| o.1);
+        let start = after(piece.start).saturating_sub(1);
+        of(start)..of(after(piece.end.saturating_sub(1)))
+    }
+}
+
+fn is_unseen(c: char) -> bool {
+    let is_selector = matches!(c, '\u{fe00}'..='\u{fe0f}');
+    is_selector || c.general_category() == GeneralCategory::Format
+}
+
+/// The number of the line, from 1, on which this place of a text is.
+pub(super) fn line(text: &str, at: usize) -> usize {
+    let before = text.as_bytes().get(..at).unwrap_or_default();
+    before.iter().filter(|&&b| b == b'\n').count() + 1
+}
+
+/// The beginning of a text on one line, for evidence: at most 120 characters.
+pub(super) fn excerpt(text: &str) -> String {
+    const MOST: usize = 120;
+    let words: Vec<&str> = text.split_whitespace().take(MOST).collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MOST) {
+        None => line,
+        Some((end, _)) => format!("{}…", &line[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn place(text: &str, part: &str) -> Option<Range<usize>> {
+        Folded::new(text).place(&Folded::new(part))
+    }
+
+    fn position(text: &str, part: &str) -> Option<usize> {
+        place(text, part).map(|place| place.start)
+    }
+
+    /// spec: ORC-10
+    #[test]
+    fn what_looks_the_same_is_the_same() {
+        assert_eq!(position("Come and BOOK\n  Now!", "book now"), Some(9));
+        assert_eq!(position("cafe\u{301}s", "CAFÉ"), Some(0));
+        assert_eq!(
+            position("so gu\u{ad}aran\u{200b}teed", "guaranteed"),
+            Some(3)
+        );
+        assert_eq!(position("ﬁne １２", "fine 12"), Some(0));
+        assert_eq!(position("ÅNGSTRÖM", "ångström"), Some(0));
+        assert_eq!(position("שָׁלוֹם", "שלום"), None);
+    }
+
+    #[test]
+    fn places_are_those_of_the_original() {
+        let text = "Now: BO\u{ad}OK \n cafe\u{301}, ok";
+        let there = |part| place(text, part).map(|place| &text[place]);
+        assert_eq!(there("book cafÉ"), Some("BO\u{ad}OK \n cafe\u{301}"));
+        assert_eq!(there("OK"), Some("OK"));
+        assert_eq!(there(", ok"), Some(", ok"));
+    }
+
+    /// spec: ORC-10
+    #[test]
+    fn a_whole_word_is_not_a_part_of_another() {
+        let whole = |text, part| Folded::new(text).whole(&Folded::new(part));
+        assert_eq!(whole("start of an art, Art", "art"), Some(12..15));
+        assert_eq!(whole("#fairness", "#fair"), None);
+        assert_eq!(whole("Ann's", "ann"), Some(0..3));
+        assert_eq!(whole("这是最好的", "最好"), Some(6..12));
+        assert_eq!(whole("so 100%!", "100%"), Some(3..7));
+        assert_eq!(whole("2100%", "100%"), None);
+    }
+
+    #[test]
+    fn nothing_is_found_of_nothing() {
+        assert_eq!(position("abc", ""), None);
+        assert_eq!(position("abc", "\u{200d} \n"), None);
+        assert_eq!(position("", "abc"), None);
+    }
+
+    #[test]
+    fn places_are_lines() {
+        assert_eq!(
+            [0, 1, 2, 3, 9].map(|at| line("a\nb\n", at)),
+            [1, 1, 2, 2, 1]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_piece_of_a_text_is_found_in_it(before: String, piece in "[a-zA-Z]{1,8}( [a-zA-Z]{1,8}){0,3}", after: String) {
+            let text = format!("{before} {piece} {after}");
+            let found = place(&text, &piece.to_uppercase());
+            prop_assert!(found.is_some_and(|place| text.get(place).is_some()));
+        }
+
+        #[test]
+        fn folding_twice_is_folding_once(text: String) {
+            let once = Folded::new(&text);
+            let twice = Folded::new(once.as_str());
+            prop_assert_eq!(twice.as_str(), once.as_str());
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a model is asked for a review, and what its answer becomes.
+
+use agenthub_sdk::{
+    Form,
+    model::{Output, Request},
+};
+use serde_json::Value;
+
+use super::{judge, payload::Payload, report, review::Review};
+use crate::offline::Answer;
+
+/// The label of what a model is asked.
+const QUESTIONS: &str = "questions";
+
+/// The label of what code found.
+const MEASURED: &str = "measured";
+
+/// Asks for verdicts on what code cannot measure, and gives the whole review.
+#[derive(Debug)]
+pub(super) struct Verdicts;
+
+impl Form for Verdicts {
+    fn schema(&self) -> Value {
+        judge::schema()
+    }
+
+    fn material(&self, input: &Value) -> Vec<(String, Value)> {
+        // What is wrong with the payload is said when the answer comes.
+        let review = Payload::read(input).map(Review::new);
+        let material = review.map(|review| {
+            let labels = [MEASURED, QUESTIONS].map(str::to_owned);
+            labels
+                .into_iter()
+                .zip([review.measured(), review.questions()])
+                .collect()
+        });
+        material.unwrap_or_default()
+    }
+
+    fn accept(&self, input: &Value, answer: Value) -> Result<Value, String> {
+        let mut review = Review::new(Payload::read(input)?);
+        review.judge(answer)?;
+        Ok(review.output())
+    }
+
+    fn told(&self, output: &Value) -> String {
+        report::told(output)
+    }
+}
+
+/// What is answered where there is no model: no opinion on what code cannot measure, and a review in words of a text alone.
+pub(super) fn computed(request: &Request) -> Answer {
+    if let Output::Json { .. } = request.output {
+        let questions = request.data(QUESTIONS).unwrap_or(&Value::Null);
+        return Answer::Words(judge::no_opinion(questions).to_string());
+    }
+    let text = request.last_user_text().unwrap_or_default();
+    let review = Review::new(Payload::of_text(&text));
+    Answer::Words(report::told(&review.output()))
+}

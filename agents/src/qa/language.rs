@@ -1,0 +1,188 @@
+//! Whether a draft is in the language that is wanted, as far as its letters show it.
+//!
+//! Languages are named as ISO 639 and BCP 47 do, or in words. None is named here: the standard's tables are in `isolang`, what
+//! languages look like in `whatlang`, how their words change in `rust_stemmers`.
+
+use rust_stemmers::{Algorithm, Stemmer};
+use serde::Deserialize;
+use serde::de::{IntoDeserializer, value};
+use serde_json::json;
+use whatlang::{Info, Lang};
+
+use super::{
+    check::{Check, Issue},
+    fix::Fix,
+    text::{Text, letters},
+};
+
+/// ISO 639-3: for a macrolanguage, the member of it that the detector knows.
+const MACROLANGUAGES: &str = include_str!("macrolanguages.csv");
+
+/// With fewer letters any guess is idle.
+const FEWEST_LETTERS: usize = 40;
+
+/// With fewer letters a guess speaks for the draft, but not against it.
+const ENOUGH_LETTERS: usize = 100;
+
+/// Bytes of a draft that are looked at.
+const MOST_BYTES: usize = 20_000;
+
+/// A language, as ISO 639 knows it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Language(isolang::Language);
+
+impl Language {
+    /// The language of a code such as `xx`, `xxx` or `xx-YY`, or of a name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let name = name.trim();
+        let code = name.split(['-', '_']).next().unwrap_or_default();
+        let code = code.to_ascii_lowercase();
+        let mut words = name.chars();
+        let capital = words.next().map(|first| {
+            let rest = words.as_str().to_lowercase();
+            first.to_uppercase().chain(rest.chars()).collect::<String>()
+        });
+        isolang::Language::from_639_1(&code)
+            .or_else(|| isolang::Language::from_639_3(&code))
+            .or_else(|| isolang::Language::from_name(&capital?))
+            .map(Self)
+    }
+
+    fn detected(self) -> Option<Lang> {
+        let code = self.0.to_639_3();
+        let member = MACROLANGUAGES
+            .lines()
+            .find_map(|line| line.strip_prefix(code)?.strip_prefix(','));
+        Lang::from_code(member.unwrap_or(code))
+    }
+
+    /// What takes the endings off this language's words.
+    pub(super) fn stemmer(self) -> Option<Stemmer> {
+        let algorithm = |word: &str| {
+            let name: value::StrDeserializer<'_, value::Error> = word.into_deserializer();
+            Algorithm::deserialize(name).ok()
+        };
+        let mut words = self.0.to_name().split(|c: char| !c.is_alphabetic());
+        words.find_map(algorithm).map(Stemmer::create)
+    }
+}
+
+/// The language that the draft is surely in.
+pub(super) fn of(text: &Text) -> Option<Language> {
+    let info = looked_at(text).ok()?;
+    let is_sure = info.is_reliable() && has_letters(text, ENOUGH_LETTERS);
+    let code = isolang::Language::from_639_3(info.lang().code());
+    code.filter(|_| is_sure).map(Language)
+}
+
+/// Whether the draft is in the language that is wanted.
+pub(super) fn check(text: &Text, wanted: &str) -> Check {
+    let check = Check::new("language", "Language", 1.5).hard();
+    let question = format!(
+        "Is the draft in this language, with no word of another that its readers would stumble over? {wanted}"
+    );
+    let unsure = |why: String| check.clone().not_checked(why).ask("language", question);
+    let Some(language) = Language::named(wanted) else {
+        return unsure(format!("no program knows the language {}", json!(wanted)));
+    };
+    let Some(expected) = language.detected() else {
+        return unsure(format!(
+            "no program here can tell the language {}",
+            json!(wanted)
+        ));
+    };
+    let info = match looked_at(text) {
+        Ok(info) => info,
+        Err(why) => return unsure(why),
+    };
+    let found = info.lang();
+    let evidence = format!(
+        "the letters look like {} with a confidence of {:.2}; {} is wanted",
+        json!(found.code()),
+        info.confidence(),
+        json!(expected.code()),
+    );
+    if found == expected {
+        return check.pass(evidence);
+    }
+    if !info.is_reliable() || !has_letters(text, ENOUGH_LETTERS) {
+        return unsure(format!("{evidence}, which is not sure enough"));
+    }
+    let wrong = format!("the draft looks like language {}", json!(found.code()));
+    let fix = Fix::Language(wanted.to_owned());
+    check.fail(evidence, Issue::new("language", wrong, fix))
+}
+
+fn looked_at(text: &Text) -> Result<Info, String> {
+    if !has_letters(text, FEWEST_LETTERS) {
+        return Err("the draft is too short to tell its language by its letters".to_owned());
+    }
+    let prose = text.prose();
+    let end = prose.floor_char_boundary(MOST_BYTES);
+    whatlang::detect(&prose[..end]).ok_or_else(|| "the draft's letters show no language".to_owned())
+}
+
+fn has_letters(text: &Text, fewest: usize) -> bool {
+    let mut count = 0;
+    text.words().any(|word| {
+        count += letters(word);
+        count >= fewest
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::check::Verdict, *};
+
+    const ENGLISH: &str = "The quick brown fox jumps over the lazy dog while the children are watching from the garden, and nobody knows \
+                           where the cat has gone this morning.";
+    const GERMAN: &str = "Der schnelle braune Fuchs springt über den faulen Hund, während die Kinder aus dem Garten zusehen, und niemand \
+                          weiß, wohin die Katze heute Morgen gegangen ist.";
+
+    fn verdict(draft: &str, wanted: &str) -> Verdict {
+        check(&Text::new(draft), wanted).verdict
+    }
+
+    /// spec: ORC-10
+    #[test]
+    fn the_language_of_a_text_is_known_by_its_letters() {
+        for wanted in ["en", "EN-gb", "en_US", "eng", "english", "English"] {
+            assert_eq!(verdict(ENGLISH, wanted), Verdict::Pass, "{wanted}");
+        }
+        assert_eq!(verdict(GERMAN, "de-AT"), Verdict::Pass);
+        let check = check(&Text::new(GERMAN), "en");
+        assert_eq!((check.verdict, check.hard), (Verdict::Fail, true));
+        let issue = check.issue.expect("an issue").sentence();
+        assert_eq!(
+            issue,
+            "language: the draft looks like language \"deu\"; write in language \"en\"."
+        );
+    }
+
+    #[test]
+    fn members_of_macrolanguages_are_told_by_their_code() {
+        let chinese = "我们今天去公园散步然后回家吃饭休息一下".repeat(6);
+        assert_eq!(verdict(&chinese, "zh"), Verdict::Pass);
+        assert_eq!(verdict(&chinese, "en"), Verdict::Fail);
+    }
+
+    #[test]
+    fn a_guess_is_no_verdict() {
+        assert_eq!(verdict("Hello, my friend!", "de"), Verdict::NotChecked);
+        assert_eq!(verdict("", "de"), Verdict::NotChecked);
+        assert_eq!(verdict(ENGLISH, "Quenya?"), Verdict::NotChecked);
+        assert_eq!(verdict(ENGLISH, ""), Verdict::NotChecked);
+        assert_eq!(verdict(&"12345 ".repeat(100), "en"), Verdict::NotChecked);
+    }
+
+    #[test]
+    fn words_lose_their_endings_by_their_language() {
+        let stem = |language: &str, word: &str| {
+            let stemmer = Language::named(language).and_then(Language::stemmer);
+            stemmer.map(|s| s.stem(word).into_owned())
+        };
+        assert_eq!(stem("en", "guaranteed"), stem("en", "guarantees"));
+        assert_eq!(stem("nb", "garantier"), stem("no", "garantien"));
+        assert_eq!(stem("ja", "x"), None);
+    }
+}

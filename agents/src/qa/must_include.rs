@@ -1,0 +1,89 @@
+//! What a draft has to say word for word.
+
+use serde_json::json;
+
+use super::{
+    check::{Check, Issue},
+    fix::Fix,
+    folded::{Folded, excerpt, line},
+    text::Text,
+};
+
+/// What all of them count together.
+const WEIGHT: f64 = 3.0;
+
+/// One check for each text that the draft has to have. Capital and small letters, white space and the form of characters make no
+/// difference; a part of a longer word does not count.
+pub(super) fn checks(text: &Text, wanted: &[String]) -> Vec<Check> {
+    let weight = WEIGHT / wanted.len().max(1) as f64;
+    let check = |(n, item): (usize, &String)| {
+        let name = format!("Includes {}", json!(excerpt(item)));
+        let check = Check::new(format!("must_include.{}", n + 1), name, weight).hard();
+        let part = Folded::new(item);
+        if part.as_str().is_empty() {
+            return check.not_checked("the text to include has nothing that can be seen");
+        }
+        match found(text, &part) {
+            Some(evidence) => check.pass(evidence),
+            None => {
+                let wrong = "a required text is missing";
+                let issue = Issue::new("must_include", wrong, Fix::Append(item.clone()));
+                check.fail("nowhere in the draft", issue)
+            }
+        }
+    };
+    wanted.iter().enumerate().map(check).collect()
+}
+
+/// Where a text stands in the draft as whole words, with what stands there.
+pub(super) fn found(text: &Text, part: &Folded) -> Option<String> {
+    let place = text.folded.whole(part)?;
+    let number = line(&text.raw, place.start);
+    let there = excerpt(&text.raw[place]);
+    Some(format!("line {number}: {}", json!(there)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::check::Verdict, *};
+
+    fn check(draft: &str, item: &str) -> Check {
+        let mut checks = checks(&Text::new(draft), &[item.to_owned()]);
+        checks.remove(0)
+    }
+
+    /// spec: ORC-10
+    #[test]
+    fn what_is_there_is_found_and_quoted() {
+        let check = check("Hello.\nBook NOW:  today", "book now: Today");
+        assert_eq!((check.verdict, check.hard), (Verdict::Pass, true));
+        assert_eq!(check.evidence, "line 2: \"Book NOW: today\"");
+    }
+
+    /// spec: ORC-10
+    #[test]
+    fn what_is_missing_can_be_added() {
+        let check = check("Book then", "Book \"now\"; today");
+        assert_eq!(check.verdict, Verdict::Fail);
+        let issue = check.issue.expect("an issue").sentence();
+        assert_eq!(
+            issue,
+            "must_include: a required text is missing; add \"Book \\\"now\\\"; today\"."
+        );
+        let fix = Fix::Append("Book \"now\"; today".to_owned());
+        assert_eq!(Fix::read(&issue), Some(fix));
+    }
+
+    #[test]
+    fn links_and_hashtags_can_be_wanted() {
+        for item in ["https://a.example/x", "#Sunday", "@ann", "👩‍👩‍👧"] {
+            assert_eq!(check(&format!("Text {item}."), item).verdict, Verdict::Pass);
+            assert_eq!(check("Text.", item).verdict, Verdict::Fail);
+        }
+    }
+
+    #[test]
+    fn an_invisible_text_is_not_looked_for() {
+        assert_eq!(check("a", " \u{200b}").verdict, Verdict::NotChecked);
+    }
+}

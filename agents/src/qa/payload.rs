@@ -1,0 +1,264 @@
+//! What is to be reviewed, and by what.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    brand,
+    criteria::Criterion,
+    knobs::{self, Knob},
+    readability, scoring,
+};
+
+/// Items of each list in a payload.
+const MOST_ITEMS: usize = 200;
+
+/// A request for a review.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Payload {
+    pub(super) draft: String,
+    /// What the writer says of its draft's knobs.
+    pub(super) claimed: Map<String, Value>,
+    pub(super) criteria: Vec<Criterion>,
+    pub(super) must_include: Vec<String>,
+    pub(super) language: String,
+    pub(super) platform_rules: Map<String, Value>,
+    pub(super) brand_rules: Map<String, Value>,
+    pub(super) objective: String,
+    pub(super) knobs: Vec<Knob>,
+    pub(super) max_knob_distance: f64,
+    pub(super) max_lix: Option<f64>,
+    pub(super) quality_threshold: f64,
+}
+
+impl Payload {
+    /// A text alone, reviewed with what holds by default.
+    pub(super) fn of_text(text: &str) -> Self {
+        Self {
+            draft: text.to_owned(),
+            max_knob_distance: knobs::MAX_DISTANCE,
+            quality_threshold: scoring::THRESHOLD,
+            ..Self::default()
+        }
+    }
+
+    /// The request that a payload is. What is null is as good as not there.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the payload.
+    pub(super) fn read(value: &Value) -> Result<Self, String> {
+        let fields = Fields(value.as_object().ok_or("the payload is no object")?);
+        let draft = match fields.get("draft") {
+            Some(Value::String(text)) => text.as_str(),
+            Some(draft) => draft["text"]
+                .as_str()
+                .ok_or("the draft is neither a text nor an object with a text")?,
+            None => return Err("the payload has no draft".to_owned()),
+        };
+        let claimed = value["draft"]["metadata"]["knobs"].as_object();
+        let criteria = fields.list("acceptanceCriteria")?;
+        let knobs = fields.object("knobs")?;
+        let brand_rules = fields.object("brandRules")?;
+        if brand::count(&brand_rules) > MOST_ITEMS {
+            return Err(format!("brandRules forbid more than {MOST_ITEMS} texts"));
+        }
+        let objective = fields.text("objective");
+        Ok(Self {
+            claimed: claimed.cloned().unwrap_or_default(),
+            criteria: criteria.iter().filter_map(Criterion::read).collect(),
+            must_include: fields.texts("mustInclude")?,
+            language: fields.text("language").to_owned(),
+            platform_rules: fields.object("platformRules")?,
+            brand_rules,
+            objective: match objective {
+                "" => fields.text("brief").to_owned(),
+                objective => objective.to_owned(),
+            },
+            knobs: knobs::wanted(&knobs),
+            max_knob_distance: fields.share("maxKnobDistance", knobs::MAX_DISTANCE)?,
+            max_lix: value["readability"]["maxLix"].as_f64(),
+            quality_threshold: fields.share("qualityThreshold", scoring::THRESHOLD)?,
+            ..Self::of_text(draft)
+        })
+    }
+}
+
+/// The payload's fields.
+struct Fields<'a>(&'a Map<String, Value>);
+
+impl<'a> Fields<'a> {
+    fn get(&self, field: &str) -> Option<&'a Value> {
+        self.0.get(field).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, field: &str) -> &'a str {
+        let text = self.get(field).and_then(Value::as_str);
+        text.unwrap_or_default().trim()
+    }
+
+    /// A list; anything else is a list of one.
+    fn list(&self, field: &str) -> Result<&'a [Value], String> {
+        let items = match self.get(field) {
+            Some(Value::Array(items)) => items.as_slice(),
+            Some(item) => std::slice::from_ref(item),
+            None => &[],
+        };
+        match items.len() <= MOST_ITEMS {
+            true => Ok(items),
+            false => Err(format!("{field} has more than {MOST_ITEMS} items")),
+        }
+    }
+
+    fn texts(&self, field: &str) -> Result<Vec<String>, String> {
+        let items = self.list(field)?.iter().filter(|item| !item.is_null());
+        let text = |item: &Value| item.as_str().map(str::to_owned);
+        let texts: Option<Vec<String>> = items.map(text).collect();
+        texts.ok_or_else(|| format!("{field} has items that are no texts"))
+    }
+
+    fn object(&self, field: &str) -> Result<Map<String, Value>, String> {
+        match self.get(field) {
+            None => Ok(Map::new()),
+            Some(Value::Object(object)) if object.len() <= MOST_ITEMS => Ok(object.clone()),
+            Some(Value::Object(_)) => Err(format!("{field} has more than {MOST_ITEMS} entries")),
+            Some(_) => Err(format!("{field} is no object")),
+        }
+    }
+
+    fn share(&self, field: &str, default: f64) -> Result<f64, String> {
+        let Some(value) = self.get(field) else {
+            return Ok(default);
+        };
+        let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
+        share.ok_or_else(|| format!("{field} is no number from 0 to 1"))
+    }
+}
+
+/// The JSON Schema of a payload.
+pub(super) fn schema() -> Value {
+    let text =
+        |description: &str| json!({ "type": ["string", "null"], "description": description });
+    let share = |description: String| json!({ "type": ["number", "null"], "minimum": 0, "maximum": 1, "description": description });
+    let object = |description: &str| json!({ "type": ["object", "null"], "maxProperties": MOST_ITEMS, "description": description });
+    let criterion = json!({
+        "type": ["string", "object"],
+        "description": "A text, or { id, text, check: { kind, value } } where code can decide it",
+    });
+    let draft = json!({
+        "type": ["string", "object"],
+        "description": "The text to review",
+        "properties": { "text": { "type": "string" }, "metadata": { "type": ["object", "null"] } },
+        "required": ["text"],
+    });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "required": ["draft"],
+        "properties": {
+            "draft": draft,
+            "objective": text("What the text is to achieve"),
+            "brief": text("What was asked for; stands for the objective where there is none"),
+            "acceptanceCriteria": {
+                "type": ["array", "null"],
+                "items": criterion,
+                "maxItems": MOST_ITEMS,
+                "description": "What the text has to meet"
+            },
+            "mustInclude": {
+                "type": ["array", "null"],
+                "items": { "type": "string" },
+                "maxItems": MOST_ITEMS,
+                "description": "What the text has to say word for word"
+            },
+            "platform": text("Where the text is to appear"),
+            "language": text("The language that the text is to be in: a code (ISO 639, BCP 47) or a name"),
+            "platformRules": object("Limits of the platform, such as maxCharacters, maxHashtags, allowEmoji"),
+            "brandRules": object("What the brand wants and does not want said, such as forbidden: [texts]"),
+            "knobs": object("The settings that the text was to have: numbers, or { value, min, max, description, measure }"),
+            "maxKnobDistance": share(format!("How far off the knobs the text may be; {} if not given", knobs::MAX_DISTANCE)),
+            "readability": object(&format!("maxLix: the highest LIX; {} if not given", readability::MAX_LIX)),
+            "qualityThreshold": share(format!("The score that the text needs; {} if not given", scoring::THRESHOLD)),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// spec: ORC-7
+    #[test]
+    fn a_payload_is_read_with_its_defaults() {
+        let payload = Payload::read(
+            &json!({ "draft": "Hi", "mustInclude": null, "language": null, "else": 1 }),
+        )
+        .expect("a payload");
+        assert_eq!(payload.draft, "Hi");
+        assert_eq!(
+            (
+                payload.quality_threshold,
+                payload.max_knob_distance,
+                payload.max_lix
+            ),
+            (0.7, 0.25, None)
+        );
+        let payload = Payload::read(&json!({
+            "draft": { "text": "Hi", "metadata": { "knobs": { "a": 1 } } },
+            "brief": "Say hi", "mustInclude": "Hi", "acceptanceCriteria": ["", "no links"], "knobs": { "a": 0.5 },
+            "qualityThreshold": 0.9, "maxKnobDistance": 0.1, "readability": { "maxLix": 30 },
+        }))
+        .expect("a payload");
+        assert_eq!(
+            (&*payload.objective, &*payload.must_include),
+            ("Say hi", &["Hi".to_owned()][..])
+        );
+        assert_eq!(
+            (
+                payload.criteria.len(),
+                payload.knobs.len(),
+                payload.claimed.len()
+            ),
+            (1, 1, 1)
+        );
+        assert_eq!(
+            (
+                payload.quality_threshold,
+                payload.max_knob_distance,
+                payload.max_lix
+            ),
+            (0.9, 0.1, Some(30.0))
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_payload_is_said() {
+        for (payload, why) in [
+            (json!([]), "the payload is no object"),
+            (json!({}), "the payload has no draft"),
+            (json!({ "draft": null }), "the payload has no draft"),
+            (
+                json!({ "draft": { "words": 1 } }),
+                "the draft is neither a text nor an object with a text",
+            ),
+            (
+                json!({ "draft": "a", "mustInclude": [1] }),
+                "mustInclude has items that are no texts",
+            ),
+            (
+                json!({ "draft": "a", "mustInclude": vec!["a"; 201] }),
+                "mustInclude has more than 200 items",
+            ),
+            (json!({ "draft": "a", "knobs": 5 }), "knobs is no object"),
+            (
+                json!({ "draft": "a", "qualityThreshold": 70 }),
+                "qualityThreshold is no number from 0 to 1",
+            ),
+            (
+                json!({ "draft": "a", "brandRules": { "forbidden": vec!["a"; 201] } }),
+                "brandRules forbid more than 200 texts",
+            ),
+        ] {
+            assert_eq!(Payload::read(&payload).err().as_deref(), Some(why));
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The limits of the place where a draft is to appear. They all come from the payload.
+//!
+//! A rule is `maxX`, `minX` (a number) or `allowX` (yes or no), where X is anything in [`Measured`]: `maxCharacters`, `minHashtags`,
+//! `allowEmoji`. `max_characters` is the same. Any other rule is left to a model.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    check::{Check, Issue},
+    fix::Fix,
+    folded::excerpt,
+    measured::Measured,
+    text::Text,
+};
+
+/// What all rules count together.
+const WEIGHT: f64 = 2.0;
+
+/// A rule that can be computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Rule {
+    AtMost(Measured, u64),
+    AtLeast(Measured, u64),
+    /// Nothing is forbidden.
+    Anything,
+}
+
+impl Rule {
+    /// The rule with this name and value.
+    fn read(name: &str, value: &Value) -> Option<Self> {
+        let plain: String = name.chars().filter(|c| c.is_alphabetic()).collect();
+        let (bound, what) = (plain.get(..3)?, plain.get(3..)?);
+        let number = || value.as_u64().or_else(|| whole(value.as_f64()?));
+        match bound.to_ascii_lowercase().as_str() {
+            "max" => Some(Self::AtMost(Measured::named(what)?, number()?)),
+            "min" => Some(Self::AtLeast(Measured::named(what)?, number()?)),
+            _ => {
+                let what = plain.get(5..).and_then(Measured::named)?;
+                let is_rule = plain.get(..5)?.eq_ignore_ascii_case("allow");
+                let allowed = value.as_bool().filter(|_| is_rule)?;
+                Some(if allowed {
+                    Self::Anything
+                } else {
+                    Self::AtMost(what, 0)
+                })
+            }
+        }
+    }
+
+    /// The check with its verdict on this draft.
+    pub(super) fn decide(self, check: Check, text: &Text) -> Check {
+        match self {
+            Self::Anything => check.pass("nothing is forbidden"),
+            Self::AtMost(what, limit) => {
+                let count = text.count(what);
+                let evidence = format!("{count} {}, at most {limit} allowed", what.plural());
+                if count <= limit {
+                    return check.pass(evidence);
+                }
+                let kind = match what {
+                    Measured::Characters | Measured::Words => "too_long",
+                    _ => "too_many",
+                };
+                let wrong = format!("the draft has {count} {}", what.plural());
+                check.fail(evidence, Issue::new(kind, wrong, Fix::AtMost(what, limit)))
+            }
+            Self::AtLeast(what, limit) => {
+                let count = text.count(what);
+                let evidence = format!("{count} {}, at least {limit} wanted", what.plural());
+                if count >= limit {
+                    return check.pass(evidence);
+                }
+                let kind = match what {
+                    Measured::Characters | Measured::Words => "too_short",
+                    _ => "too_few",
+                };
+                let wrong = format!("the draft has {count} {}", what.plural());
+                check.fail(evidence, Issue::new(kind, wrong, Fix::AtLeast(what, limit)))
+            }
+        }
+    }
+}
+
+fn whole(number: f64) -> Option<u64> {
+    let is_whole = number.fract() == 0.0 && (0.0..9e15).contains(&number);
+    is_whole.then_some(number as u64)
+}
+
+/// One check for each rule.
+pub(super) fn checks(text: &Text, rules: &Map<String, Value>) -> Vec<Check> {
+    let weight = WEIGHT / rules.len().max(1) as f64;
+    let check = |(name, value): (&String, &Value)| {
+        let shown = excerpt(name);
+        let check = Check::new(
+            format!("platform.{shown}"),
+            format!("Platform rule {shown}: {}", excerpt(&value.to_string())),
+            weight,
+        )
+        .hard();
+        match Rule::read(name, value) {
+            Some(rule) => rule.decide(check, text),
+            None => check
+                .not_checked(format!("no program knows the rule {}", json!(shown)))
+                .ask(
+                    "platform",
+                    format!("Does the draft keep to this rule of its platform? {name}: {value}"),
+                ),
+        }
+    };
+    rules.iter().map(check).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::check::Verdict, *};
+
+    fn verdict(draft: &str, rule: &str, value: Value) -> (Verdict, Option<Fix>) {
+        let rules = Map::from_iter([(rule.to_owned(), value)]);
+        let check = checks(&Text::new(draft), &rules).remove(0);
+        assert!(check.hard);
+        (check.verdict, check.issue.and_then(|i| i.fix))
+    }
+
+    /// spec: ORC-10
+    #[test]
+    fn limits_hold_to_the_character() {
+        let draft = "Zwölf 👍 #a #b";
+        let passes = (Verdict::Pass, None);
+        assert_eq!(verdict(draft, "maxCharacters", json!(13)), passes);
+        let fix = |most| Some(Fix::AtMost(Measured::Characters, most));
+        assert_eq!(
+            verdict(draft, "max_characters", json!(12)),
+            (Verdict::Fail, fix(12))
+        );
+        assert_eq!(verdict(draft, "minCharacters", json!(13.0)), passes);
+        let fix = Some(Fix::AtLeast(Measured::Characters, 14));
+        assert_eq!(
+            verdict(draft, "minCharacters", json!(14)),
+            (Verdict::Fail, fix)
+        );
+        let fix = Some(Fix::AtMost(Measured::Hashtags, 1));
+        assert_eq!(
+            verdict(draft, "maxHashtags", json!(1)),
+            (Verdict::Fail, fix)
+        );
+        let fix = Some(Fix::AtMost(Measured::Emoji, 0));
+        assert_eq!(
+            verdict(draft, "allowEmoji", json!(false)),
+            (Verdict::Fail, fix)
+        );
+        assert_eq!(verdict(draft, "allowEmojis", json!(true)), passes);
+        assert_eq!(verdict(draft, "maxLinks", json!(0)), passes);
+        assert_eq!(verdict(draft, "maxLines", json!(1)), passes);
+    }
+
+    #[test]
+    fn rules_that_no_program_knows_are_named_and_not_checked() {
+        for (rule, value) in [
+            ("slang", json!("none")),
+            ("maxCharacters", json!("many")),
+            ("maxCharacters", json!(-1)),
+            ("maxCharacters", json!(1.5)),
+            ("allowEmoji", json!(1)),
+            ("max", json!(1)),
+            ("", json!(null)),
+            ("日本語日本語", json!([])),
+        ] {
+            assert_eq!(
+                verdict("Text", rule, value).0,
+                Verdict::NotChecked,
+                "{rule}"
+            );
+        }
+    }
+}

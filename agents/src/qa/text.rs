@@ -1,0 +1,264 @@
+//! A draft, read once: its sentences, words and marks.
+
+use std::{ops::Range, sync::LazyLock};
+
+use regex::Regex;
+use unicode_normalization::UnicodeNormalization;
+use unicode_properties::{EmojiStatus, UnicodeEmoji};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{folded::Folded, measured::Measured};
+
+/// Marks that end a question.
+const QUESTION_MARKS: [char; 4] = ['?', '؟', '՞', '፧'];
+
+/// A sentence, by Unicode's rules (UAX #29). It has at least one word; a line break ends it.
+#[derive(Clone, Debug)]
+pub(super) struct Sentence {
+    /// Where it stands in the draft.
+    pub(super) range: Range<usize>,
+    /// Its words, in [`Text::words`].
+    pub(super) words: Range<usize>,
+}
+
+/// A draft.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub(super) raw: String,
+    pub(super) folded: Folded,
+    /// The draft with spaces for links, hashtags and mentions. Places are the same.
+    prose: String,
+    pub(super) sentences: Vec<Sentence>,
+    /// Where the words of the prose stand.
+    words: Vec<Range<usize>>,
+    counts: [u64; Measured::ALL.len()],
+}
+
+impl Text {
+    pub(super) fn new(raw: &str) -> Self {
+        let (prose, marks) = without_marks(raw);
+        let mut text = Self {
+            raw: raw.to_owned(),
+            folded: Folded::new(raw),
+            prose,
+            sentences: Vec::new(),
+            words: Vec::new(),
+            counts: [0; Measured::ALL.len()],
+        };
+        for (start, sentence) in text.prose.split_sentence_bound_indices() {
+            let first = text.words.len();
+            let words = sentence.unicode_word_indices();
+            let places = words.map(|(at, word)| start + at..start + at + word.len());
+            text.words.extend(places);
+            if text.words.len() > first {
+                text.sentences.push(Sentence {
+                    range: start..start + sentence.len(),
+                    words: first..text.words.len(),
+                });
+            }
+        }
+        text.counts = Measured::ALL.map(|what| text.counted(what, marks));
+        text
+    }
+
+    /// How many the draft has.
+    pub(super) fn count(&self, what: Measured) -> u64 {
+        let at = Measured::ALL.iter().position(|&m| m == what);
+        at.map_or(0, |at| self.counts[at])
+    }
+
+    fn counted(&self, what: Measured, marks: [u64; 3]) -> u64 {
+        let count = match what {
+            Measured::Characters => self.raw.chars().count(),
+            Measured::Words => self.words.len(),
+            Measured::Sentences => self.sentences.len(),
+            Measured::Lines => self.raw.lines().filter(|l| !l.trim().is_empty()).count(),
+            Measured::Links => return marks[0],
+            Measured::Hashtags => return marks[1],
+            Measured::Mentions => return marks[2],
+            Measured::Emoji => self.raw.graphemes(true).filter(|g| is_emoji(g)).count(),
+            Measured::Exclamations => self.raw.nfkc().filter(|&c| c == '!').count(),
+            Measured::Questions => {
+                let marks = self.raw.nfkc().filter(|c| QUESTION_MARKS.contains(c));
+                marks.count()
+            }
+        };
+        count as u64
+    }
+
+    /// The words of the prose, in order.
+    pub(super) fn words(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.words.iter().map(|range| &self.prose[range.clone()])
+    }
+
+    /// Where the words of one sentence stand in the draft.
+    pub(super) fn places_of(&self, sentence: &Sentence) -> &[Range<usize>] {
+        &self.words[sentence.words.clone()]
+    }
+
+    /// What a sentence says, with everything in it.
+    pub(super) fn sentence(&self, sentence: &Sentence) -> &str {
+        &self.raw[sentence.range.clone()]
+    }
+
+    /// The draft without links, hashtags and mentions.
+    pub(super) fn prose(&self) -> &str {
+        &self.prose
+    }
+
+    /// The sentence with the most words, the first of several.
+    pub(super) fn longest_sentence(&self) -> Option<&Sentence> {
+        let sentences = self.sentences.iter().rev();
+        sentences.max_by_key(|sentence| sentence.words.len())
+    }
+}
+
+/// What ends a sentence: all after its last letter or digit.
+pub(super) fn ends_with_a_question(sentence: &str) -> bool {
+    ending(sentence).nfkc().any(|c| QUESTION_MARKS.contains(&c))
+}
+
+pub(super) fn ends_with_an_exclamation(sentence: &str) -> bool {
+    ending(sentence).nfkc().any(|c| c == '!')
+}
+
+fn ending(sentence: &str) -> &str {
+    let last = sentence.rfind(char::is_alphanumeric).unwrap_or(0);
+    &sentence[last..]
+}
+
+/// The letters of a word.
+pub(super) fn letters(word: &str) -> usize {
+    word.nfc().filter(|c| c.is_alphabetic()).count()
+}
+
+/// The text with spaces for links, hashtags and mentions, and how many there are of each.
+fn without_marks(text: &str) -> (String, [u64; 3]) {
+    static LINKS: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)\b(?:https?://|www\.)\S+"));
+    static HASHTAGS: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"(?:^|[^\w&/#＃])([#＃]\w*[\p{L}\p{M}_]\w*)"));
+    static MENTIONS: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"(?:^|[^\w.@＠/])([@＠]\w[\w.\-]*)"));
+    let mut prose = text.to_owned();
+    let mut counts = [0; 3];
+    for (regex, count) in [&LINKS, &HASHTAGS, &MENTIONS].into_iter().zip(&mut counts) {
+        let mut rest = String::with_capacity(prose.len());
+        let mut done = 0;
+        for found in regex.captures_iter(&prose) {
+            let Some(mark) = found.get(1).or(found.get(0)) else {
+                continue;
+            };
+            let word = mark.as_str();
+            let is_inside = |c: char| c.is_alphanumeric() || c == '/' || c == '_';
+            let end = word.rfind(is_inside).map_or(word.len(), |last| {
+                last + word[last..].chars().next().map_or(0, char::len_utf8)
+            });
+            rest.push_str(&prose[done..mark.start()]);
+            rest.extend(std::iter::repeat_n(' ', end));
+            done = mark.start() + end;
+            *count += 1;
+        }
+        rest.push_str(&prose[done..]);
+        prose = rest;
+    }
+    (prose, counts)
+}
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is a constant that a test compiles")
+}
+
+/// Whether these characters, which are drawn as one, are drawn as a picture.
+fn is_emoji(cluster: &str) -> bool {
+    let is_picture = |c: char| {
+        matches!(
+            c.emoji_status(),
+            EmojiStatus::EmojiPresentation
+                | EmojiStatus::EmojiPresentationAndModifierBase
+                | EmojiStatus::EmojiPresentationAndModifierAndEmojiComponent
+                | EmojiStatus::EmojiPresentationAndEmojiComponent
+        )
+    };
+    let mut chars = cluster.chars();
+    let is_made_one =
+        chars.next().is_some_and(UnicodeEmoji::is_emoji_char) && chars.any(|c| c == '\u{fe0f}');
+    is_made_one || cluster.chars().any(is_picture)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn counts(text: &str) -> Vec<(&'static str, u64)> {
+        let text = Text::new(text);
+        let all = Measured::ALL.map(|what| (what.key(), text.count(what)));
+        all.into_iter().filter(|&(_, n)| n > 0).collect()
+    }
+
+    /// spec: ORC-2.2
+    #[test]
+    fn everything_is_counted() {
+        let text = "Hello, world! Is it 5 o'clock?\n\nSee https://a.example/x?y=1. #SundayMood (@ann_b) 👩‍👩‍👧 ❤️";
+        assert_eq!(
+            counts(text),
+            [
+                ("Characters", 90),
+                ("Words", 7),
+                ("Sentences", 3),
+                ("Lines", 2),
+                ("Hashtags", 1),
+                ("Links", 1),
+                ("Mentions", 1),
+                ("Emoji", 2),
+                ("Exclamations", 1),
+                ("Questions", 2)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_only_looks_like_a_mark_is_none() {
+        let text = Text::new("C# is #1, mail a@b.example, R&#39;D, 5 @ home, (c) © 2026 1️⃣");
+        let marks = [Measured::Hashtags, Measured::Links, Measured::Mentions];
+        assert_eq!(marks.map(|what| text.count(what)), [0, 0, 0]);
+        assert_eq!(text.count(Measured::Emoji), 1);
+    }
+
+    #[test]
+    fn several_marks_in_a_row_are_all_counted() {
+        let text = Text::new("#one #two #três @a @b www.x.example http://y.example");
+        let marks = [Measured::Hashtags, Measured::Mentions, Measured::Links];
+        assert_eq!(marks.map(|what| text.count(what)), [3, 2, 2]);
+        assert_eq!(text.count(Measured::Words), 0);
+    }
+
+    #[test]
+    fn the_longest_sentence_is_the_first_of_the_longest() {
+        let text = Text::new("One two. Three four five. Six seven eight!");
+        let longest = text.longest_sentence().map(|s| text.sentence(s).trim());
+        assert_eq!(longest, Some("Three four five."));
+        assert!(Text::new("…").longest_sentence().is_none());
+    }
+
+    #[test]
+    fn endings_are_known_behind_quotation_marks_and_in_other_scripts() {
+        for question in ["Why?", "“Why?” ", "لماذا؟", "なぜ？", "Why?! 😀"] {
+            assert!(ends_with_a_question(question), "{question}");
+        }
+        assert!(!ends_with_a_question("Why? Because."));
+        assert!(ends_with_an_exclamation("Now！"));
+        assert!(!ends_with_an_exclamation(""));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_read(text in "\\PC{0,200}|(?s).{0,200}|([#@]|www\\.|https?://|\u{200d}|👩|\n|a|\\.){0,60}") {
+            let read = Text::new(&text);
+            prop_assert_eq!(read.prose().len(), text.len());
+            let in_sentences: usize = read.sentences.iter().map(|s| s.words.len()).sum();
+            prop_assert_eq!(in_sentences, read.words().len());
+        }
+    }
+}
