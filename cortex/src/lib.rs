@@ -47,6 +47,7 @@ use tokio_util::sync::DropGuard;
 
 pub use grpc::Chat;
 pub use http::{Hosts, Http};
+pub use orchestrator::handoff;
 pub use origin::{CHAT_REQUEST, CHAT_RESPONSE, CORTEX};
 pub use settings::Settings;
 

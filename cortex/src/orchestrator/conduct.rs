@@ -39,6 +39,10 @@ pub(crate) fn asked(shared: &Shared, task: &TaskContext, mode: Mode) -> Result<I
         return Err(Failure::rejected("the brief's mode is not that of the task type"));
     }
     let thread = context_of(task);
+    if let Err(other) = shared.threads().take(&thread, &task.run_id()) {
+        let why = format!("the run {other} is active in the thread {thread}: wait for its end, or cancel it");
+        return Err(Failure::rejected(why));
+    }
     let handoff_ms = shared.settings.handoff_timeout.as_millis();
     Ok(Input {
         brief: Brief {

@@ -21,7 +21,7 @@ mod strategy;
 mod world;
 
 pub(crate) use conduct::{Orchestrations, asked};
-pub(crate) use kept::{Input, Reached, WorkState};
+pub(crate) use kept::{Input, WorkState};
 pub(crate) use past::{Past, results_of};
 pub(crate) use strategy::{Orchestrator, reached};
 pub(crate) use world::RunWorld;

@@ -32,7 +32,7 @@ use super::{
 use crate::{
     frame,
     origin::{CORTEX, context_of},
-    runs::{Frames, Mode},
+    runs::{Active, Frames, Mode},
     shared::Shared,
 };
 
@@ -50,6 +50,8 @@ pub(crate) struct RunWorld {
     run: RunId,
     mode: Mode,
     shown: Mutex<Shown>,
+    /// The run is the active one of its thread for as long as this is there.
+    _active: Option<Active>,
 }
 
 /// What was shown on the run's task.
@@ -62,8 +64,10 @@ struct Shown {
 
 impl RunWorld {
     pub(crate) fn new(shared: Arc<Shared>, task: TaskContext, run: RunId, mode: Mode) -> Self {
-        let frames = Frames::new(run.as_str(), &context_of(&task), CORTEX);
+        let thread = context_of(&task);
+        let frames = Frames::new(run.as_str(), &thread, CORTEX);
         Self {
+            _active: shared.threads().take(&thread, &run).ok(),
             shared,
             task,
             run,
