@@ -27,9 +27,7 @@ use opentelemetry_otlp::SpanExporter as Otlp;
 use opentelemetry_sdk::{
     Resource,
     error::OTelSdkResult,
-    trace::{
-        BatchSpanProcessor, SpanData, SpanEvents, SpanExporter, SpanLinks, SpanProcessor,
-    },
+    trace::{BatchSpanProcessor, SpanData, SpanEvents, SpanExporter, SpanLinks, SpanProcessor},
 };
 use tokio::task::spawn_blocking;
 
@@ -66,13 +64,18 @@ impl Telemetry {
             .with_context(|| format!("spans cannot be sent to where {variable} says"))?;
         let resource = Resource::builder();
         let resource = match env("OTEL_SERVICE_NAME") {
-            None if !env("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|a| a.contains("service.name=")) => {
+            None if !env("OTEL_RESOURCE_ATTRIBUTES")
+                .is_some_and(|a| a.contains("service.name=")) =>
+            {
                 resource.with_service_name(SERVICE)
             }
             _ => resource,
         };
         tracing::info!(variable, "spans are sent to a collector");
-        Ok(Self(Some(Arc::new(Sender::new(exporter, &resource.build())))))
+        Ok(Self(Some(Arc::new(Sender::new(
+            exporter,
+            &resource.build(),
+        )))))
     }
 
     /// Where spans are to be put, if anywhere.

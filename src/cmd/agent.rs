@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 use crate::{
     cli::Agent, connect::until_there, definition::Definition, journal::Kept, model, output,
-    settings::Settings, stop::Signals,
+    settings::Settings, stop::Signals, telemetry::Telemetry,
 };
 
 /// Runs an agent until it is told to stop, or checks the file of one.
@@ -54,6 +54,11 @@ async fn think(
 }
 
 async fn serve(agent: AgentBuilder, hub: &str, line: String) -> anyhow::Result<()> {
+    let telemetry = Telemetry::start()?;
+    let agent = match telemetry.sink() {
+        Some(spans) => agent.spans(spans),
+        None => agent,
+    };
     let mut signals = Signals::new()?;
     let agent: RunningAgent = tokio::select! {
         started = until_there(|| agent.clone().start(hub)) => started?,
@@ -64,7 +69,11 @@ async fn serve(agent: AgentBuilder, hub: &str, line: String) -> anyhow::Result<(
         _ = signals.next() => None,
         reason = agent.closed() => Some(reason),
     };
-    signals.leave(agent.stop()).await;
+    let leaving = async {
+        agent.stop().await;
+        telemetry.stop().await;
+    };
+    signals.leave(leaving).await;
     match closed {
         None => Ok(()),
         Some(reason) => bail!("the hub closed the connection for good: {reason}"),

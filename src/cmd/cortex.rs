@@ -18,6 +18,7 @@ use crate::{
     rpc::{self, RpcServer},
     settings::Settings,
     stop::Signals,
+    telemetry::Telemetry,
 };
 
 /// How long turns at work may take when Cortex stops.
@@ -26,11 +27,12 @@ const DRAIN: Duration = Duration::from_secs(3);
 /// Runs Cortex alone until it is told to stop.
 pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
+    let telemetry = Telemetry::start()?;
     let model = model::model(&settings.model).await?;
     let name = model.name().to_owned();
     let kept = Kept::open(settings.data(), CORTEX).await?;
     let doors = Doors::open(args, settings).await?;
-    let cortex = lasting(CortexSettings::new(&settings.hub, model), &kept);
+    let cortex = lasting(CortexSettings::new(&settings.hub, model), &kept, &telemetry);
     let cortex = tokio::select! {
         started = until_there(|| Cortex::start(cortex.clone())) => started?,
         _ = signals.next() => {
@@ -53,7 +55,7 @@ pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Resu
         .leave(async {
             doors.runs.close();
             stop(cortex).await;
-            doors.shutdown().await;
+            tokio::join!(doors.shutdown(), telemetry.stop());
         })
         .await;
     match closed {
@@ -126,9 +128,14 @@ impl Doors {
     }
 }
 
-/// Cortex with a journal, so that the next one goes on where this one was stopped or died.
-pub(super) fn lasting(cortex: CortexSettings, kept: &Kept) -> CortexSettings {
+/// Cortex with a journal, so that the next one goes on where this one was stopped or died, and with those who watch it.
+pub(super) fn lasting(
+    cortex: CortexSettings,
+    kept: &Kept,
+    telemetry: &Telemetry,
+) -> CortexSettings {
     CortexSettings {
+        spans: telemetry.sink(),
         journal: kept.journal.clone(),
         instance_id: Some(kept.instance.clone()),
         ..cortex

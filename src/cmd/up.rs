@@ -23,6 +23,7 @@ use crate::{
     serve::Serving,
     settings::Settings,
     stop::Signals,
+    telemetry::Telemetry,
 };
 
 /// How long the echo agent may go on when it is stopped.
@@ -37,6 +38,7 @@ pub(super) struct Everything {
     runs: Http,
     cortex: Running,
     agent: RunningAgent,
+    telemetry: Telemetry,
     /// The files of Cortex's turns are this process's until the end.
     _kept: Kept,
 }
@@ -91,6 +93,7 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
 impl Everything {
     /// Starts the hub, Cortex and the agents.
     pub(super) async fn start(settings: &Settings) -> anyhow::Result<Self> {
+        let telemetry = Telemetry::start()?;
         let model = model::model(&settings.model).await?;
         let chat = Chat::default();
         let others = Routes::new(CortexServer::new(chat.clone()));
@@ -100,7 +103,7 @@ impl Everything {
         let serving = Serving::start(settings, others, pages).await?;
         let hub = serving.url();
         let kept = Kept::open(settings.data(), CORTEX).await?;
-        let cortex = cortex::lasting(CortexSettings::new(&hub, model), &kept);
+        let cortex = cortex::lasting(CortexSettings::new(&hub, model), &kept, &telemetry);
         let cortex = Cortex::start(cortex).await.context("Cortex cannot start")?;
         chat.open(&cortex);
         runs.open(&cortex);
@@ -118,6 +121,7 @@ impl Everything {
             runs,
             cortex,
             agent,
+            telemetry,
             _kept: kept,
         })
     }
@@ -151,7 +155,7 @@ impl Everything {
         self.runs.close();
         self.agent.stop().await;
         cortex::stop(self.cortex).await;
-        self.serving.shutdown().await;
+        tokio::join!(self.serving.shutdown(), self.telemetry.stop());
     }
 }
 

@@ -54,6 +54,7 @@ impl Process {
             if key.starts_with("AGENTHUB_")
                 || key.starts_with("GCP_")
                 || key.starts_with("GOOGLE_")
+                || key.starts_with("OTEL_")
                 || key.starts_with("VERTEX_")
                 || key == "RUST_LOG"
             {

@@ -1,0 +1,189 @@
+//! Spans of a real system, as a collector of OpenTelemetry gets them.
+
+mod collector;
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use nix::sys::signal::Signal;
+use opentelemetry_proto::tonic::trace::v1::{Span, span::SpanKind};
+
+use crate::harness::{Process, System, eventually, free_address};
+use collector::{Collector, text};
+
+/// What is said, and never in a span.
+const WORDS: &str = "echo open sesame";
+
+/// A system in one process that sends its spans to a collector.
+struct Observed {
+    system: System,
+    up: Process,
+}
+
+impl Observed {
+    fn start(variables: &[(&str, &str)]) -> Self {
+        let system = System::bare(free_address());
+        let values: Vec<PathBuf> = variables.iter().map(|(_, v)| PathBuf::from(v)).collect();
+        let names = variables.iter().map(|(name, _)| *name);
+        let environment: Vec<(&str, &PathBuf)> = names.zip(&values).collect();
+        let args = [
+            "up",
+            "--json",
+            "--no-chat",
+            "--ephemeral",
+            "--grpc",
+            system.grpc(),
+            "--http",
+            "127.0.0.1:0",
+        ];
+        let up = Process::start_in(&environment, system.folder(), &system.hub(), &args);
+        up.line("the banner");
+        Self { system, up }
+    }
+
+    fn talk(&self) {
+        let chat = self.system.chat(&format!("{WORDS}\n"));
+        assert!(chat.stdout.contains("open sesame"), "{chat:?}");
+    }
+
+    /// Tells it to stop. How long that took, and what it said.
+    fn stop(self) -> (Duration, String) {
+        let began = Instant::now();
+        self.up.signal(Signal::SIGTERM);
+        let finished = self.up.wait();
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        (began.elapsed(), finished.stderr)
+    }
+}
+
+/// Waits until a turn of Cortex is over, as its spans tell it.
+fn turn(collector: &Collector) -> Vec<Span> {
+    eventually("the spans of a turn came", || {
+        let spans = collector.spans();
+        let is_over = spans.iter().any(|span| span.name == "invoke_agent cortex");
+        is_over.then_some(spans)
+    })
+}
+
+fn named<'a>(spans: &'a [Span], name: &str) -> Vec<&'a Span> {
+    spans.iter().filter(|span| span.name == name).collect()
+}
+
+/// spec: ORC-3, ORC-9
+#[test]
+fn a_chat_turn_is_one_trace_at_the_collector() {
+    let collector = Collector::over_http();
+    let observed = Observed::start(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
+        ("OTEL_BSP_SCHEDULE_DELAY", "50"),
+    ]);
+    observed.talk();
+    let spans = turn(&collector);
+
+    let run = named(&spans, "invoke_agent cortex")[0];
+    assert!(run.parent_span_id.is_empty(), "{run:?}");
+    assert_eq!(text(&run.attributes, "agenthub.state"), Some("completed"));
+    assert!(
+        spans.iter().all(|s| s.trace_id == run.trace_id),
+        "{spans:?}"
+    );
+    let below = spans.iter().filter(|s| s.span_id != run.span_id);
+    assert!(
+        below.clone().all(|s| s.parent_span_id == run.span_id),
+        "{spans:?}"
+    );
+    let asked = named(&spans, "chat offline");
+    assert_eq!(asked.len(), 2, "{spans:?}");
+    let handed = named(&spans, "invoke_agent agent_echo");
+    assert_eq!(handed.len(), 1, "{spans:?}");
+    assert_eq!(handed[0].kind, SpanKind::Client as i32);
+    assert!(asked[0].start_time_unix_nano <= handed[0].start_time_unix_nano);
+    assert!(handed[0].end_time_unix_nano <= run.end_time_unix_nano);
+
+    let requests = collector.requests();
+    let resource = &requests[0].0.resource_spans[0];
+    let attributes = &resource.resource.as_ref().expect("a resource").attributes;
+    assert_eq!(text(attributes, "service.name"), Some("agenthub"));
+    let scope = &resource.scope_spans[0];
+    assert_eq!(scope.schema_url, "https://opentelemetry.io/schemas/1.41.0");
+    assert!(!format!("{requests:?}").contains("sesame"));
+}
+
+/// What is there at the end still goes out.
+#[test]
+fn the_variables_of_opentelemetry_hold() {
+    let collector = Collector::over_grpc();
+    let observed = Observed::start(&[
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &collector.url),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a-key"),
+        ("OTEL_SERVICE_NAME", "the-team"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "60000"),
+    ]);
+    observed.talk();
+    assert_eq!(collector.spans(), []);
+    observed.stop();
+    turn(&collector);
+    let (request, key) = collector.requests().remove(0);
+    assert_eq!(key, "a-key");
+    let resource = request.resource_spans[0].resource.as_ref();
+    let attributes = &resource.expect("a resource").attributes;
+    assert_eq!(text(attributes, "service.name"), Some("the-team"));
+}
+
+#[test]
+fn it_can_be_turned_off() {
+    let collector = Collector::over_http();
+    let observed = Observed::start(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
+        ("OTEL_SDK_DISABLED", "true"),
+    ]);
+    observed.talk();
+    observed.stop();
+    assert_eq!(collector.spans(), []);
+}
+
+#[test]
+fn a_collector_that_hangs_delays_nothing_but_the_end_by_two_seconds() {
+    let collector = Collector::that_hangs();
+    let observed = Observed::start(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
+        ("OTEL_BSP_SCHEDULE_DELAY", "50"),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "2"),
+    ]);
+    let began = Instant::now();
+    for _ in 0..3 {
+        observed.talk();
+    }
+    // One export takes 10 s to be given up.
+    assert!(began.elapsed() < Duration::from_secs(10));
+    let (took, said) = observed.stop();
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(said.contains("not all spans went out"), "{said}");
+}
+
+#[test]
+fn a_collector_that_is_away_is_told_of_once() {
+    let nobody = format!("http://{}", free_address());
+    let observed = Observed::start(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &nobody),
+        ("OTEL_BSP_SCHEDULE_DELAY", "10"),
+    ]);
+    observed.talk();
+    observed.talk();
+    let (_, said) = observed.stop();
+    assert_eq!(said.matches("spans cannot be sent").count(), 1, "{said}");
+}
+
+#[test]
+fn an_address_that_is_none_is_an_error() {
+    let system = System::bare(free_address());
+    let nothing = PathBuf::from("no address");
+    let variable = ("OTEL_EXPORTER_OTLP_ENDPOINT", &nothing);
+    let cortex = Process::start_in(&[variable], system.folder(), &system.hub(), &["cortex"]);
+    let finished = cortex.finish("");
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert!(finished.stderr.contains(variable.0), "{finished:?}");
+}

@@ -1,0 +1,129 @@
+//! A collector of spans on this machine, which keeps what it gets over HTTP or gRPC.
+
+use std::sync::{Arc, Mutex};
+
+use axum::{Router, body::Bytes, extract::State, http::HeaderMap, routing::post};
+use opentelemetry_proto::tonic::{
+    collector::trace::v1::{
+        ExportTraceServiceRequest, ExportTraceServiceResponse,
+        trace_service_server::{TraceService, TraceServiceServer},
+    },
+    common::v1::{AnyValue, KeyValue, any_value},
+    trace::v1::Span,
+};
+use prost::Message;
+use tokio::{net::TcpListener, runtime::Runtime};
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status, transport::Server};
+
+/// The collector. Dropping it closes its port.
+pub(crate) struct Collector {
+    pub(crate) url: String,
+    kept: Kept,
+    _runtime: Runtime,
+}
+
+/// What came, with the value of the header `x-key`.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<(ExportTraceServiceRequest, String)>>>);
+
+impl Kept {
+    fn keep(&self, request: ExportTraceServiceRequest, key: Option<&[u8]>) {
+        let key = String::from_utf8_lossy(key.unwrap_or_default()).into_owned();
+        let mut kept = self.0.lock().expect("no panic while it is locked");
+        kept.push((request, key));
+    }
+}
+
+impl Collector {
+    /// One that is sent Protobuf over HTTP.
+    pub(crate) fn over_http() -> Self {
+        Self::start(|listener, kept| async move {
+            let app = Router::new()
+                .route("/v1/traces", post(export))
+                .with_state(kept);
+            axum::serve(listener, app).await.expect("it goes on");
+        })
+    }
+
+    /// One that is called over gRPC.
+    pub(crate) fn over_grpc() -> Self {
+        Self::start(|listener, kept| async move {
+            let server = Server::builder().add_service(TraceServiceServer::new(kept));
+            let incoming = TcpListenerStream::new(listener);
+            let serving = server.serve_with_incoming(incoming).await;
+            serving.expect("it goes on");
+        })
+    }
+
+    /// One that takes connections, and says nothing on them.
+    pub(crate) fn that_hangs() -> Self {
+        Self::start(|listener, _| async move {
+            let mut taken = Vec::new();
+            while let Ok(connection) = listener.accept().await {
+                taken.push(connection);
+            }
+        })
+    }
+
+    fn start<F>(serve: impl FnOnce(TcpListener, Kept) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let runtime = Runtime::new().expect("threads");
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"));
+        let listener = listener.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let kept = Kept::default();
+        runtime.spawn(serve(listener, kept.clone()));
+        Self {
+            url: format!("http://{address}"),
+            kept,
+            _runtime: runtime,
+        }
+    }
+
+    /// Everything that came, as it came.
+    pub(crate) fn requests(&self) -> Vec<(ExportTraceServiceRequest, String)> {
+        let kept = self.kept.0.lock().expect("no panic while it is locked");
+        kept.clone()
+    }
+
+    /// The spans that came.
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        let requests = self.requests().into_iter();
+        let resources = requests.flat_map(|(request, _)| request.resource_spans);
+        let scopes = resources.flat_map(|resource| resource.scope_spans);
+        scopes.flat_map(|scope| scope.spans).collect()
+    }
+}
+
+async fn export(State(kept): State<Kept>, headers: HeaderMap, body: Bytes) -> Vec<u8> {
+    let request = ExportTraceServiceRequest::decode(body).expect("it is Protobuf");
+    kept.keep(request, headers.get("x-key").map(|key| key.as_bytes()));
+    ExportTraceServiceResponse::default().encode_to_vec()
+}
+
+#[tonic::async_trait]
+impl TraceService for Kept {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        let key = request.metadata().get("x-key").cloned();
+        let key = key.as_ref().map(|key| key.as_bytes());
+        self.keep(request.into_inner(), key);
+        Ok(Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+/// An attribute that is a text.
+pub(crate) fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
+    let found = attributes.iter().find(|attribute| attribute.key == key)?;
+    match &found.value {
+        Some(AnyValue {
+            value: Some(any_value::Value::StringValue(text)),
+        }) => Some(text),
+        _ => None,
+    }
+}
