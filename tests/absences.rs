@@ -77,10 +77,25 @@ fn decisions_know_neither_runtime_nor_network() {
         "cortex/src/chat_turn.rs",
         "cortex/src/floor.rs",
         "cortex/src/projection.rs",
+        "cortex/src/orchestrator/bundle.rs",
+        "cortex/src/orchestrator/handoff.rs",
+        "cortex/src/orchestrator/prompt.rs",
+        "cortex/src/orchestrator/proposal.rs",
+        "cortex/src/orchestrator/rules.rs",
+        "cortex/src/orchestrator/specialists.rs",
+        "cortex/src/orchestrator/strategy.rs",
+        "cortex/src/runs/frames.rs",
+        "cortex/src/runs/graph.rs",
         "runs/src/begin.rs",
         "runs/src/budget.rs",
         "runs/src/facts.rs",
+        "runs/src/plan/admit.rs",
+        "runs/src/plan/patch.rs",
+        "runs/src/plan/references.rs",
         "runs/src/run.rs",
+        "runs/src/spans/open.rs",
+        "runs/src/spans/projection.rs",
+        "runs/src/spans/reading.rs",
         "runs/src/tool_loop.rs",
     ] {
         let text = read(file);
@@ -119,6 +134,31 @@ fn rooms_know_only_those_below_them() {
             is_choice || !code.contains("SqliteJournal") && !code.contains("PostgresJournal"),
             "{file} chooses a journal"
         );
+    }
+}
+
+/// Absence 4; spec: ORC-11.6, ORC-3
+#[test]
+fn what_runs_are_about_is_not_in_the_code() {
+    let platforms = [
+        "linkedin", "twitter", "instagram", "facebook", "tiktok", "youtube", "mastodon", "bluesky", "threads.net",
+    ];
+    let others = ["hashtag campaign", "tone of voice:", "\"english\"", "\"german\"", "\"dutch\"", "\"french\""];
+    let prompts = ["cortex/prompts", "agents/prompts"].into_iter().flat_map(|folder| {
+        let entries = fs::read_dir(root().join(folder)).expect("a folder of the repository");
+        entries.map(|entry| {
+            let path = entry.expect("an entry").path();
+            let text = fs::read_to_string(&path).expect("a prompt is text");
+            (path.display().to_string(), text)
+        })
+    });
+    let rooms = ["agents/", "cortex/", "runs/", "sdk/"];
+    let code = sources().into_iter().filter(|(file, _)| rooms.iter().any(|room| file.starts_with(room)));
+    for (file, text) in code.chain(prompts) {
+        let text = text.to_lowercase();
+        for word in platforms.iter().chain(&others) {
+            assert!(!text.contains(word), "{file} holds {word:?}: that comes from payloads");
+        }
     }
 }
 
