@@ -1,51 +1,36 @@
 //! `cortex.Cortex` over gRPC.
 
+mod chat;
+mod convert;
+mod status;
+
 use std::{
     pin::Pin,
     sync::{Arc, OnceLock},
 };
 
 use agenthub_proto::{
-    cortex::{self as pb, ChatRequest, Frame as Wire, cortex_server::Cortex},
-    trace::TraceContext,
-};
-use agenthub_sdk::{
-    Client, Spans,
-    runs::{
-        Budget, Command, DriveError, Driver, RunId, Started, Strategy, World,
-        journal::MemoryJournal,
+    cortex::{
+        self as pb, ChatRequest, DecideApprovalRequest, Frame as Wire, GetRunGraphRequest,
+        GetRunPlanRequest, GetRunRequest, ListRunsRequest, ListRunsResponse, RecordResultsRequest,
+        ResumeRunRequest, Run, RunGraph, RunPlan, StartRunRequest, WatchApprovalsRequest,
+        WatchRunRequest, cortex_server::Cortex,
     },
+    json,
 };
-use async_trait::async_trait;
-use serde_json::{Value, json};
-use tokio::{
-    sync::{mpsc, watch},
-    time::timeout,
-};
-use tokio_stream::{Stream, wrappers::ReceiverStream};
-use tokio_util::sync::CancellationToken;
+use agenthub_sdk::{Client, runs::Decision};
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
-use uuid::Uuid;
 
-use crate::{
-    Running, chat,
-    chat_turn::ChatTurn,
-    conversation::{Key, Turn},
-    frame::Frame,
-    origin::{CORTEX, Origin},
-    shared::Shared,
-    view::{self, FrameSink, SINK_DEADLINE},
-    world::ChatWorld,
-};
+use crate::{Running, runs::Runs, shared::Shared};
 
-/// Frames that wait for a slow caller. A turn that has more to show waits.
-const MAX_WAITING: usize = 64;
+/// Who decides where nobody says so.
+const SOMEBODY: &str = "somebody over gRPC";
 
-/// The longest text, as for a message on the hub.
-const MAX_TEXT_BYTES: usize = 1 << 20;
-
-/// The longest context id, in bytes.
-const MAX_CONTEXT_BYTES: usize = 256;
+/// The longest reason or comment, in bytes.
+const MAX_WORDS_BYTES: usize = 4 << 10;
 
 /// The service. Who calls it is not known, so whoever knows a context's id takes part in that conversation.
 ///
@@ -59,6 +44,7 @@ pub struct Chat(Arc<OnceLock<Backend>>);
 struct Backend {
     shared: Arc<Shared>,
     client: Client,
+    runs: Runs,
 }
 
 impl Chat {
@@ -67,247 +53,182 @@ impl Chat {
         self.0.get_or_init(|| Backend {
             shared: Arc::clone(&cortex.shared),
             client: cortex.agent.client().clone(),
+            runs: cortex.runs.clone(),
         });
+    }
+
+    // A `Status` is what the service speaks.
+    #[allow(clippy::result_large_err)]
+    fn backend(&self) -> Result<&Backend, Status> {
+        self.0.get().ok_or_else(|| {
+            Status::unavailable("Cortex is not connected to its hub yet: try again in a moment")
+        })
+    }
+}
+
+/// A stream of answers, which ends with UNAVAILABLE when Cortex stops, so that the caller comes back.
+type Streaming<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+impl Backend {
+    fn streaming<T: Send + 'static>(
+        &self,
+        items: impl Stream<Item = Result<T, Status>> + Send + 'static,
+    ) -> Response<Streaming<T>> {
+        let closed = self.shared.closed();
+        let is_closed = closed.clone();
+        let stopped = stream::once(async move {
+            let stopped = Status::unavailable("Cortex is about to stop: come back in a moment");
+            is_closed.is_cancelled().then_some(Err(stopped))
+        });
+        let items = items.take_until(closed.cancelled_owned());
+        let stopped = stopped.filter_map(std::future::ready);
+        Response::new(Box::pin(items.chain(stopped)))
     }
 }
 
 #[tonic::async_trait]
 impl Cortex for Chat {
-    type ChatStream = Pin<Box<dyn Stream<Item = Result<Wire, Status>> + Send>>;
+    type ChatStream = Streaming<Wire>;
 
     async fn chat(
         &self,
         request: Request<ChatRequest>,
     ) -> Result<Response<Self::ChatStream>, Status> {
-        let Backend { shared, client } = self.0.get().ok_or_else(|| {
-            Status::unavailable("Cortex is not connected to its hub yet: try again in a moment")
-        })?;
-        let traceparent = request.metadata().get("traceparent");
-        let traceparent = traceparent
-            .and_then(|t| t.to_str().ok())
-            .unwrap_or_default();
-        let above = TraceContext::parse_or_start(traceparent);
-        let ChatRequest { text, context_id } = request.into_inner();
-        check(&text, &context_id)?;
-        let context_id = match context_id.is_empty() {
-            true => Uuid::now_v7().to_string(),
-            false => context_id,
-        };
-        let key = Key {
-            user: String::new(),
-            context_id: context_id.clone(),
-        };
-        shared
-            .has_room(&key)
-            .map_err(|refused| Status::resource_exhausted(refused.to_string()))?;
-        let gone = CancellationToken::new();
-        let call = Call {
-            shared: Arc::clone(shared),
-            turn: shared.join(key, &text),
-            origin: Origin::Call {
-                client: client.clone(),
-                trace: above.child(),
-                context_id: context_id.clone(),
-                gone: gone.clone(),
-            },
-            above,
-            text,
-            context_id,
-        };
-        let (frames, receiver) = mpsc::channel(MAX_WAITING);
-        shared.keep(call.run(frames, gone));
-        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+        let Backend { shared, client, .. } = self.backend()?;
+        let frames = chat::begin(shared, client, request)?;
+        Ok(Response::new(Box::pin(frames)))
     }
 
-    async fn start_run(
-        &self,
-        _: Request<pb::StartRunRequest>,
-    ) -> Result<Response<pb::Run>, Status> {
-        Err(Status::unimplemented("runs"))
+    async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<Run>, Status> {
+        let runs = &self.backend()?.runs;
+        let mut request = request.into_inner();
+        let key = std::mem::take(&mut request.idempotency_key);
+        let key = convert::key(&key)?;
+        let started = runs.start(convert::brief(request)?, key).await?;
+        Ok(Response::new(started.run.into()))
     }
 
-    async fn get_run(&self, _: Request<pb::GetRunRequest>) -> Result<Response<pb::Run>, Status> {
-        Err(Status::unimplemented("runs"))
+    async fn get_run(&self, request: Request<GetRunRequest>) -> Result<Response<Run>, Status> {
+        let run = self.backend()?.runs.get(&request.into_inner().id).await?;
+        Ok(Response::new(run.into()))
     }
 
     async fn list_runs(
         &self,
-        _: Request<pb::ListRunsRequest>,
-    ) -> Result<Response<pb::ListRunsResponse>, Status> {
-        Err(Status::unimplemented("runs"))
+        request: Request<ListRunsRequest>,
+    ) -> Result<Response<ListRunsResponse>, Status> {
+        let query = convert::query(request.into_inner())?;
+        let page = self.backend()?.runs.list(query).await?;
+        Ok(Response::new(ListRunsResponse {
+            runs: page.runs.into_iter().map(Run::from).collect(),
+            next_page_token: page.next.unwrap_or_default(),
+        }))
     }
 
-    type WatchRunStream = Self::ChatStream;
+    type WatchRunStream = Streaming<Wire>;
 
     async fn watch_run(
         &self,
-        _: Request<pb::WatchRunRequest>,
+        request: Request<WatchRunRequest>,
     ) -> Result<Response<Self::WatchRunStream>, Status> {
-        Err(Status::unimplemented("runs"))
+        let backend = self.backend()?;
+        let WatchRunRequest { id, after_sequence } = request.into_inner();
+        let frames = backend.runs.frames(&id, after_sequence).await?;
+        let frames = frames.map(|frame| frame.map_err(Status::from));
+        Ok(backend.streaming(frames))
     }
 
     async fn get_run_plan(
         &self,
-        _: Request<pb::GetRunPlanRequest>,
-    ) -> Result<Response<pb::RunPlan>, Status> {
-        Err(Status::unimplemented("runs"))
+        request: Request<GetRunPlanRequest>,
+    ) -> Result<Response<RunPlan>, Status> {
+        let plan = self.backend()?.runs.plan(&request.into_inner().id).await?;
+        Ok(Response::new(plan.into()))
     }
 
     async fn get_run_graph(
         &self,
-        _: Request<pb::GetRunGraphRequest>,
-    ) -> Result<Response<pb::RunGraph>, Status> {
-        Err(Status::unimplemented("runs"))
+        request: Request<GetRunGraphRequest>,
+    ) -> Result<Response<RunGraph>, Status> {
+        let graph = self.backend()?.runs.graph(&request.into_inner().id).await?;
+        Ok(Response::new(graph.into()))
     }
 
     async fn cancel_run(
         &self,
-        _: Request<pb::CancelRunRequest>,
-    ) -> Result<Response<pb::Run>, Status> {
-        Err(Status::unimplemented("runs"))
+        request: Request<pb::CancelRunRequest>,
+    ) -> Result<Response<Run>, Status> {
+        let pb::CancelRunRequest { id, reason } = request.into_inner();
+        is_short("reason", &reason)?;
+        let run = self.backend()?.runs.cancel(&id, &reason).await?;
+        Ok(Response::new(run.into()))
     }
 
     async fn resume_run(
         &self,
-        _: Request<pb::ResumeRunRequest>,
-    ) -> Result<Response<pb::Run>, Status> {
-        Err(Status::unimplemented("runs"))
+        request: Request<ResumeRunRequest>,
+    ) -> Result<Response<Run>, Status> {
+        let runs = &self.backend()?.runs;
+        let request = request.into_inner();
+        let constraints = request.constraints.map(convert::constraints);
+        let budget = request.budget.map(convert::budget);
+        let started = runs.resume(&request.id, constraints, budget).await?;
+        Ok(Response::new(started.run.into()))
     }
 
     async fn decide_approval(
         &self,
-        _: Request<pb::DecideApprovalRequest>,
-    ) -> Result<Response<pb::Run>, Status> {
-        Err(Status::unimplemented("runs"))
+        request: Request<DecideApprovalRequest>,
+    ) -> Result<Response<Run>, Status> {
+        let request = request.into_inner();
+        is_short("by", &request.by)?;
+        is_short("comment", &request.comment)?;
+        let decision = Decision {
+            approved: request.approved,
+            by: match request.by.trim().is_empty() {
+                true => SOMEBODY.to_owned(),
+                false => request.by,
+            },
+            comment: request.comment,
+        };
+        let runs = &self.backend()?.runs;
+        let run = runs.decide(&request.run_id, &request.approval_id, decision);
+        Ok(Response::new(run.await?.into()))
     }
 
-    type WatchApprovalsStream = Pin<Box<dyn Stream<Item = Result<pb::Approval, Status>> + Send>>;
+    type WatchApprovalsStream = Streaming<pb::Approval>;
 
     async fn watch_approvals(
         &self,
-        _: Request<pb::WatchApprovalsRequest>,
+        request: Request<WatchApprovalsRequest>,
     ) -> Result<Response<Self::WatchApprovalsStream>, Status> {
-        Err(Status::unimplemented("runs"))
+        let backend = self.backend()?;
+        let approvals = backend.runs.approvals(request.into_inner().follow);
+        Ok(backend.streaming(approvals.map(|approval| Ok(approval.into()))))
     }
 
     async fn record_results(
         &self,
-        _: Request<pb::RecordResultsRequest>,
-    ) -> Result<Response<pb::Run>, Status> {
-        Err(Status::unimplemented("runs"))
+        request: Request<RecordResultsRequest>,
+    ) -> Result<Response<Run>, Status> {
+        let RecordResultsRequest { id, metrics } = request.into_inner();
+        let metrics = match json::from_struct(&metrics.unwrap_or_default()) {
+            Value::Object(metrics) => metrics,
+            _ => Default::default(),
+        };
+        let run = self.backend()?.runs.record(&id, metrics).await?;
+        Ok(Response::new(run.into()))
     }
 }
 
 // A `Status` is what the service speaks.
 #[allow(clippy::result_large_err)]
-fn check(text: &str, context_id: &str) -> Result<(), Status> {
-    if text.trim().is_empty() {
-        return Err(Status::invalid_argument("text is empty: say what you want"));
-    }
-    if text.len() > MAX_TEXT_BYTES {
-        return Err(Status::invalid_argument(format!(
-            "text has {} bytes; at most {MAX_TEXT_BYTES} are taken",
-            text.len()
-        )));
-    }
-    if context_id.len() > MAX_CONTEXT_BYTES {
-        return Err(Status::invalid_argument(format!(
-            "context_id has {} bytes; at most {MAX_CONTEXT_BYTES} are taken",
-            context_id.len()
-        )));
-    }
-    Ok(())
-}
-
-/// A call at work.
-struct Call {
-    shared: Arc<Shared>,
-    turn: Turn,
-    origin: Origin,
-    /// Where the caller is in its trace.
-    above: TraceContext,
-    text: String,
-    context_id: String,
-}
-
-impl Call {
-    /// What those who watch are told of the turn.
-    fn spans(&self, run: RunId) -> Spans {
-        let settings = &self.shared.settings;
-        let at = (Some(self.above), self.origin.trace());
-        let sink = settings.spans.clone();
-        Spans::new(run, CORTEX, chat::identity(settings), "", at, sink)
-    }
-
-    /// Drives the turn to its end. When the caller is gone, the turn is cancelled.
-    async fn run(self, frames: mpsc::Sender<Result<Wire, Status>>, gone: CancellationToken) {
-        let (view, projector) = view::open();
-        let id = Uuid::now_v7().to_string();
-        let run = RunId::new(&*id);
-        let spans = self.spans(run.clone());
-        let input = chat::input(self.text, Vec::new(), &self.shared.settings);
-        let world = ChatWorld::new(self.shared, self.origin, id.clone(), self.turn, view);
-        let world = world.told(spans);
-        let (commands, commanded) = watch::channel(Command::Go);
-        let thread = self.context_id.clone();
-        let driven = drive(run, json!(input), thread, Arc::new(world), commanded);
-
-        let shown = async {
-            let mut sink = CallSink(frames.clone());
-            if !projector.run(&mut sink, id, self.context_id).await {
-                let late = Status::aborted("the frames were not read in time");
-                // A caller that still does not read finds the stream ended.
-                let _ = timeout(SINK_DEADLINE, frames.send(Err(late))).await;
-                return false;
-            }
-            true
-        };
-        let watched = async {
-            let stays = tokio::select! {
-                all = shown => all,
-                () = frames.closed() => false,
-            };
-            if !stays {
-                tracing::debug!("the caller of a chat is gone");
-                gone.cancel();
-                commands.send_replace(Command::Cancel("the caller is gone".to_owned()));
-            }
-        };
-        let ((), driven) = tokio::join!(watched, driven);
-        if let Err(error) = driven {
-            tracing::warn!(%error, "a chat turn broke off");
-        }
-    }
-}
-
-/// Its journal is in memory, as the caller is gone with this process.
-async fn drive(
-    run: RunId,
-    input: Value,
-    thread: String,
-    world: Arc<ChatWorld>,
-    commands: watch::Receiver<Command>,
-) -> Result<(), DriveError> {
-    let driver = Driver::new(Arc::new(MemoryJournal::default()), CORTEX);
-    let first = Started {
-        strategy: ChatTurn.name().to_owned(),
-        input,
-        thread,
-        origin: Value::Null,
-        budget: Budget::default(),
-        deadline_ms: None,
-        at_ms: world.now_ms(),
-    };
-    let hand = driver.open(run, CORTEX, Some(first)).await?;
-    hand.drive(&ChatTurn, world, commands).await.map(drop)
-}
-
-/// Frames on the stream of the call.
-struct CallSink(mpsc::Sender<Result<Wire, Status>>);
-
-#[async_trait]
-impl FrameSink for CallSink {
-    async fn show(&mut self, _: &Frame, wire: Wire) -> bool {
-        self.0.send(Ok(wire)).await.is_ok()
+fn is_short(what: &str, words: &str) -> Result<(), Status> {
+    match words.len() > MAX_WORDS_BYTES {
+        true => Err(Status::invalid_argument(format!(
+            "{what} has {} bytes; at most {MAX_WORDS_BYTES} are taken",
+            words.len()
+        ))),
+        false => Ok(()),
     }
 }

@@ -176,6 +176,11 @@ impl Shared {
         self.closing.clone().drop_guard()
     }
 
+    /// Cancelled when everything ends.
+    pub(crate) fn closed(&self) -> CancellationToken {
+        self.closing.clone()
+    }
+
     /// Ends everything, however far it is, and waits for it.
     pub(crate) async fn close(&self) {
         self.closing.cancel();

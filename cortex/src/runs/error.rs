@@ -77,11 +77,6 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Whether the same call may succeed a moment later.
-    pub(crate) fn is_retryable(&self) -> bool {
-        matches!(self, Self::Unavailable(_))
-    }
-
     /// There is no such run.
     pub(super) fn no_run(id: &str) -> Self {
         Self::NotFound {

@@ -244,7 +244,10 @@ impl Edge {
             label += &format!(", score {score:.2}");
         }
         if let Some(duration) = self.duration_ms {
-            label += &format!(", {:.1} s", duration as f64 / 1_000.0);
+            label += &match duration {
+                0..1_000 => format!(", {duration} ms"),
+                _ => format!(", {:.1} s", duration as f64 / 1_000.0),
+            };
         }
         one_line(&label)
     }

@@ -40,8 +40,7 @@ pub(crate) use results::RESULTS;
 pub(crate) use starting::{forgetting, left_behind};
 pub(crate) use threads::{Active, Threads};
 pub(crate) use view::{
-    ApprovalView, GraphView, ListQuery, PlanView, RunPage, RunState, RunView, StartedRun,
-    StepStanding, timestamp,
+    ApprovalView, GraphView, ListQuery, PlanView, RunPage, RunState, RunView, StartedRun, timestamp,
 };
 pub(crate) use watching::{Noticed, Watching};
 
