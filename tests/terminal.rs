@@ -11,7 +11,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use nix::pty::{Winsize, openpty};
+use nix::{
+    pty::{Winsize, openpty},
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 
 use crate::harness::{Process, System, eventually};
 use writer::Writer;
@@ -19,8 +23,8 @@ use writer::Writer;
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
 
-/// The chat on a terminal of its own. Dropping it kills it.
-struct Terminal {
+/// A program on a terminal of its own. Dropping it kills it.
+pub(crate) struct Terminal {
     child: Child,
     keyboard: File,
     screen: Arc<Mutex<String>>,
@@ -30,6 +34,11 @@ struct Terminal {
 
 impl Terminal {
     fn chat(system: &System) -> Self {
+        Self::start(system, &["chat", "--ephemeral"])
+    }
+
+    /// A program of a system.
+    pub(crate) fn start(system: &System, args: &[&str]) -> Self {
         let size = Winsize {
             ws_row: 40,
             ws_col: 160,
@@ -39,7 +48,7 @@ impl Terminal {
         let pty = openpty(Some(&size), None).expect("a terminal");
         let end = |fd: &OwnedFd| Stdio::from(fd.try_clone().expect("a descriptor"));
         let child = Command::new(env!("CARGO_BIN_EXE_agenthub"))
-            .args(["chat", "--ephemeral"])
+            .args(args)
             .current_dir(system.folder())
             .env("AGENTHUB_HUB", system.hub())
             .env("TERM", "xterm")
@@ -70,14 +79,14 @@ impl Terminal {
         }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keyboard
             .write_all(keys.as_bytes())
             .expect("the terminal is there");
     }
 
     /// Waits until this appears behind what was looked at.
-    fn shows(&mut self, text: &str) {
+    pub(crate) fn shows(&mut self, text: &str) {
         let (screen, from) = (&self.screen, self.seen);
         let found = eventually(&format!("the terminal shows \"{text}\""), || {
             let shown = screen.lock().expect("nobody panics");
@@ -87,10 +96,16 @@ impl Terminal {
         self.seen += found;
     }
 
-    /// Waits until the chat has ended; its exit code.
-    fn left(&mut self) -> Option<i32> {
+    /// Sends a signal, as the terminal does for Ctrl-C where it controls the program.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).expect("a process id");
+        kill(Pid::from_raw(pid), signal).expect("it runs");
+    }
+
+    /// Waits until the program has ended; its exit code.
+    pub(crate) fn left(&mut self) -> Option<i32> {
         let child = &mut self.child;
-        let status = eventually("the chat has ended", || {
+        let status = eventually("the program has ended", || {
             child.try_wait().expect("it was started")
         });
         status.code()

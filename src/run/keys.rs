@@ -20,7 +20,8 @@ impl Keys {
     pub(super) fn open() -> Option<Self> {
         let stdin = io::stdin();
         let before = tcgetattr(stdin.as_fd()).ok()?;
-        if tcgetpgrp(stdin.as_fd()).ok()? != getpgrp() {
+        // Where the terminal controls no job, it stops none either.
+        if tcgetpgrp(stdin.as_fd()).is_ok_and(|foreground| foreground != getpgrp()) {
             return None;
         }
         let mut keys = before.clone();
