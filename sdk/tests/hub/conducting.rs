@@ -8,8 +8,9 @@ use std::sync::{
 use agenthub_sdk::{
     Beginning, Conductor, Failure, TaskContext,
     runs::{
-        Budget, Delegated, Effect, Facts, Failure as StepFailure, Handoff, Next, RunId, RunOutcome,
-        Sent, Spent, Step, StepContext, StepResult, Strategy, ToolOutput, World,
+        Approval, Budget, Decision, Delegated, Effect, Facts, Failure as StepFailure, Handoff,
+        Next, RunId, RunOutcome, Sent, Spent, Step, StepContext, StepResult, Strategy, ToolOutput,
+        World,
         journal::Entry,
         model::{Completion, Message, Request, ToolCall, Usage},
     },
@@ -150,6 +151,7 @@ impl Strategy for Script {
                     None => out.push(step),
                     Some(StepResult::ModelAnswered(answer)) => words.push(answer.text.clone()),
                     Some(StepResult::ToolReturned(output)) => words.push(said(&output.value)),
+                    Some(StepResult::Decided(decision)) => words.push(decision.by.clone()),
                     Some(StepResult::DelegationEnded(ended)) if ended.state == "completed" => {
                         words.push(ended.text.clone());
                     }
@@ -181,6 +183,9 @@ fn effect(step: &Value) -> Effect {
             name: name.to_owned(),
             arguments: json!({}),
         });
+    }
+    if let Some(person) = step["allowed by"].as_str() {
+        return Effect::Approve(Approval::new("run", person, "", "", Value::Null));
     }
     if let Some(text) = step["say"].as_str() {
         return Effect::Say(text.to_owned());
@@ -260,6 +265,14 @@ impl World for Stage {
             agenthub_sdk::proto::a2a::Message::new(agenthub_sdk::proto::a2a::Role::Agent, text);
         let said = self.task.publish_message(message).await;
         said.map_err(|error| StepFailure::lasting(error.to_string()))
+    }
+
+    async fn approve(&self, _: &StepContext, asked: &Approval) -> Result<Decision, StepFailure> {
+        Ok(Decision {
+            approved: true,
+            by: asked.subject.clone(),
+            comment: String::new(),
+        })
     }
 
     async fn show(&self, _entry: &Entry, _again: bool) {}

@@ -8,7 +8,10 @@ use agenthub_sdk::{
         a2a::{Message, Role, TaskState},
         agenthub::{AgentEventMetadata, ListMailboxesRequest},
     },
-    runs::{Journal, RunEvent, RunId, journal::MemoryJournal},
+    runs::{
+        Journal, RunEvent, RunId,
+        journal::{Filter, MemoryJournal},
+    },
 };
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
@@ -57,6 +60,26 @@ async fn a_message_becomes_a_run_and_its_outcome_the_answer() {
         assert_eq!(first.status.map(|s| s.state()), Some(TaskState::Working));
         running.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_run_belongs_to_the_conversation_of_its_message_and_can_ask_a_person() {
+    let hub = Hub::start().await;
+    let stand_ins = StandIns::new();
+    let journal = Kept::empty();
+    let _agent = agent("a", &stand_ins, json!([{"allowed by": "ann"}]))
+        .journal(journal.clone())
+        .start(hub.url())
+        .await
+        .expect("it starts");
+    let client = hub.client().await;
+    let work = Delegation::to("a").text("go").context_id("talk");
+    let pending = client.delegate(work).await.expect("it is taken");
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.text, "ann");
+    let listed = journal.list(&Filter::default()).await.expect("it works");
+    let said = listed.iter().map(|l| (&*l.owner, &*l.strategy, &*l.thread));
+    assert_eq!(said.collect::<Vec<_>>(), [("a", "script", "talk")]);
 }
 
 #[tokio::test]
