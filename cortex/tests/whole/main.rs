@@ -13,4 +13,5 @@ mod http_errors;
 mod isolation;
 mod order;
 mod restart;
+mod spans;
 mod web;
