@@ -98,6 +98,11 @@ pub(crate) fn after(headers: &HeaderMap, asked: Option<u64>) -> Result<u64, Prob
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    };
+
     use http_body_util::BodyExt;
     use tokio::time::{Instant, timeout};
 
@@ -142,6 +147,27 @@ mod tests {
     #[derive(Debug, thiserror::Error)]
     #[error("no journal")]
     struct Broken;
+
+    /// What a client does not read is not held for it.
+    #[tokio::test]
+    async fn frames_are_taken_only_as_they_are_read() {
+        let taken = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&taken);
+        let endless = stream::iter(1..).map(move |sequence| {
+            count.store(sequence, Ordering::SeqCst);
+            Ok::<_, Broken>(frame(sequence, "delta", &"x".repeat(1_000)))
+        });
+        let mut body = stream(endless, CancellationToken::new()).into_body();
+        for read in 0..100 {
+            let part = body.frame().await.expect("it goes on");
+            assert!(part.is_ok_and(|part| part.is_data()));
+            assert_eq!(
+                taken.load(Ordering::SeqCst),
+                read,
+                "the first part says when to come back"
+            );
+        }
+    }
 
     #[tokio::test]
     async fn what_cannot_be_read_ends_the_stream_so_that_the_client_comes_back() {

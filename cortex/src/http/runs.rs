@@ -53,7 +53,11 @@ enum Form {
     post, path = "/runs", tag = "runs", operation_id = "startRun",
     params(("Idempotency-Key" = Option<String>, Header, max_length = 255,
         description = "1 to 255 printable ASCII characters, with or without quotes")),
-    request_body = Brief,
+    request_body(content = Brief, example = json!({
+        "objective": "Announce the opening of our second bakery",
+        "payload": {"audience": "neighbours"},
+        "constraints": {"qualityThreshold": 0.8, "executionDepth": 3, "acceptanceCriteria": ["It names the street"]},
+    })),
     responses(
         (status = 201, description = "The run has begun, or had with this key", body = RunView,
             headers(("Location" = String, description = "The run"))),
@@ -278,9 +282,9 @@ pub(super) enum GraphForm {
     params(("id" = String, Path, description = "The run")),
     request_body = Option<Cancelling>,
     responses(
-        (status = 202, description = "The run is told to stop", body = RunView),
+        (status = 202, description = "The run is told to stop, or was before", body = RunView),
         (status = 404, description = "There is none", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "It is over", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "It has ended by itself", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn cancel(
@@ -312,7 +316,7 @@ pub(super) struct Cancelling {
         ("id" = String, Path, description = "The run"),
         ("approvalId" = String, Path, description = "One of the run's `approvals`"),
     ),
-    request_body = Deciding,
+    request_body(content = Deciding, example = json!({"approved": true, "by": "ann"})),
     responses(
         (status = 200, description = "It is answered", body = RunView),
         (status = 404, description = "There is no such run", body = Problem, content_type = "application/problem+json"),
@@ -392,7 +396,7 @@ pub(super) struct Resuming {
 #[utoipa::path(
     post, path = "/runs/{id}/results", tag = "runs", operation_id = "recordResults",
     params(("id" = String, Path, description = "The run")),
-    request_body = Recording,
+    request_body(content = Recording, example = json!({"metrics": {"clicks": 120}})),
     responses(
         (status = 200, description = "It is written down", body = RunView),
         (status = 404, description = "There is none", body = Problem, content_type = "application/problem+json"),

@@ -164,7 +164,7 @@ async fn the_same_key_and_brief_are_one_run() {
 
 #[tokio::test]
 async fn a_thread_has_one_run_at_a_time_and_its_run_can_be_called_back() {
-    let (_gate, _, model) = held();
+    let (gate, _, model) = held();
     let world = World::new(model).await;
     let web = Web::of(&world.cortex).await;
     let id = web.start(&chat("hello")).await;
@@ -205,14 +205,21 @@ async fn a_thread_has_one_run_at_a_time_and_its_run_can_be_called_back() {
     let rest = watching.all().await;
     assert_eq!(types(&rest).last(), Some(&"error"), "{rest:?}");
     reaches(&web, &id, "cancelled").await;
-    let late = web.send(web.request(Method::POST, &path)).await;
+    let again = web.send(web.request(Method::POST, &path)).await;
+    assert_eq!(again.status, 202, "it is as it was wanted: {again:?}");
+
+    let next = web.start(&chat("my turn")).await;
+    gate.add_permits(10);
+    reaches(&web, &next, "completed").await;
+    let late = web
+        .post(&format!("/v1/runs/{next}/cancel"), &json!({}))
+        .await;
     assert_eq!(
         (late.status, &*late.problem()),
         (409, "wrong-state"),
         "{late:?}"
     );
-    assert_eq!(late.json()["run"], *id);
-    web.start(&chat("now it is my turn")).await;
+    assert_eq!(late.json()["run"], *next);
     world.end().await;
 }
 
@@ -310,7 +317,7 @@ async fn who_handed_what_to_whom_is_drawn_in_three_forms() {
     assert_eq!(graph["edges"][0]["to"], "agent_a");
     for (form, media, part) in [
         ("dot", "text/vnd.graphviz", "digraph"),
-        ("mermaid", "text/vnd.mermaid", "graph"),
+        ("mermaid", "text/vnd.mermaid", "flowchart"),
         ("json", "application/json", "edges"),
     ] {
         let asked = web.get(&format!("{path}?format={form}")).await;
