@@ -14,6 +14,7 @@ mod faults;
 mod filled;
 mod fitting;
 mod name;
+mod offered;
 mod order;
 mod patch;
 mod references;

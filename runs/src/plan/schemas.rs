@@ -5,7 +5,10 @@
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
-use super::{bounds::MAX_FAULTS, faults::told};
+use super::{
+    bounds::MAX_FAULTS,
+    faults::{shown, told},
+};
 
 /// The largest pattern, in bytes once compiled.
 const MAX_PATTERN_BYTES: usize = 256 * 1024;
@@ -17,9 +20,13 @@ pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
     };
     let errors = validator.iter_errors(value).take(MAX_FAULTS);
     errors
-        .map(|error| match error.instance_path().to_string() {
-            whole if whole.is_empty() => told(&error.to_string()),
-            path => told(&format!("at {path}: {error}")),
+        .map(|error| {
+            // Without the value, which may be long and is known.
+            let why = error.masked_with("the value");
+            match error.instance_path().to_string() {
+                whole if whole.is_empty() => told(&why.to_string()),
+                path => told(&format!("at {}: {why}", shown(&path))),
+            }
         })
         .collect()
 }

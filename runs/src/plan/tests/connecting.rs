@@ -305,3 +305,30 @@ fn what_depends_on_values_that_are_not_there_is_no_fault() {
         &["`list`: the value has less than 2 items"],
     );
 }
+
+/// spec: ORC-9
+#[test]
+fn what_an_agent_gave_is_held_against_what_it_offers() {
+    let given = three_agents();
+    let schema = given.offers[1]
+        .output
+        .as_ref()
+        .expect("a writer says what it gives");
+    let check = |output: Value, told: &[&str]| assert_eq!(violations(schema, &output), told);
+    check(json!({"draft": {"text": "ahoy", "metadata": {}}}), &[]);
+    check(
+        json!({"draft": {"text": 5}}),
+        &["at /draft/text: the value is not of type \"string\""],
+    );
+    check(
+        json!({"draft": {}}),
+        &["at /draft: \"text\" is a required property"],
+    );
+    check(json!("ahoy"), &["the value is not of type \"object\""]);
+    let many = violations(
+        &json!({"items": false}),
+        &vec![json!("x".repeat(5_000)); 50].into(),
+    );
+    assert_eq!(many.len(), 16);
+    assert!(many.iter().all(|line| line.len() < 700), "{many:?}");
+}
