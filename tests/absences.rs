@@ -92,8 +92,6 @@ fn decisions_know_neither_runtime_nor_network() {
         "runs/src/plan/admit.rs",
         "runs/src/plan/patch.rs",
         "runs/src/plan/references.rs",
-        "runs/src/plan/admit.rs",
-        "runs/src/plan/patch.rs",
         "runs/src/plan/resolving.rs",
         "runs/src/run.rs",
         "runs/src/spans/open.rs",
