@@ -7,6 +7,9 @@ use crate::output::{plain, wrapped};
 /// The narrowest and the widest report, in characters.
 const WIDTH: std::ops::RangeInclusive<usize> = 60..=120;
 
+/// What there is to say about a result that is none.
+const NOTHING: &str = "(nothing was made)";
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -57,12 +60,12 @@ pub(crate) fn readable(result: &Value, width: usize) -> String {
 fn made_of(result: &Value) -> String {
     let Some(fields) = result.as_object() else {
         return match result {
-            Value::Null => String::new(),
+            Value::Null => NOTHING.to_owned(),
             other => laid_out(other, 0),
         };
     };
     if fields.is_empty() {
-        return "(nothing was made)".to_owned();
+        return NOTHING.to_owned();
     }
     let part = |(name, value): (&String, &Value)| match value {
         Value::String(text) => format!("── {name}\n{}", text.trim_end()),

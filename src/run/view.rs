@@ -62,6 +62,8 @@ pub(crate) struct View {
     score: Option<f64>,
     /// What waits for a person, oldest first: its id, and the step.
     asked: Vec<(String, String)>,
+    /// What was said last, until it is known whether it is the result.
+    said: Option<String>,
     end: Option<End>,
 }
 
@@ -80,7 +82,8 @@ impl View {
         let data = frame.data.as_ref().map(json::from_struct);
         let data = data.unwrap_or(Value::Null);
         let said = frame.message.as_str();
-        match frame.r#type.as_str() {
+        let mut shows = self.held_back(frame, &data);
+        shows.extend(match frame.r#type.as_str() {
             "phase" => self.phase(&frame.phase, said),
             "plan_update" => self.plan(said, &data),
             "handoff" => self.handoff(said, &data),
@@ -98,7 +101,8 @@ impl View {
             },
             "message" => {
                 self.score = data["review"]["score"].as_f64().or(self.score);
-                line(said.to_owned())
+                self.said = Some(said.to_owned());
+                Vec::new()
             }
             "warning" => {
                 if let (Some(step), Some(state)) = (data["step"].as_str(), data["state"].as_str()) {
@@ -114,7 +118,19 @@ impl View {
             "complete" => self.ended(End::Completed(data)),
             "error" => self.ended(End::Failed(said.to_owned())),
             _ => Vec::new(),
+        });
+        shows
+    }
+
+    /// What was said before this frame, unless it comes as the result.
+    fn held_back(&mut self, frame: &Frame, data: &Value) -> Vec<Show> {
+        if frame.r#type == "metrics" {
+            return Vec::new();
         }
+        let said = self.said.take();
+        let is_result = |said: &String| data["message"].as_str() == Some(said);
+        let said = said.filter(|said| frame.r#type != "complete" || !is_result(said));
+        said.map(line).unwrap_or_default()
     }
 
     /// The steps of the plan, each behind those that it waits for.
@@ -209,7 +225,7 @@ impl View {
             "requested" => {
                 self.state(&work.step, "working");
                 self.text.clear();
-                let text = format!("→ {}: {}", work.agent, named(&work));
+                let text = format!("→ {}{}", work.agent, named(&work));
                 self.busy.push(work);
                 line(text)
             }
@@ -245,8 +261,8 @@ impl View {
         self.text.clear();
         self.state(&work.step, state);
         line(match state {
-            "completed" => format!("✓ {}: {} is done", work.agent, named(&work)),
-            state => format!("✗ {}: {} {state}", work.agent, named(&work)),
+            "completed" => format!("✓ {}{} is done", work.agent, named(&work)),
+            state => format!("✗ {}{} {state}", work.agent, named(&work)),
         })
     }
 
@@ -364,12 +380,13 @@ impl Busy {
     }
 }
 
+/// What the work is, behind who does it.
 fn named(work: &Busy) -> String {
     match (work.step.is_empty(), work.capability.is_empty()) {
-        (true, true) => "something".to_owned(),
-        (true, false) => work.capability.clone(),
-        (false, true) => work.step.clone(),
-        (false, false) => format!("{} ({})", work.step, work.capability),
+        (true, true) => String::new(),
+        (true, false) => format!(": {}", work.capability),
+        (false, true) => format!(": {}", work.step),
+        (false, false) => format!(": {} ({})", work.step, work.capability),
     }
 }
 

@@ -188,6 +188,20 @@ fn who_is_back_is_known_by_the_task() {
     assert_eq!(view.status(), "writer is at work");
 }
 
+/// spec: ORC-3.1
+#[test]
+fn a_chat_s_answer_is_not_said_twice() {
+    let mut view = View::default();
+    let mut seen = |frame: Frame| view.apply(&frame);
+    assert_eq!(seen(frame("message", "I ask around", Value::Null)), []);
+    assert_eq!(
+        seen(frame("message", "Hello", Value::Null)),
+        [Show::Line("I ask around".to_owned())]
+    );
+    assert_eq!(seen(frame("metrics", "", json!({"tokens": 5}))), []);
+    assert_eq!(seen(frame("complete", "", json!({"message": "Hello"}))), []);
+}
+
 #[test]
 fn a_text_that_grows_is_bounded() {
     let mut view = View::default();
