@@ -10,3 +10,4 @@ mod sentences;
 pub mod echo;
 pub mod qa;
 pub mod strategy;
+pub mod writer;

@@ -109,6 +109,11 @@ impl Knob {
     pub(super) fn setting(&self, told: f64) -> Option<f64> {
         scaled(told, self.min, self.max)
     }
+
+    /// A setting, as it is told on the knob's own scale.
+    pub(super) fn told(&self, setting: f64) -> f64 {
+        self.min + setting * (self.max - self.min)
+    }
 }
 
 impl Measure {

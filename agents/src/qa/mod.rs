@@ -17,6 +17,7 @@ mod judge;
 mod knobs;
 mod language;
 mod measured;
+mod measuring;
 mod must_include;
 mod objective;
 mod payload;
@@ -38,6 +39,7 @@ use agenthub_sdk::{Agent, AgentBuilder, Card, Phase, Skill, model::LanguageModel
 pub use fix::Fix;
 pub use knobs::MEASURES;
 pub use measured::Measured;
+pub(crate) use measuring::{Knobs, Measuring};
 
 use crate::offline;
 

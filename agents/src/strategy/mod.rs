@@ -57,7 +57,7 @@ fn card() -> Card {
 
 /// What the skill takes.
 fn input() -> Value {
-    let text = |what: &str| json!({"type": "string", "description": what});
+    let text = |what: &str| json!({"type": ["string", "null"], "description": what});
     let post = json!({"type": "object", "properties": {
         "knobs": {"description": "Setting by knob; null where it is not known"},
         "metrics": {"description": "Result by metric; null where it is not known"},
@@ -66,19 +66,19 @@ fn input() -> Value {
         "type": "object",
         "required": ["brief"],
         "properties": {
-            "brief": text("What the campaign is about"),
+            "brief": {"type": "string", "description": "What the campaign is about"},
             "objective": text("What it is to reach"),
             "audience": text("Whom it is for"),
-            "clientProfile": {"type": "object", "description": "Who speaks: tone of voice, audience, special instructions"},
-            "priorPerformance": {"type": "array", "items": post, "description": "Past posts with their settings and results"},
+            "clientProfile": {"type": ["object", "null"], "description": "Who speaks: tone of voice, audience, special instructions"},
+            "priorPerformance": {"type": ["array", "null"], "items": post, "description": "Past posts with their settings and results"},
             "knobs": {
-                "type": "object",
+                "type": ["object", "null"],
                 "description": "The knobs: a wished setting each, or { value?, description?, measure?, min?, max? }",
                 "additionalProperties": {"type": ["number", "object", "null"]},
             },
             "platform": text("Where it is published"),
             "language": text("Which language it is written in"),
-            "schedule": {"type": "object", "description": "Constraints: start and end (YYYY-MM-DD), posts, everyDays"},
+            "schedule": {"type": ["object", "null"], "description": "Constraints: start and end (YYYY-MM-DD), posts, everyDays"},
         },
     })
 }

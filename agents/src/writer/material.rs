@@ -1,0 +1,210 @@
+//! What there is to say: the sentences of a brief, in their own words.
+
+use serde_json::Value;
+
+use crate::sentences;
+
+/// The sentences that are looked at, and the longest, in characters.
+const MAX_SENTENCES: usize = 40;
+const MAX_LENGTH: usize = 600;
+
+/// Where in a brief the parts of a text stand.
+const OPENING: [&str; 2] = ["headline", "hook"];
+const BODY: [&str; 8] = [
+    "description",
+    "about",
+    "summary",
+    "message",
+    "keyMessages",
+    "keyPoints",
+    "facts",
+    "benefits",
+];
+const CLOSING: [&str; 4] = ["callToAction", "cta", "link", "links"];
+
+/// What is taken where none of these is there.
+const ELSE: [&str; 3] = ["clientBrief", "brief", "objective"];
+
+/// The part of a text that a sentence belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    Opening,
+    Body,
+    Closing,
+}
+
+/// What there is to say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Material {
+    /// Each sentence once, in the order of the text.
+    pub(super) sentences: Vec<(Part, String)>,
+    pub(super) hashtags: Vec<String>,
+    pub(super) emoji: Vec<String>,
+}
+
+impl Material {
+    /// Reads the brief of a draft, which is a text or an object.
+    pub(super) fn read(brief: &Value) -> Self {
+        let brief = unwrapped(brief);
+        let mut material = Self {
+            hashtags: texts(&brief["hashtags"]),
+            emoji: texts(&brief["emoji"]),
+            ..Self::default()
+        };
+        if let Value::String(text) = brief {
+            material.add(Part::Body, text);
+            return material;
+        }
+        for (part, fields) in [
+            (Part::Opening, &OPENING[..]),
+            (Part::Body, &BODY),
+            (Part::Closing, &CLOSING),
+        ] {
+            for field in fields {
+                for text in texts(&brief[*field]) {
+                    material.add(part, &text);
+                }
+            }
+        }
+        if material.sentences.is_empty() {
+            let found = ELSE.iter().find(|field| brief[**field].is_string());
+            let text = found.and_then(|field| brief[*field].as_str());
+            material.add(Part::Body, text.unwrap_or_default());
+        }
+        material
+    }
+
+    fn add(&mut self, part: Part, text: &str) {
+        for sentence in sentences::of(text) {
+            let sentence = whole(sentence);
+            let is_known = self.sentences.iter().any(|(_, known)| *known == sentence);
+            if !is_known && self.sentences.len() < MAX_SENTENCES {
+                self.sentences.push((part, sentence));
+            }
+        }
+    }
+
+    /// Hashtags of the brief, then some of its own long words.
+    pub(super) fn all_hashtags(&self) -> Vec<String> {
+        let given = self.hashtags.iter().map(|tag| match tag.strip_prefix('#') {
+            Some(_) => tag.clone(),
+            None => format!("#{tag}"),
+        });
+        let words = self
+            .sentences
+            .iter()
+            .flat_map(|(_, text)| text.split_whitespace());
+        let words = words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+        let is_long =
+            |word: &&str| word.chars().count() >= 6 && word.chars().all(char::is_alphabetic);
+        let mut tags: Vec<String> = given.collect();
+        for word in words.filter(is_long) {
+            let tag = format!("#{}", capital(word));
+            if tags.len() < 12 && !tags.iter().any(|t| t.to_lowercase() == tag.to_lowercase()) {
+                tags.push(tag);
+            }
+        }
+        tags
+    }
+}
+
+/// The brief itself, where it comes as an output.
+pub(super) fn unwrapped(brief: &Value) -> &Value {
+    match brief.get("brief") {
+        Some(inner @ Value::Object(_)) => inner,
+        _ => brief,
+    }
+}
+
+/// A text, or the texts of a list.
+pub(super) fn texts(value: &Value) -> Vec<String> {
+    let items = match value {
+        Value::Array(items) => items.as_slice(),
+        item => std::slice::from_ref(item),
+    };
+    let texts = items.iter().filter_map(Value::as_str).map(str::trim);
+    texts
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The sentence with an end, without the mark of a list.
+pub(super) fn whole(sentence: &str) -> String {
+    let sentence = sentence.trim().trim_start_matches(['-', '*', '•']).trim();
+    let kept: String = sentence.chars().take(MAX_LENGTH).collect();
+    ended(&kept)
+}
+
+/// The text with a full stop where its script has one and it has no end.
+pub(super) fn ended(text: &str) -> String {
+    let is_mark = |word: &str| word.starts_with(['#', '@']) || word.contains("://");
+    let last = text.split_whitespace().next_back().unwrap_or_default();
+    match text.chars().next_back() {
+        Some(c) if c.is_alphanumeric() && c < '\u{590}' && !is_mark(last) => format!("{text}."),
+        _ => text.to_owned(),
+    }
+}
+
+/// With a capital letter at the beginning.
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_brief_is_read_by_its_parts_or_as_a_text() {
+        let brief = json!({"brief": {
+            "callToAction": "Join us",
+            "keyMessages": ["- It is free.", "It is near."],
+            "headline": "A garden for all",
+            "description": "It is near. It opens in May.",
+            "objective": "members",
+            "hashtags": ["garden"],
+        }});
+        let material = Material::read(&brief);
+        let expected = [
+            (Part::Opening, "A garden for all."),
+            (Part::Body, "It is near."),
+            (Part::Body, "It opens in May."),
+            (Part::Body, "It is free."),
+            (Part::Closing, "Join us."),
+        ];
+        assert_eq!(
+            material.sentences,
+            expected.map(|(part, text)| (part, text.to_owned()))
+        );
+        assert_eq!(material.all_hashtags(), ["#garden"]);
+        let texts = |brief: Value| -> Vec<String> {
+            Material::read(&brief)
+                .sentences
+                .into_iter()
+                .map(|(_, text)| text)
+                .collect()
+        };
+        assert_eq!(texts(json!("One. Two")), ["One.", "Two."]);
+        assert_eq!(texts(json!({"objective": "Be known"})), ["Be known."]);
+        assert_eq!(texts(json!(7)), [""; 0]);
+    }
+
+    #[test]
+    fn sentences_get_an_end_where_they_need_one() {
+        for (given, expected) in [
+            ("Come", "Come."),
+            ("Come!", "Come!"),
+            ("* see https://a.example/x", "see https://a.example/x"),
+            ("with #joy", "with #joy"),
+            ("来てください", "来てください"),
+        ] {
+            assert_eq!(whole(given), expected);
+        }
+    }
+}

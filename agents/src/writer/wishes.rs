@@ -1,0 +1,151 @@
+//! What is wanted of a draft: what the payload says of it, and what the notes of a review say.
+
+use serde_json::{Map, Value};
+
+use super::material::{texts, unwrapped};
+use crate::qa::{Fix, Knobs, Measured};
+
+/// What a draft is to be like.
+#[derive(Default)]
+pub(super) struct Wishes {
+    /// Texts that it has to have.
+    pub(super) include: Vec<String>,
+    /// Lists of texts of which it has to have one.
+    pub(super) include_one_of: Vec<Vec<String>>,
+    /// Texts that it may not have.
+    pub(super) exclude: Vec<String>,
+    pub(super) at_most: Vec<(Measured, u64)>,
+    pub(super) at_least: Vec<(Measured, u64)>,
+    pub(super) lix: Option<f64>,
+    pub(super) sentence_words: Option<u64>,
+    pub(super) knobs: Knobs,
+    /// A review found the draft too far off its knobs.
+    pub(super) is_off: bool,
+    pub(super) language: String,
+    /// Notes that nothing can be computed from.
+    pub(super) open: Vec<String>,
+}
+
+/// The fields of `brandRules` that list what may not be said.
+const FORBIDDEN: [&str; 5] = [
+    "forbidden",
+    "forbiddenWords",
+    "forbiddenClaims",
+    "superlatives",
+    "guarantees",
+];
+
+impl Wishes {
+    /// Reads the payload of a draft.
+    pub(super) fn read(input: &Value) -> Self {
+        let brief = unwrapped(&input["writerBrief"]);
+        // What the request says itself comes before what its brief says.
+        let either = |field: &str| match &input[field] {
+            Value::Null => &brief[field],
+            said => said,
+        };
+        let mut wishes = Self {
+            knobs: Knobs::read(either("knobs").as_object().unwrap_or(&Map::new())),
+            language: either("language").as_str().unwrap_or_default().to_owned(),
+            ..Self::default()
+        };
+        for source in [&input["mustInclude"], &brief["mustInclude"]] {
+            texts(source)
+                .into_iter()
+                .for_each(|text| wishes.include(text));
+        }
+        for rules in [&brief["platformRules"], &input["platformRules"]] {
+            for (name, value) in rules.as_object().into_iter().flatten() {
+                wishes.rule(name, value);
+            }
+        }
+        for rules in [&brief["brandRules"], &input["brandRules"]] {
+            wishes
+                .exclude
+                .extend(FORBIDDEN.iter().flat_map(|list| texts(&rules[*list])));
+        }
+        for note in texts(&input["revisionNotes"]) {
+            match Fix::read(&note) {
+                Some(fix) => wishes.fix(fix, &note),
+                None => wishes.open.push(note),
+            }
+        }
+        wishes
+    }
+
+    fn include(&mut self, text: String) {
+        if !self.include.contains(&text) {
+            self.include.push(text);
+        }
+    }
+
+    fn rule(&mut self, name: &str, value: &Value) {
+        let letters: String = name.chars().filter(|c| c.is_alphabetic()).collect();
+        let lower = letters.to_lowercase();
+        let after = |start: &str| lower.strip_prefix(start).and_then(Measured::named);
+        match (after("max"), after("min"), after("allow")) {
+            (Some(what), _, _) => self.at_most.extend(value.as_u64().map(|most| (what, most))),
+            (_, Some(what), _) => self
+                .at_least
+                .extend(value.as_u64().map(|least| (what, least))),
+            (_, _, Some(what)) if value == &Value::Bool(false) => self.at_most.push((what, 0)),
+            _ => {}
+        }
+    }
+
+    fn fix(&mut self, fix: Fix, note: &str) {
+        match fix {
+            Fix::Append(text) => self.include(text),
+            Fix::AppendOneOf(texts) => self.include_one_of.push(texts),
+            Fix::Remove(text) => self.exclude.push(text),
+            Fix::AtMost(what, most) => self.at_most.push((what, most)),
+            Fix::AtLeast(what, least) => self.at_least.push((what, least)),
+            Fix::Easier(lix) => self.lix = Some(self.lix.map_or(lix, |known| known.min(lix))),
+            Fix::ShortSentences(words) => {
+                self.sentence_words = Some(self.sentence_words.map_or(words, |w| w.min(words)));
+            }
+            Fix::Knob { .. } => self.is_off = true,
+            Fix::Language(_) => self.open.push(note.to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// spec: ORC-5.2, ORC-10
+    #[test]
+    fn rules_and_notes_become_wishes() {
+        let wishes = Wishes::read(&json!({
+            "writerBrief": {"mustInclude": ["a", "b"], "platformRules": {"maxHashtags": 3}, "language": "xx"},
+            "mustInclude": ["b", "c"],
+            "platformRules": {"maxCharacters": 280, "allowEmoji": false, "minWords": 5, "voice": "calm"},
+            "brandRules": {"forbidden": ["cheap"]},
+            "revisionNotes": [
+                "must_include: a required text is missing; add \"d\".",
+                "too_long: the draft has 300 characters; keep to at most 250 characters.",
+                "forbidden: it is said (line 1); remove \"best\".",
+                "readability: hard; bring LIX down to 40.",
+                "long_sentence: long; keep sentences to at most 12 words.",
+                "make it warmer",
+            ],
+        }));
+        assert_eq!(wishes.include, ["b", "c", "a", "d"]);
+        assert_eq!(wishes.exclude, ["cheap", "best"]);
+        let most = [
+            (Measured::Hashtags, 3),
+            (Measured::Characters, 280),
+            (Measured::Emoji, 0),
+            (Measured::Characters, 250),
+        ];
+        assert_eq!(wishes.at_most, most);
+        assert_eq!(wishes.at_least, [(Measured::Words, 5)]);
+        assert_eq!((wishes.lix, wishes.sentence_words), (Some(40.0), Some(12)));
+        assert_eq!(
+            (&*wishes.language, &*wishes.open),
+            ("xx", &["make it warmer".to_owned()][..])
+        );
+    }
+}
