@@ -70,7 +70,7 @@ pub(super) fn check(text: &Text, wanted: Option<f64>) -> Check {
     let most = wanted.unwrap_or(MAX_LIX);
     let value = numbers.value();
     let evidence = format!(
-        "LIX {value:.1}, at most {most} wanted{}: {} words in {} sentences, {} of them longer than six letters",
+        "LIX {value:.1}, at most {most} wanted{}: {} words in {} sentences, and {} words are longer than six letters",
         if wanted.is_none() { " by default" } else { "" },
         numbers.words,
         numbers.sentences,
