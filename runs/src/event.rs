@@ -143,7 +143,6 @@ pub struct Started {
 /// What went out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "few at a time, and short-lived")]
 pub enum Begun {
     /// A question to the model. The question follows from the journal; the digests tell whether two were the same.
     ModelAsked {

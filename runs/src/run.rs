@@ -52,7 +52,6 @@ pub struct Work {
 
 /// What goes out.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "few at a time, and short-lived")]
 pub enum Outgoing {
     /// A question to the model.
     Ask(Box<Request>),
