@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agenthub_sdk::{
-    Beginning, Conductor, Failure, Reply, TaskContext,
+    Beginning, Conductor, Failure, Identity, Reply, TaskContext,
     proto::a2a::{Message, Part, Role},
     runs::{Budget, RunId, RunOutcome, Strategy, World},
 };
@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::{kept::Input, strategy::Orchestrator, world::RunWorld};
 use crate::{
+    chat,
     origin::context_of,
     runs::{Asked, Brief, Mode},
     shared::Shared,
@@ -82,6 +83,13 @@ impl Conductor for Orchestrations {
                 ..Budget::default()
             },
         })
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            workflow: Orchestrator.name().to_owned(),
+            ..chat::identity(&self.0.settings)
+        }
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {

@@ -32,6 +32,8 @@ pub(super) struct Situation<'a> {
     /// Whether the last review asks for another round.
     pub(super) asks_for_more: bool,
     pub(super) turns_left: u32,
+    /// Whether the answer before this one wanted to end the run too, and was refused.
+    pub(super) insists: bool,
 }
 
 /// A handoff that is allowed.
@@ -199,10 +201,10 @@ impl Situation<'_> {
     ///
     /// # Errors
     ///
-    /// Why it may not, for the model. `Refusal` is of a result that could still be taken where nothing better comes.
-    pub(super) fn ending(&self, ending: &Ending) -> Result<(), NotYet> {
+    /// Why it may not, for the model.
+    pub(super) fn ending(&self, ending: &Ending) -> Result<(), Refusal> {
         for (name, value) in &ending.artifacts {
-            self.is_made_by_others(name, value).map_err(NotYet::Never)?;
+            self.is_made_by_others(name, value)?;
         }
         let reached = self.reached;
         let wanted = Value::Object(ending.artifacts.clone());
@@ -211,10 +213,10 @@ impl Situation<'_> {
             false => &wanted,
         };
         let offers = |phase: &str| self.offers.iter().any(|o| o.offer.phase == phase);
-        let refused = |why: String| Err(NotYet::Still(Refusal::new(why)));
+        let refused = |why: String| Err(Refusal::new(why));
         if reached.outputs.is_empty() {
             let capabilities: Vec<&str> = self.offers.iter().map(|o| &*o.offer.capability).collect();
-            return match capabilities.is_empty() || self.turns_left <= 1 {
+            return match self.insists || capabilities.is_empty() || self.turns_left <= 1 {
                 true => Ok(()),
                 false => refused(format!(
                     "nothing was done yet; offered: {}. If none of these can help, finish again and say what is missing",
@@ -259,14 +261,6 @@ impl Situation<'_> {
             _ => Err(own_words(name)),
         }
     }
-}
-
-/// Why a run may not end as proposed.
-pub(super) enum NotYet {
-    /// More can be done; if nothing better comes, this is taken.
-    Still(Refusal),
-    /// The proposal breaks a rule.
-    Never(Refusal),
 }
 
 fn own_words(name: &str) -> Refusal {

@@ -22,7 +22,7 @@ use super::{
     note,
     prompt::{Prompt, RULES},
     proposal::{self, Action, Ending, Proposal, Refusal},
-    rules::{self, GENERATION, Handover, NotYet, QA, Situation},
+    rules::{self, GENERATION, Handover, QA, Situation},
 };
 use crate::{history::shorten, prompt::Rejected};
 
@@ -217,6 +217,7 @@ impl<'a> Play<'a> {
             reached: &self.reached,
             asks_for_more: self.asks_for_more,
             turns_left: self.turns_left(turn),
+            insists: false,
         }
     }
 
@@ -294,6 +295,7 @@ impl<'a> Play<'a> {
 
     /// Whether the answer is allowed; what follows from a plan that is, is taken in.
     fn accept(&mut self, turn: u32, seen: &Seen, answer: &str, last: &mut Option<Proposal>) -> Result<Result<Accepted, Refusal>, Next> {
+        let insists = matches!(last, Some(Proposal { action: Action::Final(_), .. }));
         let proposal = match proposal::parse(answer) {
             Ok(proposal) => last.insert(proposal),
             Err(refusal) => {
@@ -310,10 +312,16 @@ impl<'a> Play<'a> {
                 let handover = self.situation(turn, seen).handover(transfer);
                 handover.map(|handover| Accepted::Handover(Box::new(handover)))
             }
-            Action::Final(ending) => match self.situation(turn, seen).ending(ending) {
-                Ok(()) => Ok(Accepted::Final(ending.clone(), None)),
-                Err(NotYet::Still(refusal) | NotYet::Never(refusal)) => Err(refusal),
-            },
+            Action::Final(ending) => {
+                let situation = Situation {
+                    insists,
+                    ..self.situation(turn, seen)
+                };
+                match situation.ending(ending) {
+                    Ok(()) => Ok(Accepted::Final(ending.clone(), None)),
+                    Err(refusal) => Err(refusal),
+                }
+            }
         };
         Ok(accepted)
     }

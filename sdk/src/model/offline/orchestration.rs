@@ -14,6 +14,9 @@ use serde_json::{Map, Value, json};
 use super::how_to_configure;
 use crate::model::Request;
 
+/// Why a run ends that cannot begin.
+const NOBODY: &str = "no agent here offers what that needs";
+
 /// A capability, as the registry has it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -109,12 +112,13 @@ pub(super) fn propose(request: &Request, objective: &str) -> Value {
     let board = Board::of(request, objective);
     // What was refused would be refused again.
     if let Some(why) = &board.rejected {
-        return end(&board, Some(why));
+        let nobody = board.steps.is_empty() && planning::first(&board).is_none();
+        return end(&board, Some(if nobody { NOBODY } else { why }));
     }
     if board.steps.is_empty() {
         return match planning::first(&board) {
             Some(patch) => update(patch, "what leads to the result, by what the agents take and give"),
-            None => end(&board, Some("no agent here offers what that needs")),
+            None => end(&board, Some(NOBODY)),
         };
     }
     if let Some(step) = board.in_state("ready").next() {
