@@ -1,6 +1,7 @@
 //! `agenthub run` and `agenthub runs`: what they ask Cortex, what they show, and how they end.
 
 mod cortex;
+mod surviving;
 
 use std::fs;
 

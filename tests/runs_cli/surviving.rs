@@ -1,0 +1,117 @@
+//! Runs whose processes are killed in the middle: they wait for a person when that happens, so that the middle is always the same.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::harness::{Process, System, eventually, free_address};
+
+/// What the person is asked to allow before it is done.
+const ASKED: [&str; 5] = ["--objective", "echo hello", "--approval", "echo", "--json"];
+
+/// A program that uses a port of its own for whatever it serves.
+fn start(system: &System, args: &[&str]) -> Process {
+    let any = PathBuf::from("127.0.0.1:0");
+    let environment = [("AGENTHUB_GRPC", &any), ("AGENTHUB_HTTP", &any)];
+    Process::start_in(&environment, system.folder(), &system.hub(), args)
+}
+
+/// The frames up to one of this type.
+fn frames_to(process: &Process, kind: &str) -> Vec<Value> {
+    let mut frames = Vec::new();
+    loop {
+        let line = process.line(&format!("a frame of type {kind}"));
+        let frame: Value = serde_json::from_str(&line).expect("a frame");
+        let is_last = frame["type"] == kind;
+        frames.push(frame);
+        if is_last {
+            return frames;
+        }
+    }
+}
+
+/// The hub that a process says it runs.
+fn hub_of(process: &Process) -> String {
+    eventually("it says where its hub is", || {
+        let said = process.said();
+        let url = said.split("http://").nth(1)?.split(',').next()?;
+        Some(format!("http://{url}"))
+    })
+}
+
+fn allow(system: &System, hub: &str, run: &str) {
+    let allowed = eventually("it can be allowed", || {
+        let finished = system.run(&["runs", "approve", run, "--hub", hub], "");
+        (finished.code == Some(0)).then_some(finished)
+    });
+    assert!(allowed.stdout.contains("echo"), "{allowed:?}");
+}
+
+fn sequences(frames: &[Value]) -> Vec<u64> {
+    let sequence = |frame: &Value| frame["sequence"].as_u64().expect("a number");
+    frames.iter().map(sequence).collect()
+}
+
+/// The whole system is in the process of `agenthub run`, which is killed; `agenthub runs watch` finishes the run.
+///
+/// spec: ORC-11.5, ORC-12.3
+#[test]
+fn a_run_in_a_process_of_its_own_is_finished_after_that_is_killed() {
+    let system = System::bare("127.0.0.1:1".to_owned());
+    let args: Vec<&str> = ["run", "--here"].into_iter().chain(ASKED).collect();
+    let first = start(&system, &args);
+    let before = frames_to(&first, "approval");
+    let run = before[0]["correlationId"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    first.kill();
+
+    let second = start(&system, &["runs", "watch", &run, "--here", "--json"]);
+    let again = frames_to(&second, "approval");
+    assert_eq!(again, before, "what was shown is shown again");
+    allow(&system, &hub_of(&second), &run);
+    let rest = frames_to(&second, "complete");
+    let all: Vec<Value> = again.into_iter().chain(rest).collect();
+    assert_eq!(sequences(&all), (1..=all.len() as u64).collect::<Vec<_>>());
+    let made = all.last().expect("the end")["data"]["result"].to_string();
+    assert!(made.contains("echo hello"), "{made}");
+    assert_eq!(second.wait().code, Some(3), "nobody reviews here");
+}
+
+/// Whoever watches needs not do anything when everything else is killed and comes back.
+///
+/// spec: ORC-4, ORC-11.5
+#[test]
+fn a_run_is_watched_on_without_a_gap_when_everything_is_killed_and_comes_back() {
+    let system = System::bare(free_address());
+    let up = || {
+        let args = [
+            "up",
+            "--json",
+            "--no-chat",
+            "--grpc",
+            system.grpc(),
+            "--http",
+            "127.0.0.1:0",
+        ];
+        let up = system.start(&args);
+        up.line("the banner");
+        up
+    };
+    let first = up();
+    let args: Vec<&str> = ["run"].into_iter().chain(ASKED).collect();
+    let watching = system.start(&args);
+    let before = frames_to(&watching, "approval");
+    let run = before[0]["correlationId"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    first.kill();
+    let _second = up();
+    allow(&system, &system.hub(), &run);
+    let rest = frames_to(&watching, "complete");
+    let all: Vec<Value> = before.into_iter().chain(rest).collect();
+    assert_eq!(sequences(&all), (1..=all.len() as u64).collect::<Vec<_>>());
+    assert_eq!(watching.wait().code, Some(3), "nobody reviews here");
+}
