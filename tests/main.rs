@@ -10,6 +10,7 @@ mod command_line;
 mod crashes;
 mod disk;
 mod failures;
+mod http;
 mod log;
 mod mailboxes;
 mod orchestrating;

@@ -1,0 +1,214 @@
+//! Runs over HTTP, as `up` and a Cortex alone serve them.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::harness::{PATIENCE, Process, System, eventually, free_address};
+
+/// An answer that is read as it comes.
+struct Answer {
+    status: u16,
+    head: String,
+    body: BufReader<TcpStream>,
+}
+
+/// Sends a request; with HTTP/1.0, so that the answer is not in chunks.
+fn send(address: &str, method: &str, path: &str, headers: &str, body: &str) -> Option<Answer> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut body = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if body.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some(Answer { status, head, body })
+}
+
+impl Answer {
+    fn text(mut self) -> String {
+        let mut text = String::new();
+        self.body.read_to_string(&mut text).expect("text");
+        text
+    }
+
+    fn json(self) -> Value {
+        serde_json::from_str(&self.text()).expect("JSON")
+    }
+
+    /// The next frame; none when the stream has ended, however that came.
+    fn frame(&mut self) -> Option<Value> {
+        loop {
+            let mut line = String::new();
+            if self.body.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            if let Some(data) = line.strip_prefix("data: ") {
+                return Some(serde_json::from_str(data).expect("JSON in one line"));
+            }
+        }
+    }
+}
+
+fn get(address: &str, path: &str) -> Answer {
+    send(address, "GET", path, "", "").expect("an answer")
+}
+
+fn start(address: &str, body: &str) -> String {
+    let headers = "Content-Type: application/json\r\n";
+    let started = send(address, "POST", "/v1/runs", headers, body).expect("an answer");
+    assert_eq!(started.status, 201, "{}", started.head);
+    let run = started.json();
+    run["id"].as_str().expect("an id").to_owned()
+}
+
+fn watch(address: &str, run: &str, after: usize) -> Answer {
+    let path = format!("/v1/runs/{run}/events");
+    let headers = format!("Accept: text/event-stream\r\nLast-Event-ID: {after}\r\n");
+    let answer = send(address, "GET", &path, &headers, "").expect("an answer");
+    assert_eq!(answer.status, 200, "{}", answer.head);
+    answer
+}
+
+/// Everything on these addresses, and whoever watches sees what a system that was killed goes on with.
+fn up(system: &System, http: &str) -> Process {
+    let args = ["up", "--json", "--grpc", system.grpc(), "--http", http];
+    let up = system.start(&args);
+    up.line_with("grpc");
+    up
+}
+
+const ASKED: &str =
+    r#"{"objective": "let agent_press print hello on the printing press", "mode": "chat"}"#;
+
+fn kinds(frames: &[Value]) -> Vec<&str> {
+    let kinds = frames.iter().filter_map(|frame| frame["type"].as_str());
+    kinds.collect()
+}
+
+/// A run outlives the death of the whole system, and its watcher misses nothing and sees nothing twice.
+///
+/// spec: ORC-4, ORC-8
+#[test]
+fn a_watcher_comes_back_after_everything_was_killed() {
+    let (system, http) = (System::bare(free_address()), free_address());
+    let first = up(&system, &http);
+    assert_eq!(get(&http, "/health").text(), "ok\n");
+    let _press = system.start_press();
+    let run = start(&http, ASKED);
+    let mut events = watch(&http, &run, 0);
+    let mut frames = vec![events.frame().expect("a frame")];
+    system.wait_begun(1);
+    first.kill();
+    frames.extend(std::iter::from_fn(|| events.frame()));
+    assert!(!kinds(&frames).contains(&"complete"), "{frames:?}");
+
+    let _second = up(&system, &http);
+    let mut events = watch(&http, &run, frames.len());
+    system.let_go();
+    frames.extend(std::iter::from_fn(|| events.frame()));
+    for (frame, sequence) in frames.iter().zip(1..) {
+        assert_eq!(frame["sequence"], sequence, "{frames:?}");
+        assert_eq!(frame["correlationId"], *run, "{frames:?}");
+    }
+    assert_eq!(kinds(&frames).iter().filter(|k| **k == "start").count(), 1);
+    assert_eq!(kinds(&frames).last(), Some(&"complete"), "{frames:?}");
+    let text = frames.last().map(|f| f["data"].to_string());
+    assert!(
+        text.is_some_and(|text| text.contains("pressed")),
+        "{frames:?}"
+    );
+    let again: Vec<Value> = {
+        let mut events = watch(&http, &run, 0);
+        std::iter::from_fn(|| events.frame()).collect()
+    };
+    assert_eq!(again, frames, "whoever comes late sees the same");
+}
+
+/// Streams end when everything is told to stop, so that nobody waits for them, nor they for anybody.
+#[test]
+fn somebody_who_watches_holds_nothing_up_when_everything_stops() {
+    let (system, http) = (System::bare(free_address()), free_address());
+    let everything = up(&system, &http);
+    let _press = system.start_press();
+    let run = start(&http, ASKED);
+    let mut events = watch(&http, &run, 0);
+    system.wait_begun(1);
+    let begun = Instant::now();
+    everything.signal(Signal::SIGTERM);
+    let frames: Vec<Value> = std::iter::from_fn(|| events.frame()).collect();
+    assert!(!kinds(&frames).contains(&"complete"), "{frames:?}");
+    let ended = everything.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begun.elapsed()
+    );
+    let _second = up(&system, &http);
+    let mut events = watch(&http, &run, frames.len());
+    system.let_go();
+    let rest: Vec<Value> = std::iter::from_fn(|| events.frame()).collect();
+    assert_eq!(
+        rest.first().map(|f| f["sequence"].clone()),
+        Some((frames.len() + 1).into())
+    );
+    assert_eq!(kinds(&rest).last(), Some(&"complete"), "{rest:?}");
+}
+
+/// A Cortex on a hub that is elsewhere serves the same, if that is wanted.
+#[test]
+fn cortex_alone_serves_runs_where_it_is_told_to() {
+    let (system, http, grpc) = (System::bare(free_address()), free_address(), free_address());
+    let cortex = system.start(&["cortex", "--ephemeral", "--http", &http, "--grpc", &grpc]);
+    let early = eventually("it listens", || send(&http, "GET", "/v1/runs", "", ""));
+    assert_eq!(early.status, 503, "{}", early.head);
+    assert!(early.head.contains("retry-after: 1"), "{}", early.head);
+    assert_eq!(early.json()["type"], "urn:agenthub:problem:unavailable");
+    let _broker = system.start_broker();
+    let line = cortex.line_with("is connected");
+    assert!(line.contains(&http) && line.contains(&grpc), "{line}");
+    let run = start(&http, r#"{"objective": "hello", "mode": "chat"}"#);
+    let mut events = watch(&http, &run, 0);
+    let frames: Vec<Value> = std::iter::from_fn(|| events.frame()).collect();
+    assert_eq!(kinds(&frames).last(), Some(&"complete"), "{frames:?}");
+    let shown = system.run(
+        &[
+            "runs",
+            "show",
+            &run,
+            "--json",
+            "--cortex",
+            &format!("http://{grpc}"),
+        ],
+        "",
+    );
+    assert!(shown.stdout.contains(&run), "{shown:?}");
+    assert_eq!(get(&http, "/health").status, 404, "that is the hub's");
+    cortex.signal(Signal::SIGTERM);
+    assert_eq!(cortex.wait().code, Some(0));
+}
+
+/// Nothing is opened to others by accident.
+#[test]
+fn cortex_alone_listens_for_others_only_on_purpose() {
+    let system = System::bare(free_address());
+    for flag in ["--http", "--grpc"] {
+        let refused = system.run(&["cortex", "--ephemeral", flag, "0.0.0.0:0"], "");
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains("--insecure"), "{refused:?}");
+    }
+}
