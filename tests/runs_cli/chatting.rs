@@ -1,0 +1,86 @@
+//! What runs ask people, in the chat.
+
+use crate::{
+    harness::{Process, System, eventually},
+    terminal::Terminal,
+};
+
+/// A system in which a run waits for a yes; the run.
+fn waiting() -> (System, Process, String) {
+    let (system, up) = System::up();
+    let args = [
+        "run",
+        "--objective",
+        "echo hello",
+        "--approval",
+        "echo",
+        "--detach",
+    ];
+    let started = system.run(&args, "");
+    assert_eq!(started.code, Some(0), "{started:?}");
+    let run = started.stdout.trim().to_owned();
+    eventually("it waits for a yes", || asked(&system));
+    (system, up, run)
+}
+
+/// The approval that waits.
+fn asked(system: &System) -> Option<String> {
+    let waiting = system.json(&["runs", "approve", "--json"]);
+    waiting.first()?["id"].as_str().map(str::to_owned)
+}
+
+fn state(system: &System, run: &str) -> String {
+    let shown = system.json(&["runs", "show", run, "--json"]);
+    shown[0]["state"].as_str().expect("a state").to_owned()
+}
+
+/// spec: ORC-12.3
+#[test]
+fn a_chat_in_a_pipe_lists_and_gives_answers() {
+    let (system, _up, run) = waiting();
+    let id = asked(&system).expect("it waits");
+    let answered = system.chat(&format!("/runs\n/approvals\n/approve {id} looks good\n"));
+    assert_eq!(answered.code, Some(0), "{answered:?}");
+    for part in [
+        &*run,
+        "awaiting-approval",
+        &format!("approved: approval {id}"),
+    ] {
+        assert!(answered.stdout.contains(part), "{part}: {answered:?}");
+    }
+    eventually("the run is over", || {
+        (state(&system, &run) == "completed").then_some(())
+    });
+    let twice = system.chat(&format!("/approve {id}\n"));
+    assert_eq!(twice.code, Some(1), "{twice:?}");
+    assert!(
+        twice.stderr.contains("does not wait") || twice.stderr.contains("waits for a yes"),
+        "{twice:?}"
+    );
+}
+
+/// spec: ORC-12.3
+#[test]
+fn a_chat_on_a_terminal_says_what_is_asked_when_it_is() {
+    let (system, _up) = System::up();
+    let mut chat = Terminal::start(&system, &["chat", "--ephemeral"]);
+    chat.shows("> ");
+    let args = [
+        "run",
+        "--objective",
+        "echo hello",
+        "--approval",
+        "echo",
+        "--detach",
+    ];
+    let run = system.run(&args, "").stdout.trim().to_owned();
+    chat.shows("may agent_echo do echo");
+    let id = eventually("it waits for a yes", || asked(&system));
+    chat.press(&format!("/refuse {id} not today\r"));
+    chat.shows(&format!("refused: approval {id}"));
+    eventually("the run goes on without", || {
+        (state(&system, &run) != "awaiting-approval").then_some(())
+    });
+    chat.press("\x04");
+    assert_eq!(chat.left(), Some(0));
+}
