@@ -185,7 +185,9 @@ impl Projection {
         let mut events = std::mem::take(&mut self.events);
         let error = match outcome {
             RunOutcome::Completed { data, .. } => {
-                events.extend(artifacts(data.get("result"), at_ms));
+                let bundle = data.get("bundle").unwrap_or(data);
+                self.standing = Standing::at_last(bundle).over(self.standing);
+                events.extend(artifacts(bundle.get("result"), at_ms));
                 None
             }
             RunOutcome::Failed { error } => Some(Error::new("failed", error)),

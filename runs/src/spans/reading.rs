@@ -64,14 +64,23 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// What a note tells of it, if it does: `depth` and `score` of its data.
+    /// What a note tells of it, if it does: `depth` and `score` of its data, or of a `review` there.
     pub fn of(note: &Json) -> Option<Self> {
         let data = &note["data"];
-        let standing = Self {
-            depth: data["depth"].as_u64(),
-            score: data["score"].as_f64(),
-        };
+        let standing = Self::read(data).over(Self::read(&data["review"]));
         (standing != Self::default()).then_some(standing)
+    }
+
+    /// What the bundle that a run ends with tells of it.
+    pub(super) fn at_last(bundle: &Json) -> Self {
+        Self::read(&bundle["quality"])
+    }
+
+    fn read(value: &Json) -> Self {
+        Self {
+            depth: value["depth"].as_u64(),
+            score: value["score"].as_f64(),
+        }
     }
 
     /// This, and what was known before where this says nothing.

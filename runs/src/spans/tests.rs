@@ -134,7 +134,7 @@ fn tool() -> Begun {
 }
 
 fn noted(depth: u64, score: f64, at_ms: u64) -> RunEvent {
-    let data = json!({ "depth": depth, "score": score });
+    let data = json!({ "review": { "depth": depth, "score": score, "agent": SESAME } });
     RunEvent::Noted {
         step: StepId::new(format!("note-{depth}")),
         value: json!({ "type": "message", "message": SESAME, "data": data }),
@@ -187,7 +187,10 @@ fn whole() -> Vec<RunEvent> {
     }});
     let made = RunOutcome::Completed {
         text: SESAME.into(),
-        data: json!({ "result": { "post": SESAME, "plan": [1, 2] }, "quality": 0.9 }),
+        data: json!({ "bundle": {
+            "result": { "post": SESAME, "plan": [1, 2] },
+            "quality": { "score": 0.9, "depth": 2, "issues": [SESAME] },
+        }}),
     };
     let mut events = vec![started()];
     events.extend(step("turn-1", asked(), answered(), 1_100, 1_200));
