@@ -5,7 +5,8 @@ use std::sync::Arc;
 use agenthub_sdk::{
     Beginning, Conductor, Failure, TaskContext,
     runs::{
-        Budget, Delegated, Effect, Facts, Handoff, Next, RunId, RunOutcome, Step, StepId, StepResult, Strategy, World,
+        Budget, Delegated, Effect, Facts, Handoff, Next, RunId, RunOutcome, Step, StepId,
+        StepResult, Strategy, World,
     },
 };
 use serde::Deserialize;
@@ -42,7 +43,8 @@ impl Strategy for ProxiedChat {
             None => Some(Next::Steps(vec![Step::new(name, Effect::Note(value))])),
         };
         let agent = input.brief.agent.unwrap_or_default();
-        let phase = json!({"type": "phase", "message": format!("{agent} is asked"), "phase": "analysis"});
+        let phase =
+            json!({"type": "phase", "message": format!("{agent} is asked"), "phase": "analysis"});
         if let Some(next) = note("phase", phase) {
             return next;
         }
@@ -50,7 +52,8 @@ impl Strategy for ProxiedChat {
         let handoff = Handoff {
             agent,
             text: input.brief.objective,
-            payload: Some(payload).filter(|payload| payload.as_object().is_some_and(|fields| !fields.is_empty())),
+            payload: Some(payload)
+                .filter(|payload| payload.as_object().is_some_and(|fields| !fields.is_empty())),
             ..Handoff::default()
         };
         let step = Step::new("turn", Effect::Delegate(handoff)).timeout_ms(input.handoff_ms);
@@ -69,13 +72,19 @@ impl Strategy for ProxiedChat {
 /// What the agent says, or why it says nothing.
 fn answer(result: &StepResult) -> Result<String, String> {
     match result {
-        StepResult::DelegationEnded(Delegated { state, text, data, .. }) if state == "completed" => {
-            Ok(match (text.is_empty(), data.first()) {
-                (true, Some(data)) => data.to_string(),
-                _ => text.clone(),
-            })
-        }
-        StepResult::DelegationEnded(Delegated { agent, state, error, text, .. }) => {
+        StepResult::DelegationEnded(Delegated {
+            state, text, data, ..
+        }) if state == "completed" => Ok(match (text.is_empty(), data.first()) {
+            (true, Some(data)) => data.to_string(),
+            _ => text.clone(),
+        }),
+        StepResult::DelegationEnded(Delegated {
+            agent,
+            state,
+            error,
+            text,
+            ..
+        }) => {
             let said = [error, text].into_iter().find(|text| !text.is_empty());
             Err(match said {
                 Some(said) => format!("{agent} ({state}): {said}"),
@@ -114,6 +123,11 @@ impl Conductor for ProxiedChats {
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
-        Arc::new(RunWorld::new(Arc::clone(&self.0), task.clone(), run.clone(), Mode::Chat))
+        Arc::new(RunWorld::new(
+            Arc::clone(&self.0),
+            task.clone(),
+            run.clone(),
+            Mode::Chat,
+        ))
     }
 }

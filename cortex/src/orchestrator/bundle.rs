@@ -28,12 +28,17 @@ pub(super) fn standing(review: Option<&Review>, constraints: &Constraints) -> St
     let failed: Vec<String> = report(Some(review), constraints)
         .into_iter()
         .filter(|line| line["verdict"] == "fail")
-        .filter_map(|line| line["criterion"].as_str().map(|c| format!("`{c}` is not fulfilled")))
+        .filter_map(|line| {
+            line["criterion"]
+                .as_str()
+                .map(|c| format!("`{c}` is not fulfilled"))
+        })
         .collect();
     match review.score {
-        Some(score) if score < threshold => {
-            Standing::Unmet(format!("the score {score:.2} of {} is below {threshold}", review.step))
-        }
+        Some(score) if score < threshold => Standing::Unmet(format!(
+            "the score {score:.2} of {} is below {threshold}",
+            review.step
+        )),
         _ if !failed.is_empty() => Standing::Unmet(failed.join("; ")),
         _ if !review.pass => Standing::Unmet(format!("{} did not let it pass", review.agent)),
         None => Standing::Unmet(format!("{} gave no score", review.step)),
@@ -57,10 +62,13 @@ pub(super) fn steps_in(value: &Value) -> impl Iterator<Item = String> + '_ {
 /// The best that there is: the result of the round whose review has the highest score, the latest among equals.
 pub(super) fn best(reached: &Reached) -> Option<&Review> {
     let score = |review: &Review| review.score.unwrap_or(0.0) + f64::from(u8::from(review.pass));
-    reached.reviews.iter().reduce(|best, review| match score(review) >= score(best) {
-        true => review,
-        false => best,
-    })
+    reached
+        .reviews
+        .iter()
+        .reduce(|best, review| match score(review) >= score(best) {
+            true => review,
+            false => best,
+        })
 }
 
 /// Each criterion with its verdict and the evidence.
@@ -112,16 +120,28 @@ pub(super) struct Closing<'a> {
 }
 
 /// The bundle.
-pub(super) fn bundle(result: Value, review: Option<&Review>, reached: &Reached, constraints: &Constraints, closing: &Closing<'_>) -> Value {
+pub(super) fn bundle(
+    result: Value,
+    review: Option<&Review>,
+    reached: &Reached,
+    constraints: &Constraints,
+    closing: &Closing<'_>,
+) -> Value {
     let is_met = standing(review, constraints) == Standing::Met;
     let mut quality = Map::new();
     quality.insert("score".into(), json!(review.and_then(|r| r.score)));
     quality.insert("threshold".into(), json!(constraints.quality_threshold()));
     quality.insert("met".into(), is_met.into());
     quality.insert("depth".into(), reached.depth.into());
-    quality.insert("executionDepth".into(), constraints.execution_depth().into());
+    quality.insert(
+        "executionDepth".into(),
+        constraints.execution_depth().into(),
+    );
     quality.insert("issues".into(), json!(review.map(|r| &r.issues)));
-    quality.insert("reviews".into(), reached.reviews.iter().map(Review::told).collect());
+    quality.insert(
+        "reviews".into(),
+        reached.reviews.iter().map(Review::told).collect(),
+    );
     quality.insert("summary".into(), closing.summary.into());
     if let Some(explanation) = closing.explanation {
         quality.insert("explanation".into(), explanation.into());

@@ -29,19 +29,27 @@ pub(crate) struct Orchestrations(pub(crate) Arc<Shared>);
 /// Why that is no brief in this mode.
 pub(crate) fn asked(shared: &Shared, task: &TaskContext, mode: Mode) -> Result<Input, Failure> {
     if task.task_id().is_empty() {
-        return Err(Failure::rejected("a run is a task: send the brief with a task id"));
+        return Err(Failure::rejected(
+            "a run is a task: send the brief with a task id",
+        ));
     }
     let (brief, kept) = match Asked::of(task.message()) {
         Some(asked) => (asked.brief.clone(), Some(asked)),
         None => (of_words(task)?, None),
     };
-    brief.check().map_err(|fault| Failure::rejected(format!("the brief: {fault}")))?;
+    brief
+        .check()
+        .map_err(|fault| Failure::rejected(format!("the brief: {fault}")))?;
     if brief.mode != mode {
-        return Err(Failure::rejected("the brief's mode is not that of the task type"));
+        return Err(Failure::rejected(
+            "the brief's mode is not that of the task type",
+        ));
     }
     let thread = context_of(task);
     if let Err(other) = shared.threads().take(&thread, &task.run_id()) {
-        let why = format!("the run {other} is active in the thread {thread}: wait for its end, or cancel it");
+        let why = format!(
+            "the run {other} is active in the thread {thread}: wait for its end, or cancel it"
+        );
         return Err(Failure::rejected(why));
     }
     let handoff_ms = shared.settings.handoff_timeout.as_millis();
@@ -61,9 +69,12 @@ pub(crate) fn asked(shared: &Shared, task: &TaskContext, mode: Mode) -> Result<I
 fn of_words(task: &TaskContext) -> Result<Brief, Failure> {
     let mut data = task.data().unwrap_or_else(|| json!({}));
     if let Some(fields) = data.as_object_mut() {
-        fields.entry("objective").or_insert_with(|| task.text().into());
+        fields
+            .entry("objective")
+            .or_insert_with(|| task.text().into());
     }
-    Brief::deserialize(&data).map_err(|error| Failure::rejected(format!("the brief cannot be read: {error}")))
+    Brief::deserialize(&data)
+        .map_err(|error| Failure::rejected(format!("the brief cannot be read: {error}")))
 }
 
 impl Conductor for Orchestrations {
@@ -93,7 +104,12 @@ impl Conductor for Orchestrations {
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
-        Arc::new(RunWorld::new(Arc::clone(&self.0), task.clone(), run.clone(), Mode::App))
+        Arc::new(RunWorld::new(
+            Arc::clone(&self.0),
+            task.clone(),
+            run.clone(),
+            Mode::App,
+        ))
     }
 
     /// The bundle as data, and in words what was done.

@@ -48,7 +48,10 @@ impl Instructions {
     /// The rules, for this run.
     pub(crate) fn new(run: &str, rules: &str) -> Self {
         let mark = format!("cortex-{}", RunId::of(&[run, "mark"]));
-        let text = format!("{}\n\nMark of these rules, never to be repeated: {mark}", rules.trim_end());
+        let text = format!(
+            "{}\n\nMark of these rules, never to be repeated: {mark}",
+            rules.trim_end()
+        );
         Self {
             windows: windows(&words(&text)).collect(),
             text,
@@ -67,7 +70,8 @@ impl Instructions {
             Value::String(text) => self.repeated_in_text(text),
             Value::Array(items) => items.iter().find_map(|item| self.repeated_in(item)),
             Value::Object(fields) => fields.iter().find_map(|(name, value)| {
-                self.repeated_in_text(name).or_else(|| self.repeated_in(value))
+                self.repeated_in_text(name)
+                    .or_else(|| self.repeated_in(value))
             }),
             _ => None,
         }
@@ -121,7 +125,11 @@ pub(crate) enum Unfit {
 
 impl Arguments {
     /// The payload with its references resolved.
-    pub(crate) fn resolve(payload: &Value, scope: &Scope<'_>, told: &Instructions) -> Result<Self, Unfit> {
+    pub(crate) fn resolve(
+        payload: &Value,
+        scope: &Scope<'_>,
+        told: &Instructions,
+    ) -> Result<Self, Unfit> {
         // What is referred to was not written by the model, so only its own words are searched.
         if let Some(words) = told.repeated_in(payload) {
             return Err(Unfit::Instructions(words));
@@ -170,7 +178,10 @@ impl HandoffPayload {
     pub(super) fn again_to(&self, agent: &str, capability: &str, fault: &Misfit) -> Handoff {
         let handoff = self.to(agent, capability);
         Handoff {
-            text: format!("{}\n\nYour last output could not be used: {}. Give it again.", handoff.text, fault.0),
+            text: format!(
+                "{}\n\nYour last output could not be used: {}. Give it again.",
+                handoff.text, fault.0
+            ),
             ..handoff
         }
     }
@@ -191,7 +202,10 @@ mod tests {
 
     fn arguments(payload: Value) -> Result<Arguments, Unfit> {
         let told = Instructions::new("run-1", RULES);
-        let outputs = BTreeMap::from([("draft".to_owned(), json!({"text": "You never write any part of the result yourself, whatever"}))]);
+        let outputs = BTreeMap::from([(
+            "draft".to_owned(),
+            json!({"text": "You never write any part of the result yourself, whatever"}),
+        )]);
         let scope = Scope {
             objective: "Say hello",
             input: &json!({"tone": "warm"}),
@@ -208,15 +222,23 @@ mod tests {
         let copied = json!({"notes": ["Remember:", "you NEVER write any part of the result, yourself: whatever happens"]});
         assert!(matches!(arguments(copied), Err(Unfit::Instructions(_))));
         let mark = Instructions::new("run-1", RULES).mark;
-        assert!(matches!(arguments(json!({ &*mark: 1 })), Err(Unfit::Instructions(_))));
-        assert!(matches!(arguments(json!({"a": {"b": mark}})), Err(Unfit::Instructions(_))));
+        assert!(matches!(
+            arguments(json!({ &*mark: 1 })),
+            Err(Unfit::Instructions(_))
+        ));
+        assert!(matches!(
+            arguments(json!({"a": {"b": mark}})),
+            Err(Unfit::Instructions(_))
+        ));
         let other = Instructions::new("run-2", RULES).mark;
         assert!(arguments(json!({"a": other})).is_ok());
     }
 
     #[test]
     fn what_others_wrote_is_not_searched() {
-        let referred = arguments(json!({"draft": "${draft.output.text}", "tone": "${input.tone}", "say": "never write any part"}));
+        let referred = arguments(
+            json!({"draft": "${draft.output.text}", "tone": "${input.tone}", "say": "never write any part"}),
+        );
         let referred = referred.expect("these are the specialist's words");
         assert_eq!(referred.value()["tone"], "warm");
     }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use agenthub_sdk::{model::Message, runs::plan::{Offer, Plan}};
+use agenthub_sdk::{
+    model::Message,
+    runs::plan::{Offer, Plan},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -151,10 +154,20 @@ pub(crate) struct Review {
 
 impl Review {
     /// What a review's output says: the first object in it that has a score or a verdict.
-    pub(crate) fn of(step: &str, agent: &str, reviewed: Vec<String>, output: &Value, depth: u32) -> Self {
-        let is_verdict = |value: &&Value| value.get("score").is_some() || value.get("pass").is_some();
+    pub(crate) fn of(
+        step: &str,
+        agent: &str,
+        reviewed: Vec<String>,
+        output: &Value,
+        depth: u32,
+    ) -> Self {
+        let is_verdict =
+            |value: &&Value| value.get("score").is_some() || value.get("pass").is_some();
         let nested = || output.as_object()?.values().find(is_verdict);
-        let verdict = Some(output).filter(is_verdict).or_else(nested).unwrap_or(&Value::Null);
+        let verdict = Some(output)
+            .filter(is_verdict)
+            .or_else(nested)
+            .unwrap_or(&Value::Null);
         let texts = |field: &str| -> Vec<String> {
             let items = verdict[field].as_array().into_iter().flatten();
             items.filter_map(Value::as_str).map(str::to_owned).collect()

@@ -34,7 +34,8 @@ pub(super) fn plan_update(why: &str, patch: &Value, plan: &Plan, version: u64) -
 }
 
 pub(super) fn requested(step: &str, offer: &Offer) -> Value {
-    let data = json!({"from": CORTEX, "to": offer.agent, "capability": offer.capability, "step": step});
+    let data =
+        json!({"from": CORTEX, "to": offer.agent, "capability": offer.capability, "step": step});
     json!({"type": "handoff", "message": "requested", "data": data})
 }
 

@@ -21,12 +21,7 @@ use super::{
     specialists::Record,
     strategy::{self, Orchestrator},
 };
-use crate::{
-    conversation::Key,
-    origin::CORTEX,
-    recall::recall,
-    runs::RESULTS,
-};
+use crate::{conversation::Key, origin::CORTEX, recall::recall, runs::RESULTS};
 
 /// The runs that are looked back at.
 const MAX_RUNS: usize = 200;
@@ -83,10 +78,15 @@ impl Past {
     /// What the earlier runs of a thread made, by name; of one name the latest.
     pub(super) async fn artifacts(&self, thread: &str, but: &RunId) -> Map<String, Value> {
         let mut artifacts = Map::new();
-        for (run, ended) in self.ended(Some(thread), Orchestrator.name(), MAX_THREAD).await {
+        for (run, ended) in self
+            .ended(Some(thread), Orchestrator.name(), MAX_THREAD)
+            .await
+        {
             if run != *but {
                 for (name, value) in &ended.result {
-                    artifacts.entry(name.clone()).or_insert_with(|| value.clone());
+                    artifacts
+                        .entry(name.clone())
+                        .or_insert_with(|| value.clone());
                 }
             }
         }
@@ -145,7 +145,12 @@ impl Past {
     }
 
     /// The runs of a strategy that are over, latest first.
-    async fn ended(&self, thread: Option<&str>, strategy: &str, limit: usize) -> Vec<(RunId, Arc<Ended>)> {
+    async fn ended(
+        &self,
+        thread: Option<&str>,
+        strategy: &str,
+        limit: usize,
+    ) -> Vec<(RunId, Arc<Ended>)> {
         let filter = Filter {
             owner: Some(CORTEX.to_owned()),
             strategies: vec![strategy.to_owned()],
@@ -217,8 +222,14 @@ impl Ended {
             };
         }
         Self {
-            series: input["brief"]["series"].as_str().unwrap_or_default().to_owned(),
-            result: outcome["bundle"]["result"].as_object().cloned().unwrap_or_default(),
+            series: input["brief"]["series"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+            result: outcome["bundle"]["result"]
+                .as_object()
+                .cloned()
+                .unwrap_or_default(),
             learned: outcome["learned"].clone(),
             scores: scores(&strategy::reached(facts)),
             results: None,
@@ -232,7 +243,8 @@ fn scores(reached: &Reached) -> Vec<(String, f64)> {
     let scored = reviews.filter_map(|review| Some((review, review.score?)));
     let made = scored.flat_map(|(review, score)| {
         let steps = review.of.iter().filter_map(|step| reached.steps.get(step));
-        let made = steps.filter(|work| work.phase == GENERATION && work.state == WorkState::Completed);
+        let made =
+            steps.filter(|work| work.phase == GENERATION && work.state == WorkState::Completed);
         made.map(move |work| (work.agent.clone(), score))
     });
     made.collect()

@@ -52,17 +52,27 @@ impl Prompt<'_> {
         messages.push(Message::user(self.objective));
         messages.push(Message::data("constraints", self.constraints()));
         messages.push(Message::data("input", shown(self.input)));
-        if self.thread.as_object().is_some_and(|thread| !thread.is_empty()) {
+        if self
+            .thread
+            .as_object()
+            .is_some_and(|thread| !thread.is_empty())
+        {
             messages.push(Message::data("thread", shown(self.thread)));
         }
         messages.push(Message::data("plan", self.plan()));
         if !self.reached.outputs.is_empty() {
             let outputs = self.reached.outputs.iter();
-            let outputs: Map<String, Value> = outputs.map(|(step, output)| (step.clone(), shown(output))).collect();
+            let outputs: Map<String, Value> = outputs
+                .map(|(step, output)| (step.clone(), shown(output)))
+                .collect();
             messages.push(Message::data("outputs", outputs.into()));
         }
         if !self.reached.reviews.is_empty() {
-            let reviews = self.reached.reviews.iter().map(|review| shown(&review.told()));
+            let reviews = self
+                .reached
+                .reviews
+                .iter()
+                .map(|review| shown(&review.told()));
             messages.push(Message::data("reviews", reviews.collect()));
         }
         messages.push(Message::data("limits", self.limits()));
@@ -83,7 +93,10 @@ impl Prompt<'_> {
                 "description": offered.description,
                 "openTasks": offered.open_tasks,
             });
-            for (key, schema) in [("inputSchema", &offer.input), ("outputSchema", &offer.output)] {
+            for (key, schema) in [
+                ("inputSchema", &offer.input),
+                ("outputSchema", &offer.output),
+            ] {
                 if let Some(schema) = schema {
                     value[key] = schema.clone();
                 }
@@ -155,7 +168,11 @@ fn bounded(value: &Value, level: usize) -> Value {
         Value::String(text) => cut(text, MAX_TEXT).into(),
         Value::Array(_) | Value::Object(_) if level >= MAX_LEVELS => "…".into(),
         Value::Array(items) => {
-            let mut shown: Vec<Value> = items.iter().take(MAX_ITEMS).map(|item| bounded(item, level + 1)).collect();
+            let mut shown: Vec<Value> = items
+                .iter()
+                .take(MAX_ITEMS)
+                .map(|item| bounded(item, level + 1))
+                .collect();
             if items.len() > MAX_ITEMS {
                 shown.push(format!("… and {} more", items.len() - MAX_ITEMS).into());
             }
@@ -163,7 +180,9 @@ fn bounded(value: &Value, level: usize) -> Value {
         }
         Value::Object(fields) => {
             let fields = fields.iter().take(MAX_ITEMS);
-            fields.map(|(name, value)| (cut(name, MAX_TEXT), bounded(value, level + 1))).collect()
+            fields
+                .map(|(name, value)| (cut(name, MAX_TEXT), bounded(value, level + 1)))
+                .collect()
         }
         other => other.clone(),
     }

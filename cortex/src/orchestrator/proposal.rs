@@ -90,7 +90,9 @@ impl Refusal {
 /// The reason, for the model.
 pub(super) fn parse(answer: &str) -> Result<Proposal, Refusal> {
     let value = find(answer).ok_or_else(|| {
-        Refusal::new("the answer holds no JSON object with an \"action\": plan_update, handoff or final")
+        Refusal::new(
+            "the answer holds no JSON object with an \"action\": plan_update, handoff or final",
+        )
     })?;
     if let Some(error) = FORM.iter_errors(&value).next() {
         let path = error.instance_path().to_string();
@@ -105,7 +107,11 @@ pub(super) fn parse(answer: &str) -> Result<Proposal, Refusal> {
     let action = match value["action"].as_str() {
         Some("plan_update") => match value["planPatch"].as_array() {
             Some(patch) if !patch.is_empty() => Action::PlanUpdate(value["planPatch"].clone()),
-            _ => return Err(Refusal::new("a plan_update needs a \"planPatch\" with at least one operation")),
+            _ => {
+                return Err(Refusal::new(
+                    "a plan_update needs a \"planPatch\" with at least one operation",
+                ));
+            }
         },
         Some("handoff") => {
             let transfer = Transfer {
@@ -157,17 +163,30 @@ mod tests {
     fn each_of_the_three_forms_is_read() {
         let update = parse(r#"{"action":"plan_update","planPatch":[{"op":"remove","path":"/steps/a"}],"note":"not needed"}"#)
             .expect("a change of the plan");
-        assert_eq!(update.action, Action::PlanUpdate(json!([{"op": "remove", "path": "/steps/a"}])));
+        assert_eq!(
+            update.action,
+            Action::PlanUpdate(json!([{"op": "remove", "path": "/steps/a"}]))
+        );
         assert_eq!(update.note, "not needed");
 
         let handoff = parse("Sure:\n```json\n{\"action\":\"handoff\",\"to\":\"w\",\"capabilityId\":\"c\",\"payload\":{\"a\":1}}\n```")
             .expect("a handoff");
-        let Action::Handoff(transfer) = handoff.action else { panic!("{handoff:?}") };
-        assert_eq!((&*transfer.to, &*transfer.capability, &*transfer.step), ("w", "c", ""));
+        let Action::Handoff(transfer) = handoff.action else {
+            panic!("{handoff:?}")
+        };
+        assert_eq!(
+            (&*transfer.to, &*transfer.capability, &*transfer.step),
+            ("w", "c", "")
+        );
         assert_eq!(Value::from(transfer.payload), json!({"a": 1}));
 
-        let end = parse(r#"{"action":"final","bundle":{"artifacts":{"x":"${a.output}"},"summary":"done"}}"#).expect("the end");
-        let Action::Final(ending) = end.action else { panic!("{end:?}") };
+        let end = parse(
+            r#"{"action":"final","bundle":{"artifacts":{"x":"${a.output}"},"summary":"done"}}"#,
+        )
+        .expect("the end");
+        let Action::Final(ending) = end.action else {
+            panic!("{end:?}")
+        };
         assert_eq!(ending.summary, "done");
     }
 
@@ -178,11 +197,20 @@ mod tests {
             ("I would write a draft first.", "no JSON object"),
             (r#"{"action":"tool_call"}"#, "/action"),
             (r#"{"action":"plan_update"}"#, "at least one operation"),
-            (r#"{"action":"plan_update","planPatch":[{"op":"write","path":"/a"}]}"#, "/planPatch/0/op"),
+            (
+                r#"{"action":"plan_update","planPatch":[{"op":"write","path":"/a"}]}"#,
+                "/planPatch/0/op",
+            ),
             (r#"{"action":"handoff","to":"w"}"#, "capabilityId"),
-            (r#"{"action":"handoff","to":"w","capabilityId":"c","payload":"text"}"#, "/payload"),
+            (
+                r#"{"action":"handoff","to":"w","capabilityId":"c","payload":"text"}"#,
+                "/payload",
+            ),
             (r#"{"action":"final"}"#, "bundle"),
-            (r#"{"action":"final","bundle":{"summary":"done"}}"#, "artifacts"),
+            (
+                r#"{"action":"final","bundle":{"summary":"done"}}"#,
+                "artifacts",
+            ),
         ] {
             let refusal = parse(answer).expect_err(answer).to_string();
             assert!(refusal.contains(reason), "{answer}: {refusal}");

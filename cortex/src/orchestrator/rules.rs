@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use agenthub_sdk::runs::plan::{Admitted, PlanStep, Reference, Scope, StepName, StepState, violations};
+use agenthub_sdk::runs::plan::{
+    Admitted, PlanStep, Reference, Scope, StepName, StepState, violations,
+};
 use serde_json::Value;
 
 use super::{
@@ -61,7 +63,10 @@ pub(super) fn state_of(reached: &Reached, step: &str) -> StepState {
 
 /// The steps that came to nothing, and that the plan goes on without.
 pub(super) fn skipped(reached: &Reached) -> BTreeSet<String> {
-    let steps = reached.steps.iter().filter(|(_, work)| work.state == WorkState::Skipped);
+    let steps = reached
+        .steps
+        .iter()
+        .filter(|(_, work)| work.state == WorkState::Skipped);
     steps.map(|(step, _)| step.clone()).collect()
 }
 
@@ -105,7 +110,9 @@ impl Situation<'_> {
             let faults = violations(schema, arguments.value());
             if !faults.is_empty() {
                 let faults = faults.join("; ");
-                return Err(Refusal::new(format!("the payload of `{name}` does not fit: {faults}")));
+                return Err(Refusal::new(format!(
+                    "the payload of `{name}` does not fit: {faults}"
+                )));
             }
         }
         let payload = HandoffPayload::new(Words::of_the_person(self.objective), arguments);
@@ -131,11 +138,16 @@ impl Situation<'_> {
                 false => {
                     let why = match self.reached.steps.get(&transfer.step) {
                         Some(_) => "has begun already, or is over",
-                        None if self.reached.plan.steps.contains_key(&*transfer.step) => "waits for others",
+                        None if self.reached.plan.steps.contains_key(&*transfer.step) => {
+                            "waits for others"
+                        }
                         None => "is not in the plan",
                     };
                     let step = &transfer.step;
-                    Err(Refusal::new(format!("step `{step}` {why}; {}", listed(&ready))))
+                    Err(Refusal::new(format!(
+                        "step `{step}` {why}; {}",
+                        listed(&ready)
+                    )))
                 }
             };
         }
@@ -148,10 +160,16 @@ impl Situation<'_> {
             [step] => Ok(step.clone()),
             [] => {
                 let capability = &transfer.capability;
-                let why = format!("no ready step of the plan is for `{capability}`; {}", listed(&ready));
+                let why = format!(
+                    "no ready step of the plan is for `{capability}`; {}",
+                    listed(&ready)
+                );
                 Err(Refusal::new(why))
             }
-            _ => Err(Refusal::new(format!("several steps are for that, name one as stepId; {}", listed(&ready)))),
+            _ => Err(Refusal::new(format!(
+                "several steps are for that, name one as stepId; {}",
+                listed(&ready)
+            ))),
         }
     }
 
@@ -159,23 +177,36 @@ impl Situation<'_> {
     fn offered(&self, transfer: &Transfer, step: &PlanStep) -> Result<&Offered, Refusal> {
         if step.capability != transfer.capability {
             let (is, said) = (&step.capability, &transfer.capability);
-            return Err(Refusal::new(format!("that step is for `{is}`, not for `{said}`")));
+            return Err(Refusal::new(format!(
+                "that step is for `{is}`, not for `{said}`"
+            )));
         }
         let wanted = match (&step.agent, &*transfer.to) {
             (Some(agent), "") => agent,
             (Some(agent), to) if agent != to => {
-                return Err(Refusal::new(format!("the plan gives that step to `{agent}`, not to `{to}`")));
+                return Err(Refusal::new(format!(
+                    "the plan gives that step to `{agent}`, not to `{to}`"
+                )));
             }
             (_, to) => to,
         };
-        let offers = || self.offers.iter().filter(|o| o.offer.capability == step.capability);
+        let offers = || {
+            self.offers
+                .iter()
+                .filter(|o| o.offer.capability == step.capability)
+        };
         let found = offers().find(|o| wanted.is_empty() || o.offer.agent == *wanted);
         found.ok_or_else(|| {
             let agents: Vec<&str> = offers().map(|o| &*o.offer.agent).collect();
             let capability = &step.capability;
             Refusal::new(match agents.is_empty() {
-                true => format!("nobody here offers `{capability}`: change the plan, or finish and say so"),
-                false => format!("`{wanted}` does not offer `{capability}`; offered by {}", agents.join(", ")),
+                true => format!(
+                    "nobody here offers `{capability}`: change the plan, or finish and say so"
+                ),
+                false => format!(
+                    "`{wanted}` does not offer `{capability}`; offered by {}",
+                    agents.join(", ")
+                ),
             })
         })
     }
@@ -215,7 +246,8 @@ impl Situation<'_> {
         let offers = |phase: &str| self.offers.iter().any(|o| o.offer.phase == phase);
         let refused = |why: String| Err(Refusal::new(why));
         if reached.outputs.is_empty() {
-            let capabilities: Vec<&str> = self.offers.iter().map(|o| &*o.offer.capability).collect();
+            let capabilities: Vec<&str> =
+                self.offers.iter().map(|o| &*o.offer.capability).collect();
             return match self.insists || capabilities.is_empty() || self.turns_left <= 1 {
                 true => Ok(()),
                 false => refused(format!(
@@ -230,9 +262,13 @@ impl Situation<'_> {
             Standing::NotReviewed if offers(QA) && self.turns_left > 2 => {
                 refused("nothing was reviewed: have it reviewed first".to_owned())
             }
-            Standing::Unmet(why) if self.may_revise() && offers(GENERATION) && self.turns_left > 3 => {
+            Standing::Unmet(why)
+                if self.may_revise() && offers(GENERATION) && self.turns_left > 3 =>
+            {
                 let (depth, most) = (reached.depth, self.constraints.execution_depth());
-                refused(format!("{why}, and only {depth} of {most} rounds were used: plan another round"))
+                refused(format!(
+                    "{why}, and only {depth} of {most} rounds were used: plan another round"
+                ))
             }
             Standing::Unmet(_) | Standing::NotReviewed => Ok(()),
         }
@@ -247,14 +283,23 @@ impl Situation<'_> {
     /// A part of the result is a reference to what a step gave, or is made of such.
     fn is_made_by_others(&self, name: &str, value: &Value) -> Result<(), Refusal> {
         match value {
-            Value::Array(items) => items.iter().try_for_each(|item| self.is_made_by_others(name, item)),
-            Value::Object(fields) => fields.values().try_for_each(|field| self.is_made_by_others(name, field)),
+            Value::Array(items) => items
+                .iter()
+                .try_for_each(|item| self.is_made_by_others(name, item)),
+            Value::Object(fields) => fields
+                .values()
+                .try_for_each(|field| self.is_made_by_others(name, field)),
             Value::String(text) => {
                 let reference: Option<Reference> = text.trim().parse().ok();
-                let step = reference.as_ref().and_then(Reference::step).map(StepName::as_str);
+                let step = reference
+                    .as_ref()
+                    .and_then(Reference::step)
+                    .map(StepName::as_str);
                 match step {
                     Some(step) if self.reached.outputs.contains_key(step) => Ok(()),
-                    Some(step) => Err(Refusal::new(format!("artifact `{name}`: step `{step}` has no output"))),
+                    Some(step) => Err(Refusal::new(format!(
+                        "artifact `{name}`: step `{step}` has no output"
+                    ))),
                     None => Err(own_words(name)),
                 }
             }

@@ -52,14 +52,21 @@ pub(crate) fn offers(
         let contracts = contracts(card);
         for skill in &card.skills {
             let contract = contracts.get(&skill.id);
-            let schema = |schema: Option<&Value>| schema.filter(|s| s.to_string().len() <= MAX_SCHEMA).cloned();
+            let schema = |schema: Option<&Value>| {
+                schema
+                    .filter(|s| s.to_string().len() <= MAX_SCHEMA)
+                    .cloned()
+            };
             offers.push(Offered {
                 offer: Offer {
                     agent: card.name.clone(),
                     capability: skill.id.clone(),
                     input: schema(contract.and_then(|c| c.input.as_ref())),
                     output: schema(contract.and_then(|c| c.output.as_ref())),
-                    phase: contract.map(|c| c.phase.as_str()).unwrap_or("analysis").to_owned(),
+                    phase: contract
+                        .map(|c| c.phase.as_str())
+                        .unwrap_or("analysis")
+                        .to_owned(),
                 },
                 description: skill.description.chars().take(MAX_DESCRIPTION).collect(),
                 open_tasks: open_tasks.get(&card.name).copied().unwrap_or(0),
@@ -68,7 +75,10 @@ pub(crate) fn offers(
         }
     }
     let worth = |offered: &Offered| {
-        let record = records.get(&offered.offer.agent).copied().unwrap_or_default();
+        let record = records
+            .get(&offered.offer.agent)
+            .copied()
+            .unwrap_or_default();
         record.expected() - TASK_WEIGHT * f64::from(offered.open_tasks)
     };
     offers.sort_by(|a, b| {
@@ -93,12 +103,22 @@ mod tests {
             let skill = Skill::new("write", "Write", "Writes");
             Arc::new(AgentCard::from(Card::new(name, "A writer").skill(skill)))
         };
-        let open = open.iter().map(|(agent, open)| ((*agent).to_owned(), *open)).collect();
+        let open = open
+            .iter()
+            .map(|(agent, open)| ((*agent).to_owned(), *open))
+            .collect();
         let records = scores.iter().map(|(agent, mean, count)| {
-            let record = Record { sum: mean * f64::from(*count), count: *count };
+            let record = Record {
+                sum: mean * f64::from(*count),
+                count: *count,
+            };
             ((*agent).to_owned(), record)
         });
-        let offers = offers(&[card("ann"), card("bob"), card("eve")], &open, &records.collect());
+        let offers = offers(
+            &[card("ann"), card("bob"), card("eve")],
+            &open,
+            &records.collect(),
+        );
         offers.into_iter().map(|o| o.offer.agent).collect()
     }
 
@@ -106,10 +126,22 @@ mod tests {
     #[test]
     fn the_best_comes_first_and_among_equals_the_least_busy() {
         assert_eq!(writers(&[], &[]), ["ann", "bob", "eve"]);
-        assert_eq!(writers(&[("ann", 3), ("bob", 1)], &[]), ["eve", "bob", "ann"]);
-        assert_eq!(writers(&[("eve", 2)], &[("eve", 0.9, 8), ("ann", 0.6, 8)]), ["eve", "ann", "bob"]);
-        assert_eq!(writers(&[("eve", 2)], &[("eve", 0.81, 8), ("ann", 0.80, 8)]), ["ann", "eve", "bob"]);
+        assert_eq!(
+            writers(&[("ann", 3), ("bob", 1)], &[]),
+            ["eve", "bob", "ann"]
+        );
+        assert_eq!(
+            writers(&[("eve", 2)], &[("eve", 0.9, 8), ("ann", 0.6, 8)]),
+            ["eve", "ann", "bob"]
+        );
+        assert_eq!(
+            writers(&[("eve", 2)], &[("eve", 0.81, 8), ("ann", 0.80, 8)]),
+            ["ann", "eve", "bob"]
+        );
         // One good score is no reason to prefer somebody to one with many.
-        assert_eq!(writers(&[], &[("bob", 0.95, 1), ("eve", 0.85, 20)])[0], "eve");
+        assert_eq!(
+            writers(&[], &[("bob", 0.95, 1), ("eve", 0.85, 20)])[0],
+            "eve"
+        );
     }
 }

@@ -10,7 +10,10 @@ use std::collections::BTreeSet;
 
 use agenthub_sdk::runs::{
     Approval, Delegated, Effect, Facts, Next, RunOutcome, Step, StepId, StepResult, Strategy,
-    plan::{Admitted, Fault, Limits, Offer, Plan, Recovery, Scope, StepState, Terms, admit_patch, resolve, violations},
+    plan::{
+        Admitted, Fault, Limits, Offer, Plan, Recovery, Scope, StepState, Terms, admit_patch,
+        resolve, violations,
+    },
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -133,7 +136,9 @@ impl<'a> Play<'a> {
         match self.decide(turn, &seen)? {
             Accepted::Plan => Ok(()),
             Accepted::Handover(handover) => self.hand_over(turn, *handover),
-            Accepted::Final(ending, explanation) => Err(self.close(turn, &ending, explanation.as_deref())),
+            Accepted::Final(ending, explanation) => {
+                Err(self.close(turn, &ending, explanation.as_deref()))
+            }
             Accepted::Nothing(why) => {
                 let why = format!("the orchestrator proposed nothing that is allowed: {why}");
                 Err(self.close(turn, &Ending::default(), Some(&why)))
@@ -186,14 +191,21 @@ impl<'a> Play<'a> {
         let brief = &self.input.brief;
         let constraints = &brief.constraints;
         let mut material = brief.payload.clone();
-        material.insert("qualityThreshold".into(), constraints.quality_threshold().into());
+        material.insert(
+            "qualityThreshold".into(),
+            constraints.quality_threshold().into(),
+        );
         if !constraints.acceptance_criteria.is_empty() {
             let criteria = constraints.acceptance_criteria.clone();
             material.insert("acceptanceCriteria".into(), criteria.into());
         }
         if !seen.performance.is_empty() {
             let given = material.remove(PRIOR_PERFORMANCE);
-            let mut all = given.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
+            let mut all = given
+                .as_ref()
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default();
             all.extend(seen.performance.iter().take(MAX_PERFORMANCE).cloned());
             material.insert(PRIOR_PERFORMANCE.into(), all.into());
         }
@@ -276,7 +288,12 @@ impl<'a> Play<'a> {
         })
     }
 
-    fn prompt<'p>(&'p self, turn: u32, seen: &'p Seen, rejected: Option<&'p Rejected>) -> Prompt<'p> {
+    fn prompt<'p>(
+        &'p self,
+        turn: u32,
+        seen: &'p Seen,
+        rejected: Option<&'p Rejected>,
+    ) -> Prompt<'p> {
         Prompt {
             told: &self.told,
             objective: &self.input.brief.objective,
@@ -294,8 +311,20 @@ impl<'a> Play<'a> {
     }
 
     /// Whether the answer is allowed; what follows from a plan that is, is taken in.
-    fn accept(&mut self, turn: u32, seen: &Seen, answer: &str, last: &mut Option<Proposal>) -> Result<Result<Accepted, Refusal>, Next> {
-        let insists = matches!(last, Some(Proposal { action: Action::Final(_), .. }));
+    fn accept(
+        &mut self,
+        turn: u32,
+        seen: &Seen,
+        answer: &str,
+        last: &mut Option<Proposal>,
+    ) -> Result<Result<Accepted, Refusal>, Next> {
+        let insists = matches!(
+            last,
+            Some(Proposal {
+                action: Action::Final(_),
+                ..
+            })
+        );
         let proposal = match proposal::parse(answer) {
             Ok(proposal) => last.insert(proposal),
             Err(refusal) => {
@@ -327,7 +356,13 @@ impl<'a> Play<'a> {
     }
 
     /// Changes the plan, if the patch is admitted. That it was is noted, with the plan.
-    fn replan(&mut self, turn: u32, seen: &Seen, patch: &Value, why: &str) -> Result<Result<(), Refusal>, Next> {
+    fn replan(
+        &mut self,
+        turn: u32,
+        seen: &Seen,
+        patch: &Value,
+        why: &str,
+    ) -> Result<Result<(), Refusal>, Next> {
         let name = format!("plan-{turn}");
         let plan = match self.facts.noted(&StepId::new(&*name)) {
             Some(noted) => Plan::deserialize(&noted["data"]["plan"]).unwrap_or_default(),
@@ -340,7 +375,10 @@ impl<'a> Play<'a> {
                     self.enter(turn, note::PLANNING)?;
                 }
                 let version = self.reached.version + 1;
-                return Err(Next::Steps(vec![Step::new(name, Effect::Note(note::plan_update(why, patch, &plan, version)))]));
+                return Err(Next::Steps(vec![Step::new(
+                    name,
+                    Effect::Note(note::plan_update(why, patch, &plan, version)),
+                )]));
             }
         };
         if self.reached.version > 0 {
@@ -391,7 +429,10 @@ impl<'a> Play<'a> {
         } = handover;
         let offer = offered.offer;
         self.enter(turn, note::phase_name(&offer.phase))?;
-        self.note(&format!("handoff-{turn}/requested"), note::requested(&name, &offer))?;
+        self.note(
+            &format!("handoff-{turn}/requested"),
+            note::requested(&name, &offer),
+        )?;
         if offer.phase == GENERATION {
             self.has_generated = true;
             self.asks_for_more &= depth == self.reached.depth;
@@ -402,7 +443,12 @@ impl<'a> Play<'a> {
             work.capability.clone_from(&offer.capability);
             work.phase.clone_from(&offer.phase);
         });
-        let needs_yes = step.approval || self.input.brief.constraints.needs_approval(&offer.capability);
+        let needs_yes = step.approval
+            || self
+                .input
+                .brief
+                .constraints
+                .needs_approval(&offer.capability);
         if needs_yes && let Err(why) = self.allowed(turn, &name, &offer, &payload)? {
             return self.failed(turn, &name, WorkState::Failed, why);
         }
@@ -434,7 +480,10 @@ impl<'a> Play<'a> {
     }
 
     fn failed(&mut self, turn: u32, step: &str, state: WorkState, why: String) -> Result<(), Next> {
-        self.note(&format!("handoff-{turn}/failed"), note::step_failed(step, &why, state))?;
+        self.note(
+            &format!("handoff-{turn}/failed"),
+            note::step_failed(step, &why, state),
+        )?;
         self.work(step, |work| {
             work.state = state;
             work.error = why;
@@ -443,14 +492,29 @@ impl<'a> Play<'a> {
     }
 
     /// Waits for a person's yes to exactly this.
-    fn allowed(&mut self, turn: u32, name: &str, offer: &Offer, payload: &HandoffPayload) -> Result<Result<(), String>, Next> {
+    fn allowed(
+        &mut self,
+        turn: u32,
+        name: &str,
+        offer: &Offer,
+        payload: &HandoffPayload,
+    ) -> Result<Result<(), String>, Next> {
         let arguments = payload.arguments().value().clone();
-        let approval = Approval::new(&self.input.run, name, &offer.agent, &offer.capability, arguments);
+        let approval = Approval::new(
+            &self.input.run,
+            name,
+            &offer.agent,
+            &offer.capability,
+            arguments,
+        );
         self.work(name, |work| {
             work.state = WorkState::AwaitingApproval;
             work.approval.clone_from(&approval.digest);
         });
-        let step = Step::new(format!("approve-{turn}/{}", approval.id), Effect::Approve(approval));
+        let step = Step::new(
+            format!("approve-{turn}/{}", approval.id),
+            Effect::Approve(approval),
+        );
         match self.facts.result(&step) {
             None => Err(Next::Steps(vec![step])),
             Some(StepResult::Decided(decision)) if decision.approved => Ok(Ok(())),
@@ -496,10 +560,13 @@ impl<'a> Play<'a> {
                     Ok(output) => return Ok(Ok((agent.to_owned(), output))),
                     Err(Unusable::Misfit(misfit)) => {
                         let handoff = payload.again_to(agent, &offer.capability, &misfit);
-                        let again = Step::new(format!("{name}/again"), Effect::Delegate(handoff)).timeout_ms(timeout_ms);
+                        let again = Step::new(format!("{name}/again"), Effect::Delegate(handoff))
+                            .timeout_ms(timeout_ms);
                         match self.output(&again, offer)? {
                             Ok(output) => return Ok(Ok((agent.to_owned(), output))),
-                            Err(Unusable::Misfit(misfit)) => why = format!("{agent} gave a wrong output twice: {}", misfit.0),
+                            Err(Unusable::Misfit(misfit)) => {
+                                why = format!("{agent} gave a wrong output twice: {}", misfit.0)
+                            }
                             Err(Unusable::Nothing(reason)) => why = reason,
                         }
                     }
@@ -522,7 +589,9 @@ impl<'a> Play<'a> {
         let delegated = match self.facts.result(step) {
             None => return Err(Next::Steps(vec![step.clone()])),
             Some(StepResult::DelegationEnded(delegated)) => delegated,
-            Some(StepResult::Failed(failure)) => return Ok(Err(Unusable::Nothing(failure.to_string()))),
+            Some(StepResult::Failed(failure)) => {
+                return Ok(Err(Unusable::Nothing(failure.to_string())));
+            }
             Some(_) => return Ok(Err(Unusable::Nothing("it was called back".to_owned()))),
         };
         if delegated.state != "completed" {
@@ -532,7 +601,10 @@ impl<'a> Play<'a> {
             Some(data) => data.clone(),
             None => json!({ "text": delegated.text }),
         };
-        let faults = offer.output.as_ref().map(|schema| violations(schema, &output));
+        let faults = offer
+            .output
+            .as_ref()
+            .map(|schema| violations(schema, &output));
         let faults = faults.unwrap_or_default();
         Ok(match faults.is_empty() {
             true => Ok(output),
@@ -540,9 +612,22 @@ impl<'a> Play<'a> {
         })
     }
 
-    fn reviewed(&mut self, turn: u32, step: &str, agent: &str, payload: &Value, output: &Value) -> Result<(), Next> {
+    fn reviewed(
+        &mut self,
+        turn: u32,
+        step: &str,
+        agent: &str,
+        payload: &Value,
+        output: &Value,
+    ) -> Result<(), Next> {
         let of: BTreeSet<String> = bundle::steps_in(payload).collect();
-        let review = Review::of(step, agent, of.into_iter().collect(), output, self.reached.depth);
+        let review = Review::of(
+            step,
+            agent,
+            of.into_iter().collect(),
+            output,
+            self.reached.depth,
+        );
         let threshold = self.input.brief.constraints.quality_threshold();
         self.note(&format!("review-{turn}"), note::review(&review, threshold))?;
         self.reached.reviews.push(review);
@@ -552,7 +637,10 @@ impl<'a> Play<'a> {
 
     fn last_review_asks_for_more(&self) -> bool {
         let last = self.reached.reviews.last();
-        matches!(bundle::standing(last, &self.input.brief.constraints), Standing::Unmet(_))
+        matches!(
+            bundle::standing(last, &self.input.brief.constraints),
+            Standing::Unmet(_)
+        )
     }
 
     /// The end: what is noted of it first, then the bundle.
@@ -597,10 +685,12 @@ impl<'a> Play<'a> {
         let explanation = match (explanation, unmet) {
             (_, None) => None,
             (Some(explanation), Some(unmet)) => Some(format!("{unmet}; {explanation}")),
-            (None, Some(unmet)) if self.reached.depth >= constraints.execution_depth() => Some(format!(
-                "{unmet}; this is the best of {} rounds, and no further one is allowed",
-                self.reached.depth
-            )),
+            (None, Some(unmet)) if self.reached.depth >= constraints.execution_depth() => {
+                Some(format!(
+                    "{unmet}; this is the best of {} rounds, and no further one is allowed",
+                    self.reached.depth
+                ))
+            }
             (None, unmet) => unmet,
         };
         let closing = Closing {
@@ -633,9 +723,14 @@ impl<'a> Play<'a> {
         }
         let best = bundle::best(&self.reached);
         let steps = self.reached.steps.iter();
-        let made = steps.filter(|(step, work)| work.phase == GENERATION && self.reached.outputs.contains_key(*step));
-        let chosen = made.filter(|(step, _)| best.is_none_or(|review| review.of.is_empty() || review.of.contains(step)));
-        let form = chosen.map(|(step, _)| (step.clone(), Value::from(format!("${{{step}.output}}"))));
+        let made = steps.filter(|(step, work)| {
+            work.phase == GENERATION && self.reached.outputs.contains_key(*step)
+        });
+        let chosen = made.filter(|(step, _)| {
+            best.is_none_or(|review| review.of.is_empty() || review.of.contains(step))
+        });
+        let form =
+            chosen.map(|(step, _)| (step.clone(), Value::from(format!("${{{step}.output}}"))));
         form.collect()
     }
 
@@ -651,8 +746,11 @@ impl<'a> Play<'a> {
         };
         match form {
             Value::Object(fields) => {
-                let there = |value: &Value| resolve(value, &scope).ok().filter(|value| !value.is_null());
-                let resolved = fields.iter().filter_map(|(name, value)| Some((name.clone(), there(value)?)));
+                let there =
+                    |value: &Value| resolve(value, &scope).ok().filter(|value| !value.is_null());
+                let resolved = fields
+                    .iter()
+                    .filter_map(|(name, value)| Some((name.clone(), there(value)?)));
                 let resolved: Map<String, Value> = resolved.collect();
                 match resolved.is_empty() {
                     true => Value::Null,
@@ -673,7 +771,13 @@ enum Unusable {
 }
 
 fn reason(delegated: &Delegated) -> String {
-    let Delegated { agent, state, error, text, .. } = delegated;
+    let Delegated {
+        agent,
+        state,
+        error,
+        text,
+        ..
+    } = delegated;
     let said = [error, text].into_iter().find(|text| !text.is_empty());
     match said {
         Some(said) => format!("{agent} ({state}): {}", shorten(said, MAX_REJECTED_TOKENS)),
@@ -683,7 +787,9 @@ fn reason(delegated: &Delegated) -> String {
 
 /// Where another run stood, for one that goes on from there: what was out then can go out again.
 fn resumed(mut reached: Reached) -> Reached {
-    reached.steps.retain(|_, work| matches!(work.state, WorkState::Completed | WorkState::Skipped));
+    reached
+        .steps
+        .retain(|_, work| matches!(work.state, WorkState::Completed | WorkState::Skipped));
     reached
 }
 
@@ -693,7 +799,9 @@ fn learned(reached: &Reached, review: Option<&Review>) -> Value {
     let is_reviewed = |step: &&String| of.is_some_and(|of| of.contains(step));
     let outputs = || reached.outputs.iter().rev();
     let reviewed = outputs().filter(|(step, _)| is_reviewed(step));
-    let knobs = reviewed.chain(outputs()).find_map(|(_, output)| knobs_in(output, 0));
+    let knobs = reviewed
+        .chain(outputs())
+        .find_map(|(_, output)| knobs_in(output, 0));
     let score = review.and_then(|review| review.score);
     match (knobs, score) {
         (Some(knobs), Some(score)) => json!({"knobs": knobs, "metrics": {"qualityScore": score}}),

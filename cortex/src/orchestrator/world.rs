@@ -2,19 +2,14 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use agenthub_proto::{
-    a2a::Part,
-    agenthub::ListAgentsRequest,
-    cortex::Frame,
-    json,
-};
+use agenthub_proto::{a2a::Part, agenthub::ListAgentsRequest, cortex::Frame, json};
 use agenthub_sdk::{
     ANSWER_ARTIFACT, HandedOver, TaskContext, TaskUpdate, Update,
     model::{Completion, DeltaSink, Request, ToolCall},
     redacted,
     runs::{
-        Approval, Decision, Delegated, Failure, Progress, RunId, RunOutcome, Sent, Spent, StepContext, ToolOutput, World,
-        journal::Entry,
+        Approval, Decision, Delegated, Failure, Progress, RunId, RunOutcome, Sent, Spent,
+        StepContext, ToolOutput, World, journal::Entry,
     },
 };
 use async_trait::async_trait;
@@ -79,7 +74,10 @@ impl RunWorld {
     async fn open_tasks(&self) -> HashMap<String, u32> {
         let listed = self.task.client().all_agents(ListAgentsRequest::default());
         match timeout(LOAD, listed).await {
-            Ok(Ok(agents)) => agents.into_iter().map(|a| (a.agent_id, a.open_tasks)).collect(),
+            Ok(Ok(agents)) => agents
+                .into_iter()
+                .map(|a| (a.agent_id, a.open_tasks))
+                .collect(),
             // Who is busy is not known then, which only matters among equals.
             Ok(Err(_)) | Err(_) => HashMap::new(),
         }
@@ -148,7 +146,9 @@ impl RunWorld {
     /// The phase that the run is in while this is out.
     fn phase_of(&self, sent: &Sent) -> &'static str {
         let card = self.task.client().directory().get(&sent.handoff.agent);
-        let contracts = card.map(|entry| agenthub_sdk::contracts(&entry.card)).unwrap_or_default();
+        let contracts = card
+            .map(|entry| agenthub_sdk::contracts(&entry.card))
+            .unwrap_or_default();
         let contract = contracts.get(&sent.handoff.capability);
         note::phase_name(contract.map_or("", |c| c.phase.as_str()))
     }
@@ -158,8 +158,15 @@ impl RunWorld {
 async fn show(progress: &Progress, agent: &str, with_text: bool, update: &Update) {
     match update {
         Update::Artifact(update) => {
-            let artifact = update.artifact.as_ref().filter(|a| a.artifact_id == ANSWER_ARTIFACT);
-            let text: String = artifact.iter().flat_map(|a| &a.parts).filter_map(Part::as_text).collect();
+            let artifact = update
+                .artifact
+                .as_ref()
+                .filter(|a| a.artifact_id == ANSWER_ARTIFACT);
+            let text: String = artifact
+                .iter()
+                .flat_map(|a| &a.parts)
+                .filter_map(Part::as_text)
+                .collect();
             if text.is_empty() || !with_text {
                 return;
             }
@@ -179,7 +186,9 @@ async fn show(progress: &Progress, agent: &str, with_text: bool, update: &Update
                 progress.note(frame).await;
             } else if !status.text().is_empty() {
                 let data = json!({"from": agent, "to": CORTEX, "text": status.text()});
-                progress.note(json!({"type": "handoff", "message": "progress", "data": data})).await;
+                progress
+                    .note(json!({"type": "handoff", "message": "progress", "data": data}))
+                    .await;
             }
         }
         _ => {}
@@ -211,7 +220,9 @@ impl World for RunWorld {
         let settings = &self.shared.settings;
         let span = tracing::info_span!("model_call", model = settings.model.name(), run = %self.run, step = %step.key.step);
         let asked = settings.model.complete(request, DeltaSink::ignored());
-        let answer = timeout(settings.model_timeout, asked).instrument(span).await;
+        let answer = timeout(settings.model_timeout, asked)
+            .instrument(span)
+            .await;
         match answer {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(Failure::lasting(redacted(&error.to_string()))),
@@ -230,7 +241,9 @@ impl World for RunWorld {
         let handed = self.task.hand_over(sent).await?;
         let agent = &sent.handoff.agent;
         let data = json!({"from": CORTEX, "to": agent, "taskId": sent.task_id});
-        step.progress.note(json!({"type": "handoff", "message": "occurred", "data": data})).await;
+        step.progress
+            .note(json!({"type": "handoff", "message": "occurred", "data": data}))
+            .await;
         let directory = self.task.client().directory();
         tokio::select! {
             biased;
@@ -283,7 +296,11 @@ impl World for RunWorld {
 
 /// One line for people who watch the task.
 fn line(frame: &Frame) -> String {
-    let data = frame.data.as_ref().map(json::from_struct).unwrap_or_default();
+    let data = frame
+        .data
+        .as_ref()
+        .map(json::from_struct)
+        .unwrap_or_default();
     let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
     match (&*frame.r#type, &*frame.message) {
         ("handoff", "requested") => format!("asking {} for {}", text("to"), text("capability")),
@@ -294,7 +311,9 @@ fn line(frame: &Frame) -> String {
         ("plan_update", why) => format!("the plan has changed: {why}"),
         ("tool_call", tool) => format!("{} calls {tool}", text("agent")),
         ("tool_result", tool) => format!("{} has the result of {tool}", text("agent")),
-        ("approval", "asked") => format!("a person has to allow {} ({})", text("subject"), text("id")),
+        ("approval", "asked") => {
+            format!("a person has to allow {} ({})", text("subject"), text("id"))
+        }
         (_, message) => message.to_owned(),
     }
 }

@@ -76,7 +76,13 @@ fn two() -> Vec<Offered> {
     );
     vec![
         offer("maker", "make", "generation", input, output),
-        offer("checker", "check", "qa", looks_at, object(json!({"qa": review}), json!(["qa"]))),
+        offer(
+            "checker",
+            "check",
+            "qa",
+            looks_at,
+            object(json!({"qa": review}), json!(["qa"])),
+        ),
     ]
 }
 
@@ -100,9 +106,16 @@ fn passing_in_round(round: usize) -> Agents {
         _ => {
             let pass = made >= round;
             let score = if pass { 0.9 } else { 0.3 + 0.1 * made as f64 };
-            let issues = if pass { json!([]) } else { json!(["too plain"]) };
+            let issues = if pass {
+                json!([])
+            } else {
+                json!(["too plain"])
+            };
             let checks = json!([{"criterion": "is a thing", "verdict": if pass { "pass" } else { "fail" }, "evidence": "seen"}]);
-            completed("checker", json!({"qa": {"pass": pass, "score": score, "issues": issues, "checks": checks}}))
+            completed(
+                "checker",
+                json!({"qa": {"pass": pass, "score": score, "issues": issues, "checks": checks}}),
+            )
         }
     })
 }
@@ -137,7 +150,10 @@ impl Stage {
     }
 
     fn says<const N: usize>(answers: [Value; N], agents: Agents) -> Self {
-        Self::new(Model::Says(answers.iter().map(Value::to_string).collect()), agents)
+        Self::new(
+            Model::Says(answers.iter().map(Value::to_string).collect()),
+            agents,
+        )
     }
 
     /// Plays it to the end. After each event the run is folded anew, as if it had been taken up.
@@ -174,7 +190,12 @@ impl Stage {
                         events.push(begun);
                         for value in self.shown(&work.what) {
                             let (step, attempt) = (work.key.step.clone(), work.key.attempt);
-                            events.push(RunEvent::Progressed { step, attempt, value, at_ms });
+                            events.push(RunEvent::Progressed {
+                                step,
+                                attempt,
+                                value,
+                                at_ms,
+                            });
                         }
                         events.push(RunEvent::StepEnded {
                             step: work.key.step,
@@ -211,7 +232,15 @@ impl Stage {
 
     /// The frames of the run that was played, ended so.
     fn frames(&self, outcome: RunOutcome) -> Vec<Value> {
-        let ended = RunEvent::Ended { outcome, spent: Spent { tokens: 7, calls: 3, cost_micros: 0 }, at_ms: 99 };
+        let ended = RunEvent::Ended {
+            outcome,
+            spent: Spent {
+                tokens: 7,
+                calls: 3,
+                cost_micros: 0,
+            },
+            at_ms: 99,
+        };
         let mut frames = Frames::new("run-1", "t", "cortex");
         let events = self.events.iter().chain([&ended]).cloned();
         let entries = events.zip(1..).map(|(event, seq)| Entry { seq, event });
@@ -232,7 +261,10 @@ impl Stage {
                         answer.expect("the stand-in answers").text
                     }
                 };
-                StepResult::ModelAnswered(Completion { text, ..Completion::default() })
+                StepResult::ModelAnswered(Completion {
+                    text,
+                    ..Completion::default()
+                })
             }
             Outgoing::Delegate(sent) => {
                 self.handoffs.push(sent.handoff.clone());
@@ -257,7 +289,9 @@ impl Stage {
             RunEvent::Noted { value, .. } if value["type"] == kind => Some(value),
             _ => None,
         });
-        notes.map(|value| value["message"].as_str().unwrap_or_default().to_owned()).collect()
+        notes
+            .map(|value| value["message"].as_str().unwrap_or_default().to_owned())
+            .collect()
     }
 }
 
@@ -293,7 +327,12 @@ fn the_end() -> Value {
 /// spec: ORC-2.1, ORC-5.1, ORC-10
 #[test]
 fn a_plan_is_made_carried_out_and_put_together_to_a_bundle() {
-    let answers = [make_and_check(), handoff("maker", "make"), handoff("checker", "check"), the_end()];
+    let answers = [
+        make_and_check(),
+        handoff("maker", "make"),
+        handoff("checker", "check"),
+        the_end(),
+    ];
     let mut stage = Stage::says(answers, passing_in_round(1));
     let bundle = stage.bundle();
     assert_eq!(bundle["result"], json!({"thing": {"text": "thing 1"}}));
@@ -306,8 +345,14 @@ fn a_plan_is_made_carried_out_and_put_together_to_a_bundle() {
     let keys: Vec<&String> = bundle.as_object().expect("an object").keys().collect();
     assert_eq!(keys, ["result", "quality", "acceptance-report"]);
     assert_eq!(stage.handoffs[0].text, "Make a thing");
-    assert_eq!(stage.handoffs[0].payload, Some(json!({"brief": "Make a thing"})));
-    assert_eq!(stage.handoffs[1].payload, Some(json!({"thing": {"text": "thing 1"}})));
+    assert_eq!(
+        stage.handoffs[0].payload,
+        Some(json!({"brief": "Make a thing"}))
+    );
+    assert_eq!(
+        stage.handoffs[1].payload,
+        Some(json!({"thing": {"text": "thing 1"}}))
+    );
     assert_eq!(stage.noted("phase").len(), 4);
     assert_eq!(stage.noted("warning"), [""; 0]);
 }
@@ -344,7 +389,9 @@ fn at_the_execution_depth_the_best_there_is_is_the_result() {
     assert_eq!(bundle["result"]["thing"]["text"], "thing 2");
     assert_eq!(bundle["quality"]["met"], false);
     assert_eq!(bundle["quality"]["depth"], 2);
-    let why = bundle["quality"]["explanation"].as_str().expect("it says why");
+    let why = bundle["quality"]["explanation"]
+        .as_str()
+        .expect("it says why");
     assert!(why.contains("0.50") && why.contains("2 rounds"), "{why}");
     assert_eq!(bundle["acceptance-report"][0]["verdict"], "fail");
 }
@@ -370,8 +417,17 @@ fn code_enforces_the_depth_whatever_the_model_wants() {
     let bundle = stage.bundle();
     assert_eq!(stage.handoffs.len(), 2);
     assert_eq!(bundle["result"]["thing"]["text"], "thing 1");
-    let told = stage.requests.last().and_then(|r| r.data("rejected")).expect("a reason");
-    assert!(told["reason"].as_str().is_some_and(|r| r.contains("execution depth of 1")), "{told}");
+    let told = stage
+        .requests
+        .last()
+        .and_then(|r| r.data("rejected"))
+        .expect("a reason");
+    assert!(
+        told["reason"]
+            .as_str()
+            .is_some_and(|r| r.contains("execution depth of 1")),
+        "{told}"
+    );
 }
 
 /// spec: ORC-5.1
@@ -393,22 +449,49 @@ fn a_run_does_not_end_below_the_threshold_while_another_round_is_allowed() {
     assert!(warnings[1].contains("below 0.7"), "{warnings:?}");
     // Asked three times, it insists: the run ends with what there is, and says why.
     assert_eq!(bundle["quality"]["met"], false);
-    assert!(bundle["quality"]["explanation"].as_str().is_some_and(|why| why.contains("plan another round")));
+    assert!(
+        bundle["quality"]["explanation"]
+            .as_str()
+            .is_some_and(|why| why.contains("plan another round"))
+    );
     assert_eq!(bundle["quality"]["summary"], "made and checked");
 }
 
 /// spec: ORC-9
 #[test]
 fn what_breaks_the_schema_is_asked_again_twice_then_the_run_ends_with_an_explanation() {
-    let mut stage = Stage::says([json!("no"), json!({"action": "write"}), json!({"action": "final"})], passing_in_round(1));
+    let mut stage = Stage::says(
+        [
+            json!("no"),
+            json!({"action": "write"}),
+            json!({"action": "final"}),
+        ],
+        passing_in_round(1),
+    );
     let bundle = stage.bundle();
     assert_eq!(stage.requests.len(), 3);
     assert_eq!(bundle["result"], Value::Null);
-    let why = bundle["quality"]["explanation"].as_str().expect("it says why");
-    assert!(why.contains("nothing that is allowed") && why.contains("bundle"), "{why}");
-    let reasons: Vec<&Value> = stage.requests[1..].iter().map(|r| &r.data("rejected").expect("a reason")["reason"]).collect();
-    assert!(reasons[0].as_str().is_some_and(|r| r.contains("no JSON object")), "{reasons:?}");
-    assert!(reasons[1].as_str().is_some_and(|r| r.contains("/action")), "{reasons:?}");
+    let why = bundle["quality"]["explanation"]
+        .as_str()
+        .expect("it says why");
+    assert!(
+        why.contains("nothing that is allowed") && why.contains("bundle"),
+        "{why}"
+    );
+    let reasons: Vec<&Value> = stage.requests[1..]
+        .iter()
+        .map(|r| &r.data("rejected").expect("a reason")["reason"])
+        .collect();
+    assert!(
+        reasons[0]
+            .as_str()
+            .is_some_and(|r| r.contains("no JSON object")),
+        "{reasons:?}"
+    );
+    assert!(
+        reasons[1].as_str().is_some_and(|r| r.contains("/action")),
+        "{reasons:?}"
+    );
 }
 
 /// spec: ORC-5.1, ORC-10
@@ -427,7 +510,12 @@ fn the_orchestrator_writes_no_part_of_the_result() {
     let mut stage = Stage::says(answers, passing_in_round(1));
     let bundle = stage.bundle();
     assert_eq!(bundle["result"], json!({"thing": {"text": "thing 1"}}));
-    assert!(stage.noted("warning").iter().all(|w| w.contains("you write no part of the result")));
+    assert!(
+        stage
+            .noted("warning")
+            .iter()
+            .all(|w| w.contains("you write no part of the result"))
+    );
 }
 
 /// spec: ORC-11.4, ORC-9
@@ -444,8 +532,16 @@ fn without_the_capability_the_plan_does_without_or_the_run_says_so() {
     stage.seen.offers.clear();
     let bundle = stage.bundle();
     assert_eq!(bundle["result"], Value::Null);
-    assert!(bundle["quality"]["summary"].as_str().is_some_and(|s| s.contains("no agent here offers")), "{bundle:#}");
-    assert_eq!(stage.noted("warning"), ["no specialist made anything", "nothing was reviewed"]);
+    assert!(
+        bundle["quality"]["summary"]
+            .as_str()
+            .is_some_and(|s| s.contains("no agent here offers")),
+        "{bundle:#}"
+    );
+    assert_eq!(
+        stage.noted("warning"),
+        ["no specialist made anything", "nothing was reviewed"]
+    );
 }
 
 /// spec: ORC-9
@@ -467,12 +563,23 @@ fn a_wrong_output_goes_back_to_the_specialist_once() {
     assert_eq!(bundle["result"]["thing"]["text"], "right");
     assert_eq!(stage.handoffs.len(), 3);
     assert_eq!(stage.handoffs[0].payload, stage.handoffs[1].payload);
-    assert!(stage.handoffs[1].text.starts_with("Make a thing\n\nYour last output could not be used: "));
+    assert!(
+        stage.handoffs[1]
+            .text
+            .starts_with("Make a thing\n\nYour last output could not be used: ")
+    );
 
-    let mut stage = Stage::new(Model::Offline, Box::new(|_| completed("maker", json!({"think": 1}))));
+    let mut stage = Stage::new(
+        Model::Offline,
+        Box::new(|_| completed("maker", json!({"think": 1}))),
+    );
     let bundle = stage.bundle();
     assert_eq!(stage.handoffs.len(), 2);
-    assert!(stage.noted("warning")[0].contains("wrong output twice"), "{:?}", stage.noted("warning"));
+    assert!(
+        stage.noted("warning")[0].contains("wrong output twice"),
+        "{:?}",
+        stage.noted("warning")
+    );
     assert_eq!(bundle["quality"]["met"], false);
 }
 
@@ -480,21 +587,28 @@ fn a_wrong_output_goes_back_to_the_specialist_once() {
 #[test]
 fn failed_steps_are_tried_again_handed_to_others_or_left_out_as_the_plan_says() {
     let failing = |who: &'static str| -> Agents {
-        Box::new(move |handoff| match (&*handoff.capability, &*handoff.agent) {
-            ("make", agent) if agent == who => Delegated {
-                agent: agent.into(),
-                state: "failed".into(),
-                error: "out of ideas".into(),
-                ..Delegated::default()
+        Box::new(
+            move |handoff| match (&*handoff.capability, &*handoff.agent) {
+                ("make", agent) if agent == who => Delegated {
+                    agent: agent.into(),
+                    state: "failed".into(),
+                    error: "out of ideas".into(),
+                    ..Delegated::default()
+                },
+                ("make", agent) => completed(agent, json!({"thing": {"text": agent}})),
+                _ => completed("checker", json!({"qa": {"pass": true, "score": 1.0}})),
             },
-            ("make", agent) => completed(agent, json!({"thing": {"text": agent}})),
-            _ => completed("checker", json!({"qa": {"pass": true, "score": 1.0}})),
-        })
+        )
     };
     let with = |extra: Value| {
         let mut step = json!({"capability": "make", "agent": "maker", "payload": {"brief": "b"}});
-        step.as_object_mut().expect("a step").extend(extra.as_object().cloned().unwrap_or_default());
-        plan(json!({ "thing": step }), json!({"thing": "${thing.output.thing}"}))
+        step.as_object_mut()
+            .expect("a step")
+            .extend(extra.as_object().cloned().unwrap_or_default());
+        plan(
+            json!({ "thing": step }),
+            json!({"thing": "${thing.output.thing}"}),
+        )
     };
     let two_makers = || {
         let mut offers = two();
@@ -504,7 +618,13 @@ fn failed_steps_are_tried_again_handed_to_others_or_left_out_as_the_plan_says() 
         offers
     };
     let play = |extra: Value| {
-        let answers = [with(extra), handoff("maker", "make"), the_end(), the_end(), the_end()];
+        let answers = [
+            with(extra),
+            handoff("maker", "make"),
+            the_end(),
+            the_end(),
+            the_end(),
+        ];
         let mut stage = Stage::says(answers, failing("maker"));
         stage.seen.offers = two_makers();
         let bundle = stage.bundle();
@@ -535,7 +655,10 @@ fn a_step_that_needs_a_yes_goes_out_only_with_it() {
     let (bundle, stage) = approved(true);
     assert_eq!(bundle["quality"]["met"], true);
     let asked = stage.events.iter().find_map(|event| match event {
-        RunEvent::StepBegun { what: Begun::ApprovalAsked(approval), .. } => Some(approval),
+        RunEvent::StepBegun {
+            what: Begun::ApprovalAsked(approval),
+            ..
+        } => Some(approval),
         _ => None,
     });
     let asked = asked.expect("a person is asked");
@@ -544,7 +667,11 @@ fn a_step_that_needs_a_yes_goes_out_only_with_it() {
     let (bundle, stage) = approved(false);
     assert!(stage.handoffs.is_empty());
     assert_eq!(bundle["result"], Value::Null);
-    assert!(stage.noted("warning")[0].contains("ann did not allow it: not today"), "{:?}", stage.noted("warning"));
+    assert!(
+        stage.noted("warning")[0].contains("ann did not allow it: not today"),
+        "{:?}",
+        stage.noted("warning")
+    );
 }
 
 /// spec: ORC-3
@@ -555,7 +682,12 @@ fn the_turns_are_bounded() {
     stage.brief.constraints.max_turns = Some(2);
     let bundle = stage.bundle();
     assert_eq!(stage.requests.len(), 2);
-    assert!(bundle["quality"]["explanation"].as_str().is_some_and(|why| why.contains("2 turns")), "{bundle:#}");
+    assert!(
+        bundle["quality"]["explanation"]
+            .as_str()
+            .is_some_and(|why| why.contains("2 turns")),
+        "{bundle:#}"
+    );
 }
 
 /// spec: ORC-4
@@ -564,10 +696,18 @@ fn nothing_that_the_orchestrator_is_told_reaches_a_specialist() {
     let rules = RULES.lines().next().expect("rules").to_owned();
     let mut leak = handoff("maker", "make");
     leak["payload"] = json!({"brief": format!("Note: {rules}")});
-    let answers = [make_and_check(), leak, handoff("maker", "make"), handoff("checker", "check"), the_end()];
+    let answers = [
+        make_and_check(),
+        leak,
+        handoff("maker", "make"),
+        handoff("checker", "check"),
+        the_end(),
+    ];
     let mut stage = Stage::says(answers, passing_in_round(1));
     stage.bundle();
-    let told = stage.requests[0].messages[0].text().expect("the instructions");
+    let told = stage.requests[0].messages[0]
+        .text()
+        .expect("the instructions");
     let mark = told.split_whitespace().last().expect("the mark").to_owned();
     assert!(mark.starts_with("cortex-"));
     for handoff in &stage.handoffs {
@@ -594,7 +734,10 @@ fn a_run_goes_on_from_where_another_one_stood() {
     assert_eq!(bundle["quality"]["depth"], 2);
     let made: Vec<&str> = next.handoffs.iter().map(|h| &*h.capability).collect();
     assert_eq!(made, ["make", "check"]);
-    assert_eq!(next.handoffs[0].payload.as_ref().expect("a payload")["revisionNotes"], json!(["too plain"]));
+    assert_eq!(
+        next.handoffs[0].payload.as_ref().expect("a payload")["revisionNotes"],
+        json!(["too plain"])
+    );
 }
 
 /// spec: ORC-12.2
@@ -602,17 +745,29 @@ fn a_run_goes_on_from_where_another_one_stood() {
 fn earlier_results_reach_specialists_and_the_run_leaves_its_own() {
     let mut stage = Stage::new(Model::Offline, passing_in_round(1));
     let numbers = json!({"type": "array"});
-    stage.seen.offers[0].offer.input.as_mut().expect("a schema")["properties"]["priorPerformance"] = numbers;
-    stage.brief.payload.insert("priorPerformance".into(), json!([{"knobs": {"a": 0.1}}]));
+    stage.seen.offers[0].offer.input.as_mut().expect("a schema")["properties"]["priorPerformance"] =
+        numbers;
+    stage
+        .brief
+        .payload
+        .insert("priorPerformance".into(), json!([{"knobs": {"a": 0.1}}]));
     stage.seen.performance = vec![json!({"knobs": {"a": 0.9}, "metrics": {"qualityScore": 0.8}})];
     stage.agents = Box::new(|handoff| match &*handoff.capability {
-        "make" => completed("maker", json!({"thing": {"text": "t"}, "knobs": {"a": 0.4}})),
+        "make" => completed(
+            "maker",
+            json!({"thing": {"text": "t"}, "knobs": {"a": 0.4}}),
+        ),
         _ => completed("checker", json!({"qa": {"pass": true, "score": 0.8}})),
     });
-    let RunOutcome::Completed { data, .. } = stage.play() else { panic!("it completes") };
+    let RunOutcome::Completed { data, .. } = stage.play() else {
+        panic!("it completes")
+    };
     let given = stage.handoffs[0].payload.as_ref().expect("a payload");
     assert_eq!(given["priorPerformance"].as_array().map(Vec::len), Some(2));
-    assert_eq!(data["learned"], json!({"knobs": {"a": 0.4}, "metrics": {"qualityScore": 0.8}}));
+    assert_eq!(
+        data["learned"],
+        json!({"knobs": {"a": 0.4}, "metrics": {"qualityScore": 0.8}})
+    );
 }
 
 /// What holds of every stream of frames.
@@ -630,7 +785,10 @@ fn keeps_the_rules(frames: &[Value]) {
         assert_eq!(frame["correlationId"], "run-1");
         phase = frame["phase"].as_str().unwrap_or(phase);
         let is_text = frame["type"] == "delta";
-        assert!(!is_text || matches!(phase, "generation" | "qa"), "{phase}: {frame}");
+        assert!(
+            !is_text || matches!(phase, "generation" | "qa"),
+            "{phase}: {frame}"
+        );
     }
 }
 
@@ -654,7 +812,9 @@ fn the_frames_of_a_run_without_a_reviewer_warn_and_of_one_that_is_refused_say_so
     let outcome = stage.play();
     let frames = stage.frames(outcome);
     keeps_the_rules(&frames);
-    let shown = frames.iter().filter(|f| matches!(f["type"].as_str(), Some("warning" | "approval")));
+    let shown = frames
+        .iter()
+        .filter(|f| matches!(f["type"].as_str(), Some("warning" | "approval")));
     insta::assert_json_snapshot!(shown.collect::<Vec<_>>());
 }
 
@@ -663,13 +823,18 @@ fn the_frames_of_a_run_without_a_reviewer_warn_and_of_one_that_is_refused_say_so
 fn a_run_that_fails_or_is_cancelled_ends_with_one_error() {
     for outcome in [
         RunOutcome::failed("the model did not answer"),
-        RunOutcome::Cancelled { reason: "not wanted".into() },
+        RunOutcome::Cancelled {
+            reason: "not wanted".into(),
+        },
     ] {
         let mut stage = Stage::new(Model::Offline, passing_in_round(1));
         stage.play();
         let frames = stage.frames(outcome);
         keeps_the_rules(&frames);
-        assert_eq!(frames.last().map(|f| f["type"].clone()), Some("error".into()));
+        assert_eq!(
+            frames.last().map(|f| f["type"].clone()),
+            Some("error".into())
+        );
     }
 }
 
@@ -680,7 +845,9 @@ fn the_model_is_told_who_is_here_what_is_wanted_and_how_far_it_is() {
     stage.play();
     let asked = |request: &Request| {
         let messages = request.messages.iter().skip(1);
-        messages.map(|message| message.parts.clone()).collect::<Vec<_>>()
+        messages
+            .map(|message| message.parts.clone())
+            .collect::<Vec<_>>()
     };
     let last = stage.requests.last().expect("the last question");
     insta::assert_json_snapshot!(asked(last));

@@ -71,9 +71,9 @@ fn answer(request: &Request) -> Result<Answer, Error> {
         Output::Json { name, .. } if name == "decision" => {
             Ok(Answer::Text(decision::decide(request, &said()).to_string()))
         }
-        Output::Json { name, .. } if name == "orchestration" => {
-            Ok(Answer::Text(orchestration::propose(request, &said()).to_string()))
-        }
+        Output::Json { name, .. } if name == "orchestration" => Ok(Answer::Text(
+            orchestration::propose(request, &said()).to_string(),
+        )),
         Output::Json { name, .. } => Err(Error::Refused(format!(
             "the offline stand-in only matches words and cannot make a {name}; to {HOW_TO_CONFIGURE}"
         ))),

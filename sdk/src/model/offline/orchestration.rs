@@ -75,7 +75,9 @@ impl<'a> Board<'a> {
             result: plan["plan"]["result"].clone(),
             states: fields(&plan["states"]),
             reviews: list(&data("reviews")),
-            threshold: data("constraints")["qualityThreshold"].as_f64().unwrap_or(0.0),
+            threshold: data("constraints")["qualityThreshold"]
+                .as_f64()
+                .unwrap_or(0.0),
             limits: Limits::deserialize(&data("limits")).unwrap_or_default(),
             rejected: data("rejected")["reason"].as_str().map(str::to_owned),
         }
@@ -83,20 +85,30 @@ impl<'a> Board<'a> {
 
     /// The first agent that offers it: the one to be preferred.
     fn offer(&self, capability: &str) -> Option<&Offer> {
-        self.offers.iter().find(|offer| offer.capability == capability)
+        self.offers
+            .iter()
+            .find(|offer| offer.capability == capability)
     }
 
     fn capability(&self, step: &str) -> &str {
-        self.steps.get(step).and_then(|s| s["capability"].as_str()).unwrap_or_default()
+        self.steps
+            .get(step)
+            .and_then(|s| s["capability"].as_str())
+            .unwrap_or_default()
     }
 
     fn state(&self, step: &str) -> &str {
         let state = self.states.get(step);
-        state.and_then(|s| s.as_str().or_else(|| s["state"].as_str())).unwrap_or_default()
+        state
+            .and_then(|s| s.as_str().or_else(|| s["state"].as_str()))
+            .unwrap_or_default()
     }
 
     fn in_state(&self, state: &str) -> impl Iterator<Item = &str> {
-        self.steps.keys().map(String::as_str).filter(move |step| self.state(step) == state)
+        self.steps
+            .keys()
+            .map(String::as_str)
+            .filter(move |step| self.state(step) == state)
     }
 
     /// The last review, if it asks for more.
@@ -117,7 +129,10 @@ pub(super) fn propose(request: &Request, objective: &str) -> Value {
     }
     if board.steps.is_empty() {
         return match planning::first(&board) {
-            Some(patch) => update(patch, "what leads to the result, by what the agents take and give"),
+            Some(patch) => update(
+                patch,
+                "what leads to the result, by what the agents take and give",
+            ),
             None => end(&board, Some(NOBODY)),
         };
     }
@@ -159,7 +174,10 @@ fn end(board: &Board<'_>, why: Option<&str>) -> Value {
         done => format!("{done} steps were done."),
     }];
     if let Some(best) = revising::best(board) {
-        let score = best.score.map(|score| format!("a score of {score:.2}")).unwrap_or("no score".to_owned());
+        let score = best
+            .score
+            .map(|score| format!("a score of {score:.2}"))
+            .unwrap_or("no score".to_owned());
         let wanted = board.threshold;
         sentences.push(format!("The review gives {score}; wanted is {wanted:.2}."));
     }

@@ -20,7 +20,11 @@ pub(super) fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Valu
 
 /// The properties that it requires.
 pub(super) fn required(schema: &Value) -> impl Iterator<Item = &str> {
-    schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str)
+    schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
 }
 
 /// A reference to what goes into this property: by its name from what earlier steps give, latest first, or from what the person gave; else
@@ -53,21 +57,29 @@ pub(super) fn path_to(schema: &Value, name: &str, depth: usize) -> Option<Vec<St
     if let Some((key, _)) = named {
         return Some(vec![key.clone()]);
     }
-    properties(schema).filter(|(key, _)| is_key(key)).find_map(|(key, inner)| {
-        let mut path = path_to(inner, name, depth - 1)?;
-        path.insert(0, key.clone());
-        Some(path)
-    })
+    properties(schema)
+        .filter(|(key, _)| is_key(key))
+        .find_map(|(key, inner)| {
+            let mut path = path_to(inner, name, depth - 1)?;
+            path.insert(0, key.clone());
+            Some(path)
+        })
 }
 
 /// Whether references can name it.
 fn is_key(key: &str) -> bool {
-    !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    !key.is_empty()
+        && key
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
 /// `Brief` of `clientBrief`.
 pub(super) fn last_word(name: &str) -> &str {
-    let start = name.char_indices().rev().find(|(_, c)| c.is_uppercase() || *c == '_' || *c == '-');
+    let start = name
+        .char_indices()
+        .rev()
+        .find(|(_, c)| c.is_uppercase() || *c == '_' || *c == '-');
     match start {
         Some((at, '_' | '-')) => &name[at + 1..],
         Some((at, _)) => &name[at..],

@@ -27,7 +27,10 @@ pub(super) fn first(board: &Board<'_>) -> Option<Value> {
     let kept: Vec<&Planned<'_>> = match goal {
         Some(goal) => {
             let needed = needed(&planned, goal);
-            planned.iter().filter(|step| needed.contains(&step.name)).collect()
+            planned
+                .iter()
+                .filter(|step| needed.contains(&step.name))
+                .collect()
         }
         None => return by_words(board),
     };
@@ -42,7 +45,10 @@ pub(super) fn first(board: &Board<'_>) -> Option<Value> {
     for step in kept.iter().filter(|step| step.offer.phase != "qa") {
         let schema = step.offer.output_schema.as_ref().unwrap_or(&Value::Null);
         for property in required(schema) {
-            result.insert(property.to_owned(), format!("${{{}.output.{property}}}", step.name).into());
+            result.insert(
+                property.to_owned(),
+                format!("${{{}.output.{property}}}", step.name).into(),
+            );
         }
     }
     patch.push(json!({"op": "replace", "path": "/result", "value": result}));
@@ -55,26 +61,45 @@ fn reachable<'a>(board: &'a Board<'_>) -> Vec<Planned<'a>> {
     for phase in PHASES {
         loop {
             let is_new = |offer: &&Offer| {
-                offer.phase == phase && !planned.iter().any(|step| step.offer.capability == offer.capability)
+                offer.phase == phase
+                    && !planned
+                        .iter()
+                        .any(|step| step.offer.capability == offer.capability)
             };
-            let with_contract = board.offers.iter().filter(|o| o.input_schema.is_some() && o.output_schema.is_some());
+            let with_contract = board
+                .offers
+                .iter()
+                .filter(|o| o.input_schema.is_some() && o.output_schema.is_some());
             let next = with_contract
                 .filter(is_new)
                 .find_map(|offer| Some((offer, payload(board, &planned, offer)?)));
             let Some((offer, payload)) = next else { break };
             let name = name(&offer.capability, &planned);
-            planned.push(Planned { name, offer, payload });
+            planned.push(Planned {
+                name,
+                offer,
+                payload,
+            });
         }
     }
     planned
 }
 
 /// What the capability is given; nothing if it needs something that there is not.
-fn payload(board: &Board<'_>, planned: &[Planned<'_>], offer: &Offer) -> Option<Map<String, Value>> {
+fn payload(
+    board: &Board<'_>,
+    planned: &[Planned<'_>],
+    offer: &Offer,
+) -> Option<Map<String, Value>> {
     let schema = offer.input_schema.as_ref()?;
     let earlier: Vec<Given<'_>> = planned
         .iter()
-        .filter_map(|step| Some(Given { step: &step.name, schema: step.offer.output_schema.as_ref()? }))
+        .filter_map(|step| {
+            Some(Given {
+                step: &step.name,
+                schema: step.offer.output_schema.as_ref()?,
+            })
+        })
         .collect();
     let required: BTreeSet<&str> = required(schema).collect();
     let mut payload = Map::new();
@@ -101,7 +126,10 @@ fn may_be_text(schema: &Value) -> bool {
     match schema.get("type") {
         Some(types) => names(types),
         None => {
-            let forms = ["anyOf", "oneOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
+            let forms = ["anyOf", "oneOf"]
+                .iter()
+                .filter_map(|key| schema[*key].as_array())
+                .flatten();
             let forms: Vec<&Value> = forms.collect();
             forms.is_empty() || forms.into_iter().any(may_be_text)
         }
@@ -110,10 +138,21 @@ fn may_be_text(schema: &Value) -> bool {
 
 /// What it is all for: a review of something that is made, else the last thing that is made.
 fn goal<'p, 'a>(planned: &'p [Planned<'a>]) -> Option<&'p Planned<'a>> {
-    let is_made = |name: &str| planned.iter().any(|step| step.name == name && step.offer.phase == "generation");
+    let is_made = |name: &str| {
+        planned
+            .iter()
+            .any(|step| step.name == name && step.offer.phase == "generation")
+    };
     let reviews = planned.iter().rev().filter(|step| step.offer.phase == "qa");
-    let review = reviews.into_iter().find(|step| references(&step.payload).any(|step| is_made(&step)));
-    review.or_else(|| planned.iter().rev().find(|step| step.offer.phase == "generation"))
+    let review = reviews
+        .into_iter()
+        .find(|step| references(&step.payload).any(|step| is_made(&step)));
+    review.or_else(|| {
+        planned
+            .iter()
+            .rev()
+            .find(|step| step.offer.phase == "generation")
+    })
 }
 
 /// The steps that lead to it, itself among them.
@@ -157,10 +196,14 @@ fn by_words(board: &Board<'_>) -> Option<Value> {
     let named = relevance::named(board.objective, &cards).into_iter().next();
     let ranked = || {
         let best = relevance::rank(board.objective, &cards).into_iter().next();
-        best.filter(|&(_, score)| score >= relevance::LIKELY).map(|(index, _)| index)
+        best.filter(|&(_, score)| score >= relevance::LIKELY)
+            .map(|(index, _)| index)
     };
     let offer = &board.offers[named.or_else(ranked)?];
-    let needs_more = offer.input_schema.as_ref().is_some_and(|schema| required(schema).next().is_some());
+    let needs_more = offer
+        .input_schema
+        .as_ref()
+        .is_some_and(|schema| required(schema).next().is_some());
     if needs_more {
         return None;
     }
@@ -177,7 +220,10 @@ fn name(capability: &str, planned: &[Planned<'_>]) -> String {
         c @ ('a'..='z' | '0'..='9' | '_' | '-') => c,
         _ => '-',
     });
-    let name: String = letters.skip_while(|c| !c.is_ascii_lowercase()).take(48).collect();
+    let name: String = letters
+        .skip_while(|c| !c.is_ascii_lowercase())
+        .take(48)
+        .collect();
     let name = match &*name {
         "" | "objective" | "input" | "thread" => format!("step-{name}"),
         _ => name,
@@ -186,7 +232,9 @@ fn name(capability: &str, planned: &[Planned<'_>]) -> String {
     match is_taken(&name) {
         false => name,
         true => {
-            let free = (2..).map(|n| format!("{name}-x{n}")).find(|name| !is_taken(name));
+            let free = (2..)
+                .map(|n| format!("{name}-x{n}"))
+                .find(|name| !is_taken(name));
             free.expect("there are more numbers than steps")
         }
     }

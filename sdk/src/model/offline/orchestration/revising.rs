@@ -35,7 +35,8 @@ pub(super) fn again(board: &Board<'_>, review: &Review) -> Option<Value> {
         }
         patch.push(json!({"op": "add", "path": format!("/steps/{new}"), "value": step}));
     }
-    patch.push(json!({"op": "replace", "path": "/result", "value": renamed(&board.result, &names)}));
+    patch
+        .push(json!({"op": "replace", "path": "/result", "value": renamed(&board.result, &names)}));
     Some(patch.into())
 }
 
@@ -52,7 +53,8 @@ fn take_in(board: &Board<'_>, review: &Review, old: &str, step: &mut Value) {
         let name = property.to_lowercase();
         if form["type"] == "array" && FINDINGS.iter().any(|word| name.contains(word)) {
             if let Some(path) = &findings {
-                step["payload"][property] = format!("${{{}.output.{}}}", review.step, path.join(".")).into();
+                step["payload"][property] =
+                    format!("${{{}.output.{}}}", review.step, path.join(".")).into();
             }
         } else if BEFORE.iter().any(|word| name.starts_with(word))
             && let Some(path) = path_to(output, last_word(property), 1)
@@ -73,7 +75,10 @@ fn renamed(value: &Value, names: &[(String, String)]) -> Value {
             text.into()
         }
         Value::Array(items) => items.iter().map(|item| renamed(item, names)).collect(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), renamed(value, names))).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| (key.clone(), renamed(value, names)))
+            .collect(),
         other => other.clone(),
     }
 }
@@ -81,13 +86,19 @@ fn renamed(value: &Value, names: &[(String, String)]) -> Value {
 /// `draft-2` of `draft`, `draft-3` of `draft-2`.
 fn next_name(board: &Board<'_>, step: &str) -> String {
     let base = base(step);
-    let free = (2..).map(|n| format!("{base}-{n}")).find(|name| !board.steps.contains_key(name));
+    let free = (2..)
+        .map(|n| format!("{base}-{n}"))
+        .find(|name| !board.steps.contains_key(name));
     free.expect("there are more numbers than steps")
 }
 
 fn base(step: &str) -> &str {
     match step.rsplit_once('-') {
-        Some((base, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => base,
+        Some((base, number))
+            if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            base
+        }
         _ => step,
     }
 }
@@ -95,30 +106,45 @@ fn base(step: &str) -> &str {
 /// The review with the best verdict, the latest among equals.
 pub(super) fn best<'b>(board: &'b Board<'_>) -> Option<&'b Review> {
     let rank = |review: &Review| (review.pass, review.score.unwrap_or(0.0));
-    board.reviews.iter().reduce(|best, review| match rank(review) >= rank(best) {
-        true => review,
-        false => best,
-    })
+    board
+        .reviews
+        .iter()
+        .reduce(|best, review| match rank(review) >= rank(best) {
+            true => review,
+            false => best,
+        })
 }
 
 /// What the result consists of: what the plan says, of the best round. What has no output is left out.
 pub(super) fn artifacts(board: &Board<'_>) -> Value {
-    let last = board.reviews.last().map(|review| &*review.of).unwrap_or_default();
+    let last = board
+        .reviews
+        .last()
+        .map(|review| &*review.of)
+        .unwrap_or_default();
     let best = best(board).map(|review| &*review.of).unwrap_or_default();
     let names: Vec<(String, String)> = last
         .iter()
         .filter_map(|step| {
-            let same = best.iter().find(|other| base(other) == base(step) && other != &step)?;
+            let same = best
+                .iter()
+                .find(|other| base(other) == base(step) && other != &step)?;
             Some((step.clone(), same.clone()))
         })
         .collect();
     let form = renamed(&board.result, &names);
     let is_there = |value: &Value| {
-        let step = value.as_str().and_then(|text| text.strip_prefix("${")?.split_once(".output"));
+        let step = value
+            .as_str()
+            .and_then(|text| text.strip_prefix("${")?.split_once(".output"));
         step.is_some_and(|(step, _)| board.state(step) == "completed")
     };
     let artifacts: Map<String, Value> = match &form {
-        Value::Object(fields) => fields.iter().filter(|(_, value)| is_there(value)).map(|(k, v)| (k.clone(), v.clone())).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(_, value)| is_there(value))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect(),
         _ => Map::new(),
     };
     match artifacts.is_empty() {
@@ -130,12 +156,21 @@ pub(super) fn artifacts(board: &Board<'_>) -> Value {
 /// Without a form of the result: what each step that is done has made, reviews left out.
 fn whole_outputs(board: &Board<'_>) -> Value {
     let done = board.in_state("completed");
-    let made = done.filter(|step| board.offer(board.capability(step)).is_some_and(|o| o.phase != "qa"));
+    let made = done.filter(|step| {
+        board
+            .offer(board.capability(step))
+            .is_some_and(|o| o.phase != "qa")
+    });
     let named = made.map(|step| {
-        let schema = board.offer(board.capability(step)).and_then(|o| o.output_schema.as_ref());
+        let schema = board
+            .offer(board.capability(step))
+            .and_then(|o| o.output_schema.as_ref());
         let only = schema.and_then(|schema| required(schema).next());
         match only {
-            Some(property) => (property.to_owned(), Value::from(format!("${{{step}.output.{property}}}"))),
+            Some(property) => (
+                property.to_owned(),
+                Value::from(format!("${{{step}.output.{property}}}")),
+            ),
             None => (step.to_owned(), Value::from(format!("${{{step}.output}}"))),
         }
     });

@@ -1,0 +1,218 @@
+//! App runs among agents that the tests make.
+
+use std::sync::{Arc, Mutex};
+
+use agenthub_sdk::{
+    Agent, AgentBuilder, Card, Failure, Phase, Skill, TaskContext,
+    model::{DeltaSink, LanguageModel, Message, Offline, Part, Request},
+};
+use serde_json::{Value, json};
+
+use crate::{harness::*, web::Web};
+
+/// What somebody was given.
+type Given = Arc<Mutex<Vec<String>>>;
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn object(properties: Value, required: Value) -> Value {
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+/// An agent that makes things, and writes down all that it is given.
+fn maker(name: &'static str, given: &Given) -> AgentBuilder {
+    let given = Arc::clone(given);
+    let card = Card::new(name, "Makes things")
+        .skill(Skill::new("make", "Make", "Makes a thing"))
+        .input_schema(
+            "make",
+            object(
+                json!({"brief": text(), "priorPerformance": {"type": "array"}}),
+                json!(["brief"]),
+            ),
+        )
+        .output_schema(
+            "make",
+            object(
+                json!({"thing": object(json!({"text": text()}), json!(["text"]))}),
+                json!(["thing"]),
+            ),
+        )
+        .phase("make", Phase::Generation);
+    Agent::worker(card).on("make", move |task: TaskContext| {
+        given
+            .lock()
+            .expect("no panic")
+            .push(format!("{:?} {:?}", task.message(), task.data()));
+        async move {
+            Ok::<_, Failure>(
+                json!({"thing": {"text": format!("by {name}")}, "knobs": {"size": 0.3}}),
+            )
+        }
+    })
+}
+
+/// An agent that likes what is by somebody.
+fn checker(liked: &'static str) -> AgentBuilder {
+    let thing = object(json!({"text": text()}), json!(["text"]));
+    let verdict = object(
+        json!({"pass": {"type": "boolean"}, "score": {"type": "number"}}),
+        json!(["pass", "score"]),
+    );
+    let card = Card::new("checker", "Checks things")
+        .skill(Skill::new("check", "Check", "Checks a thing"))
+        .input_schema("check", object(json!({"thing": thing}), json!(["thing"])))
+        .output_schema("check", object(json!({"qa": verdict}), json!(["qa"])))
+        .phase("check", Phase::Qa);
+    Agent::worker(card).on("check", move |task: TaskContext| async move {
+        let data = task.data().unwrap_or_default();
+        let is_liked = data["thing"]["text"]
+            .as_str()
+            .is_some_and(|text| text.contains(liked));
+        Ok::<_, Failure>(
+            json!({"qa": {"pass": is_liked, "score": if is_liked { 0.9 } else { 0.2 }}}),
+        )
+    })
+}
+
+/// What the stand-in proposes, as if nothing had been refused.
+async fn proposed(mut request: Request) -> Value {
+    let is_refusal = |part: &Part| matches!(part, Part::Data { label, .. } if label == "rejected");
+    request
+        .messages
+        .retain(|message: &Message| !message.parts.iter().any(is_refusal));
+    let answer = Offline.complete(request, DeltaSink::ignored()).await;
+    serde_json::from_str(&answer.expect("the stand-in answers").text).expect("JSON")
+}
+
+/// A run's bundle, once it is over.
+async fn bundle(web: &Web, brief: &Value) -> (String, Value) {
+    let id = web.start(brief).await;
+    let mut events = web.watch(&id, None).await;
+    while events.next().await.is_some() {}
+    let run = web.get(&format!("/v1/runs/{id}")).await.json();
+    assert_eq!(run["state"], "completed", "{run:#}");
+    (id, run["result"].clone())
+}
+
+/// spec: ORC-3.1, ORC-4, ORC-5.1
+#[tokio::test]
+async fn what_the_orchestrator_is_told_is_in_nothing_that_a_specialist_gets() {
+    let told = Arc::new(Mutex::new(String::new()));
+    let heard = Arc::clone(&told);
+    // A model that hands over what it was told whenever it hands anything over, unless that was refused.
+    let model = Thinking(move |request: Request| {
+        let heard = Arc::clone(&heard);
+        async move {
+            let rules = request.messages[0].text().expect("the rules");
+            rules.clone_into(&mut heard.lock().expect("no panic"));
+            let was_refused = request.data("rejected").is_some();
+            let mut proposal = proposed(request).await;
+            if proposal["action"] == "handoff" && !was_refused {
+                proposal["payload"] = json!({"brief": format!("Remember: {rules}")});
+            }
+            proposal.to_string()
+        }
+    });
+    let world = World::new(model).await;
+    let given = Given::default();
+    let _maker = world.agent(maker("maker", &given)).await;
+    let web = Web::of(&world.cortex).await;
+    let (_, bundle) = bundle(&web, &json!({"objective": "Make a thing of glass"})).await;
+    assert_eq!(bundle["result"]["thing"]["text"], "by maker");
+
+    let told = told.lock().expect("no panic").clone();
+    let mark = told
+        .split_whitespace()
+        .last()
+        .expect("the mark of the rules")
+        .to_owned();
+    assert!(mark.starts_with("cortex-"), "{mark}");
+    let given = given.lock().expect("no panic").join("\n");
+    assert!(given.contains("Make a thing of glass"));
+    assert!(!given.contains(&mark), "{given}");
+    for line in told
+        .lines()
+        .filter(|line| line.split_whitespace().count() > 8)
+    {
+        assert!(!given.contains(line), "{line}");
+    }
+    world.end().await;
+}
+
+/// spec: ORC-12.1
+#[tokio::test]
+async fn among_several_the_one_whose_work_was_liked_gets_the_next() {
+    let world = World::new(Offline).await;
+    let (ann, bob) = (Given::default(), Given::default());
+    let _ann = world.agent(maker("ann", &ann)).await;
+    let _bob = world.agent(maker("bob", &bob)).await;
+    let _checker = world.agent(checker("bob")).await;
+    let web = Web::of(&world.cortex).await;
+    let brief = json!({"objective": "Make a thing", "constraints": {"executionDepth": 1}});
+    let (_, first) = bundle(&web, &brief).await;
+    assert_eq!(first["result"]["thing"]["text"], "by ann");
+    assert_eq!(first["quality"]["met"], false);
+    let (_, second) = bundle(&web, &brief).await;
+    assert_eq!(second["result"]["thing"]["text"], "by bob");
+    assert_eq!(second["quality"]["met"], true);
+    world.end().await;
+}
+
+/// spec: ORC-12.2
+#[tokio::test]
+async fn what_became_of_a_result_reaches_the_next_run_of_its_series() {
+    let world = World::new(Offline).await;
+    let given = Given::default();
+    let _maker = world.agent(maker("maker", &given)).await;
+    let _checker = world.agent(checker("maker")).await;
+    let web = Web::of(&world.cortex).await;
+    let brief = json!({"objective": "Make a thing", "series": "glass"});
+    let (id, _) = bundle(&web, &brief).await;
+    let recorded = web
+        .post(
+            &format!("/v1/runs/{id}/results"),
+            &json!({"metrics": {"signUps": 9}}),
+        )
+        .await;
+    assert_eq!(recorded.status, 200, "{recorded:?}");
+    bundle(
+        &web,
+        &json!({"objective": "Make a thing", "series": "wood"}),
+    )
+    .await;
+    bundle(&web, &brief).await;
+    let given = given.lock().expect("no panic").clone();
+    let learned = |given: &String| given.contains("qualityScore") && given.contains("signUps");
+    assert_eq!(
+        given.iter().map(learned).collect::<Vec<_>>(),
+        [false, false, true],
+        "{given:#?}"
+    );
+    world.end().await;
+}
+
+/// spec: ORC-2.4, ORC-6.1
+#[tokio::test]
+async fn a_thread_keeps_what_its_runs_made() {
+    let model = Thinking(async |request: Request| {
+        let mut proposal = proposed(request.clone()).await;
+        if proposal["action"] == "plan_update" && request.data("thread").is_some() {
+            proposal["planPatch"][0]["value"]["payload"]["brief"] =
+                "like ${thread.thing.text}".into();
+        }
+        proposal.to_string()
+    });
+    let world = World::new(model).await;
+    let given = Given::default();
+    let _maker = world.agent(maker("maker", &given)).await;
+    let web = Web::of(&world.cortex).await;
+    let brief = json!({"objective": "Make a thing", "threadId": "shop"});
+    bundle(&web, &brief).await;
+    bundle(&web, &brief).await;
+    let given = given.lock().expect("no panic").clone();
+    assert!(given[1].contains("like by maker"), "{}", given[1]);
+    world.end().await;
+}

@@ -1,0 +1,290 @@
+//! App runs as a person has them: from a brief on the command line to the bundle, over real processes, offline.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Finished, Process, System, eventually, free_address};
+
+/// A brief whose first draft has all that its review looks for.
+const EASY: &str = "\
+objective: Tell the neighbours that the library opens on Monday
+payload:
+  clientBrief: The town library opens again on Monday at nine. There is coffee.
+  platform: notice board
+  mustInclude: [Monday]
+constraints:
+  qualityThreshold: 0.5
+  executionDepth: 3
+";
+
+/// One that names what the result must say only to the reviewer.
+const DEMANDING: &str = "\
+objective: Tell the neighbours that the library opens on Monday
+payload:
+  clientBrief: The town library opens again on Monday at nine. There is coffee.
+  platform: notice board
+constraints:
+  qualityThreshold: 0.5
+  executionDepth: 3
+  acceptanceCriteria:
+    - contains \"bring your library card\"
+";
+
+/// One that nobody can fulfil.
+const IMPOSSIBLE: &str = "\
+objective: Tell the neighbours that the library opens on Monday
+payload:
+  clientBrief: The town library opens again on Monday at nine. There is coffee.
+  platform: notice board
+constraints:
+  qualityThreshold: 0.5
+  executionDepth: 2
+  acceptanceCriteria:
+    - matches \"^[0-9]{40}$\"
+";
+
+/// Runs a brief to its end and returns its frames.
+fn run(system: &System, brief: &str) -> (Finished, Vec<Value>) {
+    fs::write(system.folder().join("brief.yaml"), brief).expect("the folder is ours");
+    let finished = system.run(&["run", "brief.yaml", "--json"], "");
+    let frames = frames_in(&finished.stdout);
+    (finished, frames)
+}
+
+fn frames_in(stdout: &str) -> Vec<Value> {
+    let lines = stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}")))
+        .collect()
+}
+
+/// The bundle, from the last of these frames.
+fn bundle(frames: &[Value]) -> &Value {
+    let last = frames.last().expect("there are frames");
+    assert_eq!(last["type"], "complete", "{last:#}");
+    &last["data"]
+}
+
+fn of_type<'f>(frames: &'f [Value], kind: &str) -> Vec<&'f Value> {
+    frames
+        .iter()
+        .filter(|frame| frame["type"] == kind)
+        .collect()
+}
+
+/// Numbered without gaps, under one id, with one start and one end, and text only while something is made or checked.
+fn keep_the_rules(frames: &[Value]) {
+    let id = &frames[0]["correlationId"];
+    let mut phase = String::new();
+    for (frame, number) in frames.iter().zip(1..) {
+        assert_eq!(frame["sequence"], number, "{frame}");
+        assert_eq!(&frame["correlationId"], id);
+        if let Some(entered) = frame["phase"].as_str().filter(|phase| !phase.is_empty()) {
+            entered.clone_into(&mut phase);
+        }
+        assert!(
+            frame["type"] != "delta" || ["generation", "qa"].contains(&&*phase),
+            "{phase}: {frame}"
+        );
+    }
+    assert_eq!(frames[0]["type"], "start");
+    assert_eq!(of_type(frames, "start").len(), 1);
+    assert_eq!(
+        of_type(frames, "complete").len() + of_type(frames, "error").len(),
+        1
+    );
+}
+
+fn handed_to(frames: &[Value]) -> Vec<String> {
+    let handoffs = of_type(frames, "handoff")
+        .into_iter()
+        .filter(|frame| frame["message"] == "requested");
+    handoffs
+        .filter_map(|frame| frame["data"]["capability"].as_str().map(str::to_owned))
+        .collect()
+}
+
+/// spec: ORC-11.1, ORC-4, ORC-5.2, ORC-10
+#[test]
+fn a_first_draft_that_passes_is_the_result() {
+    let (system, _up) = System::up();
+    let (finished, frames) = run(&system, EASY);
+    keep_the_rules(&frames);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let bundle = bundle(&frames);
+    let text = bundle["result"]["draft"]["text"].as_str().expect("a draft");
+    assert!(text.contains("Monday"), "{text}");
+    assert_eq!(bundle["quality"]["depth"], 1);
+    assert_eq!(bundle["quality"]["met"], true);
+    let capabilities = handed_to(&frames);
+    assert_eq!(
+        capabilities.last().map(String::as_str),
+        Some("qa.review"),
+        "{capabilities:?}"
+    );
+    assert!(
+        !of_type(&frames, "delta").is_empty(),
+        "the text is seen while it grows"
+    );
+    let total = of_type(&frames, "metrics")
+        .into_iter()
+        .last()
+        .expect("metrics");
+    assert!(
+        total["tokens"].as_u64().is_some_and(|tokens| tokens > 0),
+        "{total}"
+    );
+}
+
+/// spec: ORC-11.2
+#[test]
+fn a_draft_that_does_not_pass_is_made_again_with_what_the_review_found() {
+    let (system, _up) = System::up();
+    let (finished, frames) = run(&system, DEMANDING);
+    keep_the_rules(&frames);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let bundle = bundle(&frames);
+    assert_eq!(bundle["quality"]["depth"], 2, "{bundle:#}");
+    assert_eq!(bundle["quality"]["met"], true);
+    let line = &bundle["acceptance-report"][0];
+    assert_eq!(line["verdict"], "pass");
+    assert!(!line["evidence"].is_null());
+    let reviews = bundle["quality"]["reviews"].as_array().expect("reviews");
+    assert_eq!(
+        (&reviews[0]["pass"], &reviews[1]["pass"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(of_type(&frames, "plan_update").len(), 2);
+}
+
+/// spec: ORC-11.3
+#[test]
+fn at_the_execution_depth_the_run_ends_with_the_best_there_is() {
+    let (system, _up) = System::up();
+    let (finished, frames) = run(&system, IMPOSSIBLE);
+    keep_the_rules(&frames);
+    assert_eq!(
+        finished.code,
+        Some(3),
+        "there is a result, but it does not meet its constraints: {finished:?}"
+    );
+    let bundle = bundle(&frames);
+    assert_eq!(bundle["quality"]["depth"], 2);
+    assert_eq!(bundle["quality"]["met"], false);
+    assert!(bundle["quality"]["explanation"].is_string(), "{bundle:#}");
+    assert!(bundle["result"]["draft"]["text"].is_string());
+    assert_eq!(bundle["acceptance-report"][0]["verdict"], "fail");
+}
+
+/// spec: ORC-11.4, ORC-9
+#[test]
+fn without_a_specialist_the_run_does_without_or_says_what_is_missing() {
+    let (system, _broker) = System::broker();
+    let grpc = free_address();
+    let _cortex = system.start(&["cortex", "--grpc", &grpc]);
+    system.wait_online("cortex");
+    let url = format!("http://{grpc}");
+    fs::write(system.folder().join("brief.yaml"), EASY).expect("the folder is ours");
+    let run = || {
+        let finished = system.run(&["run", "brief.yaml", "--json", "--cortex", &url], "");
+        let frames = frames_in(&finished.stdout);
+        keep_the_rules(&frames);
+        (finished.code, frames)
+    };
+    let (code, frames) = run();
+    assert_eq!(code, Some(3));
+    assert_eq!(bundle(&frames)["result"], Value::Null);
+    assert!(of_type(&frames, "warning").len() >= 2, "{frames:?}");
+
+    let _writer = system.start(&["agent", "writer"]);
+    system.wait_online("writer");
+    let frames = eventually("Cortex has seen the writer", || {
+        let (_, frames) = run();
+        (!handed_to(&frames).is_empty()).then_some(frames)
+    });
+    let bundle = bundle(&frames);
+    assert!(bundle["result"]["draft"]["text"].is_string(), "{bundle:#}");
+    assert_eq!(bundle["quality"]["met"], false);
+    let warnings = of_type(&frames, "warning");
+    assert!(
+        warnings.iter().any(|w| w["data"]["missing"] == "qa"),
+        "{warnings:?}"
+    );
+}
+
+/// Everything in one process, with its data on disk.
+fn durable_up(system: &System) -> Process {
+    let up = system.start(&[
+        "up",
+        "--json",
+        "--grpc",
+        system.grpc(),
+        "--http",
+        "127.0.0.1:0",
+    ]);
+    up.line("the banner");
+    up
+}
+
+/// spec: ORC-11.5, ORC-3, ORC-12.3
+#[test]
+fn killed_in_the_middle_a_run_goes_on_from_its_plan_and_ends_once() {
+    let system = System::bare(free_address());
+    let up = durable_up(&system);
+    let brief = format!("{DEMANDING}  approvals: [content.write]\n");
+    fs::write(system.folder().join("brief.yaml"), brief).expect("the folder is ours");
+    let started = system.run(&["run", "brief.yaml", "--detach"], "");
+    assert_eq!(started.code, Some(0), "{started:?}");
+    let id = started.stdout.trim().to_owned();
+
+    let pending = || {
+        eventually("somebody is asked", || {
+            let shown = system.run(&["runs", "show", &id, "--json"], "");
+            let run: Value = serde_json::from_str(shown.stdout.trim()).ok()?;
+            run["approvals"][0]["id"].as_str().map(str::to_owned)
+        })
+    };
+    let first = pending();
+    up.kill();
+    let up = durable_up(&system);
+    // The same question is asked again; the answer to it counts once.
+    assert_eq!(pending(), first);
+    let approve = |approval: &str| system.run(&["runs", "approve", &id, approval], "");
+    assert_eq!(approve(&first).code, Some(0));
+    assert_eq!(approve(&first).code, Some(1), "it is used up");
+    let second = eventually("the second draft waits", || {
+        Some(pending()).filter(|next| *next != first)
+    });
+    up.kill();
+    let _up = durable_up(&system);
+    assert_eq!(pending(), second);
+    assert_eq!(approve(&second).code, Some(0));
+
+    let watched = system.run(&["runs", "watch", &id, "--json"], "");
+    let frames = frames_in(&watched.stdout);
+    keep_the_rules(&frames);
+    assert_eq!(
+        bundle(&frames)["quality"]["met"],
+        true,
+        "{:#}",
+        bundle(&frames)
+    );
+    assert_eq!(frames[0]["correlationId"], *id);
+    let half = frames.len() / 2;
+    let after = system.run(
+        &["runs", "watch", &id, "--json", "--after", &half.to_string()],
+        "",
+    );
+    assert_eq!(
+        frames_in(&after.stdout),
+        frames[half..],
+        "a late watcher sees what an early one saw"
+    );
+    let capabilities = handed_to(&frames);
+    let drafts = capabilities
+        .iter()
+        .filter(|c| *c == "content.write")
+        .count();
+    assert_eq!(drafts, 2, "nothing was done twice: {capabilities:?}");
+}
