@@ -21,8 +21,9 @@ mod watch;
 
 pub(crate) use asked::{Answer, Asking, answer};
 pub(crate) use brief::Source;
-pub(crate) use bundle::{laid_out, readable};
+pub(crate) use bundle::readable;
 pub(crate) use line::{Line, Trouble};
 pub(crate) use screen::{row, width};
 pub(crate) use steps::of as steps_of;
+pub(crate) use view::given;
 pub(crate) use watch::{Watching, user, watch};

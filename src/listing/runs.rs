@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     output::{plain, table},
-    run::{laid_out, readable, row, steps_of},
+    run::{given, readable, row, steps_of},
 };
 
 /// The runs as a table.
@@ -115,13 +115,13 @@ pub(crate) fn approvals(approvals: &[Approval]) -> String {
 pub(crate) fn approval(approval: &Approval) -> String {
     let arguments = approval.arguments.as_ref().map(json::from_value);
     let text = format!(
-        "approval {} of run {}: {} is to do {} (step {}). It would get:\n{}",
+        "approval {} of run {}: {} is to do {} (step {}). {}",
         approval.id,
         approval.run_id,
         approval.agent,
         approval.capability,
         approval.step,
-        laid_out(&arguments.unwrap_or(Value::Null), 1)
+        given(&arguments.unwrap_or(Value::Null), 1)
     );
     plain(&text).into_owned()
 }

@@ -136,7 +136,7 @@ fn acceptance(report: &[Value], width: usize) -> Option<String> {
 }
 
 /// A value as indented lines.
-pub(crate) fn laid_out(value: &Value, level: usize) -> String {
+pub(super) fn laid_out(value: &Value, level: usize) -> String {
     let indent = "  ".repeat(level);
     let nested = |label: String, value: &Value| match value {
         Value::Object(fields) if !fields.is_empty() => {

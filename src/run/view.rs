@@ -352,11 +352,22 @@ impl End {
 impl Asked {
     /// What there is to read before one allows it.
     pub(crate) fn lines(&self) -> String {
-        let arguments = super::bundle::laid_out(&self.arguments, 2);
+        let given = given(&self.arguments, 2);
         format!(
-            "? {} is to do {} (step {}). It would get:\n{arguments}",
+            "? {} is to do {} (step {}). {given}",
             self.agent, self.capability, self.step
         )
+    }
+}
+
+/// What an agent would get, beside the objective.
+pub(crate) fn given(arguments: &Value, level: usize) -> String {
+    match arguments.as_object() {
+        Some(fields) if fields.is_empty() => "It would get the objective alone.".to_owned(),
+        _ => format!(
+            "It would get:\n{}",
+            super::bundle::laid_out(arguments, level)
+        ),
     }
 }
 
