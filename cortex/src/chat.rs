@@ -14,6 +14,7 @@ use crate::{
     history, inbox,
     origin::{Origin, context_of, response},
     outcome::bounded,
+    runs::Asked,
     settings::Settings,
     shared::Shared,
     task_sink::TaskSink,
@@ -74,9 +75,13 @@ impl Conductor for Chats {
             refused,
             ..input(task.text(), attached, &self.0.settings)
         };
+        let asked = Asked::of(task.message());
         Ok(Beginning {
             input: json!(input),
-            budget: Budget::default(),
+            budget: Budget {
+                time_ms: asked.and_then(|asked| asked.brief.budget.time_ms),
+                ..Budget::default()
+            },
         })
     }
 

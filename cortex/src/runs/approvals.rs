@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use agenthub_sdk::runs::{Approval, Decision, RunId};
@@ -26,19 +25,10 @@ type Place = (RunId, String);
 
 #[derive(Debug)]
 struct Waiting {
-    asked: Asked,
+    approval: Approval,
     /// Counts from 1.
     number: u64,
     answer: oneshot::Sender<Decision>,
-}
-
-/// An approval that waits.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Asked {
-    pub(crate) run: RunId,
-    pub(crate) approval: Approval,
-    /// In milliseconds since 1970.
-    pub(crate) at_ms: u64,
 }
 
 impl Approvals {
@@ -62,15 +52,10 @@ impl Approvals {
             *asked += 1;
             number = *asked;
         });
-        let asked = Asked {
-            run: run.clone(),
-            approval: approval.clone(),
-            at_ms: now_ms(),
-        };
         waiting.insert(
             place.clone(),
             Waiting {
-                asked,
+                approval: approval.clone(),
                 number,
                 answer,
             },
@@ -93,7 +78,10 @@ impl Approvals {
     }
 
     /// What waits, in the order in which it was asked; with `follow` also what comes.
-    pub(crate) fn all(&self, follow: bool) -> impl Stream<Item = Asked> + Send + 'static + use<> {
+    pub(crate) fn all(
+        &self,
+        follow: bool,
+    ) -> impl Stream<Item = (RunId, Approval)> + Send + 'static + use<> {
         let state = (self.clone(), self.0.asked.subscribe(), 0_u64);
         stream::unfold(
             state,
@@ -112,11 +100,11 @@ impl Approvals {
         )
     }
 
-    fn first_behind(&self, seen: u64) -> Option<(u64, Asked)> {
+    fn first_behind(&self, seen: u64) -> Option<(u64, (RunId, Approval))> {
         let waiting = self.lock();
-        let behind = waiting.values().filter(|waiting| waiting.number > seen);
-        let first = behind.min_by_key(|waiting| waiting.number)?;
-        Some((first.number, first.asked.clone()))
+        let behind = waiting.iter().filter(|(_, waiting)| waiting.number > seen);
+        let ((run, _), first) = behind.min_by_key(|(_, waiting)| waiting.number)?;
+        Some((first.number, (run.clone(), first.approval.clone())))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Place, Waiting>> {
@@ -125,13 +113,6 @@ impl Approvals {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Somebody who waits.
@@ -225,7 +206,7 @@ mod tests {
         let mut first = Box::pin(approvals.ask(&run, &one));
         assert!(first.as_mut().now_or_never().is_none());
         let mut seen = Box::pin(approvals.all(true));
-        let step = |asked: Option<Asked>| asked.map(|asked| asked.approval.subject);
+        let step = |asked: Option<(RunId, Approval)>| asked.map(|(_, asked)| asked.subject);
         assert_eq!(step(seen.next().await).as_deref(), Some("one"));
         assert!(seen.next().now_or_never().is_none(), "it waits");
         let mut second = Box::pin(approvals.ask(&run, &two));

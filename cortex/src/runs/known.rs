@@ -178,7 +178,8 @@ impl Known {
         }
     }
 
-    fn approvals(&self) -> Vec<ApprovalView> {
+    /// What it waits for a person to allow.
+    pub(super) fn approvals(&self) -> Vec<ApprovalView> {
         let waiting = self.waiting.values();
         waiting
             .map(|(approval, at_ms)| ApprovalView::of(&self.view.id, approval, *at_ms))

@@ -211,8 +211,12 @@ impl Runs {
         &self,
         follow: bool,
     ) -> impl Stream<Item = ApprovalView> + Send + 'static + use<> {
+        let home = self.0.home.clone();
         let asked = self.0.shared.approvals().all(follow);
-        asked.map(|asked| ApprovalView::of(asked.run.as_str(), &asked.approval, asked.at_ms))
+        asked.filter_map(move |(run, approval)| {
+            let home = home.clone();
+            async move { home.approval(&run, &approval).await }
+        })
     }
 
     /// Adds what became of a run's result: numbers by name, at most 64. What is given later stands in place of what was given before.

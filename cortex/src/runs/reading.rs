@@ -7,12 +7,16 @@ use std::{
 };
 
 use agenthub_sdk::runs::{
-    Journal, RunId,
+    Approval, Journal, RunId,
     journal::{self, Entry},
 };
 use tokio::time::timeout;
 
-use super::{error::Error, known::Known, view::RunView};
+use super::{
+    error::Error,
+    known::Known,
+    view::{ApprovalView, RunView},
+};
 
 /// How long a journal may take to answer.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
@@ -58,6 +62,18 @@ impl Shelf {
         known.apply(&first);
         self.catch_up(run, &mut known).await?;
         Ok(known)
+    }
+
+    /// An approval that waits, as its run tells of it; nothing once it does not.
+    pub(super) async fn approval(&self, run: &RunId, approval: &Approval) -> Option<ApprovalView> {
+        let mut views = match self.known(run).await {
+            Ok(known) => known.approvals().into_iter(),
+            Err(error) => {
+                tracing::warn!(%run, %error, "an approval cannot be shown");
+                return None;
+            }
+        };
+        views.find(|view| view.digest == approval.digest)
     }
 
     /// Takes in what happened since.
