@@ -295,7 +295,7 @@ impl TaskContext {
             depth => depth.map(|depth| depth - 1),
         };
         delegation.budget = delegation.budget.within(Budget { depth, ..granted });
-        delegation.trace = Some(delegation.trace.unwrap_or_else(|| self.trace().child()));
+        delegation.trace = Some(delegation.trace.unwrap_or_else(|| self.trace()));
         Ok(delegation)
     }
 

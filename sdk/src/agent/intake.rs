@@ -42,15 +42,20 @@ impl Dispatcher {
             event_id, position, ..
         } = delivered.event;
         let event = format!("{event_id}@{position}");
-        let is_durable =
-            matches!(&chosen, Chosen::Handle(Handler::Conduct(_))) && self.runs.is_durable();
+        let is_run = matches!(&chosen, Chosen::Handle(Handler::Conduct(_)));
+        let is_durable = is_run && self.runs.is_durable();
         let scope = match is_durable {
             // What is published for a run is of use for as long as there is the run.
             true => Scope::Any,
             false => Scope::Epoch(delivered.epoch),
         };
+        let above = TraceContext::parse_or_start(&routing.traceparent);
         let origin = Origin {
-            trace: TraceContext::parse_or_start(&routing.traceparent).child(),
+            // Only runs are spans: what else is done is part of the span above.
+            trace: match is_run {
+                true => above.child(),
+                false => above,
+            },
             message,
             routing,
         };

@@ -6,8 +6,8 @@ use std::{
 };
 
 use agenthub_sdk::{
-    Agent, Card, Delegation, RunningAgent, Skill, SpanSink, TraceContext, model::Scripted,
-    runs::spans::Span,
+    Agent, Card, Delegation, Error, RunningAgent, Skill, SpanSink, TaskContext, TraceContext,
+    model::Scripted, runs::spans::Span,
 };
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
@@ -190,4 +190,26 @@ async fn a_run_that_goes_on_later_goes_on_in_its_trace() {
             .clone()
             .all(|s| s.start_ms >= run.start_ms && run.start_ms > 0)
     );
+}
+
+#[tokio::test]
+async fn what_a_handler_asks_for_hangs_where_the_handler_was_asked() {
+    let hub = hub().await;
+    let collected = Arc::<Collected>::default();
+    let worker = Agent::worker(card("worker")).model(script([says("three")]));
+    let worker = worker.spans(collected.clone()).start(url(&hub)).await;
+    let _worker = worker.expect("it starts");
+    let between = Agent::worker(card("between")).on("between", async |task: TaskContext| {
+        let asked = Delegation::to("worker").text(task.text());
+        Ok::<_, Error>(task.delegate(asked).await?.outcome().await?.text)
+    });
+    let _between = between.start(url(&hub)).await.expect("it starts");
+    let above = TraceContext::start().child();
+    let asked = Delegation::to("between").text("add up").trace(above);
+    let asked = delegate(&user(&hub).await, asked).await;
+    assert_eq!(asked.expect("an outcome").outcome.text, "three");
+    collected.until_over("worker").await;
+    let run = collected.one("invoke_agent worker");
+    let parent = run.parent.map(|parent| parent.span_id);
+    assert_eq!((run.trace_id, parent), (above.ids().0, Some(above.ids().1)));
 }
