@@ -15,7 +15,7 @@ use std::{
 };
 
 use agenthub_sdk::{
-    SpanSink, redacted,
+    AgentBuilder, SpanSink, redacted,
     runs::spans::{self, Kind, Span, Value, conventions},
 };
 use anyhow::Context;
@@ -82,6 +82,14 @@ impl Telemetry {
     pub(crate) fn sink(&self) -> Option<Arc<dyn SpanSink>> {
         let sender = self.0.clone()?;
         Some(sender)
+    }
+
+    /// The agent, with the spans of its runs put there.
+    pub(crate) fn of(&self, agent: AgentBuilder) -> AgentBuilder {
+        match self.sink() {
+            Some(spans) => agent.spans(spans),
+            None => agent,
+        }
     }
 
     /// Sends what waits, for at most 2 s.

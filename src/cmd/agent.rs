@@ -55,10 +55,7 @@ async fn think(
 
 async fn serve(agent: AgentBuilder, hub: &str, line: String) -> anyhow::Result<()> {
     let telemetry = Telemetry::start()?;
-    let agent = match telemetry.sink() {
-        Some(spans) => agent.spans(spans),
-        None => agent,
-    };
+    let agent = telemetry.of(agent);
     let mut signals = Signals::new()?;
     let agent: RunningAgent = tokio::select! {
         started = until_there(|| agent.clone().start(hub)) => started?,
