@@ -2,7 +2,10 @@
 
 use std::{net::Ipv4Addr, sync::Arc};
 
-use agenthub_agents::qa::{self, Fix};
+use agenthub_agents::{
+    qa::{self, Fix},
+    writer,
+};
 use agenthub_broker::{Server, Settings};
 use agenthub_sdk::{
     Client, Delegation, Outcome, Phase, RunningAgent, contracts,
@@ -12,7 +15,7 @@ use agenthub_sdk::{
 use serde_json::{Value, json};
 
 struct World {
-    _hub: Server,
+    hub: Server,
     _qa: RunningAgent,
     client: Client,
 }
@@ -26,7 +29,7 @@ async fn world(model: Arc<dyn LanguageModel>) -> World {
     let qa = qa::agent(model).start(&*url).await.expect("the hub runs");
     let client = Client::builder(url).agent_id("ann").connect().await;
     World {
-        _hub: hub,
+        hub,
         _qa: qa,
         client: client.expect("the hub runs"),
     }
@@ -156,6 +159,47 @@ async fn a_draft_that_fails_passes_once_its_issues_are_mended() {
         (&warm["verdict"], &warm["criterion"]),
         (&json!("not_checked"), &json!("Sounds warm"))
     );
+}
+
+/// A writer without a model, which knows the brief but not the criteria, mends what the review finds.
+///
+/// spec: ORC-2.2, ORC-11.2
+#[tokio::test]
+async fn a_writer_mends_what_a_review_finds() {
+    let world = offline().await;
+    let url = format!("http://{}", world.hub.address());
+    let writer = writer::agent(Arc::new(Offline)).start(&*url).await;
+    let _writer = writer.expect("the hub runs");
+    let rules = json!({ "maxCharacters": 200, "maxHashtags": 1 });
+    let brief = json!({
+        "clientBrief": "The spring market is full of seeds and young plants. Growers answer every question. There is guaranteed sunshine! \
+                        Children plant a bean to take home.",
+        "callToAction": "Come to the Old Mill on Saturday.",
+        "hashtags": ["#Spring", "#Seeds", "#Market"],
+    });
+    let write = |notes: Value, previous: Value| {
+        let payload = json!({
+            "writerBrief": brief, "language": "en", "platformRules": rules, "revisionNotes": notes, "previousDraft": previous,
+        });
+        let delegation = Delegation::to(writer::NAME).capability(writer::WRITE);
+        delegation
+            .text("Get gardeners to the market")
+            .payload(payload)
+    };
+    let reviewed = |draft: Value| {
+        review(json!({
+            "draft": draft, "language": "en", "platformRules": rules, "brandRules": { "forbidden": ["guarantee"] },
+            "acceptanceCriteria": ["contains \"9 May\"", "between 60 and 180 characters", "no exclamation marks"],
+            "qualityThreshold": 0.8,
+        }))
+    };
+    let first = output(&ask(&world, write(json!([]), Value::Null)).await)["draft"].clone();
+    let failed = output(&ask(&world, reviewed(first.clone())).await)["qa"].clone();
+    assert_eq!(failed["pass"], false, "{first:#} {failed:#}");
+    let second =
+        output(&ask(&world, write(failed["issues"].clone(), first)).await)["draft"].clone();
+    let passed = output(&ask(&world, reviewed(second.clone())).await)["qa"].clone();
+    assert_eq!(passed["pass"], true, "{second:#} {:#}", passed["issues"]);
 }
 
 /// spec: ORC-3.1

@@ -226,7 +226,22 @@ pub(super) fn check(
         from: readings.get(&worst.name).map_or(0.0, |r| r.setting),
         to: worst.wanted,
     };
-    let wrong = format!("the draft is {distance:.3} off its knobs where at most {most} is wanted");
+    let off = knobs.iter().filter_map(|knob| {
+        let Reading { setting, how } = readings.get(&knob.name)?;
+        let is_off = (knob.wanted - setting).abs() > most || knob == worst;
+        let name = json!(excerpt(&knob.name));
+        is_off.then(|| {
+            format!(
+                "{name} is at {setting:.2} instead of {:.2}: {how}",
+                knob.wanted
+            )
+        })
+    });
+    let off: Vec<String> = off.collect();
+    let wrong = format!(
+        "the draft is {distance:.3} off its knobs where at most {most} is wanted ({})",
+        off.join(", ")
+    );
     check.fail(evidence, Issue::new("knob", wrong, fix))
 }
 
@@ -307,7 +322,8 @@ mod tests {
         assert!((score - (1.0 - distance)).abs() < 0.001, "{score}");
         assert_eq!(
             check.issue.expect("an issue").sentence(),
-            "knob: the draft is 0.474 off its knobs where at most 0.25 is wanted; move knob \"asking\" from 1.00 to 0.40."
+            "knob: the draft is 0.474 off its knobs where at most 0.25 is wanted (\"asking\" is at 1.00 instead of 0.40: question_share \
+             is 0.50, \"loud\" is at 0.50 instead of 0.80: exclamation_share is 0.25); move knob \"asking\" from 1.00 to 0.40."
         );
     }
 

@@ -170,6 +170,13 @@ mod tests {
     fn a_guess_is_no_verdict() {
         assert_eq!(verdict("Hello, my friend!", "de"), Verdict::NotChecked);
         assert_eq!(verdict("", "de"), Verdict::NotChecked);
+        assert_eq!(
+            verdict(
+                &"Anna Berg, Tomas Lindt, Sara Holm, Oskar Wiik. ".repeat(4),
+                "pt"
+            ),
+            Verdict::NotChecked
+        );
         assert_eq!(verdict(ENGLISH, "Quenya?"), Verdict::NotChecked);
         assert_eq!(verdict(ENGLISH, ""), Verdict::NotChecked);
         assert_eq!(verdict(&"12345 ".repeat(100), "en"), Verdict::NotChecked);

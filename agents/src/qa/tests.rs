@@ -68,6 +68,14 @@ fn without_a_model_what_cannot_be_computed_is_not_checked() {
 fn a_draft_that_breaks_rules_fails_with_an_issue_for_each() {
     let qa = reviewed(&request(BAD));
     assert_eq!(qa["pass"], false);
+    for id in [
+        "must_include.1",
+        "platform.maxHashtags",
+        "brand.forbidden.1",
+        "criterion.1",
+    ] {
+        assert_eq!(check(&qa, id)["hard"], true, "{id}");
+    }
     let issues: Vec<&str> = qa["issues"]
         .as_array()
         .expect("issues")
@@ -155,6 +163,11 @@ fn a_model_decides_what_code_cannot() {
         (&json!("pass"), &json!("model"))
     );
     assert_eq!(check(qa, "brand_risk")["verdict"], "not_checked");
+    assert_eq!(
+        check(qa, "draft")["verdict"],
+        "pass",
+        "what code decided stays"
+    );
     assert_eq!(check(qa, "criterion.1")["verdict"], "fail");
     assert_eq!(check(qa, "knob_distance")["score"], 0.6);
     assert_eq!(
@@ -200,11 +213,59 @@ fn an_empty_draft_does_not_pass() {
     }
 }
 
+/// The page for people is about what there is.
+#[test]
+fn the_page_names_every_measure_form_and_default() {
+    let page = include_str!("../../../docs/QA.md");
+    for (measure, from, to) in super::MEASURES {
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{measure}` |")));
+        let row = row.unwrap_or_else(|| panic!("no row for {measure}"));
+        assert!(row.ends_with(&format!("| {from} | {to} |")), "{row}");
+    }
+    for what in super::Measured::ALL {
+        assert!(
+            page.contains(&format!("`{}`", what.key())),
+            "{}",
+            what.key()
+        );
+    }
+    let forms = page.lines().filter_map(|line| line.strip_prefix("- `"));
+    let forms = forms.flat_map(|line| line.trim_end_matches('`').split("`, `"));
+    let mut known = 0;
+    for form in forms {
+        let form = form.replace('…', "text");
+        let qa = reviewed(
+            &json!({ "draft": "A draft with enough words for the formula to say something of it.", "acceptanceCriteria": [form] }),
+        );
+        assert_ne!(
+            check(&qa, "criterion.1")["verdict"],
+            "not_checked",
+            "{form}"
+        );
+        known += 1;
+    }
+    assert_eq!(known, 14, "the forms of the page were found");
+    assert!(page.contains(&format!(
+        "`maxKnobDistance`, or {}",
+        super::knobs::MAX_DISTANCE
+    )));
+    assert!(page.contains(&format!(
+        "`readability.maxLix`, or {}",
+        super::readability::MAX_LIX
+    )));
+    assert!(page.contains(&format!(
+        "`qualityThreshold` ({})",
+        super::scoring::THRESHOLD
+    )));
+}
+
 /// Texts that were made to break those who read them.
 #[test]
 fn hostile_drafts_are_reviewed_within_bounds() {
     const SIZE: usize = 1 << 20;
-    let filled = |piece: &str| piece.repeat(SIZE / 8 / piece.len());
+    let filled = |piece: &str| piece.repeat(SIZE / 16 / piece.len());
     for draft in [
         "word ".repeat(SIZE / 5),
         filled("a"),
