@@ -49,7 +49,7 @@ pub use grpc::Chat;
 pub use http::{Hosts, Http};
 pub use orchestrator::handoff;
 pub use origin::{CHAT_REQUEST, CHAT_RESPONSE, CORTEX};
-pub use settings::Settings;
+pub use settings::{Others, Settings};
 
 use crate::{
     chat::Chats,

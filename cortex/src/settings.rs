@@ -1,8 +1,9 @@
 //! How Cortex is to be.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use agenthub_sdk::{SpanSink, model::LanguageModel, runs::Journal};
+use async_trait::async_trait;
 
 /// How Cortex is to be.
 #[derive(Clone, Debug)]
@@ -35,6 +36,23 @@ pub struct Settings {
     pub instance_id: Option<String>,
     /// Who collects the spans of runs; nobody if not given.
     pub spans: Option<Arc<dyn SpanSink>>,
+    /// The journals of other agents, whose runs are shown beside Cortex's own; none if not given.
+    pub others: Option<Arc<dyn Others>>,
+}
+
+/// The journals of other agents.
+#[async_trait]
+pub trait Others: fmt::Debug + Send + Sync {
+    /// Those that are there, each by a name of `[a-z0-9_-]` that it keeps. Only their lists and events are read.
+    async fn journals(&self) -> BTreeMap<String, Arc<dyn Journal>>;
+}
+
+/// Journals that are always there.
+#[async_trait]
+impl Others for BTreeMap<String, Arc<dyn Journal>> {
+    async fn journals(&self) -> BTreeMap<String, Arc<dyn Journal>> {
+        self.clone()
+    }
 }
 
 impl Settings {
@@ -54,6 +72,7 @@ impl Settings {
             journal: None,
             instance_id: None,
             spans: None,
+            others: None,
         }
     }
 }

@@ -96,6 +96,10 @@ impl From<journal::Error> for Error {
     fn from(error: journal::Error) -> Self {
         match error {
             journal::Error::NotFound(run) => Self::no_run(run.as_str()),
+            journal::Error::Cursor(cursor) => Self::Invalid {
+                at: "pageToken".to_owned(),
+                why: format!("has {cursor:?}, which no list has given"),
+            },
             error => Self::Unavailable(error.to_string()),
         }
     }

@@ -1,7 +1,9 @@
 //! Which runs there are, and how one stands.
 
+use std::{cmp::Reverse, collections::BTreeMap, iter};
+
 use agenthub_sdk::runs::{
-    RunId, Strategy,
+    RunEvent, RunId, Strategy,
     journal::{Filter, Listed, State},
 };
 use tokio::time::timeout;
@@ -9,11 +11,12 @@ use tokio::time::timeout;
 use super::{
     Inner,
     error::Error,
+    merging::Merge,
     reading::{ANSWER, Shelf},
     results::RESULTS,
     view::{ListQuery, RunPage, RunState, RunView},
 };
-use crate::{chat_turn::ChatTurn, orchestrator::Orchestrator, origin::CORTEX};
+use crate::{chat_turn::ChatTurn, orchestrator::Orchestrator};
 
 /// The runs of a page, if nothing is said.
 const PAGE: u32 = 50;
@@ -24,7 +27,30 @@ const MAX_PAGE: u32 = 200;
 /// The most runs that are looked at for one page.
 const MAX_LOOKED_AT: usize = 2_000;
 
+/// The most runs of a thread among which one is looked for.
+const MAX_THREAD: usize = 1_000;
+
 impl Shelf {
+    /// The same with the owner of a run, if the run is there.
+    async fn owned(&self, run: &RunId) -> Result<Option<Self>, Error> {
+        let first = self.read(run, 0, 1).await?.into_iter().next();
+        let Some(RunEvent::Started(started)) = first.map(|entry| entry.event) else {
+            return Ok(None);
+        };
+        let filter = Filter {
+            strategies: vec![started.strategy],
+            thread: Some(started.thread).filter(|thread| !thread.is_empty()),
+            limit: MAX_THREAD,
+            ..Filter::default()
+        };
+        let listed = self.list(&filter).await?;
+        let listed = listed.into_iter().find(|listed| listed.run == *run);
+        Ok(Some(Self {
+            owner: listed.map(|listed| listed.owner).unwrap_or_default(),
+            ..self.clone()
+        }))
+    }
+
     /// The runs that a filter takes.
     pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
         match timeout(ANSWER, self.journal.list(filter)).await {
@@ -39,10 +65,17 @@ impl Inner {
     /// Where a run is written down.
     pub(super) async fn find(&self, id: &str) -> Result<(Shelf, RunId), Error> {
         let run = RunId::new(id);
-        match self.home.read(&run, 0, 1).await?.is_empty() {
-            true => Err(Error::no_run(id)),
-            false => Ok((self.home.clone(), run)),
+        if !self.home.read(&run, 0, 1).await?.is_empty() {
+            return Ok((self.home.clone(), run));
         }
+        for (name, shelf) in self.shelves().await.into_iter().skip(1) {
+            match shelf.owned(&run).await {
+                Ok(Some(shelf)) => return Ok((shelf, run)),
+                Ok(None) => {}
+                Err(error) => tracing::warn!(name, %error, "a journal cannot be read"),
+            }
+        }
+        Err(Error::no_run(id))
     }
 
     /// A run.
@@ -77,49 +110,53 @@ impl Inner {
                 return Err(Error::Invalid { at, why });
             }
         };
+        let mut merge = Merge::new(self.shelves().await, &query, limit)?;
         let mut page = RunPage::default();
         if query.page_token.is_none() {
-            let mut submitted = self.submitted.views();
-            submitted.retain(|view| query.takes(view));
-            submitted.sort_by_key(|view| std::cmp::Reverse(view.created_at));
-            page.runs = submitted;
+            page.runs = self.submitted.views();
+            page.runs.retain(|view| query.takes(view));
+            page.runs.sort_by_key(|view| Reverse(view.created_at));
         }
-        let mut filter = query.filter(limit);
-        for _ in 0..MAX_LOOKED_AT.div_ceil(limit) {
-            let listed = self.home.list(&filter).await?;
-            let is_all = listed.len() < limit;
-            for listed in listed {
-                if page.runs.len() >= limit {
-                    // What was not looked at begins behind the last one that was.
-                    page.next = filter.before;
-                    return Ok(page);
-                }
-                filter.before = Some(listed.cursor);
-                if listed.strategy == RESULTS
-                    || page.runs.iter().any(|v| v.id == listed.run.as_str())
-                {
-                    continue;
-                }
-                match self.view(&self.home, &listed.run).await {
-                    Ok(view) if query.takes(&view) => page.runs.push(view),
-                    Ok(_) | Err(Error::NotFound { .. }) => {}
-                    Err(error) => {
-                        tracing::warn!(run = %listed.run, %error, "a run cannot be shown");
-                    }
-                }
+        for _ in 0..MAX_LOOKED_AT {
+            if page.runs.len() >= limit {
+                break;
             }
-            if is_all {
+            let Some((shelf, listed)) = merge.next().await? else {
                 return Ok(page);
+            };
+            let is_shown = |view: &RunView| view.id == listed.run.as_str();
+            if listed.strategy == RESULTS || page.runs.iter().any(is_shown) {
+                continue;
+            }
+            match self.view(&shelf, &listed.run).await {
+                Ok(view) if query.takes(&view) => page.runs.push(view),
+                Ok(_) | Err(Error::NotFound { .. }) => {}
+                Err(error) => tracing::warn!(run = %listed.run, %error, "a run cannot be shown"),
             }
         }
-        page.next = filter.before;
+        page.next = merge.has_more().await?.then(|| merge.token());
         Ok(page)
+    }
+
+    /// Cortex's own journal, which has no name, and those of others.
+    async fn shelves(&self) -> Vec<(String, Shelf)> {
+        let others = match &self.shared.settings.others {
+            Some(others) => others.journals().await,
+            None => BTreeMap::new(),
+        };
+        let others = others.into_iter().map(|(name, journal)| {
+            let owner = String::new();
+            (name, Shelf { journal, owner })
+        });
+        iter::once((String::new(), self.home.clone()))
+            .chain(others)
+            .collect()
     }
 }
 
 impl ListQuery {
     /// What of it a journal knows.
-    fn filter(&self, limit: usize) -> Filter {
+    pub(super) fn filter(&self, limit: usize) -> Filter {
         let states = match self.state {
             None => Vec::new(),
             Some(RunState::Completed) => vec![State::Completed],
@@ -134,11 +171,11 @@ impl ListQuery {
             Some(strategy) => vec![strategy.to_owned()],
         };
         Filter {
-            owner: Some(CORTEX.to_owned()),
+            owner: None,
             strategies,
             thread: self.thread_id.clone(),
             states,
-            before: self.page_token.clone(),
+            before: None,
             limit,
         }
     }

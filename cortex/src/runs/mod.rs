@@ -18,6 +18,7 @@ mod frames;
 mod graph;
 mod known;
 mod listing;
+mod merging;
 mod reading;
 mod results;
 mod starting;

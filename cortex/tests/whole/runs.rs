@@ -1,6 +1,6 @@
 //! Runs over gRPC: started, watched, called back, found again.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use agenthub_cortex::{CHAT_REQUEST, CORTEX};
 use agenthub_sdk::{
@@ -714,5 +714,70 @@ async fn a_run_is_called_back_together_with_what_it_has_out() {
     let shown = frames(&mut client, &run.id, 0).await;
     assert_eq!(kinds(&shown).last(), Some(&"error"));
     assert_eq!(get(&mut client, &run.id).await.state, "cancelled");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn runs_of_other_agents_are_shown_from_their_journals() {
+    let journal: Arc<dyn Journal> = Arc::new(Kept::default());
+    let others = BTreeMap::from([("agent_model".to_owned(), Arc::clone(&journal))]);
+    let world = World::with(Scripted::from_fn(delegating), |settings| {
+        settings.others = Some(Arc::new(others));
+    })
+    .await;
+    let card = Card::new("agent_model", "Answers").skill(Skill::new("work", "Work", "Answers"));
+    let agent = Agent::worker(card).model(Offline).journal(journal);
+    let _agent = world.agent(agent).await;
+    let mut client = serve(&world.cortex).await;
+    let before = start(&mut client, chat("hello")).await;
+    frames(&mut client, &before.id, 0).await;
+    let ann = world.user("ann").await;
+    let asked = Delegation::to("agent_model")
+        .capability("work")
+        .context_id("c")
+        .text("good day");
+    let asked = ann.client.delegate(asked).await.expect("the hub takes it");
+    let task_id = asked.task_id().to_owned();
+    within(asked.outcome()).await.expect("an outcome");
+    let after = start(&mut client, chat("good bye")).await;
+    frames(&mut client, &after.id, 0).await;
+
+    let (all, _) = list(&mut client, ListRunsRequest::default()).await;
+    assert_eq!(all.len(), 3);
+    assert_eq!((&all[0], &all[2]), (&after.id, &before.id));
+    let of_model = get(&mut client, &all[1]).await;
+    assert_eq!(
+        (&*of_model.agent, &*of_model.objective),
+        ("agent_model", "good day")
+    );
+    assert_eq!((&*of_model.mode, of_model.task_id), ("tool_loop", task_id));
+    let shown = frames(&mut client, &all[1], 0).await;
+    assert_eq!(
+        (kinds(&shown)[0], kinds(&shown).last()),
+        ("start", Some(&"complete"))
+    );
+
+    let mut paged = Vec::new();
+    let mut page_token = String::new();
+    loop {
+        let request = ListRunsRequest {
+            page_size: 1,
+            page_token,
+            ..ListRunsRequest::default()
+        };
+        let (runs, next) = list(&mut client, request).await;
+        paged.extend(runs);
+        if next.is_empty() {
+            break;
+        }
+        page_token = next;
+    }
+    assert_eq!(paged, all);
+    let wrong = ListRunsRequest {
+        page_token: "yesterday".to_owned(),
+        ..ListRunsRequest::default()
+    };
+    let wrong = client.list_runs(wrong).await.expect_err("no token");
+    assert_eq!(wrong.code(), Code::InvalidArgument);
     world.end().await;
 }
