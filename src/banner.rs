@@ -52,11 +52,15 @@ pub(crate) fn hub_flag(url: &str) -> String {
 impl Banner {
     /// The banner for people.
     pub(crate) fn text(&self) -> String {
+        let docs = if self.model.is_some() { " /v1/docs" } else { "" };
         let mut lines = vec![
             format!("AgentHub {}", env!("CARGO_PKG_VERSION")),
             String::new(),
             format!("  gRPC    {}", self.grpc),
-            format!("  HTTP    http://{}   /health /ready /metrics", self.http),
+            format!(
+                "  HTTP    http://{}   /health /ready /metrics{docs}",
+                self.http
+            ),
         ];
         if let Some(model) = &self.model {
             lines.push(format!("  model   {}", model::described(model)));

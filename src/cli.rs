@@ -103,7 +103,7 @@ pub(crate) struct Serve {
     /// Where gRPC listens; port 0 is any free one [default: 127.0.0.1:50051]
     #[arg(long, value_name = "ADDR")]
     pub(crate) grpc: Option<Listen>,
-    /// Where health, readiness and metrics listen [default: 127.0.0.1:8080]
+    /// Where HTTP listens: health, readiness, metrics, and runs where Cortex is [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR")]
     pub(crate) http: Option<Listen>,
     #[command(flatten)]

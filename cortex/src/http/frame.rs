@@ -32,7 +32,7 @@ pub(crate) struct Frame {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub(crate) data: Option<Map<String, Value>>,
-    /// In `metrics` frames: the tokens that were used so far.
+    /// In `metrics` frames: the tokens of one decision or handoff; in the last one, where `data.total` is true, of the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tokens: Option<u64>,
     /// In `metrics` frames and in the last one: the milliseconds that it took so far.

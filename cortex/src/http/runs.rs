@@ -300,6 +300,7 @@ pub(super) async fn cancel(
 /// Why a run is called back.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = CancelRequest)]
 pub(super) struct Cancelling {
     /// In words, for the record.
     #[serde(default)]
@@ -343,6 +344,7 @@ pub(super) async fn decide(
 /// A person's answer.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = Decision)]
 pub(super) struct Deciding {
     /// Whether it may be done.
     approved: bool,
@@ -385,6 +387,7 @@ pub(super) async fn resume(
 /// What is to be otherwise than in the run that is gone on from.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ResumeRequest)]
 pub(super) struct Resuming {
     /// In place of those that the run had, where they say something.
     constraints: Option<Constraints>,
@@ -414,6 +417,7 @@ pub(super) async fn record(
 /// What became of a result.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = Results)]
 pub(super) struct Recording {
     /// Numbers by name, such as clicks or likes.
     #[schema(value_type = Object)]

@@ -16,6 +16,7 @@ const MAX_LABEL: usize = 120;
 /// The handoffs of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Graph)]
 pub(crate) struct GraphView {
     /// Whose run it is, and everybody who was handed something, in the order in which they came in.
     pub(crate) nodes: Vec<Node>,

@@ -35,6 +35,7 @@ pub(crate) enum RunState {
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Run)]
 pub(crate) struct RunView {
     /// Its id, which is the `correlationId` of its frames.
     pub(crate) id: String,
@@ -126,6 +127,7 @@ pub(crate) struct RunPage {
 /// Something that a person has to allow.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Approval)]
 pub(crate) struct ApprovalView {
     /// Its id, unique in its run.
     pub(crate) id: String,
@@ -151,6 +153,7 @@ pub(crate) struct ApprovalView {
 /// The plan of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Plan)]
 pub(crate) struct PlanView {
     /// Rises with every change.
     pub(crate) version: u64,
