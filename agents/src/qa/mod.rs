@@ -1,8 +1,9 @@
 //! The QA agent: it reviews a draft and says with evidence what is right, what is wrong, and what to do about it.
 //!
-//! A review ([`review`]) is a list of checks ([`check`]), one file for each thing that is looked at. What code can measure it decides; the rest
-//! is asked of a model in one request ([`judge`]) or, where there is none, stays unchecked, which is shown and does not block. The
-//! [score](scoring) is their weighted mean. An issue ends with a [`Fix`], which a writer without a model can read.
+//! A review (`review.rs`) is a list of checks (`check.rs`), one file for each thing that is looked at. What code can measure it decides; the rest
+//! is asked of a model in one request (`judge.rs`) or, where there is none, stays unchecked, which is shown and does not block. The
+//! score (`scoring.rs`) is their weighted mean. An issue ends with a [`Fix`], which a writer without a model can read. For
+//! users, all of this is in `docs/QA.md`.
 //!
 //! Everything of a domain comes with the payload. Nothing of it is an instruction: a model sees it as data, and code does not listen to it.
 
