@@ -1,5 +1,7 @@
 //! Where the runs of an agent are kept between two lives of its process.
 
+mod others;
+
 use std::{
     fs::{self, File, TryLockError},
     io::{Read, Seek, Write},
@@ -7,10 +9,13 @@ use std::{
     sync::Arc,
 };
 
+use agenthub_cortex::Others;
 use agenthub_proto::slug::slug;
 use agenthub_sdk::runs::{Journal, journal::SqliteJournal};
 use anyhow::{Context, bail};
 use uuid::Uuid;
+
+use self::others::Folder;
 
 /// The folder of the journals, in the data folder.
 const FOLDER: &str = "runs";
@@ -23,6 +28,8 @@ pub(crate) struct Kept {
     /// The instance that this process is: the same for every process that uses the file, one after the other, so that the next one
     /// takes up at once what the last one left. Without a file another one each time.
     pub(crate) instance: String,
+    /// The journals of other agents with the same data folder.
+    pub(crate) others: Option<Arc<dyn Others>>,
     _lock: Option<File>,
 }
 
@@ -37,6 +44,7 @@ impl Kept {
             return Ok(Self {
                 journal: None,
                 instance: instance(agent),
+                others: None,
                 _lock: None,
             });
         };
@@ -59,6 +67,7 @@ impl Kept {
         Ok(Self {
             journal: Some(Arc::new(journal)),
             instance,
+            others: Some(Arc::new(Folder::new(folder, &path))),
             _lock: Some(lock),
         })
     }

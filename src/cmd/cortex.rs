@@ -138,6 +138,7 @@ pub(super) fn lasting(
         spans: telemetry.sink(),
         journal: kept.journal.clone(),
         instance_id: Some(kept.instance.clone()),
+        others: kept.others.clone(),
         ..cortex
     }
 }
