@@ -41,7 +41,7 @@ impl Default for Filter {
 
 impl Filter {
     /// The number of the run before which those are that are wanted.
-    pub(super) fn before(&self) -> Result<Option<u64>, Error> {
+    pub(super) fn before_number(&self) -> Result<Option<u64>, Error> {
         let number = |cursor: &String| {
             let number = cursor.parse();
             number.map_err(|_| Error::Cursor(cursor.clone()))

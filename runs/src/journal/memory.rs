@@ -220,7 +220,7 @@ impl Journal for MemoryJournal {
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
-        let before = filter.before()?.unwrap_or(u64::MAX);
+        let before = filter.before_number()?.unwrap_or(u64::MAX);
         let runs = self.runs();
         let mut numbered: Vec<(u64, Listed)> = runs
             .iter()

@@ -271,7 +271,7 @@ impl Journal for PostgresJournal {
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
-        let before = filter.before()?.map(signed);
+        let before = filter.before_number()?.map(signed);
         let states: Vec<&str> = filter.states.iter().map(|s| s.as_str()).collect();
         let limit = signed(filter.limit() as u64);
         let with: [&(dyn ToSql + Sync); 6] = [

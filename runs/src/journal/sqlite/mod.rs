@@ -158,7 +158,7 @@ impl Journal for SqliteJournal {
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
-        let before = filter.before()?;
+        let before = filter.before_number()?;
         let filter = filter.clone();
         self.reader
             .run(move |sql| calls::list(sql, &filter, before))
