@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use agent::{Agent, Place, Thinking};
+pub(crate) use agent::{Agent, Place, Specialised, Thinking};
 pub(crate) use cortex::Cortex;
 pub(crate) use log::Log;
 pub(crate) use mailboxes::{LetterAction, Mailboxes};

@@ -11,7 +11,10 @@ use std::{
 
 use agenthub_cortex::Others;
 use agenthub_proto::slug::slug;
-use agenthub_sdk::runs::{Journal, journal::SqliteJournal};
+use agenthub_sdk::{
+    AgentBuilder,
+    runs::{Journal, journal::SqliteJournal},
+};
 use anyhow::{Context, bail};
 use uuid::Uuid;
 
@@ -50,6 +53,15 @@ impl Kept {
         };
         let (folder, agent) = (data.join(FOLDER), agent.to_owned());
         tokio::task::spawn_blocking(move || Self::open_in(&folder, &agent)).await?
+    }
+
+    /// The agent, with its runs kept here.
+    pub(crate) fn lasting(&self, agent: AgentBuilder) -> AgentBuilder {
+        let agent = agent.instance_id(&*self.instance);
+        match &self.journal {
+            Some(journal) => agent.journal(journal.clone()),
+            None => agent,
+        }
     }
 
     fn open_in(folder: &Path, agent: &str) -> anyhow::Result<Self> {

@@ -20,6 +20,7 @@ mod run;
 mod serve;
 mod settings;
 mod stop;
+mod team;
 mod telemetry;
 
 use std::{io, process::ExitCode, time::Duration};

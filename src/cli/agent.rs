@@ -17,6 +17,12 @@ pub(crate) enum Agent {
         #[command(flatten)]
         hub: Hub,
     },
+    /// Plans content: schedule, rationale, and knobs from an analysis of past performance
+    Strategy(Specialised),
+    /// Writes content from briefs, and revises it
+    Writer(Specialised),
+    /// Reviews drafts, with a score and evidence
+    Qa(Specialised),
     /// Leads the other agents of the hub with a model: each of them is a tool
     Supervisor(Thinking),
     /// Works with a model, and with the tools of a file
@@ -35,6 +41,16 @@ pub(crate) enum Agent {
         #[command(flatten)]
         model: Model,
     },
+}
+
+/// An agent that comes with the program.
+#[derive(Debug, Args)]
+pub(crate) struct Specialised {
+    /// The id that the hub knows it by, if another than its own
+    #[arg(long, value_name = "ID")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 /// An agent with a model, in a few words.
@@ -85,7 +101,10 @@ impl Agent {
                 hub: hub.hub.clone(),
                 ..Layer::default()
             },
-            Self::Supervisor(Thinking { place, .. })
+            Self::Strategy(Specialised { place, .. })
+            | Self::Writer(Specialised { place, .. })
+            | Self::Qa(Specialised { place, .. })
+            | Self::Supervisor(Thinking { place, .. })
             | Self::Worker(Thinking { place, .. })
             | Self::Run { place, .. } => place.layer(),
             Self::Check { model, .. } => Layer {
@@ -99,7 +118,10 @@ impl Agent {
     pub(crate) fn model(&self) -> Option<&str> {
         let model = match self {
             Self::Echo { .. } => return None,
-            Self::Supervisor(Thinking { place, .. })
+            Self::Strategy(Specialised { place, .. })
+            | Self::Writer(Specialised { place, .. })
+            | Self::Qa(Specialised { place, .. })
+            | Self::Supervisor(Thinking { place, .. })
             | Self::Worker(Thinking { place, .. })
             | Self::Run { place, .. } => &place.model,
             Self::Check { model, .. } => model,

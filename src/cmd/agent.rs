@@ -7,8 +7,15 @@ use agenthub_sdk::{AgentBuilder, AgentType, RunningAgent};
 use anyhow::{Context, bail};
 
 use crate::{
-    cli::Agent, connect::until_there, definition::Definition, journal::Kept, model, output,
-    settings::Settings, stop::Signals, telemetry::Telemetry,
+    cli::{Agent, Specialised},
+    connect::until_there,
+    definition::{Definition, check_name},
+    journal::Kept,
+    model, output,
+    settings::Settings,
+    stop::Signals,
+    team::Specialist,
+    telemetry::Telemetry,
 };
 
 /// Runs an agent until it is told to stop, or checks the file of one.
@@ -19,6 +26,9 @@ pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> 
             let line = format!("{name} is connected to {}", settings.hub);
             return serve(echo::agent(&name), &settings.hub, line).await;
         }
+        Agent::Strategy(args) => return specialise(Specialist::Strategy, args, settings).await,
+        Agent::Writer(args) => return specialise(Specialist::Writer, args, settings).await,
+        Agent::Qa(args) => return specialise(Specialist::Qa, args, settings).await,
         Agent::Check { file, .. } => return check(&file, flag.as_deref(), settings).await,
         Agent::Supervisor(args) => Definition::of_arguments(AgentType::Supervisor, &args)?,
         Agent::Worker(args) => Definition::of_arguments(AgentType::Worker, &args)?,
@@ -26,6 +36,25 @@ pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> 
     };
     definition.check_name()?;
     think(&definition, flag.as_deref(), settings).await
+}
+
+/// Runs a specialist, under its own name or another.
+async fn specialise(
+    specialist: Specialist,
+    args: Specialised,
+    settings: &Settings,
+) -> anyhow::Result<()> {
+    let name = args.name.unwrap_or_else(|| specialist.name().to_owned());
+    check_name(&name)?;
+    let model = model::model(&settings.model).await?;
+    let line = format!(
+        "{name} is connected to {}; model: {}",
+        settings.hub,
+        model::described(model.name())
+    );
+    let kept = Kept::open(settings.data(), &name).await?;
+    let builder = kept.lasting(specialist.builder(model).name(name));
+    serve(builder, &settings.hub, line).await
 }
 
 /// Runs an agent on its model. Its runs go on where the last process with the same data folder left them.
@@ -38,11 +67,7 @@ async fn think(
     let builder = definition.builder(model::model(&model).await?);
     builder.clone().build().context("the agent cannot start")?;
     let kept = Kept::open(settings.data(), &definition.name).await?;
-    let builder = builder.instance_id(&*kept.instance);
-    let builder = match &kept.journal {
-        Some(journal) => builder.journal(journal.clone()),
-        None => builder,
-    };
+    let builder = kept.lasting(builder);
     let line = format!(
         "{} ({}) is connected to {}; model: {}",
         definition.name,

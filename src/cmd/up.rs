@@ -2,11 +2,9 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use agenthub_agents::echo;
 use agenthub_broker::Others;
 use agenthub_cortex::{CORTEX, Chat, Cortex, Http, Running, Settings as CortexSettings};
 use agenthub_proto::cortex::cortex_server::CortexServer;
-use agenthub_sdk::{Directory, RunningAgent};
 use anyhow::Context;
 use tokio::time::timeout;
 use tonic::service::Routes;
@@ -23,11 +21,9 @@ use crate::{
     serve::Serving,
     settings::Settings,
     stop::Signals,
+    team::Team,
     telemetry::Telemetry,
 };
-
-/// How long the echo agent may go on when it is stopped.
-const AGENT_DRAIN: Duration = Duration::from_secs(1);
 
 /// How long Cortex may take to see the agents of this process.
 const INTRODUCTION: Duration = Duration::from_secs(5);
@@ -37,7 +33,7 @@ pub(super) struct Everything {
     serving: Serving,
     runs: Http,
     cortex: Running,
-    agent: RunningAgent,
+    team: Team,
     telemetry: Telemetry,
     /// The files of Cortex's turns are this process's until the end.
     _kept: Kept,
@@ -103,24 +99,20 @@ impl Everything {
         let serving = Serving::start(settings, others, pages).await?;
         let hub = serving.url();
         let kept = Kept::open(settings.data(), CORTEX).await?;
-        let cortex = cortex::lasting(CortexSettings::new(&hub, model), &kept, &telemetry);
+        let cortex = cortex::lasting(CortexSettings::new(&hub, model.clone()), &kept, &telemetry);
         let cortex = Cortex::start(cortex).await.context("Cortex cannot start")?;
         chat.open(&cortex);
         runs.open(&cortex);
-        let agent = echo::agent(echo::NAME)
-            .drain_timeout(AGENT_DRAIN)
-            .start(&hub)
-            .await
-            .context("the echo agent cannot start")?;
-        let seen = seen(cortex.client().directory(), echo::NAME);
+        let team = Team::start(&hub, &model, settings.data(), &telemetry).await?;
+        let seen = Team::seen(cortex.client().directory());
         if timeout(INTRODUCTION, seen).await.is_err() {
-            tracing::warn!("Cortex has not seen the echo agent yet");
+            tracing::warn!("Cortex has not seen all agents yet");
         }
         Ok(Self {
             serving,
             runs,
             cortex,
-            agent,
+            team,
             telemetry,
             _kept: kept,
         })
@@ -133,7 +125,10 @@ impl Everything {
             http: self.serving.http(),
             url: self.serving.url(),
             model: Some(settings.model.name.clone()),
-            agents: vec![CORTEX.to_owned(), echo::NAME.to_owned()],
+            agents: std::iter::once(CORTEX)
+                .chain(Team::names())
+                .map(str::to_owned)
+                .collect(),
             data: settings.data().map(Into::into),
             log,
             talk,
@@ -153,22 +148,8 @@ impl Everything {
     /// Agents first, so that they can still tell the hub; then Cortex, then the hub.
     pub(super) async fn stop(self) {
         self.runs.close();
-        self.agent.stop().await;
+        self.team.stop().await;
         cortex::stop(self.cortex).await;
         tokio::join!(self.serving.shutdown(), self.telemetry.stop());
-    }
-}
-
-/// Waits until the directory has this agent.
-async fn seen(directory: Directory, agent: &str) {
-    let mut changed = directory.changed();
-    loop {
-        changed.mark_unchanged();
-        if directory.get(agent).is_some_and(|entry| entry.online) {
-            return;
-        }
-        if changed.changed().await.is_err() {
-            return;
-        }
     }
 }

@@ -146,13 +146,7 @@ impl Definition {
     ///
     /// In one line that says what to do.
     pub(crate) fn check_name(&self) -> anyhow::Result<()> {
-        if slug(&self.name) == slug(CORTEX) {
-            bail!(
-                "an agent cannot be called \"{}\": users reach the orchestrator under that name; choose another",
-                self.name
-            );
-        }
-        Ok(())
+        check_name(&self.name)
     }
 
     /// The names of its own tools.
@@ -281,6 +275,16 @@ fn tools(source: &Source, tables: Vec<Spanned<ToolTable>>) -> anyhow::Result<Vec
         tools.push(tool);
     }
     Ok(tools)
+}
+
+/// Refuses the name of the orchestrator for an agent.
+pub(crate) fn check_name(name: &str) -> anyhow::Result<()> {
+    if slug(name) == slug(CORTEX) {
+        bail!(
+            "an agent cannot be called \"{name}\": users reach the orchestrator under that name; choose another"
+        );
+    }
+    Ok(())
 }
 
 #[cfg(test)]

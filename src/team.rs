@@ -1,0 +1,106 @@
+//! The agents that come with the program.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use agenthub_agents::{echo, qa, strategy, writer};
+use agenthub_sdk::{AgentBuilder, Directory, RunningAgent, model::LanguageModel};
+use anyhow::Context;
+use futures_util::future::{join_all, try_join_all};
+
+use crate::{journal::Kept, telemetry::Telemetry};
+
+/// How long they may go on when they are stopped.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// A specialist: an agent with a skill that takes and gives data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Specialist {
+    Strategy,
+    Writer,
+    Qa,
+}
+
+impl Specialist {
+    const ALL: [Self; 3] = [Self::Strategy, Self::Writer, Self::Qa];
+
+    /// Its id if no other is given.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Strategy => strategy::NAME,
+            Self::Writer => writer::NAME,
+            Self::Qa => qa::NAME,
+        }
+    }
+
+    /// The agent, thinking with this model.
+    pub(crate) fn builder(self, model: Arc<dyn LanguageModel>) -> AgentBuilder {
+        match self {
+            Self::Strategy => strategy::agent(model),
+            Self::Writer => writer::agent(model),
+            Self::Qa => qa::agent(model),
+        }
+    }
+}
+
+/// All agents that `up` runs beside Cortex.
+pub(crate) struct Team {
+    agents: Vec<RunningAgent>,
+    /// The files of their runs are this process's until the end.
+    _kept: Vec<Kept>,
+}
+
+impl Team {
+    /// Starts them, all at once. Their runs go on where the last process with the same data folder left them.
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot start.
+    pub(crate) async fn start(
+        hub: &str,
+        model: &Arc<dyn LanguageModel>,
+        data: Option<&Path>,
+        telemetry: &Telemetry,
+    ) -> anyhow::Result<Self> {
+        let specialists = Specialist::ALL.map(|specialist| async move {
+            let kept = Kept::open(data, specialist.name()).await?;
+            let builder = kept.lasting(specialist.builder(model.clone()));
+            let agent = start(telemetry.of(builder), hub, specialist.name()).await?;
+            anyhow::Ok((agent, kept))
+        });
+        let echo = start(echo::agent(echo::NAME), hub, echo::NAME);
+        let (echo, specialists) = tokio::try_join!(echo, try_join_all(specialists))?;
+        let (mut agents, kept): (Vec<_>, Vec<_>) = specialists.into_iter().unzip();
+        agents.insert(0, echo);
+        Ok(Self {
+            agents,
+            _kept: kept,
+        })
+    }
+
+    /// Their ids.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        std::iter::once(echo::NAME).chain(Specialist::ALL.map(Specialist::name))
+    }
+
+    /// Waits until the directory has all of them.
+    pub(crate) async fn seen(directory: Directory) {
+        let mut changed = directory.changed();
+        loop {
+            changed.mark_unchanged();
+            let is_here = |name| directory.get(name).is_some_and(|entry| entry.online);
+            if Self::names().all(is_here) || changed.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Stops them.
+    pub(crate) async fn stop(self) {
+        join_all(self.agents.into_iter().map(RunningAgent::stop)).await;
+    }
+}
+
+async fn start(agent: AgentBuilder, hub: &str, name: &str) -> anyhow::Result<RunningAgent> {
+    let agent = agent.drain_timeout(DRAIN).start(hub).await;
+    agent.with_context(|| format!("the agent {name} cannot start"))
+}
