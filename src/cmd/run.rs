@@ -133,9 +133,8 @@ async fn start(
             Err(Trouble::Conflict(why)) => {
                 let active = active(line, &request.thread_id).await;
                 return Err(anyhow!(match active {
-                    Some(run) => format!(
-                        "{why} (`agenthub runs watch {run}`, `agenthub runs cancel {run}`)"
-                    ),
+                    Some(run) =>
+                        format!("{why} (`agenthub runs watch {run}`, `agenthub runs cancel {run}`)"),
                     None => why,
                 }));
             }

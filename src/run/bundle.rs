@@ -7,6 +7,9 @@ use crate::output::{plain, wrapped};
 /// The narrowest and the widest report, in characters.
 const WIDTH: std::ops::RangeInclusive<usize> = 60..=120;
 
+/// The lines of a part of a result that is no text; of a longer one the beginning is shown.
+const MAX_LINES: usize = 12;
+
 /// What there is to say about a result that is none.
 const NOTHING: &str = "(nothing was made)";
 
@@ -56,23 +59,66 @@ pub(crate) fn readable(result: &Value, width: usize) -> String {
     plain(&text).into_owned()
 }
 
-/// What was made: each text under its name, everything else laid out.
+/// What was made, part by part: what is data first, of much of it the beginning, and then the texts, whole.
 fn made_of(result: &Value) -> String {
-    let Some(fields) = result.as_object() else {
-        return match result {
-            Value::Null => NOTHING.to_owned(),
+    let result = without_gaps(result);
+    let Some(fields) = result.as_object().filter(|fields| !fields.is_empty()) else {
+        return match &result {
+            Value::Null | Value::Object(_) => NOTHING.to_owned(),
             other => laid_out(other, 0),
         };
     };
-    if fields.is_empty() {
-        return NOTHING.to_owned();
-    }
-    let part = |(name, value): (&String, &Value)| match value {
-        Value::String(text) => format!("── {name}\n{}", text.trim_end()),
-        other => format!("── {name}\n{}", laid_out(other, 0)),
-    };
-    let parts: Vec<String> = fields.iter().map(part).collect();
+    let (texts, data): (Vec<_>, Vec<_>) = fields.iter().partition(|(_, value)| is_text(value));
+    let data = data.into_iter().map(|(name, value)| {
+        let lines = laid_out(value, 0);
+        let all = lines.lines().count();
+        let mut shown: Vec<&str> = lines.lines().take(MAX_LINES).collect();
+        let rest = format!(
+            "… ({} lines more with --output or --json)",
+            all - shown.len()
+        );
+        if all > shown.len() {
+            shown.push(&rest);
+        }
+        format!("── {name}\n{}", shown.join("\n"))
+    });
+    let texts = texts.into_iter().map(|(name, value)| {
+        let text = value.as_str().or_else(|| value["text"].as_str());
+        let mut part = format!("── {name}\n{}", text.unwrap_or_default().trim_end());
+        let mut rest = value.clone();
+        if let Some(fields) = rest.as_object_mut() {
+            fields.shift_remove("text");
+            if !fields.is_empty() {
+                part += &format!("\n\n{}", laid_out(&rest, 0));
+            }
+        }
+        part
+    });
+    let parts: Vec<String> = data.chain(texts).collect();
     parts.join("\n\n")
+}
+
+/// Whether a part of a result is a text, or has one as its main thing.
+fn is_text(value: &Value) -> bool {
+    value.is_string() || value["text"].is_string()
+}
+
+/// The value without fields that say nothing.
+fn without_gaps(value: &Value) -> Value {
+    let says_something = |value: &Value| match value {
+        Value::Null => false,
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    };
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(k, v)| (k.clone(), without_gaps(v)));
+            Value::Object(fields.filter(|(_, v)| says_something(v)).collect())
+        }
+        Value::Array(items) => items.iter().map(without_gaps).collect(),
+        other => other.clone(),
+    }
 }
 
 fn quality(quality: &Value) -> String {
@@ -211,6 +257,26 @@ mod tests {
     fn a_bundle_is_readable() {
         let parts = [readable(&bundle(true), 100), readable(&bundle(false), 72)];
         insta::assert_snapshot!(parts.join("\n\n======\n\n"));
+    }
+
+    /// spec: ORC-2.4
+    #[test]
+    fn texts_are_shown_whole_and_behind_the_data() {
+        let result = json!({
+            "draft": {"text": "Hello.\n", "metadata": {"notes": [], "knobs": {"warmth": 0.5}}},
+            "analysis": {"items": (0..40).collect::<Vec<u32>>(), "gap": null},
+            "title": "Hi",
+        });
+        let shown = made_of(&result);
+        let parts: Vec<&str> = shown.split("── ").collect();
+        assert!(parts[1].starts_with("analysis\nitems:\n  - 0\n"), "{shown}");
+        assert!(parts[1].contains("… (29 lines more"), "{shown}");
+        assert_eq!(
+            parts[2],
+            "draft\nHello.\n\nmetadata:\n  knobs:\n    warmth: 0.5\n\n"
+        );
+        assert_eq!(parts[3], "title\nHi");
+        assert_eq!(made_of(&json!({"x": {}})), NOTHING);
     }
 
     /// spec: ORC-3.1
