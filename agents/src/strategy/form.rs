@@ -57,6 +57,7 @@ impl Form for Strategy {
     fn accept(&self, input: &Value, mut answer: Value) -> Result<Value, String> {
         let asked = Asked::read(input);
         check(&asked, &answer["strategy"]["knobs"])?;
+        define(&input["knobs"], &mut answer["strategy"]["knobs"]);
         answer["analysis"] = analysis::of(&asked);
         Ok(answer)
     }
@@ -65,7 +66,8 @@ impl Form for Strategy {
         let strategy = &output["strategy"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let knobs = strategy["knobs"].as_object().into_iter().flatten();
-        let knobs = knobs.map(|(name, setting)| format!("- {name}: {setting}"));
+        let setting = |knob: &Value| knob.get("value").unwrap_or(knob).clone();
+        let knobs = knobs.map(|(name, knob)| format!("- {name}: {}", setting(knob)));
         let posts = strategy["schedule"].as_array().into_iter().flatten();
         let posts = posts.map(|post| format!("- {}: {}", text(&post["when"]), text(&post["what"])));
         let lists = [
@@ -82,6 +84,17 @@ impl Form for Strategy {
 
     fn growing(&self) -> Option<&str> {
         Some("/strategy/rationale")
+    }
+}
+
+/// Gives each setting the definition that its knob came with, so that whoever gets the strategy knows how it is measured.
+fn define(asked: &Value, settings: &mut Value) {
+    for (name, setting) in settings.as_object_mut().into_iter().flatten() {
+        if let Some(definition) = asked[name].as_object() {
+            let mut defined = definition.clone();
+            defined.insert("value".to_owned(), setting.take());
+            *setting = defined.into();
+        }
     }
 }
 
@@ -128,6 +141,10 @@ mod tests {
     fn settings_are_taken_for_the_knobs_that_were_asked_for_and_within_their_ranges() {
         let output = accepted(json!({"warmth": 0.5, "pace": 5})).expect("they fit");
         assert_eq!(output["analysis"]["posts"], 0);
+        assert_eq!(
+            output["strategy"]["knobs"],
+            json!({"warmth": 0.5, "pace": {"min": 1, "max": 5, "value": 5}})
+        );
         assert_eq!(
             Strategy.told(&output),
             "So.\n\nKnobs:\n- warmth: 0.5\n- pace: 5\n\nSchedule:\n- day 1: news"

@@ -809,14 +809,19 @@ fn learned(reached: &Reached, review: Option<&Review>) -> Value {
     }
 }
 
-/// The settings that an output says it was made with: the first object named `knobs` of numbers.
-fn knobs_in(value: &Value, level: usize) -> Option<&Value> {
+/// The settings that an output says it was made with: the first object named `knobs` whose members are numbers, or have one as their `value`.
+fn knobs_in(value: &Value, level: usize) -> Option<Map<String, Value>> {
     let fields = value.as_object().filter(|_| level < 6)?;
-    let is_setting = |knobs: &&Value| {
-        let fields = knobs.as_object();
-        fields.is_some_and(|fields| !fields.is_empty() && fields.values().all(Value::is_number))
+    let setting = |knob: &Value| {
+        let setting = knob.get("value").unwrap_or(knob);
+        setting.is_number().then(|| setting.clone())
     };
-    let here = fields.get("knobs").filter(is_setting);
+    let here = fields.get("knobs").and_then(Value::as_object);
+    let here = here.and_then(|knobs| {
+        let settings = knobs.iter().map(|(name, knob)| Some((name.clone(), setting(knob)?)));
+        settings.collect::<Option<Map<String, Value>>>()
+    });
+    let here = here.filter(|settings| !settings.is_empty());
     here.or_else(|| fields.values().find_map(|field| knobs_in(field, level + 1)))
 }
 

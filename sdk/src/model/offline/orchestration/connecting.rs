@@ -1,9 +1,14 @@
 //! Where does what a capability needs come from?
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 /// How deep a schema is looked into.
 const MAX_DEPTH: usize = 3;
+
+/// What the person said.
+const OBJECTIVE: &str = "objective";
 
 /// Something that an earlier step gives.
 pub(super) struct Given<'a> {
@@ -28,19 +33,31 @@ pub(super) fn required(schema: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// A reference to what goes into this property: by its name from what earlier steps give, latest first, or from what the person gave; else
-/// by the last word of its name, as `clientBrief` is a brief.
-pub(super) fn source(property: &str, earlier: &[Given<'_>], input: &Value) -> Option<String> {
+/// by the last word of its name, as `clientBrief` is a brief. What is of another type is passed over.
+pub(super) fn source(
+    property: &str,
+    form: &Value,
+    earlier: &[Given<'_>],
+    input: &Value,
+) -> Option<String> {
+    let wanted = types(form);
+    let meets = |given: &Types| wanted.is_empty() || given.is_empty() || !wanted.is_disjoint(given);
     let given = |name: &str, depth: usize| {
         earlier.iter().rev().find_map(|given| {
-            let path = path_to(given.schema, name, depth)?;
-            Some(format!("${{{}.output.{}}}", given.step, path.join(".")))
+            let (path, schema) = path_to(given.schema, name, depth)?;
+            let reference = || format!("${{{}.output.{}}}", given.step, path.join("."));
+            meets(&types(schema)).then(reference)
         })
     };
     let from_person = |name: &str| {
         let fields: Option<&Map<String, Value>> = input.as_object();
-        let key = fields?.keys().find(|key| key.eq_ignore_ascii_case(name))?;
-        is_key(key).then(|| format!("${{input.{key}}}"))
+        let is_it = |(key, _): &(&String, &Value)| key.eq_ignore_ascii_case(name) && is_key(key);
+        let (key, value) = fields?.iter().find(is_it)?;
+        meets(&Types::from([type_of(value)])).then(|| format!("${{input.{key}}}"))
     };
+    if property.eq_ignore_ascii_case(OBJECTIVE) && may_be_text(form) {
+        return Some(format!("${{{OBJECTIVE}}}"));
+    }
     let last = last_word(property);
     given(property, MAX_DEPTH)
         .or_else(|| from_person(property))
@@ -48,21 +65,89 @@ pub(super) fn source(property: &str, earlier: &[Given<'_>], input: &Value) -> Op
         .or_else(|| from_person(last))
 }
 
-/// Where a schema has a property of this name, the shallowest first.
-pub(super) fn path_to(schema: &Value, name: &str, depth: usize) -> Option<Vec<String>> {
+/// Whether it may be a list.
+pub(super) fn may_be_list(schema: &Value) -> bool {
+    types(schema).contains("array")
+}
+
+/// The JSON types that something may have besides null; none stands for any.
+type Types = BTreeSet<&'static str>;
+
+const TYPES: [&str; 5] = ["boolean", "number", "string", "array", "object"];
+
+/// As far as a schema says so.
+fn types(schema: &Value) -> Types {
+    let named = |name: &Value| {
+        let name = match name.as_str()? {
+            "integer" => "number",
+            name => name,
+        };
+        TYPES.into_iter().find(|known| *known == name)
+    };
+    if let Some(wanted) = schema.get("type") {
+        return match wanted {
+            Value::Array(names) => names.iter().filter_map(named).collect(),
+            name => named(name).into_iter().collect(),
+        };
+    }
+    if let Some(values) = schema["enum"].as_array() {
+        return values
+            .iter()
+            .filter(|v| !v.is_null())
+            .map(type_of)
+            .collect();
+    }
+    let mut all = Types::new();
+    let forms = ["anyOf", "oneOf"]
+        .into_iter()
+        .filter_map(|key| schema[key].as_array());
+    for form in forms.flatten() {
+        let one = types(form);
+        if one.is_empty() {
+            return Types::new();
+        }
+        all.extend(one);
+    }
+    all
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Whether it may be text.
+pub(super) fn may_be_text(schema: &Value) -> bool {
+    let types = types(schema);
+    types.is_empty() || types.contains("string")
+}
+
+/// Where a schema has a property of this name, the shallowest first, and the property's own schema. Only what is required is sure to be there.
+pub(super) fn path_to<'s>(
+    schema: &'s Value,
+    name: &str,
+    depth: usize,
+) -> Option<(Vec<String>, &'s Value)> {
     if depth == 0 {
         return None;
     }
-    let named = properties(schema).find(|(key, _)| key.eq_ignore_ascii_case(name) && is_key(key));
-    if let Some((key, _)) = named {
-        return Some(vec![key.clone()]);
+    let is_there = |key: &str| is_key(key) && required(schema).any(|required| required == key);
+    let named = properties(schema).find(|(key, _)| key.eq_ignore_ascii_case(name) && is_there(key));
+    if let Some((key, form)) = named {
+        return Some((vec![key.clone()], form));
     }
     properties(schema)
-        .filter(|(key, _)| is_key(key))
+        .filter(|(key, _)| is_there(key))
         .find_map(|(key, inner)| {
-            let mut path = path_to(inner, name, depth - 1)?;
+            let (mut path, form) = path_to(inner, name, depth - 1)?;
             path.insert(0, key.clone());
-            Some(path)
+            Some((path, form))
         })
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Board, Offer,
-    connecting::{Given, properties, required, source},
+    connecting::{Given, may_be_text, properties, required, source},
 };
 use crate::relevance::{self, Card, Skill};
 
@@ -104,7 +104,7 @@ fn payload(
     let required: BTreeSet<&str> = required(schema).collect();
     let mut payload = Map::new();
     for (property, form) in properties(schema) {
-        let found = source(property, &earlier, &board.input);
+        let found = source(property, form, &earlier, &board.input);
         let is_required = required.contains(property.as_str());
         let said = || (is_required && may_be_text(form)).then(|| "${objective}".to_owned());
         match found.or_else(said) {
@@ -116,24 +116,6 @@ fn payload(
         }
     }
     Some(payload)
-}
-
-fn may_be_text(schema: &Value) -> bool {
-    let names = |value: &Value| match value {
-        Value::Array(types) => types.iter().any(|t| t == "string"),
-        value => value == "string",
-    };
-    match schema.get("type") {
-        Some(types) => names(types),
-        None => {
-            let forms = ["anyOf", "oneOf"]
-                .iter()
-                .filter_map(|key| schema[*key].as_array())
-                .flatten();
-            let forms: Vec<&Value> = forms.collect();
-            forms.is_empty() || forms.into_iter().any(may_be_text)
-        }
-    }
 }
 
 /// What it is all for: a review of something that is made, else the last thing that is made.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Board, Review,
-    connecting::{last_word, path_to, properties, required},
+    connecting::{last_word, may_be_list, path_to, properties, required},
 };
 
 /// What names of properties that take a review's findings contain.
@@ -51,13 +51,13 @@ fn take_in(board: &Board<'_>, review: &Review, old: &str, step: &mut Value) {
     let output = offer.output_schema.as_ref().unwrap_or(&Value::Null);
     for (property, form) in properties(schema) {
         let name = property.to_lowercase();
-        if form["type"] == "array" && FINDINGS.iter().any(|word| name.contains(word)) {
-            if let Some(path) = &findings {
+        if may_be_list(form) && FINDINGS.iter().any(|word| name.contains(word)) {
+            if let Some((path, _)) = &findings {
                 step["payload"][property] =
                     format!("${{{}.output.{}}}", review.step, path.join(".")).into();
             }
         } else if BEFORE.iter().any(|word| name.starts_with(word))
-            && let Some(path) = path_to(output, last_word(property), 1)
+            && let Some((path, _)) = path_to(output, last_word(property), 1)
         {
             step["payload"][property] = format!("${{{old}.output.{}}}", path.join(".")).into();
         }
