@@ -13,6 +13,9 @@ use super::{
 /// The most events of one reading.
 const MAX_EVENTS: usize = 64;
 
+/// The longest identifier, in bytes.
+const MAX_WORD: usize = 64;
+
 /// The evaluations in what an agent gave back: its verdict under its capability's name, and each of its checks. An output is an
 /// evaluation where an object in it has a number `score` and a truth `pass`.
 pub(super) fn evaluations(capability: &str, data: &[Json], at_ms: u64) -> Vec<Event> {
@@ -27,15 +30,25 @@ pub(super) fn evaluations(capability: &str, data: &[Json], at_ms: u64) -> Vec<Ev
         let score = verdict["score"].as_f64();
         events.push(evaluation(capability, score, label, at_ms));
         let checks = verdict["checks"].as_array().into_iter().flatten();
-        events.extend(checks.filter_map(|check| {
-            let name = check["name"].as_str().or(check["id"].as_str())?;
-            let name = format!("{capability}/{name}");
-            let label = check["verdict"].as_str()?;
+        events.extend(checks.zip(1..).filter_map(|(check, n)| {
+            let name = match word(&check["id"]) {
+                Some(id) => format!("{capability}/{id}"),
+                None => format!("{capability}/{n}"),
+            };
+            let label = word(&check["verdict"])?;
             Some(evaluation(&name, check["score"].as_f64(), label, at_ms))
         }));
     }
     events.truncate(MAX_EVENTS);
     events
+}
+
+/// An identifier. What reads like a sentence may be what somebody said.
+fn word(value: &Json) -> Option<&str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let text = value.as_str()?;
+    let is_word = !text.is_empty() && text.len() <= MAX_WORD && text.chars().all(is_plain);
+    is_word.then_some(text)
 }
 
 fn is_verdict(value: &Json) -> bool {

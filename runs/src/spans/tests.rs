@@ -182,7 +182,7 @@ fn whole() -> Vec<RunEvent> {
         "issues": [SESAME],
         "checks": [
             { "id": "length", "name": "length", "verdict": "pass", "score": 1.0, "evidence": SESAME },
-            { "id": "tone", "verdict": "not_checked", "evidence": SESAME },
+            { "id": "criterion: open sesame", "name": SESAME, "verdict": "not_checked", "evidence": SESAME },
         ],
     }});
     let made = RunOutcome::Completed {
