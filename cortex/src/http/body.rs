@@ -168,8 +168,8 @@ mod tests {
             ),
         ] {
             let problem = problem(text);
-            assert_eq!(problem.status, 400, "{problem:?}");
-            assert!(problem.detail.contains(place), "{problem:?}");
+            assert_eq!(problem.details().status, 400, "{problem:?}");
+            assert!(problem.details().detail.contains(place), "{problem:?}");
         }
     }
 
@@ -194,9 +194,9 @@ mod tests {
             (r#"{"objective": "a", "mode": "x"}"#, "#/mode", "`app`"),
         ] {
             let problem = problem(text);
-            assert_eq!(problem.status, 422, "{problem:?}");
-            assert_eq!(problem.errors[0].pointer, pointer, "{problem:?}");
-            assert!(problem.detail.contains(part), "{problem:?}");
+            assert_eq!(problem.details().status, 422, "{problem:?}");
+            assert_eq!(problem.details().errors[0].pointer, pointer, "{problem:?}");
+            assert!(problem.details().detail.contains(part), "{problem:?}");
         }
     }
 
@@ -223,6 +223,6 @@ mod tests {
     async fn a_body_that_does_not_come_is_given_up() {
         let never = futures_util::stream::pending::<Result<Vec<u8>, std::io::Error>>();
         let slow = read(axum::body::Body::from_stream(never)).await;
-        assert_eq!(slow.expect_err("it is given up").status, 408);
+        assert_eq!(slow.expect_err("it is given up").details().status, 408);
     }
 }

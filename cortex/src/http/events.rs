@@ -206,7 +206,7 @@ mod tests {
             if let Some(header) = header {
                 headers.insert("last-event-id", header.parse().expect("a header"));
             }
-            after(&headers, asked).map_err(|problem| problem.status)
+            after(&headers, asked).map_err(|problem| problem.details().status)
         };
         assert_eq!(after(None, None), Ok(0));
         assert_eq!(after(None, Some(4)), Ok(4));

@@ -79,7 +79,7 @@ mod tests {
             headers.append(header::ORIGIN, HeaderValue::from_static(origin));
         }
         let checked = hosts.check(&method, &headers);
-        checked.map_or_else(|problem| problem.status, |()| 200)
+        checked.map_or_else(|problem| problem.details().status, |()| 200)
     }
 
     #[test]

@@ -76,7 +76,7 @@ mod tests {
         for value in values {
             headers.append(HEADER, HeaderValue::from_str(value).expect("a header"));
         }
-        idempotency_key(&headers).map_err(|problem| problem.status)
+        idempotency_key(&headers).map_err(|problem| problem.details().status)
     }
 
     #[test]

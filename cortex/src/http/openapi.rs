@@ -11,7 +11,7 @@ use utoipa::{
     openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder, path::Operation},
 };
 
-use super::{BASE, frame::Frame, problem, problem::Problem, routes, runs::GraphForm};
+use super::{BASE, frame::Frame, problem, problem::Details, routes, runs::GraphForm};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -25,7 +25,7 @@ use super::{BASE, frame::Frame, problem, problem::Problem, routes, runs::GraphFo
         (name = "watching", description = "What runs do and have done"),
         (name = "about", description = "This document"),
     ),
-    components(schemas(Frame, GraphForm, Problem)),
+    components(schemas(Frame, GraphForm, Details)),
 )]
 struct Document;
 

@@ -17,8 +17,13 @@ const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
 /// Why a request is not answered as it was meant to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem(Box<Details>);
+
+/// What a client is told of a problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct Problem {
+#[schema(as = Problem)]
+pub(crate) struct Details {
     /// What kind of problem it is: the same for all of its kind, `urn:agenthub:problem:NAME`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
@@ -186,7 +191,7 @@ impl Kind {
     /// A problem of this kind.
     pub(crate) fn with(self, detail: impl Into<String>) -> Problem {
         let (name, status, title) = self.said();
-        Problem {
+        Problem(Box::new(Details {
             kind: format!("urn:agenthub:problem:{name}"),
             title: title.to_owned(),
             status: status.as_u16(),
@@ -196,7 +201,7 @@ impl Kind {
             run: None,
             thread_id: None,
             is_passing: matches!(self, Self::Unavailable),
-        }
+        }))
     }
 }
 
@@ -209,21 +214,23 @@ impl Problem {
             true => why.clone(),
             false => format!("`{at}` {why}"),
         };
-        Self {
-            errors: vec![Fault {
-                pointer: pointer(at),
-                detail: why,
-            }],
-            ..Kind::InvalidField.with(detail)
-        }
+        let mut problem = Kind::InvalidField.with(detail);
+        problem.0.errors.push(Fault {
+            pointer: pointer(at),
+            detail: why,
+        });
+        problem
     }
 
     /// The problem of a request to this path.
-    pub(crate) fn at(self, path: &str) -> Self {
-        Self {
-            instance: Some(path.to_owned()),
-            ..self
-        }
+    pub(crate) fn at(mut self, path: &str) -> Self {
+        self.0.instance = Some(path.to_owned());
+        self
+    }
+
+    /// What a client is told of it.
+    pub(crate) fn details(&self) -> &Details {
+        &self.0
     }
 }
 
@@ -252,22 +259,24 @@ impl From<Error> for Problem {
             Error::Refused(_) => (Kind::Refused, None, None),
             Error::Unavailable(_) => (Kind::Unavailable, None, None),
         };
-        Self {
-            run,
-            thread_id,
-            ..kind.with(said)
-        }
+        let mut problem = kind.with(said);
+        problem.0.run = run;
+        problem.0.thread_id = thread_id;
+        problem
     }
 }
 
 /// The problem stays with the response, so that what knows the request can add to it.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, Json(&self)).into_response();
+        let details = self.details();
+        let status = StatusCode::from_u16(details.status);
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let is_passing = details.is_passing;
+        let mut response = (status, Json(details)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-        if self.is_passing {
+        if is_passing {
             headers.insert(header::RETRY_AFTER, RETRY_AFTER);
         }
         response.extensions_mut().insert(self);
@@ -303,7 +312,7 @@ mod tests {
     #[test]
     fn a_problem_says_what_where_and_only_what_it_knows() {
         let problem = Problem::field("budget.tokens", "is 0: give at least 1").at("/v1/runs");
-        let value: Value = json!(problem);
+        let value: Value = json!(problem.details());
         assert_eq!(
             value,
             json!({

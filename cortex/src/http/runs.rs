@@ -19,7 +19,7 @@ use super::{
     body::{Body, OptionalBody, Parameters},
     events::{self, after},
     key::idempotency_key,
-    problem::Problem,
+    problem::{Details, Problem},
 };
 use crate::runs::{
     Brief, Budget, Constraints, GraphView, ListQuery, PlanView, RunPage, RunState, RunView,
@@ -63,9 +63,9 @@ enum Form {
             headers(("Location" = String, description = "The run"))),
         (status = 200, description = "The frames of the run. The `data` of each event is a `Frame`.", body = String,
             content_type = "text/event-stream", headers(("Location" = String, description = "The run"))),
-        (status = 409, description = "Another run of the thread is active: `run`", body = Problem,
+        (status = 409, description = "Another run of the thread is active: `run`", body = Details,
             content_type = "application/problem+json"),
-        (status = 422, description = "A field is not as it must be, or the key is that of another brief", body = Problem,
+        (status = 422, description = "A field is not as it must be, or the key is that of another brief", body = Details,
             content_type = "application/problem+json"),
     )
 )]
@@ -140,7 +140,7 @@ impl From<Listing> for ListQuery {
     params(("id" = String, Path, description = "The run")),
     responses(
         (status = 200, description = "The run", body = RunView),
-        (status = 404, description = "There is none", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is none", body = Details, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn get(
@@ -165,7 +165,7 @@ pub(super) async fn get(
     responses(
         (status = 200, description = "The frames. The `data` of each event is a `Frame`.", body = String, content_type = "text/event-stream"),
         (status = 204, description = "The run is over and the client has all of it: it need not come back"),
-        (status = 404, description = "There is no such run", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such run", body = Details, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn events(
@@ -205,7 +205,7 @@ pub(super) struct Watching {
     params(("id" = String, Path, description = "The run")),
     responses(
         (status = 200, description = "The plan", body = PlanView),
-        (status = 404, description = "There is no such run, or it has no plan", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such run, or it has no plan", body = Details, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn plan(
@@ -227,7 +227,7 @@ pub(super) async fn plan(
     responses(
         (status = 200, description = "The graph", content(
             (GraphView = "application/json"), (String = "text/vnd.graphviz"), (String = "text/vnd.mermaid"))),
-        (status = 404, description = "There is no such run", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such run", body = Details, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn graph(
@@ -283,8 +283,8 @@ pub(super) enum GraphForm {
     request_body = Option<Cancelling>,
     responses(
         (status = 202, description = "The run is told to stop, or was before", body = RunView),
-        (status = 404, description = "There is none", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "It has ended by itself", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is none", body = Details, content_type = "application/problem+json"),
+        (status = 409, description = "It has ended by itself", body = Details, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn cancel(
@@ -320,8 +320,8 @@ pub(super) struct Cancelling {
     request_body(content = Deciding, example = json!({"approved": true, "by": "ann"})),
     responses(
         (status = 200, description = "It is answered", body = RunView),
-        (status = 404, description = "There is no such run", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The run does not wait for it, or no longer", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such run", body = Details, content_type = "application/problem+json"),
+        (status = 409, description = "The run does not wait for it, or no longer", body = Details, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn decide(
@@ -366,8 +366,8 @@ pub(super) struct Deciding {
     responses(
         (status = 201, description = "The new run has begun", body = RunView,
             headers(("Location" = String, description = "The new run"))),
-        (status = 404, description = "There is none", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "It is not over, or another run of the thread is active", body = Problem,
+        (status = 404, description = "There is none", body = Details, content_type = "application/problem+json"),
+        (status = 409, description = "It is not over, or another run of the thread is active", body = Details,
             content_type = "application/problem+json"),
     )
 )]
@@ -402,8 +402,8 @@ pub(super) struct Resuming {
     request_body(content = Recording, example = json!({"metrics": {"clicks": 120}})),
     responses(
         (status = 200, description = "It is written down", body = RunView),
-        (status = 404, description = "There is none", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The run is not over", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is none", body = Details, content_type = "application/problem+json"),
+        (status = 409, description = "The run is not over", body = Details, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn record(

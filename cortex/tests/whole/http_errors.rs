@@ -242,7 +242,7 @@ async fn the_document_has_what_is_served_and_nothing_else() {
     let paths = web.document["paths"].as_object().expect("paths");
     assert_eq!(paths.len(), 11);
     for (path, item) in paths {
-        let path = path.replace('{', "").replace('}', "");
+        let path = path.replace(['{', '}'], "");
         let mut documented: Vec<String> =
             item.as_object().expect("methods").keys().cloned().collect();
         documented.sort();
