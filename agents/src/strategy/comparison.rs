@@ -101,18 +101,18 @@ pub(super) fn compare(posts: &[Value], knob: &Knob, metric: &str) -> Comparison 
         ),
     };
     if pairs.len() < FEWEST {
-        let count = pairs.len();
-        comparison.why = format!("too little data ({count} usable posts, {FEWEST} needed): {kept}");
+        let count = counted(pairs.len(), "usable post");
+        comparison.why = format!("too little data ({count}, {FEWEST} needed): {kept}");
         return comparison;
     }
-    let (best, rest) = best_third_and_rest(&pairs);
-    comparison.best_third = Some(rounded(best));
-    comparison.rest = Some(rounded(rest));
-    comparison.difference = Some(rounded(best - rest));
     let Some(correlation) = spearman(&pairs) else {
         comparison.why = format!("too little data (all settings or all results are alike): {kept}");
         return comparison;
     };
+    let (best, rest) = best_third_and_rest(&pairs);
+    comparison.best_third = Some(rounded(best));
+    comparison.rest = Some(rounded(rest));
+    comparison.difference = Some(rounded(best - rest));
     let interval = interval(correlation, pairs.len());
     let is_clear = interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
     let confidence = match (is_clear, pairs.len() >= MANY) {
@@ -142,6 +142,14 @@ pub(super) fn compare(posts: &[Value], knob: &Knob, metric: &str) -> Comparison 
         ),
     };
     comparison
+}
+
+/// `1 post`, `2 posts`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
 }
 
 /// To three digits after the point, so that equal data is told in equal words.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     asked::Asked,
-    comparison::{Comparison, Confidence},
+    comparison::{Comparison, Confidence, counted},
     schedule::schedule,
     tools::{COMPARE, SURVEY},
 };
@@ -79,11 +79,14 @@ fn rationale(
             asked.audience.trim_end_matches('.')
         ),
     });
-    let posts = &survey["posts"];
+    let posts = survey["posts"]
+        .as_u64()
+        .and_then(|n| usize::try_from(n).ok());
+    let posts = counted(posts.unwrap_or(0), "past post");
     match metric {
         Some(metric) => {
             let lines = comparisons.iter().map(told).collect::<Vec<_>>();
-            let heading = format!("What {posts} past posts say, by {metric}:");
+            let heading = format!("From {posts}, by {metric}:");
             paragraphs.push(format!("{heading}\n{}", lines.join("\n")));
             if comparisons.iter().any(|c| c.confidence > Confidence::Low) {
                 paragraphs.push("This is what went together, not what caused it: change one knob at a time to learn more.".to_owned());
@@ -107,10 +110,13 @@ fn told(comparison: &Comparison) -> String {
         why,
         ..
     } = comparison;
-    let mut line = format!(
-        "- {knob}: {suggested}, confidence: {}; {why}",
-        confidence.told()
-    );
+    let mut line = match confidence {
+        Confidence::TooLittleData => format!("- {knob}: {suggested}; {why}"),
+        confidence => format!(
+            "- {knob}: {suggested}, confidence {}; {why}",
+            confidence.told()
+        ),
+    };
     if let (Some(correlation), Some((low, high))) = (comparison.spearman, comparison.interval) {
         line.push_str(&format!(
             "; rank correlation {correlation}, 95 % interval {low} to {high}"
@@ -118,7 +124,8 @@ fn told(comparison: &Comparison) -> String {
     }
     let missing = comparison.missing.total();
     if missing > 0 {
-        line.push_str(&format!("; {missing} posts without usable values left out"));
+        let posts = counted(missing, "post");
+        line.push_str(&format!("; {posts} without usable values left out"));
     }
     line
 }
