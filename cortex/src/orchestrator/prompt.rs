@@ -19,10 +19,10 @@ pub(super) const RULES: &str = include_str!("../../prompts/orchestrator.md");
 const MAX_OFFERS: usize = 64;
 
 /// Bounds on what one prompt shows of a value: characters of a text, items of a list, levels, and bytes of the whole.
-const MAX_TEXT: usize = 1_500;
-const MAX_ITEMS: usize = 40;
-const MAX_LEVELS: usize = 8;
-const MAX_BYTES: usize = 12_000;
+const MAX_TEXT: usize = 600;
+const MAX_ITEMS: usize = 16;
+const MAX_LEVELS: usize = 6;
+const MAX_BYTES: usize = 4_000;
 
 /// Everything that a proposal is made from.
 pub(super) struct Prompt<'a> {
