@@ -48,6 +48,8 @@ impl Listener for Listening {
         let room = Arc::clone(&self.room).acquire_owned().await;
         let room = room.expect("it is never closed");
         let (stream, peer) = Listener::accept(&mut self.listener).await;
+        // Frames are small, and are not to wait for each other.
+        let _ = stream.set_nodelay(true);
         (Connection::new(stream, Some(room)), peer)
     }
 

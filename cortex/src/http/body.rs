@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::{
+    body::HttpBody,
     extract::{FromRequest, FromRequestParts, Query, Request},
     http::{HeaderMap, header, request::Parts},
 };
@@ -90,12 +91,15 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 async fn read(body: axum::body::Body) -> Result<Vec<u8>, Problem> {
+    let too_large = || Kind::TooLarge.with(format!("at most {MAX_BYTES} bytes are taken"));
+    // A client that asks before it sends is told before it sends.
+    if body.size_hint().lower() > MAX_BYTES as u64 {
+        return Err(too_large());
+    }
     let all = Limited::new(body, MAX_BYTES).collect();
     match timeout(PATIENCE, all).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes().into()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Kind::TooLarge.with(format!("at most {MAX_BYTES} bytes are taken")))
-        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
         Ok(Err(error)) => Err(Kind::InvalidJson.with(format!("the body broke off: {error}"))),
         Err(_) => Err(Kind::TooSlow.with(format!(
             "it has {} s to come as a whole",

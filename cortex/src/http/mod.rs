@@ -14,7 +14,7 @@ mod openapi;
 mod problem;
 mod runs;
 
-use std::sync::{Arc, OnceLock};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -23,6 +23,7 @@ use axum::{
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
+use tokio::{sync::SetOnce, time::timeout};
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -34,6 +35,9 @@ use crate::{Running, runs::Runs};
 /// Everything is served below this path.
 const BASE: &str = "/v1";
 
+/// How long those who want events are kept waiting for a Cortex.
+const ARRIVAL: Duration = Duration::from_secs(5);
+
 /// Runs over HTTP.
 ///
 /// A server can have its [router](Self::router) before there is a Cortex: until it is [opened](Self::open), requests are answered with 503. Clones
@@ -43,14 +47,15 @@ pub struct Http(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    runs: OnceLock<Runs>,
+    runs: SetOnce<Runs>,
     closing: CancellationToken,
 }
 
 impl Http {
     /// Lets this Cortex answer. Only the first one does.
     pub fn open(&self, cortex: &Running) {
-        self.0.runs.get_or_init(|| cortex.runs.clone());
+        // There is one already.
+        let _ = self.0.runs.set(cortex.runs.clone());
     }
 
     /// Ends the streams of events, so that their clients come back where they find a server, and answers requests with 503. The runs
@@ -77,6 +82,15 @@ impl Http {
         self.0.runs.get().ok_or_else(|| {
             Kind::Unavailable.with("Cortex is not connected to its hub yet: try again in a moment")
         })
+    }
+
+    /// The runs, for somebody who would not come back: browsers take an error in place of events for good.
+    async fn runs_soon(&self) -> Result<&Runs, Problem> {
+        tokio::select! {
+            _ = timeout(ARRIVAL, self.0.runs.wait()) => {}
+            () = self.0.closing.cancelled() => {}
+        }
+        self.runs()
     }
 
     fn closing(&self) -> CancellationToken {

@@ -19,10 +19,10 @@ use super::{
     body::{Body, OptionalBody, Parameters},
     events::{self, after},
     key::idempotency_key,
-    problem::{Details, Problem},
+    problem::{Details, Kind, Problem},
 };
 use crate::runs::{
-    Brief, Budget, Constraints, GraphView, ListQuery, PlanView, RunPage, RunState, RunView,
+    Brief, Budget, Constraints, Error, GraphView, ListQuery, PlanView, RunPage, RunState, RunView,
 };
 
 const JSON: &str = "application/json";
@@ -94,7 +94,11 @@ pub(super) async fn list(
     State(http): State<Http>,
     Parameters(listing): Parameters<Listing>,
 ) -> Result<Json<RunPage>, Problem> {
-    Ok(Json(http.runs()?.list(listing.into()).await?))
+    let page = http.runs()?.list(listing.into()).await;
+    Ok(Json(page.map_err(|error| match error {
+        Error::Invalid { at, why } => Kind::InvalidParameter.with(format!("`{at}` {why}")),
+        error => error.into(),
+    })?))
 }
 
 /// Which runs to list.
@@ -176,7 +180,7 @@ pub(super) async fn events(
 ) -> Result<Response, Problem> {
     accept::choose(&headers, &[((), EVENTS)])?;
     let after = after(&headers, asked)?;
-    let runs = http.runs()?;
+    let runs = http.runs_soon().await?;
     let is_over = runs.get(&id).await?.state.is_over();
     let mut frames = Box::pin(runs.frames(&id, after).await?);
     if !is_over {

@@ -262,7 +262,7 @@ async fn runs_are_listed_latest_first_by_what_they_are_and_in_pages() {
     for wrong in ["limit=0", "limit=201"] {
         assert_eq!(
             web.get(&format!("/v1/runs?{wrong}")).await.status,
-            422,
+            400,
             "{wrong}"
         );
     }
@@ -293,6 +293,23 @@ async fn before_the_server_goes_streams_end_so_that_clients_come_back() {
         assert_eq!(frame["sequence"], sequence);
     }
     assert_eq!(types(&seen).last(), Some(&"complete"));
+    world.end().await;
+}
+
+/// A browser takes an error in place of events for good.
+#[tokio::test]
+async fn who_comes_back_before_cortex_is_there_is_kept_waiting_for_it() {
+    let world = World::new(Offline).await;
+    let web = Web::of(&world.cortex).await;
+    let id = web.start(&chat("hello")).await;
+    let early = Web::closed().await;
+    let watching = async { early.watch(&id, None).await.all().await };
+    let arriving = async {
+        assert_eq!(early.get("/v1/runs").await.status, 503);
+        early.http.open(&world.cortex);
+    };
+    let (frames, ()) = tokio::join!(watching, arriving);
+    assert_eq!(types(&frames).last(), Some(&"complete"));
     world.end().await;
 }
 

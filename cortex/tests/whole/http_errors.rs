@@ -222,7 +222,7 @@ async fn whatever_is_wrong_is_a_problem_that_says_so() {
 #[tokio::test]
 async fn without_a_cortex_there_are_no_answers_yet() {
     let web = Web::closed().await;
-    for path in ["/v1/runs", "/v1/runs/a", "/v1/runs/a/events"] {
+    for path in ["/v1/runs", "/v1/runs/a", "/v1/runs/a/plan"] {
         let answer = web.get(path).await;
         assert_eq!((answer.status, &*answer.problem()), (503, "unavailable"));
         assert_eq!(answer.header("retry-after"), "1");
