@@ -54,6 +54,13 @@ impl Inner {
         });
         tokio::select! {
             stopped = timeout(WRITTEN, stopped) => match stopped {
+                // It was called back before it began, and never does.
+                Ok(Err(Error::NotFound { .. })) => {
+                    return Ok(RunView {
+                        state: RunState::Cancelled,
+                        ..view
+                    });
+                }
                 Ok(stopped) => stopped?,
                 Err(_) => {}
             },

@@ -104,12 +104,13 @@ impl Known {
         self.frames.of(entry);
         match &entry.event {
             RunEvent::StepBegun {
-                step, what, at_ms, ..
+                step,
+                what: Begun::ApprovalAsked(approval),
+                at_ms,
+                ..
             } => {
-                if let Begun::ApprovalAsked(approval) = what {
-                    let asked = (approval.clone(), *at_ms);
-                    self.waiting.insert(step.clone(), asked);
-                }
+                let asked = (approval.clone(), *at_ms);
+                self.waiting.insert(step.clone(), asked);
             }
             RunEvent::StepEnded { step, .. } => {
                 self.waiting.remove(step);

@@ -28,7 +28,11 @@ mod watching;
 
 use std::sync::Arc;
 
-use agenthub_sdk::{Client, proto::cortex as pb, runs::Decision};
+use agenthub_sdk::{
+    Client,
+    proto::cortex as pb,
+    runs::{Decision, RunId},
+};
 use futures_util::{Stream, StreamExt};
 use serde_json::{Map, Value};
 
@@ -123,7 +127,8 @@ impl Runs {
     }
 
     /// All frames of a run behind the one with the number `after`, then those that come; ends behind the last one of the run. Frames
-    /// are read as they are asked for, so a slow reader holds nothing up; an error is the last item.
+    /// are read as they are asked for, so a slow reader holds nothing up; an error is the last item. Of a run that is on its way it waits for the
+    /// beginning, 5 s at most.
     ///
     /// # Errors
     ///
@@ -133,6 +138,7 @@ impl Runs {
         id: &str,
         after: u64,
     ) -> Result<impl Stream<Item = Result<pb::Frame, Error>> + Send + 'static + use<>, Error> {
+        self.0.beginning(&RunId::new(id)).await?;
         let (shelf, run) = self.0.find(id).await?;
         let watching = self.0.shared.watching();
         let following = Following::new(shelf, watching, run, after).await?;

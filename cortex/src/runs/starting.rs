@@ -32,6 +32,9 @@ use crate::{orchestrator::Orchestrator, origin::CORTEX, shared::Shared};
 /// How long who starts a run waits for its beginning.
 const BEGINNING: Duration = Duration::from_secs(5);
 
+/// The most runs that are on their way to their beginning.
+const MAX_SUBMITTED: usize = 1_024;
+
 /// How long runs that are over are kept in memory.
 const KEEP: Duration = Duration::from_secs(3600);
 
@@ -76,10 +79,15 @@ impl Submitted {
     }
 
     /// A place for this one, or the one that is on its way under its id already.
-    fn put(&self, run: &RunId, asked: &Asked, task_id: Uuid) -> Result<Place, Submission> {
+    fn put(
+        &self,
+        run: &RunId,
+        asked: &Asked,
+        task_id: Uuid,
+    ) -> Result<(Place, Submission), Box<Submission>> {
         let mut submitted = self.lock();
         if let Some(before) = submitted.get(run) {
-            return Err(before.clone());
+            return Err(Box::new(before.clone()));
         }
         let (end, ended) = watch::channel(None);
         let since = SystemTime::now()
@@ -93,12 +101,13 @@ impl Submitted {
             at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
             end: ended,
         };
-        submitted.insert(run.clone(), submission);
-        Ok(Place {
+        submitted.insert(run.clone(), submission.clone());
+        let place = Place {
             submitted: self.clone(),
             run: run.clone(),
             end,
-        })
+        };
+        Ok((place, submission))
     }
 }
 
@@ -160,12 +169,16 @@ impl Inner {
     pub(super) async fn begin(self: &Arc<Self>, asked: Asked) -> Result<StartedRun, Error> {
         let task_id = asked.task_id();
         let run = Asked::run_of(task_id);
+        if self.submitted.lock().len() >= MAX_SUBMITTED {
+            let why = "too many runs are on their way to their beginning";
+            return Err(Error::Unavailable(why.to_owned()));
+        }
         let (is_new, submission) = match self.submitted.put(&run, &asked, task_id) {
             Err(before) => {
                 reused(&run, &asked, &before.asked)?;
-                (false, before)
+                (false, *before)
             }
-            Ok(place) => {
+            Ok((place, submission)) => {
                 if asked.key.is_some()
                     && let Some(before) = self.asked_before(&run).await?
                 {
@@ -174,9 +187,13 @@ impl Inner {
                     let run = self.get(run.as_str()).await?;
                     return Ok(StartedRun { run, is_new: false });
                 }
-                let submission = self.submitted.lock().get(&run).cloned();
-                let submission = submission.expect("this call has put it there");
-                let active = self.take_thread(&submission.thread, &run).await?;
+                let active = match self.take_thread(&submission.thread, &run).await {
+                    Ok(active) => active,
+                    Err(error) => {
+                        place.end(Err(error.clone()));
+                        return Err(error);
+                    }
+                };
                 let inner = Arc::clone(self);
                 let beginning = submission.clone();
                 self.shared.keep(async move {
@@ -194,6 +211,19 @@ impl Inner {
             run => run?,
         };
         Ok(StartedRun { run, is_new })
+    }
+
+    /// Waits for the beginning of a run that is on its way, 5 s at most.
+    ///
+    /// # Errors
+    ///
+    /// It does not begin, or has not yet.
+    pub(super) async fn beginning(&self, run: &RunId) -> Result<(), Error> {
+        let submission = self.submitted.lock().get(run).cloned();
+        match submission {
+            Some(submission) => submission.begun().await,
+            None => Ok(()),
+        }
     }
 
     /// What the run that has this id was asked for, if there is one.

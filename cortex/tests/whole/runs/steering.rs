@@ -25,7 +25,7 @@ async fn a_person_allows_a_step_once() {
     assert_eq!((&asked.run_id, &*asked.capability), (&run.id, "make"));
     let waiting = get(&mut client, &run.id).await;
     assert_eq!(waiting.state, "awaiting-approval");
-    assert_eq!(waiting.approvals, [asked.clone()]);
+    assert_eq!(waiting.approvals, std::slice::from_ref(&asked));
     let plan = GetRunPlanRequest { id: run.id.clone() };
     let plan = client
         .get_run_plan(plan)
