@@ -200,11 +200,7 @@ fn changed(layout: &Layout, first: &Layout) -> f64 {
             (false, true, _) => 0.03,
             _ => 0.0,
         };
-        let marks = [
-            (unit.is_parted, 0.02),
-            (unit.is_turned, 0.015),
-            (unit.is_joined, 0.03),
-        ];
+        let marks = [(unit.is_parted, 0.02), (unit.is_turned, 0.015)];
         let marks: f64 = marks
             .iter()
             .filter(|(is, _)| *is)

@@ -21,8 +21,6 @@ pub(super) struct Unit {
     pub(super) is_parted: bool,
     /// It ends with an exclamation mark instead of a full stop, or the other way round.
     pub(super) is_turned: bool,
-    /// It is one sentence with the one before.
-    pub(super) is_joined: bool,
 }
 
 /// A draft in parts.
@@ -48,7 +46,6 @@ impl Unit {
             is_kept: false,
             is_parted: false,
             is_turned: false,
-            is_joined: false,
         }
     }
 
@@ -175,13 +172,10 @@ impl Layout {
             .iter()
             .filter(|unit| unit.is_on && unit.part == part)
         {
-            let written = unit.written();
-            match line.strip_suffix('.') {
-                _ if line.is_empty() => {}
-                Some(start) if unit.is_joined => line = format!("{start}; "),
-                _ => line.push(' '),
+            if !line.is_empty() {
+                line.push(' ');
             }
-            line.push_str(&written);
+            line.push_str(&unit.written());
         }
         line
     }
@@ -206,9 +200,6 @@ impl Layout {
             }
             if unit.can_turn() {
                 change(&|layout| layout.units[n].is_turned ^= true);
-            }
-            if n > 0 && !unit.is_kept && unit.part == Part::Body {
-                change(&|layout| layout.units[n].is_joined ^= true);
             }
         }
         if self.hashtags < self.all_hashtags.len() {
@@ -263,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_are_parted_turned_and_joined() {
+    fn sentences_are_parted_and_turned() {
         let mut layout = layout();
         layout.units[1].is_parted = true;
         layout.units[2].is_turned = true;
@@ -271,13 +262,6 @@ mod tests {
             layout
                 .text()
                 .contains("We repair bikes in the yard. We lend you one meanwhile. It is free!")
-        );
-        layout.units[1].is_parted = false;
-        layout.units[2].is_joined = true;
-        assert!(
-            layout.text().contains("meanwhile; It is free!"),
-            "{}",
-            layout.text()
         );
     }
 
