@@ -71,6 +71,25 @@ here agent_project
 here agent_lead
 expect "agent_project" "$(line 'agenthub publish --to agent_lead')"
 
+run=$(line 'agenthub run examples/')
+expect "all constraints are met" "$run"
+asking=$(grep -m1 -o 'agenthub run examples/[^`]*--approval [^`]*' README.md)
+printf '\n$ %s\n' "$asking"
+waiting=$(bash -c "$asking --detach") || fail "\`$asking\` failed"
+for _ in $(seq 100); do
+  agenthub runs approve | grep -qF "$waiting" && break
+  sleep 0.2
+done
+expect "approved" "agenthub runs approve $waiting"
+expect "run $waiting is" "agenthub runs cancel $waiting"
+
+wanted=('"mode":"app"' 'event: complete' '"state":"completed"')
+mapfile -t lines < <(grep '^curl ' README.md)
+[ "${#lines[@]}" -eq "${#wanted[@]}" ] || fail "the README has ${#lines[@]} curl lines, this script knows ${#wanted[@]}"
+for i in "${!lines[@]}"; do
+  expect "${wanted[$i]}" "${lines[$i]}"
+done
+
 wanted=("agenthub.AgentHub" "hello from grpcurl" '"success": true' "Echo: good day")
 mapfile -t lines < <(grep '^grpcurl ' README.md)
 [ "${#lines[@]}" -eq "${#wanted[@]}" ] || fail "the README has ${#lines[@]} grpcurl lines, this script knows ${#wanted[@]}"
