@@ -274,6 +274,8 @@ fn what_depends_on_values_that_are_not_there_is_no_fault() {
             "the payload fits none of the alternatives: `kind`: \"text\" was expected; the payload needs \"image\"",
         ],
     );
+    let either = json!({"anyOf": [{"properties": {"x": {"type": "null"}}}, {"required": ["y"], "properties": {"y": {}}}]});
+    check(either, json!({"x": "${objective}", "y": 1}), &[]);
     check(
         json!({"if": {"properties": {"kind": {"const": "image"}}}, "else": {"required": ["text"]}}),
         json!({"kind": "${a.output}"}),

@@ -1,6 +1,7 @@
 //! What plans can be, and what can be carried out.
 
 mod admitting;
+mod anything;
 mod connecting;
 mod deadlocks;
 mod hostile;
