@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use opentelemetry_proto::tonic::trace::v1::{Span, span::SpanKind};
 
 use crate::harness::{Process, System, eventually, free_address};
-use collector::{Collector, text};
+use collector::{Collector, number, text};
 
 /// What is said, and never in a span.
 const WORDS: &str = "echo open sesame";
@@ -109,6 +109,59 @@ fn a_chat_turn_is_one_trace_at_the_collector() {
     let scope = &resource.scope_spans[0];
     assert_eq!(scope.schema_url, "https://opentelemetry.io/schemas/1.41.0");
     assert!(!format!("{requests:?}").contains("sesame"));
+}
+
+/// spec: ORC-3, ORC-9
+#[test]
+fn a_run_with_a_plan_shows_its_handoffs_scores_and_depth() {
+    let collector = Collector::over_http();
+    let observed = Observed::start(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
+        ("OTEL_BSP_SCHEDULE_DELAY", "50"),
+    ]);
+    let brief = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/campaign.yaml");
+    let run = observed.system.run(&["run", brief, "--json"], "");
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let spans = eventually("the spans of a run and of its agents' came", || {
+        let spans = collector.spans();
+        let run = named(&spans, "invoke_workflow orchestrator")
+            .into_iter()
+            .next()?;
+        let are_there = handoffs(&spans, run).iter().all(|h| has_run(&spans, h));
+        are_there.then_some(spans)
+    });
+
+    let run = named(&spans, "invoke_workflow orchestrator")[0];
+    assert!(number(&run.attributes, "agenthub.depth").is_some_and(|n| n >= 1.0));
+    let score = number(&run.attributes, "agenthub.score");
+    assert!(score.is_some(), "{run:?}");
+    let handoffs = handoffs(&spans, run);
+    assert!(handoffs.len() > 2, "{handoffs:?}");
+    assert!(
+        spans.iter().all(|s| s.trace_id == run.trace_id),
+        "{spans:?}"
+    );
+    let events = handoffs.iter().flat_map(|handoff| &handoff.events);
+    let evaluations = events.filter(|event| event.name == "gen_ai.evaluation.result");
+    let scores = evaluations.filter_map(|e| number(&e.attributes, "gen_ai.evaluation.score.value"));
+    let scores: Vec<Option<f64>> = scores.map(Some).collect();
+    assert!(scores.contains(&score), "{scores:?}");
+    // What the brief says is nobody's business here.
+    assert!(!format!("{:?}", collector.requests()).contains("Havn"));
+}
+
+/// The work that a run handed to agents.
+fn handoffs<'a>(spans: &'a [Span], run: &Span) -> Vec<&'a Span> {
+    let below = spans.iter().filter(|s| s.parent_span_id == run.span_id);
+    below
+        .filter(|s| s.name.starts_with("invoke_agent"))
+        .collect()
+}
+
+/// Whether the run that an agent made of a handoff is there.
+fn has_run(spans: &[Span], handoff: &Span) -> bool {
+    let mut below = spans.iter().filter(|s| s.parent_span_id == handoff.span_id);
+    below.any(|s| s.name == handoff.name)
 }
 
 /// What is there at the end still goes out.

@@ -8,7 +8,7 @@ use opentelemetry_proto::tonic::{
         ExportTraceServiceRequest, ExportTraceServiceResponse,
         trace_service_server::{TraceService, TraceServiceServer},
     },
-    common::v1::{AnyValue, KeyValue, any_value},
+    common::v1::{KeyValue, any_value},
     trace::v1::Span,
 };
 use prost::Message;
@@ -119,11 +119,22 @@ impl TraceService for Kept {
 
 /// An attribute that is a text.
 pub(crate) fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
-    let found = attributes.iter().find(|attribute| attribute.key == key)?;
-    match &found.value {
-        Some(AnyValue {
-            value: Some(any_value::Value::StringValue(text)),
-        }) => Some(text),
+    match attribute(attributes, key)? {
+        any_value::Value::StringValue(text) => Some(text),
         _ => None,
     }
+}
+
+/// An attribute that is a number.
+pub(crate) fn number(attributes: &[KeyValue], key: &str) -> Option<f64> {
+    match attribute(attributes, key)? {
+        any_value::Value::DoubleValue(number) => Some(*number),
+        any_value::Value::IntValue(number) => Some(*number as f64),
+        _ => None,
+    }
+}
+
+fn attribute<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a any_value::Value> {
+    let found = attributes.iter().find(|attribute| attribute.key == key)?;
+    found.value.as_ref()?.value.as_ref()
 }
