@@ -1,5 +1,6 @@
 //! `agenthub run` and `agenthub runs`: what they ask Cortex, what they show, and how they end.
 
+mod campaign;
 mod chatting;
 mod cortex;
 mod surviving;

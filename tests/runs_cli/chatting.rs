@@ -5,18 +5,20 @@ use crate::{
     terminal::Terminal,
 };
 
+/// What asks a person, and goes on by itself after that.
+const ASKS: [&str; 6] = [
+    "run",
+    "--objective",
+    "Invite everybody to our open day on 12 May",
+    "--approval",
+    "plan.strategy",
+    "--detach",
+];
+
 /// A system in which a run waits for a yes; the run.
 fn waiting() -> (System, Process, String) {
     let (system, up) = System::up();
-    let args = [
-        "run",
-        "--objective",
-        "echo hello",
-        "--approval",
-        "echo",
-        "--detach",
-    ];
-    let started = system.run(&args, "");
+    let started = system.run(&ASKS, "");
     assert_eq!(started.code, Some(0), "{started:?}");
     let run = started.stdout.trim().to_owned();
     eventually("it waits for a yes", || asked(&system));
@@ -65,16 +67,8 @@ fn a_chat_on_a_terminal_says_what_is_asked_when_it_is() {
     let (system, _up) = System::up();
     let mut chat = Terminal::start(&system, &["chat", "--ephemeral"]);
     chat.shows("> ");
-    let args = [
-        "run",
-        "--objective",
-        "echo hello",
-        "--approval",
-        "echo",
-        "--detach",
-    ];
-    let run = system.run(&args, "").stdout.trim().to_owned();
-    chat.shows("may agent_echo do echo");
+    let run = system.run(&ASKS, "").stdout.trim().to_owned();
+    chat.shows("may strategy do plan.strategy");
     let id = eventually("it waits for a yes", || asked(&system));
     chat.press(&format!("/refuse {id} not today\r"));
     chat.shows(&format!("refused: approval {id}"));

@@ -7,17 +7,23 @@ use serde_json::Value;
 use crate::harness::{Process, System, eventually, free_address};
 
 /// What the person is asked to allow before it is done.
-const ASKED: [&str; 5] = ["--objective", "echo hello", "--approval", "echo", "--json"];
+const ASKED: [&str; 5] = [
+    "--objective",
+    "Invite everybody to our open day on 12 May",
+    "--approval",
+    "plan.strategy",
+    "--json",
+];
 
 /// A program that uses a port of its own for whatever it serves.
-fn start(system: &System, args: &[&str]) -> Process {
+pub(super) fn start(system: &System, args: &[&str]) -> Process {
     let any = PathBuf::from("127.0.0.1:0");
     let environment = [("AGENTHUB_GRPC", &any), ("AGENTHUB_HTTP", &any)];
     Process::start_in(&environment, system.folder(), &system.hub(), args)
 }
 
 /// The frames up to one of this type.
-fn frames_to(process: &Process, kind: &str) -> Vec<Value> {
+pub(super) fn frames_to(process: &Process, kind: &str) -> Vec<Value> {
     let mut frames = Vec::new();
     loop {
         let line = process.line(&format!("a frame of type {kind}"));
@@ -31,7 +37,7 @@ fn frames_to(process: &Process, kind: &str) -> Vec<Value> {
 }
 
 /// The hub that a process says it runs.
-fn hub_of(process: &Process) -> String {
+pub(super) fn hub_of(process: &Process) -> String {
     eventually("it says where its hub is", || {
         let said = process.said();
         let url = said.split("http://").nth(1)?.split(',').next()?;
@@ -44,7 +50,7 @@ fn allow(system: &System, hub: &str, run: &str) {
         let finished = system.run(&["runs", "approve", run, "--hub", hub], "");
         (finished.code == Some(0)).then_some(finished)
     });
-    assert!(allowed.stdout.contains("echo"), "{allowed:?}");
+    assert!(allowed.stdout.contains("plan.strategy"), "{allowed:?}");
 }
 
 fn sequences(frames: &[Value]) -> Vec<u64> {
@@ -75,8 +81,8 @@ fn a_run_in_a_process_of_its_own_is_finished_after_that_is_killed() {
     let all: Vec<Value> = again.into_iter().chain(rest).collect();
     assert_eq!(sequences(&all), (1..=all.len() as u64).collect::<Vec<_>>());
     let made = all.last().expect("the end")["data"]["result"].to_string();
-    assert!(made.contains("echo hello"), "{made}");
-    assert_eq!(second.wait().code, Some(3), "nobody reviews here");
+    assert!(made.contains("open day"), "{made}");
+    assert_eq!(second.wait().code, Some(0));
 }
 
 /// Whoever watches needs not do anything when everything else is killed and comes back.
@@ -113,5 +119,5 @@ fn a_run_is_watched_on_without_a_gap_when_everything_is_killed_and_comes_back() 
     let rest = frames_to(&watching, "complete");
     let all: Vec<Value> = before.into_iter().chain(rest).collect();
     assert_eq!(sequences(&all), (1..=all.len() as u64).collect::<Vec<_>>());
-    assert_eq!(watching.wait().code, Some(3), "nobody reviews here");
+    assert_eq!(watching.wait().code, Some(0));
 }
