@@ -78,6 +78,15 @@ async fn a_thread_has_one_active_run_however_many_are_wanted_at_once() {
     }
     let mut client = client;
     within(told.recv()).await.expect("the model is asked");
+    let late = StartRunRequest {
+        thread_id: "t".to_owned(),
+        ..chat("hello")
+    };
+    let late = client
+        .start_run(late)
+        .await
+        .expect_err("it is still active");
+    assert!(late.message().contains(&taken[0].id), "{late}");
     let elsewhere = StartRunRequest {
         thread_id: "u".to_owned(),
         ..chat("hello")
