@@ -78,7 +78,10 @@ fn begun(material: &Material, previous: Option<&str>) -> Layout {
         let words = sentence.split_whitespace();
         let prose: Vec<&str> = words.filter(|word| !word.starts_with('#')).collect();
         let sentence = prose.join(" ");
-        if sentence.chars().any(char::is_alphanumeric) && !known.includes(bare(&sentence)) {
+        let is_known = sentence
+            .split("; ")
+            .all(|piece| known.includes(bare(piece)));
+        if sentence.chars().any(char::is_alphanumeric) && !is_known {
             units.push(Unit::new(Part::Body, whole(&sentence)));
         }
     }

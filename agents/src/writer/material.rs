@@ -8,6 +8,9 @@ use crate::sentences;
 const MAX_SENTENCES: usize = 40;
 const MAX_LENGTH: usize = 600;
 
+/// The sentences of a body of which the first can stand alone.
+const ENOUGH: usize = 3;
+
 /// Where in a brief the parts of a text stand.
 const OPENING: [&str; 2] = ["headline", "hook"];
 const BODY: [&str; 8] = [
@@ -53,6 +56,7 @@ impl Material {
         };
         if let Value::String(text) = brief {
             material.add(Part::Body, text);
+            material.open();
             return material;
         }
         for (part, fields) in [
@@ -71,7 +75,26 @@ impl Material {
             let text = found.and_then(|field| brief[*field].as_str());
             material.add(Part::Body, text.unwrap_or_default());
         }
+        material.open();
         material
+    }
+
+    /// Lets the first sentence open the text, where nothing else does and enough is left.
+    fn open(&mut self) {
+        let body = self
+            .sentences
+            .iter()
+            .filter(|(part, _)| *part == Part::Body);
+        let has_opening = self
+            .sentences
+            .iter()
+            .any(|(part, _)| *part == Part::Opening);
+        if body.count() >= ENOUGH
+            && !has_opening
+            && let Some((part, _)) = self.sentences.first_mut()
+        {
+            *part = Part::Opening;
+        }
     }
 
     fn add(&mut self, part: Part, text: &str) {
@@ -138,7 +161,8 @@ pub(super) fn whole(sentence: &str) -> String {
 
 /// The text with a full stop where its script has one and it has no end.
 pub(super) fn ended(text: &str) -> String {
-    let is_mark = |word: &str| word.starts_with(['#', '@']) || word.contains("://");
+    // Hashtags, names and addresses.
+    let is_mark = |word: &str| word.starts_with(['#', '@']) || word.contains(['/', '.']);
     let last = text.split_whitespace().next_back().unwrap_or_default();
     match text.chars().next_back() {
         Some(c) if c.is_alphanumeric() && c < '\u{590}' && !is_mark(last) => format!("{text}."),
@@ -193,6 +217,14 @@ mod tests {
         assert_eq!(texts(json!("One. Two")), ["One.", "Two."]);
         assert_eq!(texts(json!({"objective": "Be known"})), ["Be known."]);
         assert_eq!(texts(json!(7)), [""; 0]);
+        let parts = Material::read(&json!("One. Two. Three."))
+            .sentences
+            .into_iter()
+            .map(|(part, _)| part);
+        assert_eq!(
+            parts.collect::<Vec<_>>(),
+            [Part::Opening, Part::Body, Part::Body]
+        );
     }
 
     #[test]
@@ -202,6 +234,7 @@ mod tests {
             ("Come!", "Come!"),
             ("* see https://a.example/x", "see https://a.example/x"),
             ("with #joy", "with #joy"),
+            ("a.example/x", "a.example/x"),
             ("来てください", "来てください"),
         ] {
             assert_eq!(whole(given), expected);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::material::{texts, unwrapped};
+use super::material::{capital, texts, unwrapped};
 use crate::qa::{Fix, Knobs, Measured};
 
 /// What a draft is to be like.
@@ -79,6 +79,20 @@ impl Wishes {
         }
     }
 
+    /// What a review misses counts in capital letters as well, so it begins as a sentence does; an address stays as it is.
+    fn add(&mut self, text: String) {
+        let is_one_word = !text.trim().contains(char::is_whitespace);
+        let is_known = self
+            .include
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(&text));
+        match (is_known, is_one_word) {
+            (true, _) => {}
+            (false, true) => self.include(text),
+            (false, false) => self.include(capital(&text)),
+        }
+    }
+
     fn rule(&mut self, name: &str, value: &Value) {
         let letters: String = name.chars().filter(|c| c.is_alphabetic()).collect();
         let lower = letters.to_lowercase();
@@ -95,7 +109,7 @@ impl Wishes {
 
     fn fix(&mut self, fix: Fix, note: &str) {
         match fix {
-            Fix::Append(text) => self.include(text),
+            Fix::Append(text) => self.add(text),
             Fix::AppendOneOf(texts) => self.include_one_of.push(texts),
             Fix::Remove(text) => self.exclude.push(text),
             Fix::AtMost(what, most) => self.at_most.push((what, most)),
@@ -124,7 +138,8 @@ mod tests {
             "platformRules": {"maxCharacters": 280, "allowEmoji": false, "minWords": 5, "voice": "calm"},
             "brandRules": {"forbidden": ["cheap"]},
             "revisionNotes": [
-                "must_include: a required text is missing; add \"d\".",
+                "must_include: a required text is missing; add \"d e\".",
+                "must_include: a required text is missing; add \"x.example\".",
                 "too_long: the draft has 300 characters; keep to at most 250 characters.",
                 "forbidden: it is said (line 1); remove \"best\".",
                 "readability: hard; bring LIX down to 40.",
@@ -132,7 +147,7 @@ mod tests {
                 "make it warmer",
             ],
         }));
-        assert_eq!(wishes.include, ["b", "c", "a", "d"]);
+        assert_eq!(wishes.include, ["b", "c", "a", "D e", "x.example"]);
         assert_eq!(wishes.exclude, ["cheap", "best"]);
         let most = [
             (Measured::Hashtags, 3),
