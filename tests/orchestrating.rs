@@ -41,7 +41,7 @@ constraints:
   qualityThreshold: 0.5
   executionDepth: 2
   acceptanceCriteria:
-    - matches \"^[0-9]{40}$\"
+    - at least 400 sentences
 ";
 
 /// Runs a brief to its end and returns its frames.

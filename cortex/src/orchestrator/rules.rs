@@ -90,8 +90,6 @@ impl Situation<'_> {
         let name = self.step(transfer)?;
         let step = self.reached.plan.steps.get(&*name).cloned();
         let step = step.ok_or_else(|| Refusal::new(format!("the plan has no step `{name}`")))?;
-        let offered = self.offered(transfer, &step)?.clone();
-        let depth = self.depth(&offered)?;
         let payload = match transfer.payload.is_empty() {
             true => step.payload.clone(),
             false => Value::Object(transfer.payload.clone()),
@@ -106,20 +104,25 @@ impl Situation<'_> {
         };
         let arguments = Arguments::resolve(&payload, &scope, self.told)
             .map_err(|unfit| Refusal::new(format!("the payload of `{name}`: {unfit}")))?;
-        if let Some(schema) = &offered.offer.input {
+        let offers = self.offered(transfer, &step)?;
+        let fault = |offered: &&&Offered| {
+            let schema = offered.offer.input.as_ref()?;
             let faults = violations(schema, arguments.value());
-            if !faults.is_empty() {
-                let faults = faults.join("; ");
-                return Err(Refusal::new(format!(
-                    "the payload of `{name}` does not fit: {faults}"
-                )));
-            }
-        }
+            (!faults.is_empty()).then(|| faults.join("; "))
+        };
+        let Some(offered) = offers.iter().find(|offered| fault(offered).is_none()) else {
+            let faults = offers.iter().find_map(|offered| fault(&offered));
+            let faults = faults.unwrap_or_default();
+            return Err(Refusal::new(format!(
+                "the payload of `{name}` does not fit: {faults}"
+            )));
+        };
+        let depth = self.depth(offered)?;
         let payload = HandoffPayload::new(Words::of_the_person(self.objective), arguments);
         Ok(Handover {
             name,
+            offered: (*offered).clone(),
             step,
-            offered,
             payload,
             depth,
         })
@@ -173,8 +176,8 @@ impl Situation<'_> {
         }
     }
 
-    /// Who does it: whom the plan names, else whom the model names, else the one to be preferred.
-    fn offered(&self, transfer: &Transfer, step: &PlanStep) -> Result<&Offered, Refusal> {
+    /// Who can do it: whom the plan names, else whom the model names, else everyone who offers it, first who is to be preferred.
+    fn offered(&self, transfer: &Transfer, step: &PlanStep) -> Result<Vec<&Offered>, Refusal> {
         if step.capability != transfer.capability {
             let (is, said) = (&step.capability, &transfer.capability);
             return Err(Refusal::new(format!(
@@ -195,11 +198,12 @@ impl Situation<'_> {
                 .iter()
                 .filter(|o| o.offer.capability == step.capability)
         };
-        let found = offers().find(|o| wanted.is_empty() || o.offer.agent == *wanted);
-        found.ok_or_else(|| {
+        let is_meant = |offered: &&Offered| wanted.is_empty() || offered.offer.agent == *wanted;
+        let found: Vec<&Offered> = offers().filter(is_meant).collect();
+        if found.is_empty() {
             let agents: Vec<&str> = offers().map(|o| &*o.offer.agent).collect();
             let capability = &step.capability;
-            Refusal::new(match agents.is_empty() {
+            return Err(Refusal::new(match agents.is_empty() {
                 true => format!(
                     "nobody here offers `{capability}`: change the plan, or finish and say so"
                 ),
@@ -207,8 +211,9 @@ impl Situation<'_> {
                     "`{wanted}` does not offer `{capability}`; offered by {}",
                     agents.join(", ")
                 ),
-            })
-        })
+            }));
+        }
+        Ok(found)
     }
 
     /// How often something was made, once this is.

@@ -818,7 +818,9 @@ fn knobs_in(value: &Value, level: usize) -> Option<Map<String, Value>> {
     };
     let here = fields.get("knobs").and_then(Value::as_object);
     let here = here.and_then(|knobs| {
-        let settings = knobs.iter().map(|(name, knob)| Some((name.clone(), setting(knob)?)));
+        let settings = knobs
+            .iter()
+            .map(|(name, knob)| Some((name.clone(), setting(knob)?)));
         settings.collect::<Option<Map<String, Value>>>()
     });
     let here = here.filter(|settings| !settings.is_empty());

@@ -68,7 +68,7 @@ fn two() -> Vec<Offered> {
     let output = object(json!({"thing": made}), json!(["thing"]));
     let review = object(
         json!({"score": {"type": "number"}, "pass": {"type": "boolean"}, "issues": texts}),
-        json!(["score", "pass"]),
+        json!(["score", "pass", "issues"]),
     );
     let looks_at = object(
         json!({"thing": made, "acceptanceCriteria": {"type": "array"}, "qualityThreshold": {"type": "number"}}),
@@ -556,7 +556,10 @@ fn a_wrong_output_goes_back_to_the_specialist_once() {
                 _ => completed("maker", json!({"thing": {"text": "right"}})),
             }
         }
-        _ => completed("checker", json!({"qa": {"pass": true, "score": 0.8}})),
+        _ => completed(
+            "checker",
+            json!({"qa": {"pass": true, "score": 0.8, "issues": []}}),
+        ),
     });
     let mut stage = Stage::new(Model::Offline, agents);
     let bundle = stage.bundle();
@@ -583,6 +586,24 @@ fn a_wrong_output_goes_back_to_the_specialist_once() {
     assert_eq!(bundle["quality"]["met"], false);
 }
 
+/// spec: ORC-9, ORC-12.1
+#[test]
+fn among_several_the_first_whose_contract_fits_gets_it() {
+    let answers = [
+        make_and_check(),
+        handoff("", "make"),
+        handoff("checker", "check"),
+        the_end(),
+    ];
+    let mut stage = Stage::says(answers, passing_in_round(1));
+    let mut picky = stage.seen.offers[0].clone();
+    picky.offer.agent = "picky".into();
+    picky.offer.input.as_mut().expect("a schema")["required"] = json!(["brief", "size"]);
+    stage.seen.offers.insert(0, picky);
+    stage.bundle();
+    assert_eq!(stage.handoffs[0].agent, "maker");
+}
+
 /// spec: ORC-9
 #[test]
 fn failed_steps_are_tried_again_handed_to_others_or_left_out_as_the_plan_says() {
@@ -596,7 +617,10 @@ fn failed_steps_are_tried_again_handed_to_others_or_left_out_as_the_plan_says() 
                     ..Delegated::default()
                 },
                 ("make", agent) => completed(agent, json!({"thing": {"text": agent}})),
-                _ => completed("checker", json!({"qa": {"pass": true, "score": 1.0}})),
+                _ => completed(
+                    "checker",
+                    json!({"qa": {"pass": true, "score": 1.0, "issues": []}}),
+                ),
             },
         )
     };
@@ -757,7 +781,10 @@ fn earlier_results_reach_specialists_and_the_run_leaves_its_own() {
             "maker",
             json!({"thing": {"text": "t"}, "knobs": {"a": 0.4}}),
         ),
-        _ => completed("checker", json!({"qa": {"pass": true, "score": 0.8}})),
+        _ => completed(
+            "checker",
+            json!({"qa": {"pass": true, "score": 0.8, "issues": []}}),
+        ),
     });
     let RunOutcome::Completed { data, .. } = stage.play() else {
         panic!("it completes")
