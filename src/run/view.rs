@@ -12,6 +12,9 @@ use crate::output::cut;
 /// The longest line about something on the way, in characters.
 const MAX_LINE: usize = 200;
 
+/// The issues of a review that are shown.
+const MAX_ISSUES: usize = 5;
+
 /// The longest arguments of a tool's call in a line, in characters.
 const MAX_ARGUMENTS: usize = 100;
 
@@ -99,8 +102,8 @@ impl View {
                 Some(error) => line(format!("  {}: {said} failed: {error}", agent_of(&data))),
                 None => Vec::new(),
             },
+            "message" if data["review"].is_object() => self.review(said, &data["review"]),
             "message" => {
-                self.score = data["review"]["score"].as_f64().or(self.score);
                 self.said = Some(said.to_owned());
                 Vec::new()
             }
@@ -119,6 +122,16 @@ impl View {
             "error" => self.ended(End::Failed(said.to_owned())),
             _ => Vec::new(),
         });
+        shows
+    }
+
+    /// What a review found.
+    fn review(&mut self, said: &str, review: &Value) -> Vec<Show> {
+        self.score = review["score"].as_f64().or(self.score);
+        let mut shows = line(said.to_owned());
+        let issues = review["issues"].as_array().into_iter().flatten();
+        let issues = issues.filter_map(Value::as_str).take(MAX_ISSUES);
+        shows.extend(issues.flat_map(|issue| line(format!("  {issue}"))));
         shows
     }
 

@@ -109,7 +109,7 @@ fn a_run_is_seen_from_its_plan_to_its_end() {
         frame(
             "message",
             "qa gives 0.40, wanted 0.70",
-            json!({"review": {"score": 0.4}}),
+            json!({"review": {"score": 0.4, "issues": ["too long: 300 characters; at most 280"]}}),
         ),
         frame(
             "plan_update",
