@@ -125,12 +125,13 @@ fn knobs(input: &Value) -> Map<String, Value> {
         inner => inner,
     };
     let mut knobs = input["knobs"].as_object().cloned().unwrap_or_default();
-    for (name, setting) in strategy["knobs"].as_object().into_iter().flatten() {
+    for (name, knob) in strategy["knobs"].as_object().into_iter().flatten() {
+        let setting = knob.get("value").unwrap_or(knob);
         match knobs.get_mut(name) {
             Some(Value::Object(definition)) => {
                 definition.insert("value".to_owned(), setting.clone());
             }
-            _ => _ = knobs.insert(name.clone(), setting.clone()),
+            _ => _ = knobs.insert(name.clone(), knob.clone()),
         }
     }
     knobs
@@ -167,7 +168,7 @@ mod tests {
         json!({
             "clientBrief": "We repair bikes. Come by.",
             "clientProfile": {"toneOfVoice": "plain", "secret": "x"},
-            "strategy": {"strategy": {"knobs": {"pace": 0.7, "warmth": 0.2}, "rationale": "r"}},
+            "strategy": {"strategy": {"knobs": {"pace": {"measure": "sentence_length", "value": 0.7}, "warmth": 0.2}, "rationale": "r"}},
             "knobs": {"pace": {"measure": "sentence_length", "value": 0.5}},
             "mustInclude": ["Open daily"],
             "platform": "p",
