@@ -18,6 +18,9 @@ use super::{
     problem::{Kind, Problem},
 };
 
+/// The media type of events.
+pub(crate) const EVENTS: &str = "text/event-stream";
+
 /// How often something is sent where there is nothing to say.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 

@@ -1,6 +1,6 @@
 //! Runs over HTTP: requests, answers as JSON, frames as server-sent events, and the OpenAPI document of it all.
 //!
-//! `runs.rs` answers; what it needs of a request is read in `body.rs`, `key.rs` and `accept.rs`. Whatever goes wrong is a problem
+//! `runs.rs` and `watching.rs` answer; what they need of a request is read in `body.rs`, `key.rs` and `accept.rs`. Whatever goes wrong is a problem
 //! (`problem.rs`). `guard.rs` keeps pages of other sites out, and `openapi.rs` makes the document from the routes themselves. What runs do is in
 //! `crate::runs`.
 
@@ -13,6 +13,7 @@ mod key;
 mod openapi;
 mod problem;
 mod runs;
+mod watching;
 
 use std::{sync::Arc, time::Duration};
 
@@ -103,9 +104,9 @@ fn routes() -> OpenApiRouter<Http> {
     OpenApiRouter::default()
         .routes(routes!(runs::start, runs::list))
         .routes(routes!(runs::get))
-        .routes(routes!(runs::events))
-        .routes(routes!(runs::plan))
-        .routes(routes!(runs::graph))
+        .routes(routes!(watching::events))
+        .routes(routes!(watching::plan))
+        .routes(routes!(watching::graph))
         .routes(routes!(runs::cancel))
         .routes(routes!(runs::decide))
         .routes(routes!(runs::resume))

@@ -11,7 +11,7 @@ use utoipa::{
     openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder, path::Operation},
 };
 
-use super::{BASE, frame::Frame, problem, problem::Details, routes, runs::GraphForm};
+use super::{BASE, frame::Frame, problem, problem::Details, routes, watching::GraphForm};
 
 #[derive(OpenApi)]
 #[openapi(

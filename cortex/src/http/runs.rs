@@ -1,7 +1,5 @@
 //! The requests that there are, and their answers.
 
-use std::future::ready;
-
 use agenthub_sdk::runs::Decision;
 use axum::{
     Json,
@@ -9,7 +7,6 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
@@ -17,18 +14,13 @@ use utoipa::{IntoParams, ToSchema};
 use super::{
     BASE, Http, accept,
     body::{Body, OptionalBody, Parameters},
-    events::{self, after},
+    events::{self, EVENTS},
     key::idempotency_key,
     problem::{Details, Kind, Problem},
 };
-use crate::runs::{
-    Brief, Budget, Constraints, Error, GraphView, ListQuery, PlanView, RunPage, RunState, RunView,
-};
+use crate::runs::{Brief, Budget, Constraints, Error, ListQuery, RunPage, RunState, RunView};
 
 const JSON: &str = "application/json";
-const EVENTS: &str = "text/event-stream";
-const DOT: &str = "text/vnd.graphviz";
-const MERMAID: &str = "text/vnd.mermaid";
 
 /// Who decides where nobody says so.
 const SOMEBODY: &str = "somebody over HTTP";
@@ -77,7 +69,9 @@ pub(super) async fn start(
     let form = accept::choose(&headers, &[(Form::Json, JSON), (Form::Events, EVENTS)])?;
     let key = idempotency_key(&headers)?;
     let runs = http.runs()?;
-    let run = runs.start(brief, key.as_deref()).await?.run;
+    let trace = headers.get("traceparent");
+    let trace = trace.and_then(|t| t.to_str().ok()?.parse().ok());
+    let run = runs.start(brief, key.as_deref(), trace).await?.run;
     if form == Form::Json {
         return Ok(created(run));
     }
@@ -152,130 +146,6 @@ pub(super) async fn get(
     Path(id): Path<String>,
 ) -> Result<Json<RunView>, Problem> {
     Ok(Json(http.runs()?.get(&id).await?))
-}
-
-/// Watches a run.
-///
-/// All frames behind a number, without gaps, then those that come; the stream ends behind the last one of the run. `event` is the frame's
-/// type, `id` its number, and `data` the frame, as JSON in one line. A client that was cut off comes back with `Last-Event-ID`, also after
-/// a restart of the server. Every 15 s without a frame there is a comment.
-#[utoipa::path(
-    get, path = "/runs/{id}/events", tag = "watching", operation_id = "watchRun",
-    params(
-        ("id" = String, Path, description = "The run"),
-        ("after" = Option<u64>, Query, description = "The frames behind this one; all if not given"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The same, as browsers say it; it goes before `after`"),
-    ),
-    responses(
-        (status = 200, description = "The frames. The `data` of each event is a `Frame`.", body = String, content_type = "text/event-stream"),
-        (status = 204, description = "The run is over and the client has all of it: it need not come back"),
-        (status = 404, description = "There is no such run", body = Details, content_type = "application/problem+json"),
-    )
-)]
-pub(super) async fn events(
-    State(http): State<Http>,
-    Path(id): Path<String>,
-    Parameters(Watching { after: asked }): Parameters<Watching>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    accept::choose(&headers, &[((), EVENTS)])?;
-    let after = after(&headers, asked)?;
-    let runs = http.runs_soon().await?;
-    let is_over = runs.get(&id).await?.state.is_over();
-    let mut frames = Box::pin(runs.frames(&id, after).await?);
-    if !is_over {
-        return Ok(events::stream(frames, http.closing()));
-    }
-    // All that there will be is written, so it is known at once whether anything is left.
-    match frames.next().await {
-        None => Ok(StatusCode::NO_CONTENT.into_response()),
-        Some(first) => {
-            let frames = stream::once(ready(first)).chain(frames);
-            Ok(events::stream(frames, http.closing()))
-        }
-    }
-}
-
-/// From where to watch.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Watching {
-    after: Option<u64>,
-}
-
-/// Shows the plan of a run, with the state of each step.
-#[utoipa::path(
-    get, path = "/runs/{id}/plan", tag = "watching", operation_id = "getRunPlan",
-    params(("id" = String, Path, description = "The run")),
-    responses(
-        (status = 200, description = "The plan", body = PlanView),
-        (status = 404, description = "There is no such run, or it has no plan", body = Details, content_type = "application/problem+json"),
-    )
-)]
-pub(super) async fn plan(
-    State(http): State<Http>,
-    Path(id): Path<String>,
-) -> Result<Json<PlanView>, Problem> {
-    Ok(Json(http.runs()?.plan(&id).await?))
-}
-
-/// Shows who handed what to whom in a run.
-///
-/// As JSON, for Graphviz or for Mermaid: as `format` says, or else `Accept`.
-#[utoipa::path(
-    get, path = "/runs/{id}/graph", tag = "watching", operation_id = "getRunGraph",
-    params(
-        ("id" = String, Path, description = "The run"),
-        ("format" = Option<GraphForm>, Query, description = "Which form; `Accept` says it if not given"),
-    ),
-    responses(
-        (status = 200, description = "The graph", content(
-            (GraphView = "application/json"), (String = "text/vnd.graphviz"), (String = "text/vnd.mermaid"))),
-        (status = 404, description = "There is no such run", body = Details, content_type = "application/problem+json"),
-    )
-)]
-pub(super) async fn graph(
-    State(http): State<Http>,
-    Path(id): Path<String>,
-    Parameters(Drawing { format }): Parameters<Drawing>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let offers = [
-        (GraphForm::Json, JSON),
-        (GraphForm::Dot, DOT),
-        (GraphForm::Mermaid, MERMAID),
-    ];
-    let form = match format {
-        Some(form) => form,
-        None => accept::choose(&headers, &offers)?,
-    };
-    let graph = http.runs()?.graph(&id).await?;
-    let text =
-        |media: &'static str, text: String| ([(header::CONTENT_TYPE, media)], text).into_response();
-    Ok(match form {
-        GraphForm::Json => Json(graph).into_response(),
-        GraphForm::Dot => text("text/vnd.graphviz; charset=utf-8", graph.dot()),
-        GraphForm::Mermaid => text("text/vnd.mermaid; charset=utf-8", graph.mermaid()),
-    })
-}
-
-/// Which form a graph is to have.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Drawing {
-    format: Option<GraphForm>,
-}
-
-/// A form of a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum GraphForm {
-    /// Nodes and edges.
-    Json,
-    /// For Graphviz.
-    Dot,
-    /// For Mermaid.
-    Mermaid,
 }
 
 /// Calls a run back.
