@@ -101,10 +101,12 @@ impl Cortex for Chat {
 
     async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<Run>, Status> {
         let runs = &self.backend()?.runs;
+        let trace = request.metadata().get("traceparent");
+        let trace = trace.and_then(|t| t.to_str().ok()?.parse().ok());
         let mut request = request.into_inner();
         let key = std::mem::take(&mut request.idempotency_key);
         let key = convert::key(&key)?;
-        let started = runs.start(convert::brief(request)?, key).await?;
+        let started = runs.start(convert::brief(request)?, key, trace).await?;
         Ok(Response::new(started.run.into()))
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct Asked {
     pub(crate) key: Option<String>,
     /// The run that it goes on from.
     pub(crate) resumes: Option<String>,
+    /// Where who asks is in their trace. Whether two ask for the same does not depend on it.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// What a message says beside the brief.
@@ -122,7 +124,7 @@ impl Asked {
         };
         let routing = AgentEventMetadata {
             to_agent_id: CORTEX.to_owned(),
-            traceparent: TraceContext::start().to_string(),
+            traceparent: self.trace.unwrap_or_else(TraceContext::start).to_string(),
             budget: (budget != agenthub::Budget::default()).then_some(budget),
             idempotency_key: id,
             ..AgentEventMetadata::default()
@@ -163,6 +165,7 @@ impl Asked {
             brief,
             key: kept.idempotency,
             resumes: kept.resumes,
+            trace: None,
         }
     }
 
@@ -182,6 +185,7 @@ mod tests {
             brief: serde_json::from_value(brief).expect("it is a brief"),
             key: key.map(str::to_owned),
             resumes: None,
+            trace: None,
         }
     }
 

@@ -153,6 +153,7 @@ impl Inner {
             brief,
             key: None,
             resumes: Some(id.to_owned()),
+            trace: None,
         };
         self.begin(asked).await
     }

@@ -29,7 +29,7 @@ mod watching;
 use std::sync::Arc;
 
 use agenthub_sdk::{
-    Client,
+    Client, TraceContext,
     proto::cortex as pb,
     runs::{Decision, RunId},
 };
@@ -93,17 +93,24 @@ impl Runs {
     }
 
     /// Starts a run, and returns when it has begun or after 5 s. It goes on whether or not anybody watches, also when this is dropped.
-    /// The same `key` (an idempotency key of at most 255 bytes) and brief start one run, however often they come.
+    /// The same `key` (an idempotency key of at most 255 bytes) and brief start one run, however often they come. `trace` is where who
+    /// asks is in their trace; the run begins one where they are in none.
     ///
     /// # Errors
     ///
     /// [`Error::Invalid`], [`Error::ThreadBusy`], [`Error::KeyReused`], [`Error::Refused`], [`Error::Unavailable`].
-    pub(crate) async fn start(&self, brief: Brief, key: Option<&str>) -> Result<StartedRun, Error> {
+    pub(crate) async fn start(
+        &self,
+        brief: Brief,
+        key: Option<&str>,
+        trace: Option<TraceContext>,
+    ) -> Result<StartedRun, Error> {
         brief.check()?;
         let asked = Asked {
             brief,
             key: key.map(str::to_owned),
             resumes: None,
+            trace,
         };
         self.0.begin(asked).await
     }
