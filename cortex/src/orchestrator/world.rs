@@ -45,8 +45,8 @@ pub(crate) struct RunWorld {
     run: RunId,
     mode: Mode,
     shown: Mutex<Shown>,
-    /// The run is the active one of its thread for as long as this is there.
-    _active: Option<Active>,
+    /// The run is the active one of its thread for as long as this is there: until who asked for it is told that it is over.
+    active: Mutex<Option<Active>>,
 }
 
 /// What was shown on the run's task.
@@ -62,7 +62,7 @@ impl RunWorld {
         let thread = context_of(&task);
         let frames = Frames::new(run.as_str(), &thread, CORTEX);
         Self {
-            _active: shared.threads().take(&thread, &run).ok(),
+            active: Mutex::new(shared.threads().take(&thread, &run).ok()),
             shared,
             task,
             run,
@@ -290,6 +290,7 @@ impl World for RunWorld {
 
     async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure> {
         tracing::info!(run = %self.run, ended = outcome.label(), tokens = spent.tokens, calls = spent.calls, "a run ended");
+        self.active.lock().await.take();
         Ok(())
     }
 }

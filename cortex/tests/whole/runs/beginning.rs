@@ -292,3 +292,19 @@ async fn one_talks_with_an_agent_by_name() {
     assert_eq!(list(&mut client, chats).await.0, [run.id]);
     world.end().await;
 }
+
+#[tokio::test]
+async fn who_was_told_that_a_run_is_over_can_ask_for_the_next_in_its_thread() {
+    let world = World::new(Offline).await;
+    let ann = world.user("ann").await;
+    for _ in 0..10 {
+        let brief = Delegation::to(CORTEX)
+            .capability("orchestrate")
+            .context_id("t")
+            .text("a thing that nobody here can make");
+        let run = ann.client.delegate(brief).await.expect("the hub takes it");
+        let outcome = within(run.outcome()).await.expect("an outcome");
+        assert_ne!(outcome.state, TaskState::Rejected, "{}", outcome.error);
+    }
+    world.end().await;
+}
