@@ -18,6 +18,7 @@ mod screen;
 mod steps;
 mod view;
 mod watch;
+mod work;
 
 pub(crate) use asked::{Answer, Asking, answer};
 pub(crate) use brief::Source;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{
     bundle::Verdict,
     steps::{self, Step},
+    work::{InHand, Work},
 };
 use crate::output::cut;
 
@@ -56,8 +57,7 @@ pub(crate) enum End {
 pub(crate) struct View {
     phase: String,
     steps: Vec<Step>,
-    /// What agents have in hand, oldest first.
-    busy: Vec<Busy>,
+    in_hand: InHand,
     /// The text that grows.
     text: String,
     tokens: u64,
@@ -68,15 +68,6 @@ pub(crate) struct View {
     /// What was said last, until it is known whether it is the result.
     said: Option<String>,
     end: Option<End>,
-}
-
-/// What an agent has in hand.
-#[derive(Clone, Debug, Default)]
-struct Busy {
-    agent: String,
-    step: String,
-    capability: String,
-    task_id: String,
 }
 
 impl View {
@@ -158,9 +149,7 @@ impl View {
 
     /// What is being done, in one line.
     pub(crate) fn status(&self) -> String {
-        let mut agents: Vec<&str> = self.busy.iter().map(|b| b.agent.as_str()).collect();
-        agents.dedup();
-        let doing = match (self.asked.is_empty(), agents.as_slice()) {
+        let doing = match (self.asked.is_empty(), self.in_hand.agents().as_slice()) {
             (false, _) => "waiting for your answer".to_owned(),
             (true, []) => "Cortex decides what is next".to_owned(),
             (true, [agent]) => format!("{agent} is at work"),
@@ -227,56 +216,35 @@ impl View {
     }
 
     fn handoff(&mut self, stage: &str, data: &Value) -> Vec<Show> {
-        let of = |field: &str| data[field].as_str().unwrap_or_default().to_owned();
-        let work = Busy {
-            agent: of("to"),
-            step: of("step"),
-            capability: of("capability"),
-            task_id: of("taskId"),
-        };
         match stage {
             "requested" => {
+                let work = Work::read(data, "to");
                 self.state(&work.step, "working");
                 self.text.clear();
-                let text = format!("→ {}{}", work.agent, named(&work));
-                self.busy.push(work);
+                let text = format!("→ {}", work.named());
+                self.in_hand.requested(work);
                 line(text)
             }
             "occurred" => {
-                let known = self.busy.iter_mut().find(|busy| busy.is(&work));
-                match known {
-                    Some(known) => known.task_id = work.task_id,
-                    None => self.busy.push(work),
-                }
+                self.in_hand.occurred(Work::read(data, "to"));
                 Vec::new()
             }
             "returned" => {
-                let back = Busy {
-                    agent: of("from"),
-                    ..work
-                };
-                self.returned(&back, data["state"].as_str().unwrap_or("completed"))
+                let state = data["state"].as_str().unwrap_or("completed");
+                let work = self.in_hand.returned(Work::read(data, "from"));
+                self.text.clear();
+                self.state(&work.step, state);
+                line(match state {
+                    "completed" => format!("✓ {} is done", work.named()),
+                    state => format!("✗ {} {state}", work.named()),
+                })
             }
             // What it says on its way.
-            _ => match data["text"].as_str() {
-                Some(said) => line(format!("  {}: {said}", of("from"))),
-                None => Vec::new(),
+            _ => match (data["from"].as_str(), data["text"].as_str()) {
+                (Some(agent), Some(said)) => line(format!("  {agent}: {said}")),
+                _ => Vec::new(),
             },
         }
-    }
-
-    fn returned(&mut self, back: &Busy, state: &str) -> Vec<Show> {
-        let known = self.busy.iter().position(|busy| busy.is(back));
-        let work = match known {
-            Some(known) => self.busy.remove(known),
-            None => back.clone(),
-        };
-        self.text.clear();
-        self.state(&work.step, state);
-        line(match state {
-            "completed" => format!("✓ {}{} is done", work.agent, named(&work)),
-            state => format!("✗ {}{} {state}", work.agent, named(&work)),
-        })
     }
 
     fn grow(&mut self, piece: &str, append: bool) {
@@ -338,7 +306,7 @@ impl View {
     }
 
     fn ended(&mut self, end: End) -> Vec<Show> {
-        self.busy.clear();
+        self.in_hand.clear();
         self.text.clear();
         self.end = Some(end);
         let asked = std::mem::take(&mut self.asked).into_iter();
@@ -392,26 +360,6 @@ fn line(text: String) -> Vec<Show> {
 fn cut_end(text: &str) -> String {
     let indent = text.len() - text.trim_start().len();
     format!("{}{}", &text[..indent], cut(text, MAX_LINE))
-}
-
-impl Busy {
-    /// Whether that is the same work, as far as both say what it is.
-    fn is(&self, other: &Self) -> bool {
-        let agrees = |one: &str, two: &str| one.is_empty() || two.is_empty() || one == two;
-        self.agent == other.agent
-            && agrees(&self.task_id, &other.task_id)
-            && agrees(&self.step, &other.step)
-    }
-}
-
-/// What the work is, behind who does it.
-fn named(work: &Busy) -> String {
-    match (work.step.is_empty(), work.capability.is_empty()) {
-        (true, true) => String::new(),
-        (true, false) => format!(": {}", work.capability),
-        (false, true) => format!(": {}", work.step),
-        (false, false) => format!(": {} ({})", work.step, work.capability),
-    }
 }
 
 fn agent_of(data: &Value) -> &str {

@@ -163,31 +163,6 @@ fn a_person_is_asked_until_somebody_answers() {
     insta::assert_snapshot!(seen(&frames));
 }
 
-/// Two agents work at the same time, and whoever is back first is.
-#[test]
-fn who_is_back_is_known_by_the_task() {
-    let mut view = View::default();
-    let frames = [
-        handoff("requested", json!({"to": "writer", "step": "a"})),
-        handoff("requested", json!({"to": "writer", "step": "b"})),
-        handoff(
-            "occurred",
-            json!({"to": "writer", "step": "a", "taskId": "t1"}),
-        ),
-        handoff(
-            "occurred",
-            json!({"to": "writer", "step": "b", "taskId": "t2"}),
-        ),
-        handoff(
-            "returned",
-            json!({"from": "writer", "taskId": "t2", "state": "completed"}),
-        ),
-    ];
-    let shows: Vec<Show> = frames.iter().flat_map(|frame| view.apply(frame)).collect();
-    assert_eq!(shows[2], Show::Line("✓ writer: b is done".to_owned()));
-    assert_eq!(view.status(), "writer is at work");
-}
-
 /// spec: ORC-3.1
 #[test]
 fn a_chat_s_answer_is_not_said_twice() {
