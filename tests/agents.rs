@@ -17,7 +17,7 @@ fn an_agent_that_comes_late_can_be_asked_at_once() {
     let (system, _up) = System::up();
     assert_eq!(
         ids(&system.json(&["agents", "list", "--json"])),
-        ["agent_echo", "cortex"]
+        ["agent_echo", "cortex", "qa", "strategy", "writer"]
     );
     let watch = system.start(&["agents", "watch", "--json"]);
     watch.line_with("agent_echo");
@@ -26,7 +26,14 @@ fn an_agent_that_comes_late_can_be_asked_at_once() {
     assert_eq!(seen["agentCard"]["eventType"], "registered", "{seen}");
     assert_eq!(
         ids(&system.json(&["agents", "list", "--json"])),
-        ["agent_echo", "agent_echo2", "cortex"]
+        [
+            "agent_echo",
+            "agent_echo2",
+            "cortex",
+            "qa",
+            "strategy",
+            "writer"
+        ]
     );
 
     let chat = system.chat("ask agent_echo2 to echo good morning\n");
@@ -45,6 +52,30 @@ fn a_cortex_that_comes_late_knows_the_agents() {
     let chat = system.chat("echo hello there\n");
     assert_eq!(chat.code, Some(0), "{chat:?}");
     assert!(chat.stdout.contains("hello there"), "{chat:?}");
+}
+
+/// spec: ORC-2.2, ORC-12.1
+#[test]
+fn each_specialist_runs_alone_and_under_another_name() {
+    let (system, _broker) = System::broker();
+    for (kind, name, skill) in [
+        ("strategy", "strategy", "plan.strategy"),
+        ("writer", "second_writer", "content.write"),
+        ("qa", "qa", "qa.review"),
+    ] {
+        let agent = system.start(&["agent", kind, "--name", name, "--model", "offline"]);
+        let line = agent.line("the agent is connected");
+        assert!(
+            line.starts_with(&format!("{name} is connected to")),
+            "{line}"
+        );
+        let shown = system.json(&["agents", "show", name, "--json"]);
+        let skills = shown[0]["agentCard"]["skills"].to_string();
+        assert!(skills.contains(skill), "{skills}");
+    }
+    let refused = system.run(&["agent", "writer", "--name", "Cortex"], "");
+    assert_ne!(refused.code, Some(0));
+    assert!(refused.stderr.contains("choose another"), "{refused:?}");
 }
 
 /// spec: HUB-6.3
