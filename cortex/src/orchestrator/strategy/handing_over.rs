@@ -1,0 +1,274 @@
+//! How a step of the plan is done: allowed, handed over, tried again, and checked.
+
+use std::collections::BTreeSet;
+
+use agenthub_sdk::runs::{
+    Approval, Delegated, Effect, Next, Step, StepResult,
+    plan::{Offer, PlanStep, Recovery, violations},
+};
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        bundle::{self, Standing},
+        handoff::{HandoffPayload, Misfit},
+        kept::{Review, Work, WorkState},
+        note,
+        rules::{GENERATION, Handover, QA},
+    },
+    Play,
+};
+use crate::history::shorten;
+
+/// The most tokens of what an agent says of its failure.
+const MAX_REASON_TOKENS: usize = 800;
+
+impl Play<'_> {
+    /// Has a step of the plan done.
+    pub(super) fn hand_over(&mut self, turn: u32, handover: Handover) -> Result<(), Next> {
+        let Handover {
+            name,
+            step,
+            offered,
+            payload,
+            depth,
+        } = handover;
+        let offer = offered.offer;
+        self.enter(turn, note::phase_name(&offer.phase))?;
+        self.note(
+            &format!("handoff-{turn}/requested"),
+            note::requested(&name, &offer),
+        )?;
+        if offer.phase == GENERATION {
+            self.has_generated = true;
+            self.asks_for_more &= depth == self.reached.depth;
+            self.reached.depth = depth;
+        }
+        self.work(&name, |work| {
+            work.agent.clone_from(&offer.agent);
+            work.capability.clone_from(&offer.capability);
+            work.phase.clone_from(&offer.phase);
+        });
+        let needs_yes = step.approval
+            || self
+                .input
+                .brief
+                .constraints
+                .needs_approval(&offer.capability);
+        if needs_yes && let Err(why) = self.allowed(turn, &name, &offer, &payload)? {
+            return self.failed(turn, &name, WorkState::Failed, why);
+        }
+        self.work(&name, |work| work.state = WorkState::Working);
+        match self.deliver(turn, &step.recovery, &step, &offer, &payload)? {
+            Ok((agent, output)) => {
+                self.work(&name, |work| {
+                    work.agent.clone_from(&agent);
+                    work.state = WorkState::Completed;
+                });
+                self.reached.outputs.insert(name.clone(), output.clone());
+                match offer.phase == QA {
+                    true => self.reviewed(turn, &name, &agent, &step.payload, &output),
+                    false => Ok(()),
+                }
+            }
+            Err(why) => {
+                let state = match step.recovery {
+                    Recovery::Skip => WorkState::Skipped,
+                    Recovery::Fail | Recovery::Fallback { .. } => WorkState::Failed,
+                };
+                self.failed(turn, &name, state, why)
+            }
+        }
+    }
+
+    fn work(&mut self, step: &str, change: impl FnOnce(&mut Work)) {
+        change(self.reached.steps.entry(step.to_owned()).or_default());
+    }
+
+    fn failed(&mut self, turn: u32, step: &str, state: WorkState, why: String) -> Result<(), Next> {
+        self.note(
+            &format!("handoff-{turn}/failed"),
+            note::step_failed(step, &why, state),
+        )?;
+        self.work(step, |work| {
+            work.state = state;
+            work.error = why;
+        });
+        Ok(())
+    }
+
+    /// Waits for a person's yes to exactly this.
+    fn allowed(
+        &mut self,
+        turn: u32,
+        name: &str,
+        offer: &Offer,
+        payload: &HandoffPayload,
+    ) -> Result<Result<(), String>, Next> {
+        let arguments = payload.arguments().value().clone();
+        let approval = Approval::new(
+            &self.input.run,
+            name,
+            &offer.agent,
+            &offer.capability,
+            arguments,
+        );
+        self.work(name, |work| {
+            work.state = WorkState::AwaitingApproval;
+            work.approval.clone_from(&approval.digest);
+        });
+        let step = Step::new(
+            format!("approve-{turn}/{}", approval.id),
+            Effect::Approve(approval),
+        );
+        match self.facts.result(&step) {
+            None => Err(Next::Steps(vec![step])),
+            Some(StepResult::Decided(decision)) if decision.approved => Ok(Ok(())),
+            Some(StepResult::Decided(decision)) => {
+                let by = match decision.by.is_empty() {
+                    true => "a person".to_owned(),
+                    false => decision.by.clone(),
+                };
+                let comment = match decision.comment.is_empty() {
+                    true => String::new(),
+                    false => format!(": {}", decision.comment),
+                };
+                Ok(Err(format!("{by} did not allow it{comment}")))
+            }
+            Some(_) => Ok(Err("nobody could be asked to allow it".to_owned())),
+        }
+    }
+
+    /// Who did it, and what came of it; or why nothing did.
+    fn deliver(
+        &self,
+        turn: u32,
+        recovery: &Recovery,
+        step: &PlanStep,
+        offer: &Offer,
+        payload: &HandoffPayload,
+    ) -> Result<Result<(String, Value), String>, Next> {
+        let mut agents = vec![(&*offer.agent, String::new())];
+        if let Recovery::Fallback { agent } = recovery {
+            agents.push((agent, "/fallback".to_owned()));
+        }
+        let mut why = String::new();
+        for (agent, suffix) in agents {
+            for attempt in 1..=step.retry.attempts.max(1) {
+                let name = match attempt {
+                    1 => format!("handoff-{turn}{suffix}"),
+                    attempt => format!("handoff-{turn}{suffix}/attempt-{attempt}"),
+                };
+                let timeout_ms = step.timeout_ms.unwrap_or(self.input.handoff_ms);
+                let handoff = payload.to(agent, &offer.capability);
+                let sent = Step::new(&*name, Effect::Delegate(handoff)).timeout_ms(timeout_ms);
+                match self.output(&sent, offer)? {
+                    Ok(output) => return Ok(Ok((agent.to_owned(), output))),
+                    Err(Unusable::Misfit(misfit)) => {
+                        let handoff = payload.again_to(agent, &offer.capability, &misfit);
+                        let again = Step::new(format!("{name}/again"), Effect::Delegate(handoff))
+                            .timeout_ms(timeout_ms);
+                        match self.output(&again, offer)? {
+                            Ok(output) => return Ok(Ok((agent.to_owned(), output))),
+                            Err(Unusable::Misfit(misfit)) => {
+                                why = format!("{agent} gave a wrong output twice: {}", misfit.0)
+                            }
+                            Err(Unusable::Nothing(reason)) => why = reason,
+                        }
+                    }
+                    Err(Unusable::Nothing(reason)) => why = reason,
+                }
+                if attempt < step.retry.attempts && step.retry.pause_ms > 0 {
+                    let failed_ms = self.facts.ended_ms(&sent).unwrap_or_default();
+                    let until = failed_ms.saturating_add(step.retry.pause_ms);
+                    let pause = Step::new(format!("{name}/pause"), Effect::Wait(until));
+                    if self.facts.result(&pause).is_none() {
+                        return Err(Next::Steps(vec![pause]));
+                    }
+                }
+            }
+        }
+        Ok(Err(why))
+    }
+
+    fn output(&self, step: &Step, offer: &Offer) -> Result<Result<Value, Unusable>, Next> {
+        let delegated = match self.facts.result(step) {
+            None => return Err(Next::Steps(vec![step.clone()])),
+            Some(StepResult::DelegationEnded(delegated)) => delegated,
+            Some(StepResult::Failed(failure)) => {
+                return Ok(Err(Unusable::Nothing(failure.to_string())));
+            }
+            Some(_) => return Ok(Err(Unusable::Nothing("it was called back".to_owned()))),
+        };
+        if delegated.state != "completed" {
+            return Ok(Err(Unusable::Nothing(reason(delegated))));
+        }
+        let output = match delegated.data.iter().find(|data| data.is_object()) {
+            Some(data) => data.clone(),
+            None => json!({ "text": delegated.text }),
+        };
+        let faults = offer
+            .output
+            .as_ref()
+            .map(|schema| violations(schema, &output));
+        let faults = faults.unwrap_or_default();
+        Ok(match faults.is_empty() {
+            true => Ok(output),
+            false => Err(Unusable::Misfit(Misfit(faults.join("; ")))),
+        })
+    }
+
+    fn reviewed(
+        &mut self,
+        turn: u32,
+        step: &str,
+        agent: &str,
+        payload: &Value,
+        output: &Value,
+    ) -> Result<(), Next> {
+        let of: BTreeSet<String> = bundle::steps_in(payload).collect();
+        let review = Review::of(
+            step,
+            agent,
+            of.into_iter().collect(),
+            output,
+            self.reached.depth,
+        );
+        let threshold = self.input.brief.constraints.quality_threshold();
+        self.note(&format!("review-{turn}"), note::review(&review, threshold))?;
+        self.reached.reviews.push(review);
+        self.asks_for_more = self.last_review_asks_for_more();
+        Ok(())
+    }
+
+    pub(super) fn last_review_asks_for_more(&self) -> bool {
+        let last = self.reached.reviews.last();
+        matches!(
+            bundle::standing(last, &self.input.brief.constraints),
+            Standing::Unmet(_)
+        )
+    }
+}
+
+/// Why a handoff gave nothing that can be used.
+enum Unusable {
+    /// It does not fit the capability's schema.
+    Misfit(Misfit),
+    /// There is none.
+    Nothing(String),
+}
+
+fn reason(delegated: &Delegated) -> String {
+    let Delegated {
+        agent,
+        state,
+        error,
+        text,
+        ..
+    } = delegated;
+    let said = [error, text].into_iter().find(|text| !text.is_empty());
+    match said {
+        Some(said) => format!("{agent} ({state}): {}", shorten(said, MAX_REASON_TOKENS)),
+        None => format!("{agent}: {state}"),
+    }
+}

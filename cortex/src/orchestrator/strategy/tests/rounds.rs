@@ -1,0 +1,225 @@
+//! Plans, rounds, and how runs end.
+
+use serde_json::{Value, json};
+
+use super::stage::*;
+
+/// spec: ORC-2.1, ORC-5.1, ORC-10
+#[test]
+fn a_plan_is_made_carried_out_and_put_together_to_a_bundle() {
+    let answers = [
+        make_and_check(),
+        handoff("maker", "make"),
+        handoff("checker", "check"),
+        the_end(),
+    ];
+    let mut stage = Stage::says(answers, passing_in_round(1));
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"], json!({"thing": {"text": "thing 1"}}));
+    assert_eq!(bundle["quality"]["score"], 0.9);
+    assert_eq!(bundle["quality"]["met"], true);
+    assert_eq!(
+        bundle["acceptance-report"],
+        json!([{"criterion": "is a thing", "verdict": "pass", "evidence": "seen", "by": "checker"}])
+    );
+    let keys: Vec<&String> = bundle.as_object().expect("an object").keys().collect();
+    assert_eq!(keys, ["result", "quality", "acceptance-report"]);
+    assert_eq!(stage.handoffs[0].text, "Make a thing");
+    assert_eq!(
+        stage.handoffs[0].payload,
+        Some(json!({"brief": "Make a thing"}))
+    );
+    assert_eq!(
+        stage.handoffs[1].payload,
+        Some(json!({"thing": {"text": "thing 1"}}))
+    );
+    assert_eq!(stage.noted("phase").len(), 4);
+    assert_eq!(stage.noted("warning"), [""; 0]);
+}
+
+/// spec: ORC-11.1
+#[test]
+fn offline_the_first_that_passes_is_the_result() {
+    let mut stage = Stage::new(Model::Offline, passing_in_round(1));
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 1", "{bundle:#}");
+    assert_eq!(bundle["quality"]["depth"], 1);
+    assert_eq!(stage.handoffs.len(), 2);
+}
+
+/// spec: ORC-11.2
+#[test]
+fn offline_what_does_not_pass_is_made_again_with_what_was_found() {
+    let mut stage = Stage::new(Model::Offline, passing_in_round(2));
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 2", "{bundle:#}");
+    assert_eq!(bundle["quality"]["depth"], 2);
+    assert_eq!(bundle["quality"]["met"], true);
+    let again = stage.handoffs[2].payload.as_ref().expect("a payload");
+    assert_eq!(again["revisionNotes"], json!(["too plain"]));
+    assert_eq!(again["previousThing"], json!({"text": "thing 1"}));
+}
+
+/// spec: ORC-11.3
+#[test]
+fn at_the_execution_depth_the_best_there_is_is_the_result() {
+    let mut stage = Stage::new(Model::Offline, passing_in_round(9));
+    stage.brief.constraints.execution_depth = Some(2);
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 2");
+    assert_eq!(bundle["quality"]["met"], false);
+    assert_eq!(bundle["quality"]["depth"], 2);
+    let why = bundle["quality"]["explanation"]
+        .as_str()
+        .expect("it says why");
+    assert!(why.contains("0.50") && why.contains("2 rounds"), "{why}");
+    assert_eq!(bundle["acceptance-report"][0]["verdict"], "fail");
+}
+
+/// spec: ORC-2.1, ORC-3
+#[test]
+fn code_enforces_the_depth_whatever_the_model_wants() {
+    let again = plan(
+        json!({"more": {"capability": "make", "payload": {"brief": "more"}}}),
+        json!({"thing": "${thing.output.thing}"}),
+    );
+    let answers = [
+        make_and_check(),
+        handoff("maker", "make"),
+        handoff("checker", "check"),
+        again,
+        handoff("maker", "make"),
+        handoff("maker", "make"),
+        handoff("maker", "make"),
+    ];
+    let mut stage = Stage::says(answers, passing_in_round(9));
+    stage.brief.constraints.execution_depth = Some(1);
+    let bundle = stage.bundle();
+    assert_eq!(stage.handoffs.len(), 2);
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 1");
+    let told = stage
+        .requests
+        .last()
+        .and_then(|r| r.data("rejected"))
+        .expect("a reason");
+    assert!(
+        told["reason"]
+            .as_str()
+            .is_some_and(|r| r.contains("execution depth of 1")),
+        "{told}"
+    );
+}
+
+/// spec: ORC-5.1
+#[test]
+fn a_run_does_not_end_below_the_threshold_while_another_round_is_allowed() {
+    let answers = [
+        make_and_check(),
+        handoff("maker", "make"),
+        the_end(),
+        handoff("checker", "check"),
+        the_end(),
+        the_end(),
+        the_end(),
+    ];
+    let mut stage = Stage::says(answers, passing_in_round(9));
+    let bundle = stage.bundle();
+    let warnings = stage.noted("warning");
+    assert!(warnings[0].contains("nothing was reviewed"), "{warnings:?}");
+    assert!(warnings[1].contains("below 0.7"), "{warnings:?}");
+    // Asked three times, it insists: the run ends with what there is, and says why.
+    assert_eq!(bundle["quality"]["met"], false);
+    assert!(
+        bundle["quality"]["explanation"]
+            .as_str()
+            .is_some_and(|why| why.contains("plan another round"))
+    );
+    assert_eq!(bundle["quality"]["summary"], "made and checked");
+}
+
+/// spec: ORC-9
+#[test]
+fn what_breaks_the_schema_is_asked_again_twice_then_the_run_ends_with_an_explanation() {
+    let mut stage = Stage::says(
+        [
+            json!("no"),
+            json!({"action": "write"}),
+            json!({"action": "final"}),
+        ],
+        passing_in_round(1),
+    );
+    let bundle = stage.bundle();
+    assert_eq!(stage.requests.len(), 3);
+    assert_eq!(bundle["result"], Value::Null);
+    let why = bundle["quality"]["explanation"]
+        .as_str()
+        .expect("it says why");
+    assert!(
+        why.contains("nothing that is allowed") && why.contains("bundle"),
+        "{why}"
+    );
+    let reasons: Vec<&Value> = stage.requests[1..]
+        .iter()
+        .map(|r| &r.data("rejected").expect("a reason")["reason"])
+        .collect();
+    assert!(
+        reasons[0]
+            .as_str()
+            .is_some_and(|r| r.contains("no JSON object")),
+        "{reasons:?}"
+    );
+    assert!(
+        reasons[1].as_str().is_some_and(|r| r.contains("/action")),
+        "{reasons:?}"
+    );
+}
+
+/// spec: ORC-5.1, ORC-10
+#[test]
+fn the_orchestrator_writes_no_part_of_the_result() {
+    let mut own = the_end();
+    own["bundle"]["artifacts"] = json!({"thing": {"text": "I made this myself"}});
+    let answers = [
+        make_and_check(),
+        handoff("maker", "make"),
+        handoff("checker", "check"),
+        own.clone(),
+        own.clone(),
+        own,
+    ];
+    let mut stage = Stage::says(answers, passing_in_round(1));
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"], json!({"thing": {"text": "thing 1"}}));
+    assert!(
+        stage
+            .noted("warning")
+            .iter()
+            .all(|w| w.contains("you write no part of the result"))
+    );
+}
+
+/// spec: ORC-11.4, ORC-9
+#[test]
+fn without_the_capability_the_plan_does_without_or_the_run_says_so() {
+    let mut stage = Stage::new(Model::Offline, passing_in_round(1));
+    stage.seen.offers.retain(|o| o.offer.capability == "make");
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 1");
+    assert_eq!(bundle["acceptance-report"][0]["verdict"], "not_checked");
+    assert_eq!(stage.noted("warning"), ["nothing was reviewed"]);
+
+    let mut stage = Stage::new(Model::Offline, passing_in_round(1));
+    stage.seen.offers.clear();
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"], Value::Null);
+    assert!(
+        bundle["quality"]["summary"]
+            .as_str()
+            .is_some_and(|s| s.contains("no agent here offers")),
+        "{bundle:#}"
+    );
+    assert_eq!(
+        stage.noted("warning"),
+        ["no specialist made anything", "nothing was reviewed"]
+    );
+}
