@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::stage::*;
 
-/// spec: ORC-2.1, ORC-5.1, ORC-10
+/// spec: ORC-2.1, ORC-5.1, ORC-6.2, ORC-10
 #[test]
 fn a_plan_is_made_carried_out_and_put_together_to_a_bundle() {
     let answers = [
