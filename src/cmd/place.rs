@@ -2,6 +2,7 @@
 
 use std::{net::TcpListener, time::Duration};
 
+use anyhow::bail;
 use tokio::{net::TcpStream, time::timeout};
 
 use super::{CLIENT_LEVEL, up::Everything};
@@ -18,6 +19,27 @@ use crate::{
 /// How long it may take to see that nobody listens.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// Whether a run may go on in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Here {
+    /// It is to.
+    Always,
+    /// Where no hub was named and none listens.
+    AtNeed,
+    /// It is to go on without this process.
+    Never,
+}
+
+impl Here {
+    /// By the flag `--here`.
+    pub(super) fn by_flag(here: bool) -> Self {
+        match here {
+            true => Self::Always,
+            false => Self::AtNeed,
+        }
+    }
+}
+
 /// Where a run goes on.
 pub(super) struct Place {
     line: Line,
@@ -32,15 +54,22 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// What is to run in this process cannot start, or an address is none.
+    /// What is to run in this process cannot start, or must not; or an address is none.
     pub(super) async fn find(
         at: &CortexAt,
-        here: bool,
+        here: Here,
         settings: &Settings,
         signals: &mut Signals,
     ) -> anyhow::Result<Option<Self>> {
         let is_named = at.cortex.is_some() || at.hub.hub.is_some() || settings.hub != DEFAULT_HUB;
-        let is_here = here || (!is_named && !listens(settings).await);
+        let is_missing = here != Here::Always && !is_named && !listens(settings).await;
+        if is_missing && here == Here::Never {
+            bail!(
+                "no hub listens at {}, and with this process the run would stop: start `agenthub up` first",
+                settings.hub
+            );
+        }
+        let is_here = here == Here::Always || is_missing;
         let log = logging::beside_chat(settings.data().filter(|_| is_here), "agenthub.log");
         let log = match is_here {
             true => log,
@@ -67,9 +96,9 @@ impl Place {
             Some(data) => format!("its files are in {}", data.display()),
             None => "it keeps no files".to_owned(),
         };
-        let why = match here {
-            true => String::new(),
-            false => format!("no hub listens at {}: ", settings.hub),
+        let why = match is_missing {
+            false => String::new(),
+            true => format!("no hub listens at {}: ", settings.hub),
         };
         output::aside(format!(
             "{why}this process runs one at {hub}, with Cortex and its agents, until the run is over ({kept})"

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use agenthub_proto::cortex::{Constraints, ListRunsRequest, RunBudget, StartRunRequest};
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::{
-    place::Place,
+    place::{Here, Place},
     runs::{budget, constraints},
 };
 use crate::{
@@ -31,16 +31,13 @@ pub(super) async fn run(args: Run, settings: &Settings) -> anyhow::Result<ExitCo
     let source = args.brief.as_deref().map(Source::read).transpose()?;
     let request = request(source.as_ref(), &args)?;
     let mut signals = Signals::new()?;
-    let Some(mut place) = Place::find(&args.at, args.here, settings, &mut signals).await? else {
+    let here = match args.detach {
+        true => Here::Never,
+        false => Here::by_flag(args.here),
+    };
+    let Some(mut place) = Place::find(&args.at, here, settings, &mut signals).await? else {
         return Ok(ExitCode::FAILURE);
     };
-    if args.detach && place.is_here() {
-        place.leave(signals).await;
-        bail!(
-            "no hub listens at {}, and with this process a run would stop: start `agenthub up` before --detach",
-            settings.hub
-        );
-    }
     let (line, farewell, is_here) = (place.line(), place.farewell(), place.is_here());
     let shown = async {
         let run = start(&line, request, source.as_ref()).await?;

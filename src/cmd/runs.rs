@@ -8,7 +8,10 @@ use agenthub_proto::{
 };
 use serde_json::{Map, Value};
 
-use super::{CLIENT_LEVEL, place::Place};
+use super::{
+    CLIENT_LEVEL,
+    place::{Here, Place},
+};
 use crate::{
     cli::{self, Form, Json, Limits, Runs},
     listing::runs as listing,
@@ -147,7 +150,8 @@ async fn watch_run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> 
         return Ok(ExitCode::SUCCESS);
     };
     let mut signals = Signals::new()?;
-    let Some(mut place) = Place::find(&at, here, settings, &mut signals).await? else {
+    let Some(mut place) = Place::find(&at, Here::by_flag(here), settings, &mut signals).await?
+    else {
         return Ok(ExitCode::FAILURE);
     };
     let watching = Watching {
