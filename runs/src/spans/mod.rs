@@ -2,8 +2,8 @@
 //!
 //! Spans follow from the journal alone ([`Projection`]). Their ids follow from the names of run and step, so that a run that is taken
 //! up goes on in the same trace, and the runs of the agents that it hands work to hang under its handoffs. Names and attributes are
-//! those of the conventions in `conventions.rs`. What was said, asked for and made is never in them, only names, sizes, counts and
-//! times.
+//! those of the conventions in `conventions.rs`. What was said, asked for and made is not in them, only names, sizes, counts
+//! and times, and the words of errors.
 
 pub mod conventions;
 mod open;
