@@ -6,6 +6,9 @@
 //! conversation, whose requests decide one after the other (`conversation.rs`). Meanwhile frames (`projection.rs`) show what happens, on
 //! the user's task (`task_sink.rs`) or on a call of `cortex.Cortex/Chat` (`grpc.rs`).
 //!
+//! An objective with constraints becomes a run that plans, hands off and checks (`orchestrator/`); what is said to an agent by name, a run that
+//! hands it on (`proxied_chat.rs`). How runs of all kinds are asked for, watched and answered is in `runs/`, served by `grpc.rs` and `http/`.
+//!
 //! `chat_turn.rs`, `prompt.rs`, `decision.rs`, `floor.rs`, `projection.rs`, `partial.rs`, `history.rs`, `frame.rs` and `outcome.rs` are
 //! pure.
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use agenthub_sdk::{
     Beginning, Conductor, Failure, TaskContext,
     runs::{
-        Budget, Delegated, Effect, Facts, Handoff, Next, RunId, RunOutcome, Step, StepId,
-        StepResult, Strategy, World,
+        Delegated, Effect, Facts, Handoff, Next, RunId, RunOutcome, Step, StepId, StepResult,
+        Strategy, World,
     },
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    orchestrator::{Input, RunWorld, asked},
+    orchestrator::{Input, RunWorld, asked, beginning},
     runs::Mode,
     shared::Shared,
 };
@@ -110,16 +110,7 @@ impl Conductor for ProxiedChats {
         if input.brief.agent.is_none() {
             return Err(Failure::rejected("the brief names no agent to talk with"));
         }
-        let budget = input.brief.budget;
-        Ok(Beginning {
-            input: json!(input),
-            budget: Budget {
-                tokens: budget.tokens,
-                calls: budget.calls,
-                time_ms: budget.time_ms,
-                ..Budget::default()
-            },
-        })
+        Ok(beginning(&input))
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {

@@ -77,23 +77,27 @@ fn of_words(task: &TaskContext) -> Result<Brief, Failure> {
         .map_err(|error| Failure::rejected(format!("the brief cannot be read: {error}")))
 }
 
+/// How a run begins that is asked for so.
+pub(crate) fn beginning(input: &Input) -> Beginning {
+    let budget = input.brief.budget;
+    Beginning {
+        input: json!(input),
+        budget: Budget {
+            tokens: budget.tokens,
+            calls: budget.calls,
+            time_ms: budget.time_ms,
+            ..Budget::default()
+        },
+    }
+}
+
 impl Conductor for Orchestrations {
     fn strategy(&self) -> &dyn Strategy {
         &Orchestrator
     }
 
     fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
-        let input = asked(&self.0, task, Mode::App)?;
-        let budget = input.brief.budget;
-        Ok(Beginning {
-            input: json!(input),
-            budget: Budget {
-                tokens: budget.tokens,
-                calls: budget.calls,
-                time_ms: budget.time_ms,
-                ..Budget::default()
-            },
-        })
+        Ok(beginning(&asked(&self.0, task, Mode::App)?))
     }
 
     fn identity(&self) -> Identity {

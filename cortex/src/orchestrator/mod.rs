@@ -20,7 +20,7 @@ mod specialists;
 mod strategy;
 mod world;
 
-pub(crate) use conduct::{Orchestrations, asked};
+pub(crate) use conduct::{Orchestrations, asked, beginning};
 pub(crate) use kept::{Input, WorkState};
 pub(crate) use past::{Past, results_of};
 pub(crate) use strategy::{Orchestrator, reached};
