@@ -23,6 +23,9 @@ const WANTED: f64 = 40.0;
 const USUAL: f64 = 4.0;
 const KNOBS: f64 = 12.0;
 
+/// What it costs to say nothing: more than all else.
+const NOTHING: f64 = 1e6;
+
 /// Emoji where the brief has none.
 const EMOJI: [&str; 3] = ["✨", "👉", "✅"];
 
@@ -214,7 +217,7 @@ fn changed(layout: &Layout, first: &Layout) -> f64 {
     let nothing = if layout.units.iter().any(|unit| unit.is_on) {
         0.0
     } else {
-        5.0
+        NOTHING
     };
     let tags = layout.hashtags.abs_diff(first.hashtags) as f64 * 0.02;
     let line = if layout.is_one_line { 0.05 } else { 0.0 };

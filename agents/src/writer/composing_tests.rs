@@ -59,6 +59,19 @@ fn what_must_be_included_is_there_word_for_word_within_the_limits_of_the_platfor
 }
 
 #[test]
+fn where_there_is_room_for_little_a_sentence_is_cut_after_a_word() {
+    for most in [12, 17] {
+        let rules = json!({ "maxCharacters": most });
+        let (text, _) = write(json!({ "platformRules": rules }));
+        assert!(
+            text.ends_with('…') && text.chars().count() <= most,
+            "{text}"
+        );
+        assert!(text.chars().count() > 5, "{text}");
+    }
+}
+
+#[test]
 fn what_cannot_be_met_is_said() {
     let rules = json!({"maxCharacters": 10, "minHashtags": 40});
     let (_, metadata) =
