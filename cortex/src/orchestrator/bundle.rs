@@ -83,10 +83,9 @@ fn line(review: Option<&Review>, criterion: &Value) -> Value {
         let said = |check: &&Value| check["criterion"].as_str() == Some(&words);
         review.checks.iter().find(said)
     });
-    let verdict = match check.and_then(|check| check["verdict"].as_str()) {
-        Some(verdict @ ("pass" | "fail")) => verdict,
-        _ => "not_checked",
-    };
+    let verdict = check.and_then(|check| check["verdict"].as_str());
+    let is_verdict = |verdict: &&str| matches!(*verdict, "pass" | "fail");
+    let verdict = verdict.filter(is_verdict).unwrap_or("not_checked");
     let evidence = match (check, review) {
         (Some(check), _) => check["evidence"].clone(),
         (None, Some(review)) => format!("{} says nothing of it", review.agent).into(),
