@@ -19,6 +19,9 @@ const FILE: &str = "agenthub.toml";
 /// Where a hub is looked for.
 pub(crate) const DEFAULT_HUB: &str = "http://127.0.0.1:50051";
 
+/// The folder for files.
+pub(crate) const DEFAULT_DATA: &str = "./.agenthub";
+
 /// The model that needs nothing.
 pub(crate) const OFFLINE: &str = "offline";
 
@@ -161,7 +164,7 @@ impl Settings {
             hub: Some(DEFAULT_HUB.to_owned()),
             grpc: Some(Listen::loopback(50051)),
             http: Some(Listen::loopback(8080)),
-            data: Some(PathBuf::from("./.agenthub")),
+            data: Some(PathBuf::from(DEFAULT_DATA)),
             ephemeral: Some(false),
             insecure: Some(false),
             log: None,

@@ -1,6 +1,10 @@
 //! Where a run goes on: at a hub that is there, or in this process.
 
-use std::{net::TcpListener, time::Duration};
+use std::{
+    net::TcpListener,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::bail;
 use tokio::{net::TcpStream, time::timeout};
@@ -12,7 +16,7 @@ use crate::{
     listen::Listen,
     logging, output,
     run::Line,
-    settings::{DEFAULT_HUB, Settings},
+    settings::{DEFAULT_DATA, DEFAULT_HUB, Settings},
     stop::Signals,
 };
 
@@ -43,7 +47,8 @@ impl Here {
 /// Where a run goes on.
 pub(super) struct Place {
     line: Line,
-    hub: String,
+    /// Where files go, if any are written.
+    data: Option<PathBuf>,
     /// What runs in this process for the time of the run.
     here: Option<Everything>,
 }
@@ -80,7 +85,7 @@ impl Place {
             let url = at.cortex.as_deref().unwrap_or(&settings.hub);
             return Ok(Some(Self {
                 line: Line::to(url)?,
-                hub: settings.hub.clone(),
+                data: None,
                 here: None,
             }));
         }
@@ -105,7 +110,7 @@ impl Place {
         ));
         Ok(Some(Self {
             line: Line::to(&hub)?,
-            hub,
+            data: settings.data().map(Path::to_path_buf),
             here: Some(everything),
         }))
     }
@@ -117,9 +122,10 @@ impl Place {
 
     /// What there is to say to whoever leaves a run.
     pub(super) fn farewell(&self) -> Farewell {
-        Farewell {
-            hub: self.hub.clone(),
-            is_here: self.is_here(),
+        match (&self.here, &self.data) {
+            (None, _) => Farewell::GoesOn(self.line.url().to_owned()),
+            (Some(_), Some(data)) => Farewell::Waits(data.clone()),
+            (Some(_), None) => Farewell::Ends,
         }
     }
 
@@ -151,22 +157,36 @@ impl Place {
 }
 
 /// What there is to say to whoever leaves a run.
-pub(super) struct Farewell {
-    hub: String,
-    is_here: bool,
+pub(super) enum Farewell {
+    /// It goes on at this hub.
+    GoesOn(String),
+    /// It waits in this folder.
+    Waits(PathBuf),
+    /// It ends with this process.
+    Ends,
 }
 
 impl Farewell {
     /// How the run goes on, and how to come back to it.
     pub(super) fn of(&self, run: &str) -> String {
-        let (program, hub) = (banner::program(), banner::hub_flag(&self.hub));
-        match self.is_here {
-            true => format!(
-                "the run waits, as what it ran on ends with this process; to finish it: {program} runs watch {run}, or {program} up"
-            ),
-            false => format!(
-                "the run goes on; to come back: {program} runs watch {run}{hub}, to end it: {program} runs cancel {run}{hub}"
-            ),
+        let program = banner::program();
+        match self {
+            Self::GoesOn(url) => {
+                let hub = banner::hub_flag(url);
+                format!(
+                    "the run goes on; to come back: {program} runs watch {run}{hub}, to end it: {program} runs cancel {run}{hub}"
+                )
+            }
+            Self::Waits(data) => {
+                let data = match data == Path::new(DEFAULT_DATA) {
+                    true => String::new(),
+                    false => format!(" --data {}", data.display()),
+                };
+                format!(
+                    "the run waits, as what it ran on ends with this process; to finish it: {program} runs watch {run}{data}, or {program} up{data}"
+                )
+            }
+            Self::Ends => "the run ends here, as this process keeps no files".to_owned(),
         }
     }
 }
@@ -182,5 +202,30 @@ fn free(address: Listen) -> Listen {
     match TcpListener::bind(address.0) {
         Ok(_) => address,
         Err(_) => Listen::loopback(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_leaves_is_told_how_to_come_back() {
+        let said = |farewell: Farewell| farewell.of("r1");
+        let goes_on = said(Farewell::GoesOn("http://127.0.0.1:7".to_owned()));
+        assert!(
+            goes_on.contains("runs watch r1 --hub http://127.0.0.1:7"),
+            "{goes_on}"
+        );
+        let near = said(Farewell::GoesOn(DEFAULT_HUB.to_owned()));
+        assert!(
+            near.contains("runs cancel r1") && !near.contains("--hub"),
+            "{near}"
+        );
+        let waits = said(Farewell::Waits(PathBuf::from(DEFAULT_DATA)));
+        assert!(waits.contains("runs watch r1, or"), "{waits}");
+        let elsewhere = said(Farewell::Waits(PathBuf::from("/d")));
+        assert!(elsewhere.contains("up --data /d"), "{elsewhere}");
+        assert!(said(Farewell::Ends).contains("ends here"));
     }
 }

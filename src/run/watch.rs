@@ -23,6 +23,7 @@ use super::{
     view::{Asked, End, Show, View},
 };
 use crate::{
+    banner::{hub_flag, program},
     output::{self, plain},
     stop::{Signal, Signals},
 };
@@ -172,10 +173,13 @@ impl Watcher {
                 Show::Ask(asked) => {
                     self.say(&asked.lines());
                     if self.keys.is_none() {
-                        let run = &self.watching.run;
+                        let (run, id) = (&self.watching.run, &asked.id);
+                        let (program, hub) = (program(), hub_flag(self.watching.line.url()));
                         self.say(&format!(
-                            "  allow it: agenthub runs approve {run} {}   refuse it: agenthub runs refuse {run} {}",
-                            asked.id, asked.id
+                            "  allow it: {program} runs approve {run} {id}{hub}"
+                        ));
+                        self.say(&format!(
+                            "  refuse it: {program} runs refuse {run} {id}{hub}"
                         ));
                     }
                     self.asked.push_back(asked);
