@@ -1,107 +1,19 @@
 //! The strategy and the writer agent on a real hub.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+mod world;
+
+use std::{sync::Arc, time::Duration};
 
 use agenthub_agents::{qa, strategy, writer};
-use agenthub_broker::{Server, Settings};
 use agenthub_sdk::{
-    Client, Delegation, Outcome, Phase, RunningAgent, Update, contracts,
-    model::{Completion, Error, LanguageModel, Offline, Output, Request, Role, Scripted, ToolCall},
-    proto::{
-        a2a::{AgentCard, Artifact, TaskState},
-        json,
-    },
+    Delegation, Phase, contracts,
+    model::{Completion, Role, Scripted, ToolCall},
+    proto::a2a::{AgentCard, TaskState},
     runs::{Budget, Spent},
 };
 use serde_json::{Value, json};
 
-struct World {
-    _hub: Server,
-    _agents: Vec<RunningAgent>,
-    client: Client,
-}
-
-async fn world(model: Arc<dyn LanguageModel>) -> World {
-    let routes = tonic::service::Routes::default();
-    let address = (Ipv4Addr::LOCALHOST, 0).into();
-    let hub = Server::start(Settings::default(), address, routes).await;
-    let hub = hub.expect("a free port");
-    let url = format!("http://{}", hub.address());
-    let mut agents = Vec::new();
-    for agent in [
-        strategy::agent(model.clone()),
-        writer::agent(model.clone()),
-        qa::agent(model),
-    ] {
-        agents.push(agent.start(&*url).await.expect("the hub runs"));
-    }
-    let client = Client::builder(url).agent_id("ann").connect().await;
-    World {
-        _hub: hub,
-        _agents: agents,
-        client: client.expect("the hub runs"),
-    }
-}
-
-async fn offline() -> World {
-    world(Arc::new(Offline)).await
-}
-
-/// A task as its requester sees it.
-struct Watched {
-    outcome: Outcome,
-    /// The tools that were called and what they gave, as statuses tell.
-    tools: Vec<Value>,
-    /// What was shown of the answer while it grew.
-    grown: String,
-}
-
-impl Watched {
-    fn output(&self) -> Value {
-        assert_eq!(
-            self.outcome.state,
-            TaskState::Completed,
-            "{}",
-            self.outcome.error
-        );
-        let message = self.outcome.message.as_ref().expect("a message");
-        message.data().next().expect("data")
-    }
-}
-
-impl World {
-    async fn ask(&self, agent: &str, skill: &str, payload: Value) -> Watched {
-        let delegation = Delegation::to(agent)
-            .capability(skill)
-            .text("Fill the garden");
-        self.delegate(delegation.payload(payload)).await
-    }
-
-    async fn delegate(&self, delegation: Delegation) -> Watched {
-        let mut pending = self
-            .client
-            .delegate(delegation)
-            .await
-            .expect("the hub takes it");
-        let mut updates = pending.updates();
-        let (mut tools, mut artifacts) = (Vec::new(), Vec::new());
-        while let Some(update) = updates.next().await {
-            match update {
-                Update::Status(status) => {
-                    let metadata = status.metadata.as_ref().map(json::from_struct);
-                    tools.extend(metadata.and_then(|m| m.get("tool").cloned()));
-                }
-                Update::Artifact(update) => agenthub_sdk::assemble(&mut artifacts, &update),
-                _ => {}
-            }
-        }
-        Watched {
-            outcome: pending.outcome().await.expect("an outcome"),
-            tools,
-            grown: artifacts.iter().map(Artifact::text).collect(),
-        }
-    }
-}
+use crate::world::{offline, says, shown, world};
 
 /// Twelve posts in which a bolder opening went with more sign-ups; one has no setting, and one no number.
 fn posts() -> Vec<Value> {
@@ -287,29 +199,6 @@ async fn data_that_does_not_fit_is_refused_with_the_place() {
         "{}",
         watched.outcome.error
     );
-}
-
-fn says(text: &Value) -> Result<Completion, Error> {
-    Ok(Completion {
-        text: text.to_string(),
-        ..Completion::default()
-    })
-}
-
-/// A request as a snapshot shows it: who says what.
-fn shown(request: &Request) -> String {
-    let output = match &request.output {
-        Output::Text => "text".to_owned(),
-        Output::Json { name, .. } => format!("JSON, {name}"),
-    };
-    let messages = request.messages.iter();
-    let messages = messages.map(|m| format!("## {:?}\n\n{}", m.role, m.rendered()));
-    let tools: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
-    format!(
-        "answer: {output}; tools: {}\n\n{}",
-        tools.join(", "),
-        messages.collect::<Vec<_>>().join("\n\n")
-    )
 }
 
 /// spec: ORC-5.2, ORC-7
