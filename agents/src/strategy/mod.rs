@@ -86,8 +86,7 @@ fn input() -> Value {
 /// What the skill gives.
 fn output() -> Value {
     let mut output = form::answer();
-    output["properties"]["strategy"]["properties"]["knobs"]["additionalProperties"] =
-        json!({"type": ["number", "object"], "description": "The setting, or the knob's definition with it as `value`"});
+    output["properties"]["strategy"]["properties"]["knobs"]["additionalProperties"] = json!({"type": ["number", "object"], "description": "The setting, or the knob's definition with it as `value`"});
     output["properties"]["analysis"] = json!({
         "type": "object",
         "description": "What was computed from past performance, its evidence and its limits",
