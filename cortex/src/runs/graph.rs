@@ -237,7 +237,7 @@ impl Edge {
             (capability, step) if capability == step => capability.to_owned(),
             (capability, step) => format!("{step} ({capability})"),
         };
-        let mut label = format!("{}. {what}: {}", self.order, self.state);
+        let mut label = format!("({}) {what} {}", self.order, self.state);
         if self.attempt > 1 {
             label += &format!(", attempt {}", self.attempt);
         }
@@ -332,32 +332,60 @@ impl GraphView {
     }
 }
 
-/// A label without line breaks and other control characters, and not too long.
+/// A label without line breaks, control characters and those that turn the direction of text, and not too long.
 fn one_line(text: &str) -> String {
     let cleaned = text
         .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
+        .filter(|c| !turns(*c))
+        .map(|c| match c {
+            '\u{2028}' | '\u{2029}' => ' ',
+            c if c.is_control() => ' ',
+            c => c,
+        })
         .collect::<String>();
+    let cleaned = cleaned.trim();
     match cleaned.char_indices().nth(MAX_LABEL) {
         Some((end, _)) => format!("{}…", &cleaned[..end]),
-        None => cleaned,
+        None => cleaned.to_owned(),
     }
+}
+
+/// Whether it changes the direction in which text is read.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn in_dot(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// Mermaid reads HTML and Markdown in labels, and `#…;` as a character.
+/// Mermaid reads HTML and Markdown in labels, and `#…;` as a character. What can neither begin a list or a link nor mark anything stays
+/// as it is.
 fn in_mermaid(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '#' | '"' | '&' | '<' | '>' | '`' | '\\' | '*' | '_' | '[' | ']' | '|' => {
-                safe += &format!("#{};", u32::from(c));
+    let mut before = "";
+    for (at, c) in text.char_indices() {
+        let (is_within, behind) = (
+            before.ends_with(|c: char| c.is_ascii_alphanumeric()),
+            &text[at + c.len_utf8()..],
+        );
+        let is_plain = match c {
+            ' ' | ',' | '(' => true,
+            // `1) ` begins a list.
+            ')' => before.contains(|c: char| !c.is_ascii_digit()),
+            '-' => is_within,
+            // `www.` begins a link.
+            '.' => {
+                let begins_link = before.to_ascii_lowercase().ends_with("www");
+                is_within && !begins_link && behind.starts_with(|c: char| c.is_ascii_alphanumeric())
             }
-            c => safe.push(c),
+            c => c.is_alphanumeric(),
+        };
+        match is_plain {
+            true => safe.push(c),
+            false => safe += &format!("#{};", u32::from(c)),
         }
+        before = &text[..at + c.len_utf8()];
     }
     safe
 }

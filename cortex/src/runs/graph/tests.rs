@@ -197,3 +197,35 @@ fn no_name_gets_out_of_its_label() {
         assert!(!line.contains(['<', '`', '\\', '&']), "{line}");
     }
 }
+
+/// Mermaid draws "Unsupported markdown" in place of a label that Markdown reads as a list, a heading, a quote or a link.
+#[test]
+fn no_label_is_markdown() {
+    let names = [
+        ("1. one", "1#46; one"),
+        ("1) one", "1#41; one"),
+        ("- one", "#45; one"),
+        ("+ one", "#43; one"),
+        ("* one_two", "#42; one#95;two"),
+        ("    one", "one"),
+        ("# one", "#35; one"),
+        ("a:b@c.de", "a#58;b#64;c.de"),
+        ("see WWW.example.org", "see WWW#46;example.org"),
+        ("~~x~~!", "#126;#126;x#126;#126;#33;"),
+        ("a\u{202e}b\u{2028}c\u{7}d", "ab c d"),
+        (
+            "plan-strategy (plan.strategy)",
+            "plan-strategy (plan.strategy)",
+        ),
+    ];
+    for (name, drawn) in names {
+        let mut fold = Fold::new("cortex");
+        fold.apply(&begun("s", to(name, "c"), 0));
+        let mermaid = fold.view().mermaid();
+        assert!(
+            mermaid.contains(&format!("  n1[\"{drawn}\"]\n")),
+            "{mermaid}"
+        );
+        assert!(mermaid.contains("|\"(1) s (c) working\"|"), "{mermaid}");
+    }
+}
