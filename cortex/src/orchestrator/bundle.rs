@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use agenthub_sdk::runs::plan::references;
 use serde_json::{Map, Value, json};
 
-use super::kept::{Reached, Review};
+use super::{
+    kept::{Reached, Review, WorkState},
+    rules::GENERATION,
+};
 use crate::runs::Constraints;
 
 /// Whether the constraints are met.
@@ -19,39 +22,165 @@ pub(super) enum Standing {
     NotReviewed,
 }
 
-/// How what was made stands against the constraints, by the review of it.
-pub(super) fn standing(review: Option<&Review>, constraints: &Constraints) -> Standing {
-    let Some(review) = review else {
-        return Standing::NotReviewed;
-    };
-    let threshold = constraints.quality_threshold();
-    let failed: Vec<String> = report(Some(review), constraints)
-        .into_iter()
-        .filter(|line| line["verdict"] == "fail")
-        .filter_map(|line| {
-            line["criterion"]
+/// What reviewers said of a result.
+#[derive(Debug, Default)]
+pub(super) struct Verdicts<'a> {
+    /// For each thing that was made the latest review of it.
+    pub(super) reviews: Vec<&'a Review>,
+    /// Whether all of it was reviewed.
+    pub(super) is_whole: bool,
+}
+
+impl<'a> Verdicts<'a> {
+    /// Those of a result that consists of these references. What only went into something that was reviewed needs no review of its own.
+    pub(super) fn of(reached: &'a Reached, result: &Value) -> Self {
+        let is_made = |step: &String| {
+            let work = reached.steps.get(step);
+            work.is_some_and(|work| work.phase == GENERATION && work.state == WorkState::Completed)
+        };
+        let made: BTreeSet<String> = steps_in(result).filter(is_made).collect();
+        let latest = |step: &String| reached.reviews.iter().rev().find(|r| r.of.contains(step));
+        let mut reviews: Vec<&Review> = Vec::new();
+        let mut covered = BTreeSet::new();
+        for step in &made {
+            if let Some(review) = latest(step) {
+                if !reviews.iter().any(|known| known.step == review.step) {
+                    reviews.push(review);
+                }
+                cover(reached, step, &mut covered);
+            }
+        }
+        // A reviewer may have been shown something without a reference to it.
+        if let Some(review) = reached
+            .reviews
+            .last()
+            .filter(|r| reviews.is_empty() && r.of.is_empty())
+        {
+            return Self {
+                reviews: vec![review],
+                is_whole: true,
+            };
+        }
+        Self {
+            is_whole: !reviews.is_empty() && made.is_subset(&covered),
+            reviews,
+        }
+    }
+
+    /// That of one review alone.
+    pub(super) fn alone(review: Option<&'a Review>) -> Self {
+        Self {
+            is_whole: review.is_some(),
+            reviews: review.into_iter().collect(),
+        }
+    }
+
+    /// The least score.
+    pub(super) fn score(&self) -> Option<f64> {
+        let scores: Option<Vec<f64>> = self.reviews.iter().map(|review| review.score).collect();
+        scores?.into_iter().reduce(f64::min)
+    }
+
+    /// How what was made stands against the constraints.
+    pub(super) fn standing(&self, constraints: &Constraints) -> Standing {
+        if !self.is_whole {
+            return Standing::NotReviewed;
+        }
+        let threshold = constraints.quality_threshold();
+        let low = self
+            .reviews
+            .iter()
+            .find(|r| r.score.is_some_and(|score| score < threshold));
+        if let Some((review, score)) = low.and_then(|review| Some((review, review.score?))) {
+            let step = &review.step;
+            return Standing::Unmet(format!(
+                "the score {score:.2} of {step} is below {threshold}"
+            ));
+        }
+        let report = self.report(constraints);
+        let failed = report.iter().filter(|line| line["verdict"] == "fail");
+        let failed = failed.filter_map(|line| line["criterion"].as_str());
+        let failed: Vec<String> = failed.map(|c| format!("`{c}` is not fulfilled")).collect();
+        if !failed.is_empty() {
+            return Standing::Unmet(failed.join("; "));
+        }
+        if let Some(untold) = self.reviews.iter().find(|review| !review.knew_criteria) {
+            let step = &untold.step;
+            return Standing::Unmet(format!("{step} was not given the acceptance criteria"));
+        }
+        for review in &self.reviews {
+            match review {
+                Review {
+                    pass: false, agent, ..
+                } => {
+                    return Standing::Unmet(format!("{agent} did not let it pass"));
+                }
+                Review {
+                    score: None, step, ..
+                } => {
+                    return Standing::Unmet(format!("{step} gave no score"));
+                }
+                _ => {}
+            }
+        }
+        Standing::Met
+    }
+
+    /// Each criterion with its verdict and the evidence: it fails where any review says so.
+    pub(super) fn report(&self, constraints: &Constraints) -> Vec<Value> {
+        let criteria = constraints.acceptance_criteria.iter();
+        criteria
+            .map(|criterion| self.line(&words(criterion)))
+            .collect()
+    }
+
+    fn line(&self, criterion: &str) -> Value {
+        let is_it = |check: &&Value| {
+            check["criterion"]
                 .as_str()
-                .map(|c| format!("`{c}` is not fulfilled"))
-        })
-        .collect();
-    match review.score {
-        Some(score) if score < threshold => Standing::Unmet(format!(
-            "the score {score:.2} of {} is below {threshold}",
-            review.step
-        )),
-        _ if !failed.is_empty() => Standing::Unmet(failed.join("; ")),
-        _ if !review.pass => Standing::Unmet(format!("{} did not let it pass", review.agent)),
-        None => Standing::Unmet(format!("{} gave no score", review.step)),
-        Some(_) => Standing::Met,
+                .is_some_and(|c| same(c, criterion))
+        };
+        let said = self.reviews.iter().filter_map(|review| {
+            let check = review.checks.iter().find(is_it)?;
+            Some((check["verdict"].as_str()?, check, *review))
+        });
+        let said: Vec<(&str, &Value, &Review)> = said.collect();
+        let of = |verdict: &str| said.iter().find(|(said, ..)| *said == verdict);
+        let found = of("fail").or_else(|| of("pass")).or_else(|| said.first());
+        let (verdict, evidence, by) = match (found, self.reviews.first()) {
+            (Some((verdict @ ("pass" | "fail"), check, review)), _) => {
+                (*verdict, check["evidence"].clone(), Some(&review.agent))
+            }
+            (Some((_, check, review)), _) => (
+                "not_checked",
+                check["evidence"].clone(),
+                Some(&review.agent),
+            ),
+            (None, Some(review)) => {
+                let why = format!("{} says nothing of it", review.agent);
+                ("not_checked", why.into(), Some(&review.agent))
+            }
+            (None, None) => ("not_checked", "nothing was reviewed".into(), None),
+        };
+        json!({"criterion": criterion, "verdict": verdict, "evidence": evidence, "by": by})
     }
 }
 
-/// The review of what this result consists of: of those that looked at any of its steps the latest, else the latest at all.
-pub(super) fn review_of<'a>(reached: &'a Reached, result: &Value) -> Option<&'a Review> {
-    let made: BTreeSet<String> = steps_in(result).collect();
-    let looked_at = |review: &&Review| review.of.iter().any(|step| made.contains(step));
-    let reviews = || reached.reviews.iter().rev();
-    reviews().find(looked_at).or_else(|| reviews().next())
+/// Adds a step, and all that went into it.
+fn cover(reached: &Reached, step: &str, covered: &mut BTreeSet<String>) {
+    if !covered.insert(step.to_owned()) {
+        return;
+    }
+    if let Some(planned) = reached.plan.steps.get(step) {
+        for needed in steps_in(&planned.payload) {
+            cover(reached, &needed, covered);
+        }
+    }
+}
+
+/// Whether two texts are the same but for the space between words.
+fn same(a: &str, b: &str) -> bool {
+    a.split_whitespace().eq(b.split_whitespace())
 }
 
 /// The steps whose outputs a value refers to.
@@ -59,44 +188,65 @@ pub(super) fn steps_in(value: &Value) -> impl Iterator<Item = String> + '_ {
     references(value).filter_map(|reference| reference.step().map(|step| step.as_str().to_owned()))
 }
 
-/// The best that there is: the result of the round whose review has the highest score, the latest among equals.
-pub(super) fn best(reached: &Reached) -> Option<&Review> {
-    let score = |review: &Review| review.score.unwrap_or(0.0) + f64::from(u8::from(review.pass));
-    reached
-        .reviews
-        .iter()
-        .reduce(|best, review| match score(review) >= score(best) {
-            true => review,
-            false => best,
-        })
-}
-
-/// Each criterion with its verdict and the evidence.
-pub(super) fn report(review: Option<&Review>, constraints: &Constraints) -> Vec<Value> {
-    let criteria = constraints.acceptance_criteria.iter();
-    criteria.map(|criterion| line(review, criterion)).collect()
-}
-
-fn line(review: Option<&Review>, criterion: &Value) -> Value {
-    let words = words(criterion);
-    let check = review.and_then(|review| {
-        let said = |check: &&Value| check["criterion"].as_str() == Some(&words);
-        review.checks.iter().find(said)
-    });
-    let verdict = check.and_then(|check| check["verdict"].as_str());
-    let is_verdict = |verdict: &&str| matches!(*verdict, "pass" | "fail");
-    let verdict = verdict.filter(is_verdict).unwrap_or("not_checked");
-    let evidence = match (check, review) {
-        (Some(check), _) => check["evidence"].clone(),
-        (None, Some(review)) => format!("{} says nothing of it", review.agent).into(),
-        (None, None) => "nothing was reviewed".into(),
+/// The review of the same thing in another round that has a better verdict, if there is one. One round is known to follow another by what
+/// was made before being among what it was made from.
+pub(super) fn best<'a>(reached: &'a Reached, than: &Review) -> Option<&'a Review> {
+    let rank = |review: &Review| {
+        let pass = f64::from(u8::from(review.pass));
+        2.0 * pass + review.score.unwrap_or(0.0)
     };
-    json!({
-        "criterion": words,
-        "verdict": verdict,
-        "evidence": evidence,
-        "by": review.map(|review| &review.agent),
-    })
+    let origins = |review: &Review| {
+        let mut steps = BTreeSet::new();
+        for step in &review.of {
+            cover(reached, step, &mut steps);
+        }
+        steps
+    };
+    let follows = |later: &Review, earlier: &Review| {
+        let origins = origins(later);
+        earlier.of.iter().any(|step| origins.contains(step))
+    };
+    let rounds = reached.reviews.iter();
+    let rounds = rounds.filter(|review| follows(review, than) || follows(than, review));
+    let best = rounds.max_by(|a, b| rank(a).total_cmp(&rank(b)))?;
+    (rank(best) > rank(than)).then_some(best)
+}
+
+/// The criteria as all who judge them know them: each has a text, without space around it.
+pub(super) fn named(criteria: &[Value]) -> Vec<Value> {
+    let named = criteria
+        .iter()
+        .zip(1..)
+        .map(|(criterion, number)| match criterion {
+            Value::String(text) => text.trim().into(),
+            Value::Object(fields) => {
+                let mut fields = fields.clone();
+                let text = fields.get("text").and_then(Value::as_str).map(str::trim);
+                let text = text.filter(|text| !text.is_empty()).map(str::to_owned);
+                fields.insert(
+                    "text".into(),
+                    text.unwrap_or_else(|| format!("criterion {number}")).into(),
+                );
+                fields.into()
+            }
+            other => other.clone(),
+        });
+    named.collect()
+}
+
+/// Whether all of the criteria stand in what a reviewer was given.
+pub(super) fn knows(given: &Value, criteria: &[Value]) -> bool {
+    fn stands_in(value: &Value, text: &str) -> bool {
+        match value {
+            Value::String(found) => same(found, text),
+            Value::Array(items) => items.iter().any(|item| stands_in(item, text)),
+            Value::Object(fields) => fields.values().any(|field| stands_in(field, text)),
+            _ => false,
+        }
+    }
+    criteria
+        .iter()
+        .all(|criterion| stands_in(given, &words(criterion)))
 }
 
 /// A criterion in words.
@@ -121,14 +271,15 @@ pub(super) struct Closing<'a> {
 /// The bundle.
 pub(super) fn bundle(
     result: Value,
-    review: Option<&Review>,
+    verdicts: &Verdicts<'_>,
     reached: &Reached,
     constraints: &Constraints,
     closing: &Closing<'_>,
 ) -> Value {
-    let is_met = standing(review, constraints) == Standing::Met;
+    let is_met = verdicts.standing(constraints) == Standing::Met;
+    let issues = verdicts.reviews.iter().flat_map(|review| &review.issues);
     let mut quality = Map::new();
-    quality.insert("score".into(), json!(review.and_then(|r| r.score)));
+    quality.insert("score".into(), json!(verdicts.score()));
     quality.insert("threshold".into(), json!(constraints.quality_threshold()));
     quality.insert("met".into(), is_met.into());
     quality.insert("depth".into(), reached.depth.into());
@@ -136,7 +287,7 @@ pub(super) fn bundle(
         "executionDepth".into(),
         constraints.execution_depth().into(),
     );
-    quality.insert("issues".into(), json!(review.map(|r| &r.issues)));
+    quality.insert("issues".into(), json!(issues.collect::<Vec<_>>()));
     quality.insert(
         "reviews".into(),
         reached.reviews.iter().map(Review::told).collect(),
@@ -148,6 +299,6 @@ pub(super) fn bundle(
     json!({
         "result": result,
         "quality": quality,
-        "acceptance-report": report(review, constraints),
+        "acceptance-report": verdicts.report(constraints),
     })
 }

@@ -64,17 +64,11 @@ impl Instructions {
         &self.text
     }
 
-    /// Words that a value has from the instructions, if it has any.
+    /// Words that a value has from the instructions, if it has any. Its texts are read as one, so that words in a row may stand in several.
     fn repeated_in(&self, value: &Value) -> Option<String> {
-        match value {
-            Value::String(text) => self.repeated_in_text(text),
-            Value::Array(items) => items.iter().find_map(|item| self.repeated_in(item)),
-            Value::Object(fields) => fields.iter().find_map(|(name, value)| {
-                self.repeated_in_text(name)
-                    .or_else(|| self.repeated_in(value))
-            }),
-            _ => None,
-        }
+        let mut texts = Vec::new();
+        texts_in(value, &mut texts);
+        self.repeated_in_text(&texts.join(" "))
     }
 
     fn repeated_in_text(&self, text: &str) -> Option<String> {
@@ -85,6 +79,18 @@ impl Instructions {
         windows(&words)
             .find(|window| self.windows.contains(window))
             .map(|window| window.join(" "))
+    }
+}
+
+fn texts_in<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| texts_in(item, texts)),
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+            texts.push(name);
+            texts_in(value, texts);
+        }),
+        _ => {}
     }
 }
 
@@ -219,7 +225,7 @@ mod tests {
     /// spec: ORC-4, ORC-5.1
     #[test]
     fn a_payload_that_repeats_the_instructions_is_refused() {
-        let copied = json!({"notes": ["Remember:", "you NEVER write any part of the result, yourself: whatever happens"]});
+        let copied = json!({"notes": ["Remember:", "you NEVER write any part", "of the result, yourself: whatever happens"]});
         assert!(matches!(arguments(copied), Err(Unfit::Instructions(_))));
         let mark = Instructions::new("run-1", RULES).mark;
         assert!(matches!(

@@ -54,6 +54,9 @@ pub(crate) struct Seen {
     /// What earlier runs of the series led to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) performance: Vec<Value>,
+    /// Why the run that this one goes on from cannot be gone on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unreadable: Option<String>,
     /// Where the run that this one goes on from stood.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reached: Option<Reached>,
@@ -108,6 +111,8 @@ pub(crate) struct Work {
     /// Why it came to nothing.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) error: String,
+    /// In which round.
+    pub(crate) depth: u32,
     /// The digest of what a person was asked to allow.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) approval: String,
@@ -150,6 +155,8 @@ pub(crate) struct Review {
     pub(crate) checks: Vec<Value>,
     /// In which round it was.
     pub(crate) depth: u32,
+    /// Whether the reviewer was given every acceptance criterion.
+    pub(crate) knew_criteria: bool,
 }
 
 impl Review {
@@ -160,6 +167,7 @@ impl Review {
         reviewed: Vec<String>,
         output: &Value,
         depth: u32,
+        knew_criteria: bool,
     ) -> Self {
         let is_verdict =
             |value: &&Value| value.get("score").is_some() || value.get("pass").is_some();
@@ -182,6 +190,7 @@ impl Review {
             issues: texts("issues"),
             checks: verdict["checks"].as_array().cloned().unwrap_or_default(),
             depth,
+            knew_criteria,
         }
     }
 

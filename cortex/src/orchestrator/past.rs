@@ -138,10 +138,20 @@ impl Past {
     }
 
     /// How far a run came.
-    pub(super) async fn reached(&self, run: &str) -> Option<Reached> {
-        let facts = self.facts(&RunId::new(run)).await.ok()?;
-        let is_app_run = facts.started()?.strategy == Orchestrator.name();
-        is_app_run.then(|| strategy::reached(&facts))
+    ///
+    /// # Errors
+    ///
+    /// Why that cannot be told, in words for who wants to go on from there.
+    pub(super) async fn reached(&self, run: &str) -> Result<Reached, String> {
+        let facts = self.facts(&RunId::new(run)).await;
+        let facts =
+            facts.map_err(|error| format!("the run {run} cannot be gone on from: {error}"))?;
+        match facts.started() {
+            Some(started) if started.strategy == Orchestrator.name() => {
+                Ok(strategy::reached(&facts))
+            }
+            _ => Err(format!("the run {run} has no plan to go on from")),
+        }
     }
 
     /// The runs of a strategy that are over, latest first.

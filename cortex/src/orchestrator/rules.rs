@@ -11,7 +11,7 @@ use agenthub_sdk::runs::plan::{
 use serde_json::Value;
 
 use super::{
-    bundle::{self, Standing},
+    bundle::{Standing, Verdicts},
     handoff::{Arguments, HandoffPayload, Instructions, Words},
     kept::{Offered, Reached, WorkState},
     proposal::{Ending, Refusal, Transfer},
@@ -21,6 +21,9 @@ use crate::runs::Constraints;
 /// The phases that rules speak of.
 pub(super) const GENERATION: &str = "generation";
 pub(super) const QA: &str = "qa";
+
+/// The longest name of a part of the result, in characters: more would be words of the orchestrator's own.
+const MAX_NAME: usize = 64;
 
 /// Where a run stands when something is proposed.
 pub(super) struct Situation<'a> {
@@ -46,6 +49,8 @@ pub(super) struct Handover {
     /// Who does it.
     pub(super) offered: Offered,
     pub(super) payload: HandoffPayload,
+    /// The payload before its references were resolved.
+    pub(super) used: Value,
     /// How often something was made, once this is.
     pub(super) depth: u32,
 }
@@ -118,12 +123,13 @@ impl Situation<'_> {
             )));
         };
         let depth = self.depth(offered)?;
-        let payload = HandoffPayload::new(Words::of_the_person(self.objective), arguments);
+        let handed = HandoffPayload::new(Words::of_the_person(self.objective), arguments);
         Ok(Handover {
             name,
             offered: (*offered).clone(),
             step,
-            payload,
+            used: payload,
+            payload: handed,
             depth,
         })
     }
@@ -261,8 +267,7 @@ impl Situation<'_> {
                 )),
             };
         }
-        let review = bundle::review_of(reached, result);
-        match bundle::standing(review, self.constraints) {
+        match Verdicts::of(reached, result).standing(self.constraints) {
             Standing::Met => Ok(()),
             Standing::NotReviewed if offers(QA) && self.turns_left > 2 => {
                 refused("nothing was reviewed: have it reviewed first".to_owned())
@@ -287,13 +292,17 @@ impl Situation<'_> {
 
     /// A part of the result is a reference to what a step gave, or is made of such.
     fn is_made_by_others(&self, name: &str, value: &Value) -> Result<(), Refusal> {
+        if name.chars().count() > MAX_NAME {
+            let why = format!("the name of an artifact has more than {MAX_NAME} characters");
+            return Err(Refusal::new(why));
+        }
         match value {
             Value::Array(items) => items
                 .iter()
                 .try_for_each(|item| self.is_made_by_others(name, item)),
             Value::Object(fields) => fields
-                .values()
-                .try_for_each(|field| self.is_made_by_others(name, field)),
+                .iter()
+                .try_for_each(|(name, field)| self.is_made_by_others(name, field)),
             Value::String(text) => {
                 let reference: Option<Reference> = text.trim().parse().ok();
                 let step = reference

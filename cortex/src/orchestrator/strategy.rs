@@ -16,12 +16,13 @@ use serde_json::{Value, json};
 
 use self::deciding::Accepted;
 use super::{
+    bundle,
     handoff::Instructions,
     kept::{Input, Query, Reached, Seen, WorkState},
     note,
     prompt::RULES,
     proposal::Ending,
-    rules::Situation,
+    rules::{GENERATION, Situation},
 };
 
 /// The most earlier results that specialists are given to learn from.
@@ -81,9 +82,11 @@ struct Play<'a> {
 
 impl<'a> Play<'a> {
     fn of(facts: &'a Facts) -> Result<Self, RunOutcome> {
-        let input = Input::deserialize(facts.input()).map_err(|error| {
+        let mut input = Input::deserialize(facts.input()).map_err(|error| {
             RunOutcome::failed(format!("the run's input cannot be read: {error}"))
         })?;
+        let criteria = &mut input.brief.constraints.acceptance_criteria;
+        *criteria = bundle::named(criteria);
         Ok(Self {
             facts,
             told: Instructions::new(&input.run, RULES),
@@ -109,13 +112,16 @@ impl<'a> Play<'a> {
             self.enter(turn, note::PLANNING)?;
         }
         let seen = self.look(turn)?;
+        if let Some(why) = &seen.unreadable {
+            return Err(Next::Finish(RunOutcome::failed(why)));
+        }
         if turn > self.max_turns() {
             let why = format!("the run has had its {} turns", self.max_turns());
             return Err(self.close(turn, &Ending::default(), Some(&why)));
         }
         match self.decide(turn, &seen)? {
             Accepted::Plan => Ok(()),
-            Accepted::Handover(handover) => self.hand_over(turn, *handover),
+            Accepted::Handover(handover) => self.hand_over(turn, &seen, *handover),
             Accepted::Final(ending, explanation) => {
                 Err(self.close(turn, &ending, explanation.as_deref()))
             }
@@ -223,6 +229,11 @@ fn resumed(mut reached: Reached) -> Reached {
     reached
         .steps
         .retain(|_, work| matches!(work.state, WorkState::Completed | WorkState::Skipped));
+    let made = reached
+        .steps
+        .values()
+        .filter(|work| work.phase == GENERATION);
+    reached.depth = made.map(|work| work.depth).max().unwrap_or(0);
     reached
 }
 

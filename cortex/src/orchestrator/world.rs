@@ -97,14 +97,18 @@ impl RunWorld {
             return seen;
         }
         let thread = context_of(&self.task);
+        let reached = match &query.resumes {
+            Some(run) => Some(past.reached(run).await),
+            None => None,
+        };
         Seen {
             thread: past.artifacts(&thread, &self.run).await,
             history: past.said(client, self.task.sender(), &thread).await,
             performance: past.performance(&query.series).await,
-            reached: match &query.resumes {
-                Some(run) => past.reached(run).await,
-                None => None,
-            },
+            unreadable: reached
+                .as_ref()
+                .and_then(|reached| reached.as_ref().err().cloned()),
+            reached: reached.and_then(Result::ok),
             ..seen
         }
     }
@@ -116,7 +120,8 @@ impl RunWorld {
             let behind = self.shared.journal().read(&self.run, shown.seq, PAGE).await;
             let entries = behind.unwrap_or_default();
             let Some(last) = entries.last().map(|e| e.seq) else {
-                break;
+                // The next entry tries again: a frame with a wrong number would be worse than none.
+                return Vec::new();
             };
             for earlier in entries.iter().filter(|e| e.seq < entry.seq) {
                 shown.frames.of(earlier);

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{
-        bundle::{self, Closing, Standing},
-        kept::{Reached, Review},
+        bundle::{self, Closing, Standing, Verdicts},
+        kept::Reached,
         note,
         proposal::Ending,
         rules::{self, GENERATION, QA},
@@ -42,7 +42,7 @@ impl Play<'_> {
         let planned = &self.reached.plan.result;
         let proposed = Value::Object(ending.artifacts.clone());
         let form = match (planned, ending.artifacts.is_empty()) {
-            (_, true) => self.form_of_the_best(),
+            (_, true) => self.planned_form(),
             (Value::Object(planned), false) => {
                 let mut form = planned.clone();
                 form.extend(ending.artifacts.clone());
@@ -50,9 +50,10 @@ impl Play<'_> {
             }
             (_, false) => proposed,
         };
-        let review = bundle::review_of(&self.reached, &form);
+        let form = self.of_the_best_rounds(form);
+        let verdicts = Verdicts::of(&self.reached, &form);
         let result = self.resolved(&form);
-        let unmet = match bundle::standing(review, constraints) {
+        let unmet = match verdicts.standing(constraints) {
             Standing::Met => None,
             Standing::Unmet(why) => Some(why),
             Standing::NotReviewed => Some("nothing was reviewed".to_owned()),
@@ -72,7 +73,7 @@ impl Play<'_> {
             summary: &ending.summary,
             explanation: explanation.as_deref(),
         };
-        let bundle = bundle::bundle(result, review, &self.reached, constraints, &closing);
+        let bundle = bundle::bundle(result, &verdicts, &self.reached, constraints, &closing);
         let text = match (&*ending.summary, &explanation) {
             ("", None) => "done".to_owned(),
             (summary, None) => summary.to_owned(),
@@ -84,29 +85,57 @@ impl Play<'_> {
             data: json!({
                 "bundle": bundle,
                 "met": explanation.is_none(),
-                "learned": learned(&self.reached, review),
+                "learned": learned(&self.reached, &verdicts),
             }),
         }
     }
 
-    /// What the plan makes of the best that there is; without a form, the last that each capability made.
-    fn form_of_the_best(&self) -> Value {
+    /// What the plan makes of what there is; without a form, what was reviewed last.
+    fn planned_form(&self) -> Value {
         let planned = &self.reached.plan.result;
         let is_empty = planned.as_object().is_some_and(Map::is_empty) || planned.is_null();
         if !is_empty {
             return planned.clone();
         }
-        let best = bundle::best(&self.reached);
+        let last = self.reached.reviews.last();
         let steps = self.reached.steps.iter();
         let made = steps.filter(|(step, work)| {
             work.phase == GENERATION && self.reached.outputs.contains_key(*step)
         });
         let chosen = made.filter(|(step, _)| {
-            best.is_none_or(|review| review.of.is_empty() || review.of.contains(step))
+            last.is_none_or(|review| review.of.is_empty() || review.of.contains(step))
         });
         let form =
             chosen.map(|(step, _)| (step.clone(), Value::from(format!("${{{step}.output}}"))));
         form.collect()
+    }
+
+    /// The form with the best round of each thing that was reviewed in it.
+    fn of_the_best_rounds(&self, mut form: Value) -> Value {
+        let reviewed = Verdicts::of(&self.reached, &form);
+        let mut better = Vec::new();
+        for review in &reviewed.reviews {
+            let Some(best) = bundle::best(&self.reached, review) else {
+                continue;
+            };
+            let capability =
+                |step: &String| self.reached.steps.get(step).map(|work| &work.capability);
+            for step in &review.of {
+                let same = best
+                    .of
+                    .iter()
+                    .find(|other| capability(other) == capability(step));
+                better.extend(same.map(|other| (step.clone(), other.clone())));
+            }
+        }
+        for (step, other) in better {
+            replace(
+                &mut form,
+                &format!("${{{step}.output"),
+                &format!("${{{other}.output"),
+            );
+        }
+        form
     }
 
     /// The result; what is not there is left out.
@@ -137,16 +166,32 @@ impl Play<'_> {
     }
 }
 
+/// Puts other references in the place of these.
+fn replace(value: &mut Value, from: &str, to: &str) {
+    match value {
+        Value::String(text) => *text = text.replace(from, to),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, from, to)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| replace(field, from, to)),
+        _ => {}
+    }
+}
+
 /// What later runs of the series learn: which settings led to which score.
-fn learned(reached: &Reached, review: Option<&Review>) -> Value {
-    let of = review.map(|review| &review.of);
-    let is_reviewed = |step: &&String| of.is_some_and(|of| of.contains(step));
+fn learned(reached: &Reached, verdicts: &Verdicts<'_>) -> Value {
+    let is_reviewed = |step: &&String| {
+        verdicts
+            .reviews
+            .iter()
+            .any(|review| review.of.contains(step))
+    };
     let outputs = || reached.outputs.iter().rev();
     let reviewed = outputs().filter(|(step, _)| is_reviewed(step));
     let knobs = reviewed
         .chain(outputs())
         .find_map(|(_, output)| knobs_in(output, 0));
-    let score = review.and_then(|review| review.score);
+    let score = verdicts.score();
     match (knobs, score) {
         (Some(knobs), Some(score)) => json!({"knobs": knobs, "metrics": {"qualityScore": score}}),
         _ => Value::Null,

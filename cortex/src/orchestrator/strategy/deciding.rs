@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use agenthub_sdk::runs::{
-    Effect, Next, RunOutcome, Step, StepId, StepResult,
+    Effect, Next, Retry, RunOutcome, Step, StepId, StepResult,
     plan::{Admitted, Fault, Limits, Offer, Plan, StepState, Terms, admit_patch},
 };
 use serde::Deserialize;
@@ -23,6 +23,12 @@ use crate::{history::shorten, prompt::Rejected};
 
 /// How often the model is asked in one turn.
 const TRIES: u32 = 3;
+
+/// How often a question is asked to which there is no answer in time.
+const PATIENCE: Retry = Retry {
+    attempts: 3,
+    pause_ms: 2_000,
+};
 
 /// The most tokens of a refused answer that the model sees again.
 const MAX_REJECTED_TOKENS: usize = 800;
@@ -45,7 +51,7 @@ impl Play<'_> {
                 1 => format!("turn-{turn}"),
                 attempt => format!("turn-{turn}/try-{attempt}"),
             };
-            let step = Step::new(name, Effect::Ask(Box::default()));
+            let step = Step::new(name, Effect::Ask(Box::default())).retry(PATIENCE);
             let answer = match self.facts.result(&step) {
                 None => {
                     let request = self.prompt(turn, seen, rejected.as_ref()).request();
@@ -53,13 +59,16 @@ impl Play<'_> {
                     return Err(Next::Steps(vec![Step { effect, ..step }]));
                 }
                 Some(StepResult::ModelAnswered(answer)) => &answer.text,
-                Some(StepResult::Failed(failure)) => {
-                    let error = format!("the orchestrator's model did not answer: {failure}");
-                    return Err(Next::Finish(RunOutcome::failed(error)));
-                }
-                Some(_) => {
-                    let error = "the orchestrator's model was not asked to the end";
-                    return Err(Next::Finish(RunOutcome::failed(error)));
+                Some(failed) => {
+                    let why = match failed {
+                        StepResult::Failed(failure) => failure.to_string(),
+                        _ => "it was not asked to the end".to_owned(),
+                    };
+                    let error = format!("the orchestrator's model did not answer: {why}");
+                    return match self.reached.outputs.is_empty() {
+                        true => Err(Next::Finish(RunOutcome::failed(error))),
+                        false => Ok(Accepted::Final(Ending::default(), Some(error))),
+                    };
                 }
             };
             let refused = format!("refused-{turn}-{attempt}");

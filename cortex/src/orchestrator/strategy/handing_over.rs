@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        bundle::{self, Standing},
+        bundle::{self, Standing, Verdicts},
         handoff::{HandoffPayload, Misfit},
-        kept::{Review, Work, WorkState},
+        kept::{Review, Seen, Work, WorkState},
         note,
         rules::{GENERATION, Handover, QA},
     },
@@ -25,12 +25,18 @@ const MAX_REASON_TOKENS: usize = 800;
 
 impl Play<'_> {
     /// Has a step of the plan done.
-    pub(super) fn hand_over(&mut self, turn: u32, handover: Handover) -> Result<(), Next> {
+    pub(super) fn hand_over(
+        &mut self,
+        turn: u32,
+        seen: &Seen,
+        handover: Handover,
+    ) -> Result<(), Next> {
         let Handover {
             name,
             step,
             offered,
             payload,
+            used,
             depth,
         } = handover;
         let offer = offered.offer;
@@ -48,18 +54,28 @@ impl Play<'_> {
             work.agent.clone_from(&offer.agent);
             work.capability.clone_from(&offer.capability);
             work.phase.clone_from(&offer.phase);
+            work.depth = depth;
         });
-        let needs_yes = step.approval
-            || self
-                .input
-                .brief
-                .constraints
-                .needs_approval(&offer.capability);
-        if needs_yes && let Err(why) = self.allowed(turn, &name, &offer, &payload)? {
-            return self.failed(turn, &name, WorkState::Failed, why);
+        let first = Delivery {
+            turn,
+            suffix: "",
+            name: &name,
+            step: &step,
+            offer: &offer,
+            payload: &payload,
+        };
+        let mut delivered = self.deliver(&first)?;
+        if let (Err(why), Recovery::Fallback { agent }) = (&delivered, &step.recovery) {
+            delivered = match other(seen, agent, &offer.capability, &payload) {
+                Ok(offer) => self.deliver(&Delivery {
+                    suffix: "/fallback",
+                    offer,
+                    ..first
+                })?,
+                Err(unfit) => Err(format!("{why}; {unfit}")),
+            };
         }
-        self.work(&name, |work| work.state = WorkState::Working);
-        match self.deliver(turn, &step.recovery, &step, &offer, &payload)? {
+        match delivered {
             Ok((agent, output)) => {
                 self.work(&name, |work| {
                     work.agent.clone_from(&agent);
@@ -67,7 +83,7 @@ impl Play<'_> {
                 });
                 self.reached.outputs.insert(name.clone(), output.clone());
                 match offer.phase == QA {
-                    true => self.reviewed(turn, &name, &agent, &step.payload, &output),
+                    true => self.reviewed(turn, &name, &agent, &used, &payload, &output),
                     false => Ok(()),
                 }
             }
@@ -141,50 +157,56 @@ impl Play<'_> {
 
     /// Who did it, and what came of it; or why nothing did.
     fn deliver(
-        &self,
-        turn: u32,
-        recovery: &Recovery,
-        step: &PlanStep,
-        offer: &Offer,
-        payload: &HandoffPayload,
+        &mut self,
+        delivery: &Delivery<'_>,
     ) -> Result<Result<(String, Value), String>, Next> {
-        let mut agents = vec![(&*offer.agent, String::new())];
-        if let Recovery::Fallback { agent } = recovery {
-            agents.push((agent, "/fallback".to_owned()));
+        let Delivery {
+            turn,
+            suffix,
+            name,
+            step,
+            offer,
+            payload,
+        } = *delivery;
+        let agent = &offer.agent;
+        self.work(name, |work| work.agent.clone_from(agent));
+        let constraints = &self.input.brief.constraints;
+        let needs_yes = step.approval || constraints.needs_approval(&offer.capability);
+        if needs_yes && let Err(why) = self.allowed(turn, name, offer, payload)? {
+            return Ok(Err(why));
         }
+        self.work(name, |work| work.state = WorkState::Working);
         let mut why = String::new();
-        for (agent, suffix) in agents {
-            for attempt in 1..=step.retry.attempts.max(1) {
-                let name = match attempt {
-                    1 => format!("handoff-{turn}{suffix}"),
-                    attempt => format!("handoff-{turn}{suffix}/attempt-{attempt}"),
-                };
-                let timeout_ms = step.timeout_ms.unwrap_or(self.input.handoff_ms);
-                let handoff = payload.to(agent, &offer.capability);
-                let sent = Step::new(&*name, Effect::Delegate(handoff)).timeout_ms(timeout_ms);
-                match self.output(&sent, offer)? {
-                    Ok(output) => return Ok(Ok((agent.to_owned(), output))),
-                    Err(Unusable::Misfit(misfit)) => {
-                        let handoff = payload.again_to(agent, &offer.capability, &misfit);
-                        let again = Step::new(format!("{name}/again"), Effect::Delegate(handoff))
-                            .timeout_ms(timeout_ms);
-                        match self.output(&again, offer)? {
-                            Ok(output) => return Ok(Ok((agent.to_owned(), output))),
-                            Err(Unusable::Misfit(misfit)) => {
-                                why = format!("{agent} gave a wrong output twice: {}", misfit.0)
-                            }
-                            Err(Unusable::Nothing(reason)) => why = reason,
+        for attempt in 1..=step.retry.attempts.max(1) {
+            let name = match attempt {
+                1 => format!("handoff-{turn}{suffix}"),
+                attempt => format!("handoff-{turn}{suffix}/attempt-{attempt}"),
+            };
+            let timeout_ms = step.timeout_ms.unwrap_or(self.input.handoff_ms);
+            let handoff = payload.to(agent, &offer.capability);
+            let sent = Step::new(&*name, Effect::Delegate(handoff)).timeout_ms(timeout_ms);
+            match self.output(&sent, offer)? {
+                Ok(output) => return Ok(Ok((agent.to_owned(), output))),
+                Err(Unusable::Misfit(misfit)) => {
+                    let handoff = payload.again_to(agent, &offer.capability, &misfit);
+                    let again = Step::new(format!("{name}/again"), Effect::Delegate(handoff))
+                        .timeout_ms(timeout_ms);
+                    match self.output(&again, offer)? {
+                        Ok(output) => return Ok(Ok((agent.to_owned(), output))),
+                        Err(Unusable::Misfit(misfit)) => {
+                            why = format!("{agent} gave a wrong output twice: {}", misfit.0)
                         }
+                        Err(Unusable::Nothing(reason)) => why = reason,
                     }
-                    Err(Unusable::Nothing(reason)) => why = reason,
                 }
-                if attempt < step.retry.attempts && step.retry.pause_ms > 0 {
-                    let failed_ms = self.facts.ended_ms(&sent).unwrap_or_default();
-                    let until = failed_ms.saturating_add(step.retry.pause_ms);
-                    let pause = Step::new(format!("{name}/pause"), Effect::Wait(until));
-                    if self.facts.result(&pause).is_none() {
-                        return Err(Next::Steps(vec![pause]));
-                    }
+                Err(Unusable::Nothing(reason)) => why = reason,
+            }
+            if attempt < step.retry.attempts && step.retry.pause_ms > 0 {
+                let failed_ms = self.facts.ended_ms(&sent).unwrap_or_default();
+                let until = failed_ms.saturating_add(step.retry.pause_ms);
+                let pause = Step::new(format!("{name}/pause"), Effect::Wait(until));
+                if self.facts.result(&pause).is_none() {
+                    return Err(Next::Steps(vec![pause]));
                 }
             }
         }
@@ -223,16 +245,25 @@ impl Play<'_> {
         turn: u32,
         step: &str,
         agent: &str,
-        payload: &Value,
+        used: &Value,
+        payload: &HandoffPayload,
         output: &Value,
     ) -> Result<(), Next> {
-        let of: BTreeSet<String> = bundle::steps_in(payload).collect();
+        let is_made = |step: &String| {
+            let work = self.reached.steps.get(step);
+            work.is_some_and(|work| work.phase == GENERATION)
+        };
+        let of: BTreeSet<String> = bundle::steps_in(used).filter(is_made).collect();
+        let criteria = &self.input.brief.constraints.acceptance_criteria;
+        let knew_criteria = bundle::knows(payload.arguments().value(), criteria);
+        let depth = self.reached.depth;
         let review = Review::of(
             step,
             agent,
             of.into_iter().collect(),
             output,
-            self.reached.depth,
+            depth,
+            knew_criteria,
         );
         let threshold = self.input.brief.constraints.quality_threshold();
         self.note(&format!("review-{turn}"), note::review(&review, threshold))?;
@@ -243,10 +274,48 @@ impl Play<'_> {
 
     pub(super) fn last_review_asks_for_more(&self) -> bool {
         let last = self.reached.reviews.last();
-        matches!(
-            bundle::standing(last, &self.input.brief.constraints),
-            Standing::Unmet(_)
-        )
+        let standing = Verdicts::alone(last).standing(&self.input.brief.constraints);
+        matches!(standing, Standing::Unmet(_))
+    }
+}
+
+/// A step on its way to an agent.
+#[derive(Clone, Copy)]
+struct Delivery<'d> {
+    turn: u32,
+    /// What tells its steps from those of another agent.
+    suffix: &'static str,
+    name: &'d str,
+    step: &'d PlanStep,
+    offer: &'d Offer,
+    payload: &'d HandoffPayload,
+}
+
+/// What another agent offers for the same.
+///
+/// # Errors
+///
+/// Why it cannot be asked.
+fn other<'s>(
+    seen: &'s Seen,
+    agent: &str,
+    capability: &str,
+    payload: &HandoffPayload,
+) -> Result<&'s Offer, String> {
+    let is_it = |offer: &&Offer| offer.agent == agent && offer.capability == capability;
+    let offer = seen.offers.iter().map(|offered| &offered.offer).find(is_it);
+    let offer = offer.ok_or_else(|| format!("{agent}, who could do it instead, is not here"))?;
+    let faults = offer
+        .input
+        .as_ref()
+        .map(|schema| violations(schema, payload.arguments().value()));
+    let faults = faults.unwrap_or_default();
+    match faults.is_empty() {
+        true => Ok(offer),
+        false => Err(format!(
+            "{agent}, who could do it instead, takes something else: {}",
+            faults.join("; ")
+        )),
     }
 }
 

@@ -31,7 +31,7 @@ fn a_plan_is_made_carried_out_and_put_together_to_a_bundle() {
     );
     assert_eq!(
         stage.handoffs[1].payload,
-        Some(json!({"thing": {"text": "thing 1"}}))
+        Some(json!({"thing": {"text": "thing 1"}, "acceptanceCriteria": ["is a thing"]}))
     );
     assert_eq!(stage.noted("phase").len(), 4);
     assert_eq!(stage.noted("warning"), [""; 0]);
@@ -221,5 +221,129 @@ fn without_the_capability_the_plan_does_without_or_the_run_says_so() {
     assert_eq!(
         stage.noted("warning"),
         ["no specialist made anything", "nothing was reviewed"]
+    );
+}
+
+/// Makes things whose scores are these, one after the other; none passes.
+fn scored(scores: &'static [f64]) -> Agents {
+    let mut made = 0;
+    Box::new(move |handoff| match &*handoff.capability {
+        "make" => {
+            made += 1;
+            completed("maker", json!({"thing": {"text": format!("thing {made}")}}))
+        }
+        _ => {
+            let score = scores[made - 1];
+            completed(
+                "checker",
+                json!({"qa": {"pass": false, "score": score, "issues": ["too plain"]}}),
+            )
+        }
+    })
+}
+
+/// spec: ORC-11.3, ORC-10
+#[test]
+fn the_best_round_is_the_result_with_its_own_review_whichever_it_was() {
+    let mut stage = Stage::new(Model::Offline, scored(&[0.6, 0.4]));
+    stage.brief.constraints.execution_depth = Some(2);
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 1", "{bundle:#}");
+    assert_eq!(bundle["quality"]["score"], 0.6);
+
+    // Also where the model names the last round.
+    let again = plan(
+        json!({
+            "more": {"capability": "make", "payload": {"brief": "more", "previousThing": "${thing.output.thing}"}},
+            "again": {"capability": "check", "payload": {"thing": "${more.output.thing}", "acceptanceCriteria": "${input.acceptanceCriteria}"}},
+        }),
+        json!({"thing": "${more.output.thing}"}),
+    );
+    let answers = [
+        make_and_check(),
+        handoff("maker", "make"),
+        handoff("checker", "check"),
+        again,
+        handoff("maker", "make"),
+        handoff("checker", "check"),
+        the_end(),
+    ];
+    let mut stage = Stage::says(answers, scored(&[0.6, 0.4]));
+    stage.brief.constraints.execution_depth = Some(2);
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 1", "{bundle:#}");
+    assert_eq!(bundle["quality"]["score"], 0.6);
+}
+
+/// spec: ORC-2.1, ORC-10
+#[test]
+fn what_was_not_reviewed_itself_is_not_met_by_the_review_of_something_else() {
+    let more = plan(
+        json!({"more": {"capability": "make", "payload": {"brief": "more"}}}),
+        json!({"thing": "${more.output.thing}"}),
+    );
+    let answers = [
+        make_and_check(),
+        handoff("maker", "make"),
+        handoff("checker", "check"),
+        more,
+        handoff("maker", "make"),
+        the_end(),
+        the_end(),
+        the_end(),
+    ];
+    let mut stage = Stage::says(answers, passing_in_round(1));
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 2");
+    assert_eq!(bundle["quality"]["met"], false, "{bundle:#}");
+    assert!(stage.noted("warning")[0].contains("nothing was reviewed"));
+}
+
+/// spec: ORC-7, ORC-10
+#[test]
+fn a_reviewer_that_was_not_given_the_criteria_lets_nothing_pass() {
+    let blind = plan(
+        json!({
+            "thing": {"capability": "make", "payload": {"brief": "b"}},
+            "review": {"capability": "check", "payload": {"thing": "${thing.output.thing}"}},
+        }),
+        json!({"thing": "${thing.output.thing}"}),
+    );
+    let answers = [
+        blind,
+        handoff("maker", "make"),
+        handoff("checker", "check"),
+        the_end(),
+        the_end(),
+        the_end(),
+    ];
+    let mut stage = Stage::says(answers, passing_in_round(1));
+    stage.brief.constraints.acceptance_criteria = vec![" is red \n".into()];
+    let bundle = stage.bundle();
+    assert_eq!(bundle["quality"]["met"], false);
+    let why = bundle["quality"]["explanation"]
+        .as_str()
+        .expect("it says why");
+    assert!(
+        why.contains("was not given the acceptance criteria"),
+        "{why}"
+    );
+    assert_eq!(bundle["acceptance-report"][0]["criterion"], "is red");
+}
+
+/// spec: ORC-3
+#[test]
+fn without_an_answer_of_the_model_there_is_still_what_was_made() {
+    let mut stage = Stage::says(
+        [make_and_check(), handoff("maker", "make")],
+        passing_in_round(1),
+    );
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 1");
+    assert!(
+        bundle["quality"]["explanation"]
+            .as_str()
+            .is_some_and(|why| why.contains("out of answers")),
+        "{bundle:#}"
     );
 }

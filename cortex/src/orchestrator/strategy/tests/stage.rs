@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use agenthub_sdk::{
     model::{Completion, DeltaSink, LanguageModel, Offline, Request},
     runs::{
-        Budget, Decision, Delegated, Facts, Handoff, RunEvent, RunId, RunOutcome, Spent, Started,
-        StepResult,
+        Budget, Decision, Delegated, Facts, Failure, Handoff, RunEvent, RunId, RunOutcome, Spent,
+        Started, StepResult,
         journal::Entry,
         plan::Offer,
         run::{self, Action, Outgoing},
@@ -264,7 +264,10 @@ impl Stage {
             Outgoing::Ask(request) => {
                 self.requests.push((**request).clone());
                 let text = match &mut self.model {
-                    Model::Says(answers) => answers.pop_front().expect("another answer"),
+                    Model::Says(answers) => match answers.pop_front() {
+                        Some(answer) => answer,
+                        None => return StepResult::Failed(Failure::lasting("out of answers")),
+                    },
                     Model::Offline => {
                         let runtime = tokio::runtime::Builder::new_current_thread().build();
                         let answer = Offline.complete((**request).clone(), DeltaSink::ignored());
@@ -321,7 +324,7 @@ pub(super) fn make_and_check() -> Value {
     plan(
         json!({
             "thing": {"capability": "make", "payload": {"brief": "${objective}"}},
-            "review": {"capability": "check", "payload": {"thing": "${thing.output.thing}"}},
+            "review": {"capability": "check", "payload": {"thing": "${thing.output.thing}", "acceptanceCriteria": "${input.acceptanceCriteria}"}},
         }),
         json!({"thing": "${thing.output.thing}"}),
     )
