@@ -258,3 +258,75 @@ fn earlier_results_reach_specialists_and_the_run_leaves_its_own() {
         json!({"knobs": {"a": 0.4}, "metrics": {"qualityScore": 0.8}})
     );
 }
+
+/// spec: ORC-12.3
+#[test]
+fn a_yes_for_one_agent_is_none_for_the_one_who_does_it_instead() {
+    let mut step = json!({"capability": "make", "agent": "maker", "payload": {"brief": "b"}});
+    step["recovery"] = json!({"kind": "fallback", "agent": "other"});
+    step["approval"] = true.into();
+    let answers = [
+        plan(
+            json!({ "thing": step }),
+            json!({"thing": "${thing.output.thing}"}),
+        ),
+        handoff("maker", "make"),
+        the_end(),
+        the_end(),
+        the_end(),
+    ];
+    let agents: Agents = Box::new(|handoff| match &*handoff.agent {
+        "maker" => Delegated {
+            agent: "maker".into(),
+            state: "failed".into(),
+            ..Delegated::default()
+        },
+        other => completed(other, json!({"thing": {"text": other}})),
+    });
+    let mut stage = Stage::says(answers, agents);
+    let mut other = stage.seen.offers[0].clone();
+    other.offer.agent = "other".into();
+    stage.seen.offers.push(other);
+    stage.bundle();
+    let asked = stage.events.iter().filter_map(|event| match event {
+        RunEvent::StepBegun {
+            what: Begun::ApprovalAsked(approval),
+            ..
+        } => Some(&*approval.agent),
+        _ => None,
+    });
+    assert_eq!(asked.collect::<Vec<_>>(), ["maker", "other"]);
+}
+
+/// spec: ORC-3, ORC-11.5
+#[test]
+fn a_round_that_did_not_come_about_is_not_lost_to_who_goes_on() {
+    let mut made = 0;
+    let agents: Agents = Box::new(move |handoff| match &*handoff.capability {
+        "make" if made == 1 => Delegated {
+            agent: "maker".into(),
+            state: "lost".into(),
+            ..Delegated::default()
+        },
+        "make" => {
+            made += 1;
+            completed("maker", json!({"thing": {"text": "thing 1"}}))
+        }
+        _ => completed(
+            "checker",
+            json!({"qa": {"pass": false, "score": 0.2, "issues": ["too plain"]}}),
+        ),
+    });
+    let mut stage = Stage::new(Model::Offline, agents);
+    stage.brief.constraints.execution_depth = Some(2);
+    stage.bundle();
+    let stood = reached(&Facts::of(&stage.events));
+    assert_eq!(stood.depth, 2);
+
+    let mut next = Stage::new(Model::Offline, passing_in_round(1));
+    next.brief.constraints.execution_depth = Some(2);
+    next.seen.reached = Some(stood);
+    let bundle = next.bundle();
+    assert_eq!(bundle["quality"]["met"], true, "{bundle:#}");
+    assert_eq!(bundle["quality"]["depth"], 2);
+}
