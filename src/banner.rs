@@ -52,7 +52,11 @@ pub(crate) fn hub_flag(url: &str) -> String {
 impl Banner {
     /// The banner for people.
     pub(crate) fn text(&self) -> String {
-        let docs = if self.model.is_some() { " /v1/docs" } else { "" };
+        let docs = if self.model.is_some() {
+            " /v1/docs"
+        } else {
+            ""
+        };
         let mut lines = vec![
             format!("AgentHub {}", env!("CARGO_PKG_VERSION")),
             String::new(),

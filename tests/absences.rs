@@ -142,23 +142,45 @@ fn rooms_know_only_those_below_them() {
 #[test]
 fn what_runs_are_about_is_not_in_the_code() {
     let platforms = [
-        "linkedin", "twitter", "instagram", "facebook", "tiktok", "youtube", "mastodon", "bluesky", "threads.net",
+        "linkedin",
+        "twitter",
+        "instagram",
+        "facebook",
+        "tiktok",
+        "youtube",
+        "mastodon",
+        "bluesky",
+        "threads.net",
     ];
-    let others = ["hashtag campaign", "tone of voice:", "\"english\"", "\"german\"", "\"dutch\"", "\"french\""];
-    let prompts = ["cortex/prompts", "agents/prompts"].into_iter().flat_map(|folder| {
-        let entries = fs::read_dir(root().join(folder)).expect("a folder of the repository");
-        entries.map(|entry| {
-            let path = entry.expect("an entry").path();
-            let text = fs::read_to_string(&path).expect("a prompt is text");
-            (path.display().to_string(), text)
-        })
-    });
+    let others = [
+        "hashtag campaign",
+        "tone of voice:",
+        "\"english\"",
+        "\"german\"",
+        "\"dutch\"",
+        "\"french\"",
+    ];
+    let prompts = ["cortex/prompts", "agents/prompts"]
+        .into_iter()
+        .flat_map(|folder| {
+            let entries = fs::read_dir(root().join(folder)).expect("a folder of the repository");
+            entries.map(|entry| {
+                let path = entry.expect("an entry").path();
+                let text = fs::read_to_string(&path).expect("a prompt is text");
+                (path.display().to_string(), text)
+            })
+        });
     let rooms = ["agents/", "cortex/", "runs/", "sdk/"];
-    let code = sources().into_iter().filter(|(file, _)| rooms.iter().any(|room| file.starts_with(room)));
+    let code = sources()
+        .into_iter()
+        .filter(|(file, _)| rooms.iter().any(|room| file.starts_with(room)));
     for (file, text) in code.chain(prompts) {
         let text = text.to_lowercase();
         for word in platforms.iter().chain(&others) {
-            assert!(!text.contains(word), "{file} holds {word:?}: that comes from payloads");
+            assert!(
+                !text.contains(word),
+                "{file} holds {word:?}: that comes from payloads"
+            );
         }
     }
 }
