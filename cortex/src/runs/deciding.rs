@@ -92,7 +92,12 @@ impl Inner {
         let written = self.until(id, |known| !known.waits_for(approval));
         match timeout(WRITTEN, written).await {
             Ok(written) => written?,
-            Err(_) => tracing::warn!(run = id, "a decision is not written down yet"),
+            Err(_) => {
+                let why = format!(
+                    "the decision is not written down yet: ask again whether run {id} still waits for {approval}"
+                );
+                return Err(Error::Unavailable(why));
+            }
         }
         self.get(id).await
     }

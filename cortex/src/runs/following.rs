@@ -9,11 +9,24 @@ use agenthub_sdk::{
 use futures_util::{Stream, stream};
 
 use super::{
+    Inner,
     error::Error,
     frames::Frames,
     reading::{PAGE, Shelf},
     watching::{Watched, Watching},
 };
+
+impl Inner {
+    /// Follows a run behind this frame.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Unavailable`].
+    pub(super) async fn follow(&self, id: &str, after: u64) -> Result<Following, Error> {
+        let (shelf, run) = self.find(id).await?;
+        Following::new(shelf, self.shared.watching(), run, after).await
+    }
+}
 
 /// Somebody who follows a run.
 #[derive(Debug)]
@@ -36,12 +49,7 @@ impl Following {
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub(super) async fn new(
-        shelf: Shelf,
-        watching: &Watching,
-        run: RunId,
-        after: u64,
-    ) -> Result<Self, Error> {
+    async fn new(shelf: Shelf, watching: &Watching, run: RunId, after: u64) -> Result<Self, Error> {
         let first = shelf.read(&run, 0, 1).await?.into_iter().next();
         let first = first.ok_or_else(|| Error::no_run(run.as_str()))?;
         let thread = match &first.event {

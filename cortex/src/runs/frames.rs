@@ -31,7 +31,7 @@ pub(crate) struct Frames {
     usage: Usage,
     /// What of a chat turn was shown.
     chat: Projection,
-    /// The work that agents have, and the tools that are at work.
+    /// The work that agents have, the tools that are at work, and what people are asked.
     out: BTreeMap<StepId, Out>,
     phase: String,
 }
@@ -41,6 +41,7 @@ pub(crate) struct Frames {
 enum Out {
     Agent { agent: String, task_id: String },
     Tool(String),
+    Person { id: String, subject: String },
 }
 
 /// A frame without its number.
@@ -220,6 +221,8 @@ impl Frames {
                 vec![Draft::new("tool_call", &call.name).data(data)]
             }
             Begun::ApprovalAsked(approval) => {
+                let (id, subject) = (approval.id.clone(), approval.subject.clone());
+                self.out.insert(step.clone(), Out::Person { id, subject });
                 vec![Draft::new("approval", "asked").data(json!(approval))]
             }
             Begun::Said { text } => vec![Draft::new("message", text)],
@@ -242,12 +245,17 @@ impl Frames {
                 self.usage.output_tokens += usage.output_tokens;
                 vec![self.metrics(usage, None, at_ms)]
             }
-            (StepResult::Decided(decision), _) => {
+            (StepResult::Decided(decision), asked) => {
                 let message = match decision.approved {
                     true => "approved",
                     false => "refused",
                 };
-                vec![Draft::new("approval", message).data(json!(decision))]
+                let mut data = json!(decision);
+                if let Some(Out::Person { id, subject }) = asked {
+                    data["id"] = json!(id);
+                    data["subject"] = json!(subject);
+                }
+                vec![Draft::new("approval", message).data(data)]
             }
             (result, Some(Out::Agent { agent, task_id })) => {
                 let state = match result {

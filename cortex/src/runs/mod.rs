@@ -33,7 +33,11 @@ use agenthub_sdk::{
     proto::cortex as pb,
     runs::{Decision, RunId},
 };
-use futures_util::{Stream, StreamExt};
+use futures_util::{
+    Stream, StreamExt, TryStreamExt,
+    future::{Either, ready},
+    stream,
+};
 use serde_json::{Map, Value};
 
 pub(crate) use approvals::Approvals;
@@ -134,8 +138,8 @@ impl Runs {
     }
 
     /// All frames of a run behind the one with the number `after`, then those that come; ends behind the last one of the run. Frames
-    /// are read as they are asked for, so a slow reader holds nothing up; an error is the last item. Of a run that is on its way it waits for the
-    /// beginning, 5 s at most.
+    /// are read as they are asked for, so a slow reader holds nothing up; an error is the last item. Of a run that is on its way it returns when
+    /// that has begun or after 5 s; the frames wait for the beginning then.
     ///
     /// # Errors
     ///
@@ -145,11 +149,19 @@ impl Runs {
         id: &str,
         after: u64,
     ) -> Result<impl Stream<Item = Result<pb::Frame, Error>> + Send + 'static + use<>, Error> {
-        self.0.beginning(&RunId::new(id)).await?;
-        let (shelf, run) = self.0.find(id).await?;
-        let watching = self.0.shared.watching();
-        let following = Following::new(shelf, watching, run, after).await?;
-        Ok(following.stream())
+        let following = match self.0.beginning(&RunId::new(id)).await? {
+            None => Either::Left(ready(Ok(self.0.follow(id, after).await?))),
+            Some(late) => {
+                let (inner, id) = (Arc::clone(&self.0), id.to_owned());
+                Either::Right(async move {
+                    late.await?;
+                    inner.follow(&id, after).await
+                })
+            }
+        };
+        Ok(stream::once(following)
+            .map_ok(Following::stream)
+            .try_flatten())
     }
 
     /// The plan of a run.
@@ -206,11 +218,12 @@ impl Runs {
             .await
     }
 
-    /// Answers what a run asks a person for. Returns when the answer is written down, or after 5 s.
+    /// Answers what a run asks a person for. Returns when the answer is written down, for which it waits 5 s.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] for the run, [`Error::NotPending`] for the approval, [`Error::Unavailable`] where nobody drives the run yet.
+    /// [`Error::NotFound`] for the run, [`Error::NotPending`] for the approval, [`Error::Unavailable`] where nobody drives the run yet, or the
+    /// answer is not written down in time.
     pub(crate) async fn decide(
         &self,
         id: &str,

@@ -16,7 +16,7 @@ use agenthub_sdk::{
 };
 use tokio::{
     sync::watch,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use uuid::Uuid;
 
@@ -51,15 +51,36 @@ struct Submission {
     thread: String,
     task_id: Uuid,
     at_ms: u64,
-    /// What came of it.
-    end: watch::Receiver<Option<Result<(), Error>>>,
+    stage: watch::Receiver<Stage>,
+    /// Until when those wait who want it.
+    until: Instant,
+}
+
+/// How far a run is on its way.
+#[derive(Clone, Debug)]
+enum Stage {
+    /// It is looked up whether it may begin.
+    Checked,
+    /// The hub is asked for it.
+    Sent,
+    /// It has begun, then or before, or does not begin.
+    Ended(Result<Begun, Error>),
+}
+
+/// When a run has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    Now,
+    /// Under the same key.
+    Before,
 }
 
 /// A run's place among those that are on their way, until this is dropped.
 struct Place {
     submitted: Submitted,
     run: RunId,
-    end: watch::Sender<Option<Result<(), Error>>>,
+    stage: watch::Sender<Stage>,
+    end: Option<Result<Begun, Error>>,
 }
 
 impl Submitted {
@@ -89,7 +110,7 @@ impl Submitted {
         if let Some(before) = submitted.get(run) {
             return Err(Box::new(before.clone()));
         }
-        let (end, ended) = watch::channel(None);
+        let (tell, stage) = watch::channel(Stage::Checked);
         let since = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -99,27 +120,33 @@ impl Submitted {
             thread: thread.unwrap_or_else(|| task_id.to_string()),
             task_id,
             at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
-            end: ended,
+            stage,
+            until: Instant::now() + BEGINNING,
         };
         submitted.insert(run.clone(), submission.clone());
         let place = Place {
             submitted: self.clone(),
             run: run.clone(),
-            end,
+            stage: tell,
+            end: None,
         };
         Ok((place, submission))
     }
 }
 
 impl Place {
-    fn end(self, end: Result<(), Error>) {
-        self.end.send_replace(Some(end));
+    fn end(mut self, end: Result<Begun, Error>) {
+        self.end = Some(end);
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.submitted.lock().remove(&self.run);
+        // Whoever is told finds the place free.
+        if let Some(end) = self.end.take() {
+            self.stage.send_replace(Stage::Ended(end));
+        }
     }
 }
 
@@ -148,20 +175,43 @@ impl Submission {
         }
     }
 
-    /// Waits until it has begun, or for as long as somebody waits for that.
+    /// Waits until it is known to begin or not to, and then until it has begun, or for as long as somebody waits for that.
     ///
     /// # Errors
     ///
     /// It did not begin.
-    async fn begun(mut self) -> Result<(), Error> {
-        let waited = timeout(BEGINNING, self.end.wait_for(Option::is_some)).await;
-        match waited {
-            Ok(Ok(end)) => end.clone().unwrap_or(Ok(())),
-            Ok(Err(_)) => Err(Error::Unavailable("Cortex is about to stop".to_owned())),
+    async fn begun(mut self) -> Result<Begun, Error> {
+        // Whatever is asked while it is checked has a deadline of its own.
+        let known = self
+            .stage
+            .wait_for(|stage| !matches!(stage, Stage::Checked))
+            .await;
+        known.map_err(stopping)?;
+        let until = self.until;
+        match timeout_at(until, self.over()).await {
+            Ok(begun) => begun,
             // It is still on its way.
-            Err(_) => Ok(()),
+            Err(_) => Ok(Begun::Now),
         }
     }
+
+    /// Waits until it has begun, however long that takes.
+    ///
+    /// # Errors
+    ///
+    /// It did not begin.
+    async fn over(mut self) -> Result<Begun, Error> {
+        loop {
+            if let Stage::Ended(end) = &*self.stage.borrow_and_update() {
+                return end.clone();
+            }
+            self.stage.changed().await.map_err(stopping)?;
+        }
+    }
+}
+
+fn stopping(_: watch::error::RecvError) -> Error {
+    Error::Unavailable("Cortex is about to stop".to_owned())
 }
 
 impl Inner {
@@ -173,57 +223,79 @@ impl Inner {
             let why = "too many runs are on their way to their beginning";
             return Err(Error::Unavailable(why.to_owned()));
         }
-        let (is_new, submission) = match self.submitted.put(&run, &asked, task_id) {
-            Err(before) => {
-                reused(&run, &asked, &before.asked)?;
-                (false, *before)
-            }
-            Ok((place, submission)) => {
-                if asked.key.is_some()
-                    && let Some(before) = self.asked_before(&run).await?
-                {
-                    reused(&run, &asked, &before)?;
-                    drop(place);
-                    let run = self.get(run.as_str()).await?;
-                    return Ok(StartedRun { run, is_new: false });
+        let (is_mine, submission) = loop {
+            match self.submitted.put(&run, &asked, task_id) {
+                Ok((place, submission)) => {
+                    self.bring(place, submission.clone());
+                    break (true, submission);
                 }
-                let active = match self.take_thread(&submission.thread, &run).await {
-                    Ok(active) => active,
+                Err(before) => match reused(&run, &asked, &before.asked) {
+                    Ok(()) => break (false, *before),
+                    // That one may be the one that has the key wrongly.
                     Err(error) => {
-                        place.end(Err(error.clone()));
-                        return Err(error);
+                        if before.begun().await.is_ok() {
+                            return Err(error);
+                        }
                     }
-                };
-                let inner = Arc::clone(self);
-                let beginning = submission.clone();
-                self.shared.keep(async move {
-                    let end = inner.hand_in(&place.run, &beginning).await;
-                    place.end(end);
-                    drop(active);
-                });
-                (true, submission)
+                },
             }
         };
         let shown = submission.view(&run);
-        submission.begun().await?;
+        let begun = submission.begun().await?;
         let run = match self.get(run.as_str()).await {
             Err(Error::NotFound { .. }) => shown,
             run => run?,
         };
+        let is_new = is_mine && begun == Begun::Now;
         Ok(StartedRun { run, is_new })
     }
 
-    /// Waits for the beginning of a run that is on its way, 5 s at most.
+    /// Brings a run to its beginning, whether or not anybody waits for that.
+    fn bring(self: &Arc<Self>, place: Place, submission: Submission) {
+        let inner = Arc::clone(self);
+        self.shared.keep(async move {
+            let run = place.run.clone();
+            match inner.checked(&run, &submission).await {
+                Ok(Some(active)) => {
+                    place.stage.send_replace(Stage::Sent);
+                    let end = inner.hand_in(&run, &submission).await;
+                    place.end(end.map(|()| Begun::Now));
+                    drop(active);
+                }
+                Ok(None) => place.end(Ok(Begun::Before)),
+                Err(error) => place.end(Err(error)),
+            }
+        });
+    }
+
+    /// Its hold of its thread, if it may begin; none if it has begun before.
+    async fn checked(&self, run: &RunId, submission: &Submission) -> Result<Option<Active>, Error> {
+        let asked = &submission.asked;
+        if asked.key.is_some()
+            && let Some(before) = self.asked_before(run).await?
+        {
+            reused(run, asked, &before)?;
+            return Ok(None);
+        }
+        self.take_thread(&submission.thread, run).await.map(Some)
+    }
+
+    /// Waits for the beginning of a run that is on its way: until 5 s after it was asked for, and then in what is returned.
     ///
     /// # Errors
     ///
-    /// It does not begin, or has not yet.
-    pub(super) async fn beginning(&self, run: &RunId) -> Result<(), Error> {
+    /// It does not begin.
+    pub(super) async fn beginning(
+        &self,
+        run: &RunId,
+    ) -> Result<Option<impl Future<Output = Result<(), Error>> + Send + 'static + use<>>, Error>
+    {
         let submission = self.submitted.lock().get(run).cloned();
-        match submission {
-            Some(submission) => submission.begun().await,
-            None => Ok(()),
+        if let Some(submission) = submission {
+            submission.begun().await?;
         }
+        let late = self.submitted.lock().get(run).cloned();
+        Ok(late.map(|late| async { late.over().await.map(drop) }))
     }
 
     /// What the run that has this id was asked for, if there is one.

@@ -1,6 +1,7 @@
 //! Runs over gRPC: started, watched, called back, found again.
 
 mod beginning;
+mod slow;
 mod steering;
 mod watching;
 
@@ -22,7 +23,7 @@ use agenthub_sdk::{
         json,
     },
     runs::{
-        Journal, RunEvent, RunId,
+        Journal, RunEvent, RunId, StepResult,
         journal::{Around, Claim, Error, MemoryJournal, Opened},
     },
 };

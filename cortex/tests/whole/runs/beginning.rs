@@ -44,6 +44,48 @@ async fn the_same_key_and_brief_are_one_run_also_after_a_restart() {
 }
 
 #[tokio::test]
+async fn a_run_that_is_there_answers_all_who_repeat_its_key_at_once() {
+    let world = World::new(Scripted::from_fn(delegating)).await;
+    let mut client = serve(&world.cortex).await;
+    let keyed = |objective: &str| StartRunRequest {
+        idempotency_key: "k1".to_owned(),
+        ..chat(objective)
+    };
+    let run = start(&mut client, keyed("hello")).await;
+    frames(&mut client, &run.id, 0).await;
+    let mut asking = tokio::task::JoinSet::new();
+    for number in 0..60 {
+        let mut client = client.clone();
+        let request = keyed(["hello", "hello", "good bye"][number % 3]);
+        let asking = asking.spawn(async move {
+            let is_same = request.objective == "hello";
+            (is_same, client.start_run(request).await)
+        });
+        // Some leave before they are answered.
+        if number % 10 == 0 {
+            tokio::task::yield_now().await;
+            asking.abort();
+        }
+    }
+    within(async {
+        while let Some(asked) = asking.join_next().await {
+            match asked {
+                Ok((true, answer)) => {
+                    assert_eq!(answer.expect("it is there").into_inner().id, run.id);
+                }
+                Ok((false, answer)) => {
+                    let status = answer.expect_err("another brief");
+                    assert_eq!(status.code(), Code::AlreadyExists, "{status}");
+                }
+                Err(left) => assert!(left.is_cancelled(), "{left}"),
+            }
+        }
+    })
+    .await;
+    world.end().await;
+}
+
+#[tokio::test]
 async fn a_thread_has_one_active_run_however_many_are_wanted_at_once() {
     let (tell, mut told) = mpsc::channel(8);
     let world = World::new(Thinking(move |_| {

@@ -56,6 +56,10 @@ async fn a_person_allows_a_step_once() {
     assert_eq!(answered.message, "approved");
     let data = json::from_struct(answered.data.as_ref().expect("who"));
     assert_eq!(data["by"], "ann");
+    assert_eq!(
+        (&data["id"], &data["subject"]),
+        (&json!(asked.id), &json!(asked.step))
+    );
     let graph = GetRunGraphRequest { id: run.id.clone() };
     let graph = client
         .get_run_graph(graph)
@@ -175,7 +179,7 @@ async fn a_run_is_called_back_together_with_what_it_has_out() {
 }
 
 /// Makes what a run is to make.
-fn maker() -> AgentBuilder {
+pub(super) fn maker() -> AgentBuilder {
     let object = |field: &str| json!({"type": "object", "properties": {field: {"type": "string"}}, "required": [field]});
     let card = Card::new("maker", "Makes things")
         .skill(Skill::new("make", "Make", "Makes a text from an objective"))
@@ -257,7 +261,7 @@ async fn cortex_with(hub: &Server, journal: &Arc<dyn Journal>) -> Running {
 }
 
 /// The next approval that waits, once there is one.
-async fn waiting(client: &mut Client) -> Approval {
+pub(super) async fn waiting(client: &mut Client) -> Approval {
     let request = WatchApprovalsRequest { follow: true };
     let approvals = within(client.watch_approvals(request)).await;
     next_approval(&mut approvals.expect("it is served").into_inner()).await
