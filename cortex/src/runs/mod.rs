@@ -1,6 +1,6 @@
 //! Runs: started, watched, answered and called back, whoever serves them.
 //!
-//! Whoever asks for a run gives a brief (`brief.rs`). Cortex asks itself for it over the hub (`asked.rs`, `starting.rs`), as an agent of the SDK
+//! Whoever asks for a run gives a brief (`brief.rs`). Cortex asks itself for it over the hub (`asked.rs`, `starting.rs`, `submitted.rs`), as an agent of the SDK
 //! that drives it does not mind who asked. What is told of runs comes from their journals alone: how a run stands (`known.rs`), who
 //! handed what to whom (`graph.rs`), and what it shows (`frames.rs`, `following.rs`), so that a reader who comes late, or after a restart, sees the
 //! same. Who waits for more is woken by who writes (`watching.rs`). A thread has one active run (`threads.rs`), and what waits for a
@@ -22,6 +22,7 @@ mod merging;
 mod reading;
 mod results;
 mod starting;
+mod submitted;
 mod threads;
 mod view;
 mod watching;
@@ -56,7 +57,7 @@ pub(crate) use watching::{Noticed, Watching};
 use crate::{origin::CORTEX, shared::Shared};
 use following::Following;
 use reading::{Over, Shelf};
-use starting::Submitted;
+use submitted::Submitted;
 
 /// The id under which Cortex asks itself for runs: no agent takes messages of its own.
 pub(crate) const RUNS: &str = "cortex_runs";

@@ -1,10 +1,6 @@
 //! How a run begins: Cortex asks itself for it over the hub.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
 use agenthub_sdk::{
     Agent, Error as HubError, Outcome,
@@ -14,26 +10,17 @@ use agenthub_sdk::{
         journal::{Filter, State},
     },
 };
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep, timeout, timeout_at},
-};
-use uuid::Uuid;
+use tokio::time::{sleep, timeout};
 
 use super::{
     Inner,
     asked::Asked,
     error::Error,
+    submitted::{BEGINNING, Begun, Place, Stage, Submission},
     threads::Active,
-    view::{RunState, RunView, StartedRun},
+    view::StartedRun,
 };
 use crate::{orchestrator::Orchestrator, origin::CORTEX, shared::Shared};
-
-/// How long who starts a run waits for its beginning.
-const BEGINNING: Duration = Duration::from_secs(5);
-
-/// The most runs that are on their way to their beginning.
-const MAX_SUBMITTED: usize = 1_024;
 
 /// How long runs that are over are kept in memory.
 const KEEP: Duration = Duration::from_secs(3600);
@@ -41,185 +28,12 @@ const KEEP: Duration = Duration::from_secs(3600);
 /// How often they are forgotten.
 const FORGET: Duration = Duration::from_secs(60);
 
-/// The runs that are on their way to their beginning.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Submitted(Arc<Mutex<HashMap<RunId, Submission>>>);
-
-#[derive(Clone, Debug)]
-struct Submission {
-    asked: Asked,
-    thread: String,
-    task_id: Uuid,
-    at_ms: u64,
-    stage: watch::Receiver<Stage>,
-    /// Until when those wait who want it.
-    until: Instant,
-}
-
-/// How far a run is on its way.
-#[derive(Clone, Debug)]
-enum Stage {
-    /// It is looked up whether it may begin.
-    Checked,
-    /// The hub is asked for it.
-    Sent,
-    /// It has begun, then or before, or does not begin.
-    Ended(Result<Begun, Error>),
-}
-
-/// When a run has begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Begun {
-    Now,
-    /// Under the same key.
-    Before,
-}
-
-/// A run's place among those that are on their way, until this is dropped.
-struct Place {
-    submitted: Submitted,
-    run: RunId,
-    stage: watch::Sender<Stage>,
-    end: Option<Result<Begun, Error>>,
-}
-
-impl Submitted {
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Submission>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A run that is on its way.
-    pub(super) fn view(&self, run: &RunId) -> Option<RunView> {
-        self.lock().get(run).map(|s| s.view(run))
-    }
-
-    /// All of them.
-    pub(super) fn views(&self) -> Vec<RunView> {
-        let submitted = self.lock();
-        submitted.iter().map(|(run, s)| s.view(run)).collect()
-    }
-
-    /// A place for this one, or the one that is on its way under its id already.
-    fn put(
-        &self,
-        run: &RunId,
-        asked: &Asked,
-        task_id: Uuid,
-    ) -> Result<(Place, Submission), Box<Submission>> {
-        let mut submitted = self.lock();
-        if let Some(before) = submitted.get(run) {
-            return Err(Box::new(before.clone()));
-        }
-        let (tell, stage) = watch::channel(Stage::Checked);
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let thread = asked.brief.thread_id.clone();
-        let submission = Submission {
-            asked: asked.clone(),
-            thread: thread.unwrap_or_else(|| task_id.to_string()),
-            task_id,
-            at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
-            stage,
-            until: Instant::now() + BEGINNING,
-        };
-        submitted.insert(run.clone(), submission.clone());
-        let place = Place {
-            submitted: self.clone(),
-            run: run.clone(),
-            stage: tell,
-            end: None,
-        };
-        Ok((place, submission))
-    }
-}
-
-impl Place {
-    fn end(mut self, end: Result<Begun, Error>) {
-        self.end = Some(end);
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.submitted.lock().remove(&self.run);
-        // Whoever is told finds the place free.
-        if let Some(end) = self.end.take() {
-            self.stage.send_replace(Stage::Ended(end));
-        }
-    }
-}
-
-impl Submission {
-    fn view(&self, run: &RunId) -> RunView {
-        let brief = &self.asked.brief;
-        RunView {
-            id: run.to_string(),
-            mode: brief.mode.label().to_owned(),
-            agent: brief.agent.clone().unwrap_or_else(|| CORTEX.to_owned()),
-            thread_id: self.thread.clone(),
-            state: RunState::Submitted,
-            objective: brief.objective.clone(),
-            created_at: self.at_ms,
-            ended_at: None,
-            phase: String::new(),
-            depth: 0,
-            tokens: 0,
-            calls: 0,
-            approvals: Vec::new(),
-            result: None,
-            error: None,
-            task_id: self.task_id.to_string(),
-            resumes: self.asked.resumes.clone(),
-            series: brief.series.clone().unwrap_or_default(),
-        }
-    }
-
-    /// Waits until it is known to begin or not to, and then until it has begun, or for as long as somebody waits for that.
-    ///
-    /// # Errors
-    ///
-    /// It did not begin.
-    async fn begun(mut self) -> Result<Begun, Error> {
-        // Whatever is asked while it is checked has a deadline of its own.
-        let known = self
-            .stage
-            .wait_for(|stage| !matches!(stage, Stage::Checked))
-            .await;
-        known.map_err(stopping)?;
-        let until = self.until;
-        match timeout_at(until, self.over()).await {
-            Ok(begun) => begun,
-            // It is still on its way.
-            Err(_) => Ok(Begun::Now),
-        }
-    }
-
-    /// Waits until it has begun, however long that takes.
-    ///
-    /// # Errors
-    ///
-    /// It did not begin.
-    async fn over(mut self) -> Result<Begun, Error> {
-        loop {
-            if let Stage::Ended(end) = &*self.stage.borrow_and_update() {
-                return end.clone();
-            }
-            self.stage.changed().await.map_err(stopping)?;
-        }
-    }
-}
-
-fn stopping(_: watch::error::RecvError) -> Error {
-    Error::Unavailable("Cortex is about to stop".to_owned())
-}
-
 impl Inner {
     /// Starts a run, or finds the one that was started under the same key.
     pub(super) async fn begin(self: &Arc<Self>, asked: Asked) -> Result<StartedRun, Error> {
         let task_id = asked.task_id();
         let run = Asked::run_of(task_id);
-        if self.submitted.lock().len() >= MAX_SUBMITTED {
+        if self.submitted.is_full() {
             let why = "too many runs are on their way to their beginning";
             return Err(Error::Unavailable(why.to_owned()));
         }
@@ -254,10 +68,10 @@ impl Inner {
     fn bring(self: &Arc<Self>, place: Place, submission: Submission) {
         let inner = Arc::clone(self);
         self.shared.keep(async move {
-            let run = place.run.clone();
+            let run = place.run().clone();
             match inner.checked(&run, &submission).await {
                 Ok(Some(active)) => {
-                    place.stage.send_replace(Stage::Sent);
+                    place.reach(Stage::Sent);
                     let end = inner.hand_in(&run, &submission).await;
                     place.end(end.map(|()| Begun::Now));
                     drop(active);
@@ -290,11 +104,11 @@ impl Inner {
         run: &RunId,
     ) -> Result<Option<impl Future<Output = Result<(), Error>> + Send + 'static + use<>>, Error>
     {
-        let submission = self.submitted.lock().get(run).cloned();
+        let submission = self.submitted.get(run);
         if let Some(submission) = submission {
             submission.begun().await?;
         }
-        let late = self.submitted.lock().get(run).cloned();
+        let late = self.submitted.get(run);
         Ok(late.map(|late| async { late.over().await.map(drop) }))
     }
 
