@@ -37,7 +37,7 @@ enum Form {
 
 /// Starts a run.
 ///
-/// It is answered as soon as the run has begun; the run goes on whether or not anybody watches. A client that prefers `text/event-stream` gets
+/// It is answered as soon as the run has begun, or as `submitted` if it has not after 5 s; the run goes on whether or not anybody watches. A client that prefers `text/event-stream` gets
 /// all frames of the run instead, as from `/v1/runs/{id}/events`; if it leaves, the run goes on.
 ///
 /// The same `Idempotency-Key` with the same brief is the same run, however often it comes.
@@ -184,7 +184,8 @@ pub(super) struct Cancelling {
 
 /// Answers what a run asks a person for.
 ///
-/// Each approval is answered once, and is for exactly what was shown.
+/// Each approval is answered once, and is for exactly what was shown. A 503 may say that the answer is not written down yet: see then whether
+/// the run still waits for it.
 #[utoipa::path(
     post, path = "/runs/{id}/approvals/{approvalId}", tag = "runs", operation_id = "decideApproval",
     params(
