@@ -288,3 +288,47 @@ fn killed_in_the_middle_a_run_goes_on_from_its_plan_and_ends_once() {
         .count();
     assert_eq!(drafts, 2, "nothing was done twice: {capabilities:?}");
 }
+
+/// spec: ORC-11.5, ORC-3
+#[test]
+fn killed_wherever_it_is_a_run_goes_on_and_who_watches_misses_nothing() {
+    let system = System::bare(free_address());
+    fs::write(system.folder().join("brief.yaml"), DEMANDING).expect("the folder is ours");
+    let mut up = durable_up(&system);
+    // While the model is asked, while a specialist computes, writes and reviews, and while the second round is planned.
+    for (round, moment) in [
+        "\"phase\":\"planning\"",
+        "\"capability\":\"content.brief\"",
+        "\"capability\":\"content.write\"",
+        "\"capability\":\"qa.review\"",
+        "\"step\":\"content-write-2\"",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let thread = format!("round-{round}");
+        let watching = system.start(&["run", "--json", "--thread", &thread, "brief.yaml"]);
+        let mut lines = Vec::new();
+        loop {
+            let line = watching.line(moment);
+            lines.push(line);
+            if lines.last().is_some_and(|line| line.contains(moment)) {
+                break;
+            }
+        }
+        up.kill();
+        up = durable_up(&system);
+        let finished = watching.wait();
+        lines.extend(finished.stdout.lines().map(str::to_owned));
+        let frames = frames_in(&lines.join("\n"));
+        keep_the_rules(&frames);
+        assert_eq!(finished.code, Some(0), "{moment}: {}", finished.stderr);
+        let bundle = bundle(&frames);
+        assert_eq!(bundle["quality"]["met"], true, "{moment}: {bundle:#}");
+        let drafts = handed_to(&frames);
+        let drafts = drafts
+            .iter()
+            .filter(|capability| *capability == "content.write");
+        assert_eq!(drafts.count(), 2, "{moment}: nothing is decided twice");
+    }
+}

@@ -9,6 +9,7 @@ use agenthub_sdk::{
     Client,
     runs::{Journal, journal::MemoryJournal},
 };
+use tokio::time::Instant;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     approvals: Approvals,
     threads: Threads,
     past: Past,
+    begun: Instant,
     conversations: Mutex<Conversations>,
     tasks: TaskTracker,
     closing: CancellationToken,
@@ -81,6 +83,7 @@ impl Shared {
             settings,
             roster: Roster::default(),
             past: Past::new(Arc::clone(&journal)),
+            begun: Instant::now(),
             journal,
             watching,
             approvals: Approvals::default(),
@@ -89,6 +92,11 @@ impl Shared {
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         }
+    }
+
+    /// When this Cortex began.
+    pub(crate) fn begun(&self) -> Instant {
+        self.begun
     }
 
     /// Where runs are written down; in memory without a journal in the settings.

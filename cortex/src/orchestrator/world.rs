@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use agenthub_proto::{a2a::Part, agenthub::ListAgentsRequest, cortex::Frame, json};
 use agenthub_sdk::{
-    ANSWER_ARTIFACT, HandedOver, TaskContext, TaskUpdate, Update,
+    ANSWER_ARTIFACT, Directory, HandedOver, TaskContext, TaskUpdate, Update,
     model::{Completion, DeltaSink, Request, ToolCall},
     redacted,
     runs::{
@@ -15,7 +15,10 @@ use agenthub_sdk::{
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::{sync::Mutex, time::timeout};
+use tokio::{
+    sync::Mutex,
+    time::{timeout, timeout_at},
+};
 use tracing::Instrument;
 
 use super::{
@@ -33,6 +36,9 @@ use crate::{
 
 /// How long the hub may take to say what its agents have in hand.
 const LOAD: Duration = Duration::from_secs(2);
+
+/// How long after a start others may take to come back as well.
+const RETURNING: Duration = Duration::from_secs(10);
 
 /// The entries of a journal that are read at one time.
 const PAGE: usize = 256;
@@ -83,8 +89,28 @@ impl RunWorld {
         }
     }
 
+    /// Waits for the agents that are known and not here, shortly after Cortex has begun: they may be about to come back with it.
+    async fn everyone(&self, directory: &Directory) {
+        let mut changed = directory.changed();
+        let returned = async {
+            loop {
+                changed.mark_unchanged();
+                let is_introduced = directory.get(CORTEX).is_some();
+                if is_introduced && directory.all().iter().all(|entry| entry.online) {
+                    return;
+                }
+                if changed.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        // Who is not back by then counts as away.
+        let _ = timeout_at(self.shared.begun() + RETURNING, returned).await;
+    }
+
     async fn see(&self, query: &Query) -> Seen {
         let client = self.task.client();
+        self.everyone(&client.directory()).await;
         let cards = client.directory().present().into_iter();
         let cards: Vec<_> = cards.filter(|card| card.name != CORTEX).collect();
         let past = self.shared.past();
