@@ -110,12 +110,21 @@ async fn pass_on(
         url: line.url().to_owned(),
         reason: reason.to_owned(),
     };
+    let mut has_any = false;
     loop {
         let frame = match frames.message().await {
             Ok(Some(frame)) => frame,
+            // The last frame ends the stream; without it, all that there is was seen before.
+            Ok(None) if !has_any => {
+                let why = format!(
+                    "the run is over, and has no frame behind {after}: watch it without --after"
+                );
+                return Some(Trouble::Invalid(why));
+            }
             Ok(None) => return Some(broken("the stream ended")),
             Err(status) => return Some(line.trouble(&status)),
         };
+        has_any = true;
         // What came before is known; what is missing comes on the next stream.
         if frame.sequence <= *after {
             continue;

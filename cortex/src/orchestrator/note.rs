@@ -59,9 +59,18 @@ pub(super) fn absent(phase: &str) -> Value {
 }
 
 pub(super) fn review(review: &Review, threshold: f64) -> Value {
-    let message = match review.score {
+    let score = match review.score {
         Some(score) => format!("{} gives {score:.2}, wanted {threshold:.2}", review.agent),
         None => format!("{} gives no score", review.agent),
+    };
+    let message = match review.issues.as_slice() {
+        _ if review.pass => score,
+        [] => format!("{score}, and does not let it pass"),
+        [issue] => format!("{score}, and does not let it pass: {issue}"),
+        [first, others @ ..] => format!(
+            "{score}, and does not let it pass: {first} (and {} more)",
+            others.len()
+        ),
     };
     json!({"type": "message", "message": message, "data": {"review": review}})
 }
