@@ -48,7 +48,7 @@ pub(crate) struct Global {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs everything in one process: the hub, Cortex, the echo agent, and on a terminal a chat
+    /// Runs everything in one process: the hub, Cortex, a few agents, and on a terminal a chat
     Up(Up),
     /// Runs the hub alone
     Broker(Serve),

@@ -32,7 +32,7 @@ pub(crate) struct Run {
     /// In chat mode the agent to talk with [default: Cortex]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
-    /// The thread that it belongs to: its runs share history and artifacts, and take turns
+    /// The thread that it belongs to: its runs share history and artifacts, and one is active at a time
     #[arg(long, value_name = "ID")]
     pub(crate) thread: Option<String>,
     /// The series whose earlier results it learns from [default: the thread]
