@@ -1,6 +1,6 @@
 //! The strategy agent: from a brief and past performance to a schedule, settings of the knobs, and the reasons.
 //!
-//! Its tools compute which settings went with good results ([`comparison`]); the model, or offline what stands in for it ([`computed`]),
+//! Its tools compute which settings went with good results (`comparison.rs`); the model, or offline what stands in for it (`computed.rs`),
 //! writes the schedule and the reasons from the numbers. What was computed stands in the output as `analysis`, whatever the model says of it.
 //!
 //! A knob is whatever the payload names.
