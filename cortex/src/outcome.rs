@@ -16,11 +16,30 @@ const MAX_TEXT_TOKENS: usize = 4_000;
 /// The most bytes of what is attached to one message, as JSON.
 const MAX_DATA: usize = 16_000;
 
+/// The most tokens of what an agent says of its failure.
+const MAX_REASON_TOKENS: usize = 800;
+
 /// The most structured parts of one message.
 const MAX_PARTS: usize = 64;
 
 /// The tokens that all results of a prompt share, about half for texts and half for data.
 const SHARED_TOKENS: usize = 24_000;
+
+/// Why a delegation gave no result, in words that name the agent.
+pub(crate) fn without_result(delegated: &Delegated) -> String {
+    let Delegated {
+        agent,
+        state,
+        error,
+        text,
+        ..
+    } = delegated;
+    let said = [error, text].into_iter().find(|text| !text.is_empty());
+    match said {
+        Some(said) => format!("{agent} ({state}): {}", shorten(said, MAX_REASON_TOKENS)),
+        None => format!("{agent}: {state}"),
+    }
+}
 
 /// What became of a delegated task.
 #[derive(Clone, Debug, PartialEq)]

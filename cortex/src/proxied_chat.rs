@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     orchestrator::{Input, RunWorld, asked, beginning},
+    outcome::without_result,
     runs::Mode,
     shared::Shared,
 };
@@ -78,19 +79,7 @@ fn answer(result: &StepResult) -> Result<String, String> {
             (true, Some(data)) => data.to_string(),
             _ => text.clone(),
         }),
-        StepResult::DelegationEnded(Delegated {
-            agent,
-            state,
-            error,
-            text,
-            ..
-        }) => {
-            let said = [error, text].into_iter().find(|text| !text.is_empty());
-            Err(match said {
-                Some(said) => format!("{agent} ({state}): {said}"),
-                None => format!("{agent}: {state}"),
-            })
-        }
+        StepResult::DelegationEnded(delegated) => Err(without_result(delegated)),
         StepResult::Failed(failure) => Err(failure.message.clone()),
         _ => Err("it was called back".to_owned()),
     }

@@ -50,16 +50,9 @@ impl<'a> Verdicts<'a> {
                 cover(reached, step, &mut covered);
             }
         }
-        // A reviewer may have been shown something without a reference to it.
-        if let Some(review) = reached
-            .reviews
-            .last()
-            .filter(|r| reviews.is_empty() && r.of.is_empty())
-        {
-            return Self {
-                reviews: vec![review],
-                is_whole: true,
-            };
+        // Where no specialist made anything, what was reviewed is not known by a step.
+        if made.is_empty() {
+            return Self::alone(reached.reviews.last().filter(|r| r.of.is_empty()));
         }
         Self {
             is_whole: !reviews.is_empty() && made.is_subset(&covered),

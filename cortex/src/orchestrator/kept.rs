@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use agenthub_sdk::{
     model::Message,
-    runs::plan::{Offer, Plan},
+    runs::plan::{Admitted, Offer, Plan, StepState},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -94,6 +94,26 @@ pub(crate) struct Reached {
     pub(crate) reviews: Vec<Review>,
     /// How often something was made, a review that asked for more between two times.
     pub(crate) depth: u32,
+}
+
+impl Reached {
+    /// How far a step is, as plans see it.
+    pub(crate) fn state(&self, step: &str) -> StepState {
+        match self.steps.get(step).map(|work| work.state) {
+            None => StepState::Waiting,
+            Some(WorkState::Working | WorkState::AwaitingApproval) => StepState::Out,
+            Some(WorkState::Completed) => StepState::Done,
+            Some(WorkState::Failed) => StepState::Failed,
+            Some(WorkState::Skipped) => StepState::Skipped,
+        }
+    }
+
+    /// The steps that can go out, in the order of the plan.
+    pub(crate) fn ready(&self) -> Vec<String> {
+        let admitted = Admitted::trusted(self.plan.clone());
+        let ready = admitted.ready(|step| self.state(step));
+        ready.into_iter().map(str::to_owned).collect()
+    }
 }
 
 /// A step that has begun.

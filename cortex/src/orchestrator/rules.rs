@@ -5,9 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use agenthub_sdk::runs::plan::{
-    Admitted, PlanStep, Reference, Scope, StepName, StepState, violations,
-};
+use agenthub_sdk::runs::plan::{PlanStep, Reference, Scope, StepName, violations};
 use serde_json::Value;
 
 use super::{
@@ -55,17 +53,6 @@ pub(super) struct Handover {
     pub(super) depth: u32,
 }
 
-/// How far a step is, as plans see it.
-pub(super) fn state_of(reached: &Reached, step: &str) -> StepState {
-    match reached.steps.get(step).map(|work| work.state) {
-        None => StepState::Waiting,
-        Some(WorkState::Working | WorkState::AwaitingApproval) => StepState::Out,
-        Some(WorkState::Completed) => StepState::Done,
-        Some(WorkState::Failed) => StepState::Failed,
-        Some(WorkState::Skipped) => StepState::Skipped,
-    }
-}
-
 /// The steps that came to nothing, and that the plan goes on without.
 pub(super) fn skipped(reached: &Reached) -> BTreeSet<String> {
     let steps = reached
@@ -73,13 +60,6 @@ pub(super) fn skipped(reached: &Reached) -> BTreeSet<String> {
         .iter()
         .filter(|(_, work)| work.state == WorkState::Skipped);
     steps.map(|(step, _)| step.clone()).collect()
-}
-
-/// The steps that can go out.
-pub(super) fn ready(reached: &Reached) -> Vec<String> {
-    let admitted = Admitted::trusted(reached.plan.clone());
-    let ready = admitted.ready(|step| state_of(reached, step));
-    ready.into_iter().map(str::to_owned).collect()
 }
 
 impl Situation<'_> {
@@ -110,11 +90,7 @@ impl Situation<'_> {
         let arguments = Arguments::resolve(&payload, &scope, self.told)
             .map_err(|unfit| Refusal::new(format!("the payload of `{name}`: {unfit}")))?;
         let offers = self.offered(transfer, &step)?;
-        let fault = |offered: &&&Offered| {
-            let schema = offered.offer.input.as_ref()?;
-            let faults = violations(schema, arguments.value());
-            (!faults.is_empty()).then(|| faults.join("; "))
-        };
+        let fault = |offered: &&&Offered| misfit(offered.offer.input.as_ref(), arguments.value());
         let Some(offered) = offers.iter().find(|offered| fault(offered).is_none()) else {
             let faults = offers.iter().find_map(|offered| fault(&offered));
             let faults = faults.unwrap_or_default();
@@ -136,7 +112,7 @@ impl Situation<'_> {
 
     /// The ready step that is meant.
     fn step(&self, transfer: &Transfer) -> Result<String, Refusal> {
-        let ready = ready(self.reached);
+        let ready = self.reached.ready();
         let listed = |steps: &[String]| match steps.is_empty() {
             true => "no step is ready: change the plan, or finish".to_owned(),
             false => format!("ready: {}", steps.join(", ")),
@@ -320,6 +296,12 @@ impl Situation<'_> {
             _ => Err(own_words(name)),
         }
     }
+}
+
+/// What of a value does not fit a schema, if there is one.
+pub(super) fn misfit(schema: Option<&Value>, value: &Value) -> Option<String> {
+    let faults = violations(schema?, value);
+    (!faults.is_empty()).then(|| faults.join("; "))
 }
 
 fn own_words(name: &str) -> Refusal {

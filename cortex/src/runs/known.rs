@@ -4,11 +4,7 @@ use std::collections::BTreeMap;
 
 use agenthub_sdk::{
     Agent,
-    runs::{
-        Approval, Begun, Facts, RunEvent, RunId, RunOutcome, StepId, Strategy,
-        journal::Entry,
-        plan::{Admitted, StepState},
-    },
+    runs::{Approval, Begun, Facts, RunEvent, RunId, RunOutcome, StepId, Strategy, journal::Entry},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -195,18 +191,9 @@ impl Known {
     /// The plan; nothing for a run that has none.
     pub(super) fn plan(&self) -> Option<PlanView> {
         let reached = (self.view.mode == "app").then(|| reached(&self.facts))?;
-        let plan = Admitted::trusted(reached.plan.clone());
-        let ready = plan.ready(
-            |step| match reached.steps.get(step).map(|work| work.state) {
-                None => StepState::Waiting,
-                Some(WorkState::Working | WorkState::AwaitingApproval) => StepState::Out,
-                Some(WorkState::Completed) => StepState::Done,
-                Some(WorkState::Failed) => StepState::Failed,
-                Some(WorkState::Skipped) => StepState::Skipped,
-            },
-        );
+        let ready = reached.ready();
         let standing = |step: &str| match reached.steps.get(step).map(|work| work.state) {
-            None if ready.contains(&step) => StepStanding::Ready,
+            None if ready.iter().any(|ready| ready == step) => StepStanding::Ready,
             None => StepStanding::Waiting,
             Some(WorkState::AwaitingApproval) => StepStanding::AwaitingApproval,
             Some(WorkState::Working) => StepStanding::Working,

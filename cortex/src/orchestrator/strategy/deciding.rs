@@ -15,7 +15,7 @@ use super::{
         note,
         prompt::Prompt,
         proposal::{self, Action, Ending, Proposal, Refusal},
-        rules::{self, Handover, Situation},
+        rules::{Handover, Situation},
     },
     Play,
 };
@@ -112,7 +112,7 @@ impl Play<'_> {
             thread: &self.thread,
             constraints: &self.input.brief.constraints,
             reached: &self.reached,
-            ready: rules::ready(&self.reached).into_iter().collect(),
+            ready: self.reached.ready().into_iter().collect(),
             may_revise: self.situation(turn, seen).may_revise(),
             turns_left: self.turns_left(turn),
             rejected,
@@ -201,7 +201,7 @@ impl Play<'_> {
     fn admit(&self, seen: &Seen, patch: &Value) -> Result<Plan, Refusal> {
         let offers: Vec<Offer> = seen.offers.iter().map(|o| o.offer.clone()).collect();
         let begun: BTreeSet<String> = self.reached.steps.keys().cloned().collect();
-        let is_failed = |step: &&String| rules::state_of(&self.reached, step) == StepState::Failed;
+        let is_failed = |step: &&String| self.reached.state(step) == StepState::Failed;
         let failed: BTreeSet<String> = begun.iter().filter(is_failed).cloned().collect();
         let budget = self.facts.account().free();
         let terms = Terms {

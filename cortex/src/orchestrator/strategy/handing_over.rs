@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use agenthub_sdk::runs::{
-    Approval, Delegated, Effect, Next, Step, StepResult,
-    plan::{Offer, PlanStep, Recovery, violations},
+    Approval, Effect, Next, Step, StepResult,
+    plan::{Offer, PlanStep, Recovery},
 };
 use serde_json::{Value, json};
 
@@ -14,14 +14,11 @@ use super::{
         handoff::{HandoffPayload, Misfit},
         kept::{Review, Seen, Work, WorkState},
         note,
-        rules::{GENERATION, Handover, QA},
+        rules::{GENERATION, Handover, QA, misfit},
     },
     Play,
 };
-use crate::history::shorten;
-
-/// The most tokens of what an agent says of its failure.
-const MAX_REASON_TOKENS: usize = 800;
+use crate::outcome::without_result;
 
 impl Play<'_> {
     /// Has a step of the plan done.
@@ -223,20 +220,15 @@ impl Play<'_> {
             Some(_) => return Ok(Err(Unusable::Nothing("it was called back".to_owned()))),
         };
         if delegated.state != "completed" {
-            return Ok(Err(Unusable::Nothing(reason(delegated))));
+            return Ok(Err(Unusable::Nothing(without_result(delegated))));
         }
         let output = match delegated.data.iter().find(|data| data.is_object()) {
             Some(data) => data.clone(),
             None => json!({ "text": delegated.text }),
         };
-        let faults = offer
-            .output
-            .as_ref()
-            .map(|schema| violations(schema, &output));
-        let faults = faults.unwrap_or_default();
-        Ok(match faults.is_empty() {
-            true => Ok(output),
-            false => Err(Unusable::Misfit(Misfit(faults.join("; ")))),
+        Ok(match misfit(offer.output.as_ref(), &output) {
+            None => Ok(output),
+            Some(faults) => Err(Unusable::Misfit(Misfit(faults))),
         })
     }
 
@@ -305,16 +297,10 @@ fn other<'s>(
     let is_it = |offer: &&Offer| offer.agent == agent && offer.capability == capability;
     let offer = seen.offers.iter().map(|offered| &offered.offer).find(is_it);
     let offer = offer.ok_or_else(|| format!("{agent}, who could do it instead, is not here"))?;
-    let faults = offer
-        .input
-        .as_ref()
-        .map(|schema| violations(schema, payload.arguments().value()));
-    let faults = faults.unwrap_or_default();
-    match faults.is_empty() {
-        true => Ok(offer),
-        false => Err(format!(
-            "{agent}, who could do it instead, takes something else: {}",
-            faults.join("; ")
+    match misfit(offer.input.as_ref(), payload.arguments().value()) {
+        None => Ok(offer),
+        Some(faults) => Err(format!(
+            "{agent}, who could do it instead, takes something else: {faults}"
         )),
     }
 }
@@ -325,19 +311,4 @@ enum Unusable {
     Misfit(Misfit),
     /// There is none.
     Nothing(String),
-}
-
-fn reason(delegated: &Delegated) -> String {
-    let Delegated {
-        agent,
-        state,
-        error,
-        text,
-        ..
-    } = delegated;
-    let said = [error, text].into_iter().find(|text| !text.is_empty());
-    match said {
-        Some(said) => format!("{agent} ({state}): {}", shorten(said, MAX_REASON_TOKENS)),
-        None => format!("{agent}: {state}"),
-    }
 }

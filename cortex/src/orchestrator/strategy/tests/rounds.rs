@@ -347,3 +347,23 @@ fn without_an_answer_of_the_model_there_is_still_what_was_made() {
         "{bundle:#}"
     );
 }
+
+/// spec: ORC-5.1, ORC-10
+#[test]
+fn a_review_of_words_that_nobody_made_counts_for_nothing() {
+    let mut own = handoff("checker", "check");
+    own["payload"] =
+        json!({"thing": {"text": "I made this up"}, "acceptanceCriteria": ["is a thing"]});
+    let answers = [
+        make_and_check(),
+        handoff("maker", "make"),
+        own,
+        the_end(),
+        the_end(),
+        the_end(),
+    ];
+    let mut stage = Stage::says(answers, passing_in_round(1));
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 1");
+    assert_eq!(bundle["quality"]["met"], false, "{bundle:#}");
+}
