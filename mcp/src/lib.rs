@@ -1,0 +1,6 @@
+//! The Model Context Protocol, both ways.
+//!
+//! [`client`] makes tools of an agent out of what an MCP server offers; [`server`] serves the agents of a hub as tools, to any MCP client.
+
+pub mod client;
+pub mod server;

@@ -1,0 +1,1 @@
+//! The agents of a hub, as MCP tools.

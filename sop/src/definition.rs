@@ -1,0 +1,89 @@
+//! What an SOP says, read and checked.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Place, Rule};
+
+/// What an SOP says. It does not change any more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    /// The agent's id: at most 128 printable bytes.
+    pub name: String,
+    /// What it is for, as other agents see it.
+    pub description: String,
+    /// Its version, if it has one.
+    pub version: Option<String>,
+    /// Whether it works or leads.
+    pub kind: Kind,
+    /// The tools that it may use, as the file names them.
+    pub tools: Vec<ToolName>,
+    /// The JSON Schema 2020-12 of what it takes besides a task: an object whose properties stand in the order of the file. `{}` properties
+    /// where it takes nothing.
+    pub schema: Value,
+    /// How it works, as its model is told: the file without its front matter.
+    pub body: String,
+    /// What it has to do and to leave, in its own words.
+    pub rules: Vec<Rule>,
+    /// The file.
+    pub path: PathBuf,
+    /// How the file is written.
+    pub format: Format,
+    /// The model that it asks for, as `provider/model`.
+    pub model: Option<String>,
+    /// How freely the model chooses words, from 0.
+    pub temperature: Option<f64>,
+    /// How often the model is asked for one request, at most.
+    pub turns: Option<u32>,
+    /// What happens when an agent that it asks fails.
+    pub error_mode: Option<ErrorMode>,
+    /// The files of its own that it may read: of a skill, the folder. Paths are relative to the folder of the file, and sorted.
+    pub files: Vec<PathBuf>,
+    /// SHA-256 of the file, in hexadecimal.
+    pub digest: String,
+}
+
+/// Whether an SOP works or leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// An agent.
+    #[default]
+    Agent,
+    /// The one that hands the work out.
+    Orchestrator,
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Front matter and a body: `NAME.md`.
+    Sop,
+    /// The public Agent SOP format: `NAME.sop.md`, with a title, Overview, Parameters and Steps.
+    AgentSop,
+    /// An Agent Skill: `NAME/SKILL.md`.
+    Skill,
+}
+
+/// What happens when an agent that was asked fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorMode {
+    /// The request fails at once, and what else is under way is called back.
+    #[default]
+    FailFast,
+    /// The others go on; the answer says what is missing, and why.
+    Continue,
+}
+
+/// A tool, as a file names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolName {
+    /// The name.
+    pub name: String,
+    /// Where it stands in the file.
+    pub place: Place,
+}
