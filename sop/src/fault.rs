@@ -1,8 +1,11 @@
 //! What is wrong with a file, and where.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
 /// A place in a file, counted from 1; columns and lengths are characters.
 #[derive(
@@ -46,6 +49,50 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// A fault for which the file is not used.
+    pub fn error(path: &Path, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            path: path.to_owned(),
+            place: None,
+            message: message.into(),
+            help: None,
+            text: Arc::default(),
+        }
+    }
+
+    /// A fault with which the file is used.
+    pub fn warning(path: &Path, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(path, message)
+        }
+    }
+
+    /// With its place in the text of the file.
+    #[must_use]
+    pub fn placed(self, place: Place, text: &Arc<str>) -> Self {
+        Self {
+            place: Some(place),
+            text: Arc::clone(text),
+            ..self
+        }
+    }
+
+    /// With what is allowed there, or what to do.
+    #[must_use]
+    pub fn helped(self, help: impl Into<String>) -> Self {
+        Self {
+            help: Some(help.into()),
+            ..self
+        }
+    }
+
+    /// Whether the file is not used for it.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
     /// `path:line:column`, as far as it is known.
     pub fn at(&self) -> String {
         let path = self.path.display();
@@ -53,5 +100,20 @@ impl Fault {
             Some(place) => format!("{path}:{}:{}", place.line, place.column),
             None => path.to_string(),
         }
+    }
+}
+
+/// As `{ severity, file, line, column, length, message, help }`; what is not known is null.
+impl Serialize for Fault {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fault = serializer.serialize_struct("Fault", 7)?;
+        fault.serialize_field("severity", &self.severity)?;
+        fault.serialize_field("file", &self.path.to_string_lossy())?;
+        fault.serialize_field("line", &self.place.map(|place| place.line))?;
+        fault.serialize_field("column", &self.place.map(|place| place.column))?;
+        fault.serialize_field("length", &self.place.map(|place| place.length))?;
+        fault.serialize_field("message", &self.message)?;
+        fault.serialize_field("help", &self.help)?;
+        fault.end()
     }
 }

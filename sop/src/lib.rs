@@ -4,9 +4,18 @@
 //! works. [`load`] reads one, [`discover`] a folder of them; what is wrong is a [`Fault`] with its place.
 
 mod definition;
+mod discover;
 mod fault;
+mod load;
+mod rendered;
 mod rule;
+mod rules;
+mod starter;
 
 pub use definition::{Definition, ErrorMode, Format, Kind, ToolName};
+pub use discover::{DEFAULT_DIR, Discovered, discover};
 pub use fault::{Fault, Place, Severity};
+pub use load::{Loaded, load, parse};
 pub use rule::{Level, Rule};
+pub use rules::rules;
+pub use starter::starter;

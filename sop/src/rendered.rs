@@ -1,0 +1,115 @@
+//! Shows a fault to a person.
+
+use std::{fmt, sync::Arc};
+
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
+};
+
+use crate::{Fault, Place, Severity};
+
+/// How wide the text may be, in columns.
+const WIDTH: usize = 100;
+
+impl Fault {
+    /// The fault with its line, what is meant in it, and the help; ends with a line break.
+    pub fn rendered(&self, colour: bool) -> String {
+        let theme = match colour {
+            true => GraphicalTheme::unicode(),
+            false => GraphicalTheme::unicode_nocolor(),
+        };
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_links(false)
+            .with_context_lines(1)
+            .with_width(WIDTH);
+        let mut text = String::new();
+        match handler.render_report(&mut text, &Shown::of(self)) {
+            Ok(()) => text,
+            Err(_) => format!("{self}\n"),
+        }
+    }
+}
+
+/// A fault as miette takes it.
+#[derive(Debug)]
+struct Shown<'f> {
+    fault: &'f Fault,
+    source: Option<NamedSource<Arc<str>>>,
+    label: Option<LabeledSpan>,
+}
+
+impl<'f> Shown<'f> {
+    fn of(fault: &'f Fault) -> Self {
+        let place = fault.place.filter(|_| !fault.text.is_empty());
+        let (source, label) = match place {
+            Some(place) => {
+                let name = fault.path.to_string_lossy();
+                let (start, length) = bytes(&fault.text, place);
+                (
+                    Some(NamedSource::new(name, Arc::clone(&fault.text))),
+                    Some(LabeledSpan::new(None, start, length)),
+                )
+            }
+            None => (None, None),
+        };
+        Self {
+            fault,
+            source,
+            label,
+        }
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            Some(_) => f.write_str(&self.fault.message),
+            None => write!(f, "{}", self.fault),
+        }
+    }
+}
+
+impl std::error::Error for Shown<'_> {}
+
+impl Diagnostic for Shown<'_> {
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.fault.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let help = self.fault.help.as_ref()?;
+        Some(Box::new(help))
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        let source = self.source.as_ref()?;
+        Some(source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let label = self.label.clone()?;
+        Some(Box::new(std::iter::once(label)))
+    }
+}
+
+/// Where a place begins in a text, and how long it is, in bytes. What is beyond its line or the text is its end.
+fn bytes(text: &str, place: Place) -> (usize, usize) {
+    let before = text
+        .split_inclusive('\n')
+        .take(place.line.saturating_sub(1) as usize)
+        .map(str::len)
+        .sum::<usize>();
+    let line = text[before..].lines().next().unwrap_or_default();
+    let end = |characters: usize| {
+        line.char_indices()
+            .nth(characters)
+            .map_or(line.len(), |(index, _)| index)
+    };
+    let column = place.column.saturating_sub(1) as usize;
+    let start = end(column);
+    let stop = end(column.saturating_add(place.length as usize));
+    (before + start, stop - start)
+}
