@@ -6,6 +6,7 @@ mod log;
 mod mailboxes;
 mod query;
 mod runs;
+pub(crate) mod sop;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub(crate) use log::Log;
 pub(crate) use mailboxes::{LetterAction, Mailboxes};
 pub(crate) use query::{AgentFilter, Agents, Json, Publish, Tasks};
 pub(crate) use runs::{Answer, CortexAt, Form, Limits, Run, Runs};
+pub(crate) use sop::Sop;
 
 use crate::{
     listen::Listen,
@@ -64,6 +66,9 @@ pub(crate) enum Command {
     /// Shows, cancels and resumes runs, and answers what they ask
     #[command(subcommand)]
     Runs(Runs),
+    /// Runs, asks and checks teams of agents that are written in Markdown
+    #[command(subcommand)]
+    Sop(Sop),
     /// Shows and removes the agents of a hub
     #[command(subcommand)]
     Agents(Agents),
@@ -172,6 +177,7 @@ impl Cli {
             },
             Command::Run(run) => run.layer(),
             Command::Runs(runs) => runs.layer(),
+            Command::Sop(sop) => sop.layer(),
             Command::Log(log) => Layer {
                 data: log.data().cloned(),
                 ..Layer::default()
@@ -195,6 +201,7 @@ impl Command {
             | Self::Agent(_)
             | Self::Run(_)
             | Self::Runs(_)
+            | Self::Sop(_)
             | Self::Log(_)
             | Self::Completions { .. } => None,
             Self::Mailboxes(mailboxes) => Some(mailboxes.hub()),

@@ -12,6 +12,7 @@ mod place;
 mod publish;
 mod run;
 mod runs;
+mod sop;
 mod tasks;
 mod up;
 mod watch;
@@ -38,6 +39,7 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
         Command::Chat(args) => return chat::run(args, &settings).await,
         Command::Run(args) => return run::run(*args, &settings).await,
         Command::Runs(args) => return runs::run(args, &settings).await,
+        Command::Sop(args) => return sop::run(args, &settings).await,
         Command::Broker(args) => {
             log(SERVER_LEVEL)?;
             broker::run(&args, &settings).await?;

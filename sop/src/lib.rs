@@ -3,6 +3,7 @@
 //! A standard operating procedure (SOP) is a Markdown file. Its front matter says who the agent is and what it takes, its body how it
 //! works. [`load`] reads one, [`discover`] a folder of them; what is wrong is a [`Fault`] with its place.
 
+mod agent;
 mod definition;
 mod discover;
 mod fault;
@@ -11,7 +12,9 @@ mod rendered;
 mod rule;
 mod rules;
 mod starter;
+pub mod yaml;
 
+pub use agent::agent;
 pub use definition::{Definition, ErrorMode, Format, Kind, ToolName};
 pub use discover::{DEFAULT_DIR, Discovered, discover};
 pub use fault::{Fault, Place, Severity};

@@ -1,0 +1,1 @@
+//! A folder of SOPs as agents of a hub, kept as its files change.

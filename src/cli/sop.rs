@@ -1,0 +1,195 @@
+//! Teams written in Markdown.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{Folder, Hub, Layer, Model, Serve};
+
+/// Where SOPs are looked for if no folder is named.
+pub(crate) const DEFAULT_DIR: &str = "./sops";
+
+/// `agenthub sop`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sop {
+    /// Makes a team out of a folder of Markdown files, and keeps it as the files change
+    #[command(after_long_help = UP)]
+    Up(Box<Up>),
+    /// Asks a team once: prints the answer on stdout, and who is asked on stderr
+    #[command(after_long_help = ASK, override_usage = "agenthub sop ask [OPTIONS] [DIR] REQUEST")]
+    Ask(Box<Ask>),
+    /// Says what is wrong with the files of a folder, or with one file, and starts nothing
+    #[command(after_long_help = CHECK)]
+    Check(Check),
+    /// Writes the beginnings of an agent, for you to go on with
+    New(New),
+    /// Says for each MUST and SHOULD of a run's SOP whether it was kept, and what shows it
+    Report(Report),
+}
+
+/// `agenthub sop up`
+#[derive(Debug, Args)]
+pub(crate) struct Up {
+    /// The folder with the files
+    #[arg(value_name = "DIR", default_value = DEFAULT_DIR)]
+    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) hub: Hub,
+    /// Runs a hub in this process, though one may be running
+    #[arg(long, conflicts_with = "hub")]
+    pub(crate) here: bool,
+    #[command(flatten)]
+    pub(crate) model: Model,
+    #[command(flatten)]
+    pub(crate) serve: Serve,
+}
+
+/// `agenthub sop ask`
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// The folder with the files [default: ./sops], and what is wanted; - reads that from standard input
+    #[arg(value_names = ["DIR", "REQUEST"], num_args = 1..=2, required = true)]
+    words: Vec<String>,
+    /// Something that the orchestrator takes besides the request, such as tone=friendly; may be repeated
+    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = input)]
+    pub(crate) inputs: Vec<(String, String)>,
+    /// What happens when an agent fails [default: what the orchestrator's file says, else fail-fast]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) error_mode: Option<ErrorMode>,
+    /// Prints one JSON object with the answer, its data, and how each agent ended
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How long it may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 900, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: u64,
+    #[command(flatten)]
+    pub(crate) hub: Hub,
+    /// Runs a hub and the team in this process, though a hub may be running
+    #[arg(long, conflicts_with = "hub")]
+    pub(crate) here: bool,
+    #[command(flatten)]
+    pub(crate) model: Model,
+    #[command(flatten)]
+    pub(crate) folder: Folder,
+}
+
+/// What happens when an agent that was asked fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ErrorMode {
+    /// The request fails at once with the error, and the other agents are called back
+    FailFast,
+    /// The other agents go on; the answer is partial and says who failed, and why
+    Continue,
+}
+
+/// `agenthub sop check`
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// A folder of files, or one file
+    #[arg(value_name = "DIR|FILE", default_value = DEFAULT_DIR)]
+    pub(crate) path: PathBuf,
+    /// Prints one JSON object: ok, agents, orchestrator and faults
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Does not start or call the MCP servers whose tools are named
+    #[arg(long)]
+    pub(crate) no_connect: bool,
+}
+
+/// `agenthub sop new`
+#[derive(Debug, Args)]
+pub(crate) struct New {
+    /// What the agent is called, such as researcher; the file is called the same
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Begins an orchestrator, which hands the work out to the agents of its folder
+    #[arg(long)]
+    pub(crate) orchestrator: bool,
+    /// The folder; it is made if it is not there
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIR)]
+    pub(crate) dir: PathBuf,
+}
+
+/// `agenthub sop report`
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// The run, as `agenthub sop ask` prints it
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// The folder where the run is kept [default: ./.agenthub]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) model: Model,
+    /// Prints one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const UP: &str = "\
+Each file of the folder is an agent of the hub, for anyone to ask. One file has `type: orchestrator`: it leads the others, whoever they are.
+
+Without --hub, the team joins the hub at the default address if one listens there; else this process runs a hub, with Cortex.
+
+A file that changes is read again, and that agent alone is replaced; what it is working on, it finishes as it was. A file with a mistake \
+changes nothing until the mistake is mended. Ctrl-C lets the agents finish for a moment, and ends.";
+
+const ASK: &str = "\
+Where the orchestrator is on the hub already (`agenthub sop up`), that team is asked. Otherwise the team of the folder is started in this \
+process for the request, with a hub of its own where none was named and none listens at the default address.
+
+With --error-mode continue, an answer in spite of failed agents counts as one: the exit code is 0, and a warning on stderr names them.
+
+Ctrl-C cancels the request, and what the agents do for it. Exit codes: 0 there is an answer; 1 there is none; 130 cancelled.";
+
+const CHECK: &str = "\
+Errors keep a file from being used, and make the exit code 1; warnings do not. The MCP servers whose tools the files name are asked for \
+their tools, unless --no-connect is given.";
+
+impl Sop {
+    /// What the flags say of the settings.
+    pub(super) fn layer(&self) -> Layer {
+        match self {
+            Self::Up(up) => Layer {
+                hub: up.hub.hub.clone(),
+                model: up.model.layer(),
+                ..up.serve.layer()
+            },
+            Self::Ask(ask) => Layer {
+                hub: ask.hub.hub.clone(),
+                model: ask.model.layer(),
+                ..ask.folder.layer()
+            },
+            Self::Report(report) => Layer {
+                data: report.data.clone(),
+                model: report.model.layer(),
+                ..Layer::default()
+            },
+            Self::Check(_) | Self::New(_) => Layer::default(),
+        }
+    }
+}
+
+impl Ask {
+    /// The folder with the files.
+    pub(crate) fn dir(&self) -> PathBuf {
+        match self.words.as_slice() {
+            [dir, _] => PathBuf::from(dir),
+            _ => PathBuf::from(DEFAULT_DIR),
+        }
+    }
+
+    /// What is wanted; `-` for what standard input says.
+    pub(crate) fn request(&self) -> &str {
+        self.words.last().map_or("", String::as_str)
+    }
+}
+
+fn input(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.to_owned()))
+        }
+        _ => Err("it has the form NAME=VALUE".to_owned()),
+    }
+}
