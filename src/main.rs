@@ -22,6 +22,7 @@ mod settings;
 mod stop;
 mod team;
 mod telemetry;
+mod tools;
 
 use std::{io, process::ExitCode, time::Duration};
 

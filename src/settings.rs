@@ -1,6 +1,7 @@
 //! The settings: defaults, then `agenthub.toml`, then the environment, then flags.
 
 mod environment;
+mod tools;
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,7 @@ use figment::{
 };
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::tools::{Named, Names, Server, Servers, Sop};
 use crate::listen::Listen;
 
 /// The settings file that is read if there is one.
@@ -45,6 +47,15 @@ pub(crate) struct Settings {
     pub(crate) log: Option<String>,
     /// Which model decides.
     pub(crate) model: Model,
+    /// The MCP servers, by their names.
+    #[serde(default, rename = "mcp")]
+    pub(crate) servers: Servers,
+    /// Further names for tools and agents.
+    #[serde(default, rename = "tools")]
+    pub(crate) names: Names,
+    /// How folders of SOPs are taken.
+    #[serde(default)]
+    pub(crate) sop: Sop,
 }
 
 /// Which model decides, and how it is reached.
@@ -182,6 +193,9 @@ impl Settings {
             Err(error) => bail!("in the settings: {error}"),
         };
         environment::place(env, &mut settings.model);
+        if let Err(error) = tools::check(&settings.servers, &settings.names) {
+            bail!("in the settings: {error}");
+        }
         Ok(settings)
     }
 }

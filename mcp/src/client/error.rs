@@ -1,0 +1,51 @@
+//! What can go wrong with a server.
+
+use std::time::Duration;
+
+/// Why a server gave nothing. Each says in one line which server, and what is known of the reason.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// It is not there, or does not get along with MCP. Trying again later can help.
+    #[error("the MCP server {server} cannot be used: {why}")]
+    Unavailable {
+        /// The server.
+        server: String,
+        /// What happened.
+        why: String,
+    },
+    /// It did not answer in time. What was asked for was called off at the server.
+    #[error("the MCP server {server} did not answer within {} s", limit.as_secs_f64())]
+    TimedOut {
+        /// The server.
+        server: String,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// It ended, or the connection did, while it worked: whether it has done its work is not known.
+    #[error(
+        "the MCP server {server} broke off before it answered; what was asked for may have been done or not: {why}"
+    )]
+    Lost {
+        /// The server.
+        server: String,
+        /// What happened.
+        why: String,
+    },
+    /// It answered with an error instead of a result.
+    #[error("the MCP server {server} answered with an error: {message}")]
+    Refused {
+        /// The server.
+        server: String,
+        /// What it said, bounded.
+        message: String,
+    },
+    /// Nobody wants the result any more. What was asked for was called off at the server.
+    #[error("it was cancelled")]
+    Cancelled,
+    /// [`close`](super::Connection::close) was called.
+    #[error("the connection to the MCP server {server} is closed")]
+    Closed {
+        /// The server.
+        server: String,
+    },
+}
