@@ -67,6 +67,7 @@
 //! came back for a delegated task is folded in `pending/fold.rs`; which agents a model is offered is decided in `supervisor/peers.rs`.
 
 mod agent;
+mod agent_tools;
 mod bounds;
 mod card;
 mod client;
@@ -96,6 +97,7 @@ mod tool_loop;
 mod usage;
 
 pub use agent::{Agent, AgentBuilder, AgentType, RunningAgent};
+pub use agent_tools::AgentTool;
 pub use agenthub_proto as proto;
 pub use agenthub_proto::trace::TraceContext;
 pub use agenthub_runs as runs;

@@ -15,10 +15,11 @@ use agenthub_runs::{
     Delegated, Sent, ToolOutput,
     tool_loop::{Offered, Query},
 };
+pub(crate) use peers::every;
 use serde_json::Value;
 use tokio::{sync::OnceCell, time::timeout};
 
-use crate::{DirectoryEntry, TaskContext};
+use crate::{Client, DirectoryEntry, TaskContext};
 
 /// How long an agent may be gone before the work that it has is given up.
 const AWAY_GRACE: Duration = Duration::from_secs(2);
@@ -43,13 +44,13 @@ impl Crew {
 
     /// The tools there are: the agent's own, and the agents that are here.
     pub(crate) async fn offered(&self, own: Vec<Offered>, query: &Query) -> Vec<Offered> {
-        let all = self.agents().await;
+        let all = known(self.task.client()).await;
         peers::offered(own, &all, self.excluded().await, query)
     }
 
     /// The agents that match a query.
     pub(crate) async fn find(&self, arguments: &Value) -> ToolOutput {
-        let all = self.agents().await;
+        let all = known(self.task.client()).await;
         find::find(&all, self.excluded().await, arguments)
     }
 
@@ -81,35 +82,34 @@ impl Crew {
         Ok(self.task.hand_over(sent).await?.ended().await)
     }
 
-    /// Every agent that the hub knows. Right after connecting the directory is still being filled; then the hub is asked.
-    async fn agents(&self) -> Vec<DirectoryEntry> {
-        let client = self.task.client();
-        let directory = client.directory();
-        if directory.is_complete() {
-            return directory.all();
-        }
-        match timeout(LOOK, client.all_agents(ListAgentsRequest::default())).await {
-            Ok(Ok(entries)) => entries
-                .into_iter()
-                .filter_map(|entry| {
-                    Some(DirectoryEntry {
-                        online: entry.state() == AgentState::Online,
-                        card: entry.agent_card?.into(),
-                    })
-                })
-                .collect(),
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "the hub did not list its agents");
-                directory.all()
-            }
-            Err(_) => directory.all(),
-        }
-    }
-
     async fn excluded(&self) -> &[String] {
         let excluded = self
             .excluded
             .get_or_init(|| ancestors::excluded(&self.task));
         excluded.await
+    }
+}
+
+/// Every agent that the hub knows. Right after connecting the directory is still being filled; then the hub is asked.
+pub(crate) async fn known(client: &Client) -> Vec<DirectoryEntry> {
+    let directory = client.directory();
+    if directory.is_complete() {
+        return directory.all();
+    }
+    match timeout(LOOK, client.all_agents(ListAgentsRequest::default())).await {
+        Ok(Ok(entries)) => entries
+            .into_iter()
+            .filter_map(|entry| {
+                Some(DirectoryEntry {
+                    online: entry.state() == AgentState::Online,
+                    card: entry.agent_card?.into(),
+                })
+            })
+            .collect(),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "the hub did not list its agents");
+            directory.all()
+        }
+        Err(_) => directory.all(),
     }
 }

@@ -56,6 +56,16 @@ pub(super) fn offered(
     own.into_iter().chain(find).chain(peers).collect()
 }
 
+/// Every agent that is known as a tool, whether it is here or not, by id.
+pub(crate) fn every(all: &[DirectoryEntry]) -> Vec<(&DirectoryEntry, Offered)> {
+    let names = names(all, &HashSet::new());
+    let offered = all.iter().filter_map(|entry| {
+        let name = names.get(&*entry.card.name)?;
+        Some((entry, offer(name, &entry.card, &mut MAX_SCHEMA.clone())))
+    });
+    offered.collect()
+}
+
 /// The cards of the agents that are here and may be asked, by name.
 pub(super) fn here<'a>(
     all: &'a [DirectoryEntry],
