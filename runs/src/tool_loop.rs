@@ -5,42 +5,35 @@
 //! not fit, a call too many) comes back to it as the call's result, so that it can mend it. An answer that is to be data is looked at, and
 //! asked for again with what is wrong with it, at most twice.
 
+mod arguments;
+mod failures;
 mod form;
 mod input;
+mod peer;
 mod shortened;
+mod told;
+mod turns;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use self::{
-    form::CORRECTIONS,
-    shortened::{MAX_TOKENS, shortened},
-};
+use self::turns::Turns;
 use crate::{
-    effect::{Delegated, Effect, Handoff, Step},
-    event::{RunOutcome, StepResult},
+    effect::{Effect, Step},
+    event::RunOutcome,
     facts::Facts,
     id::StepId,
-    model::{Completion, Message, Part, Request, Role, ToolCall},
+    model::Message,
     strategy::{Next, Strategy},
 };
 
 pub use self::{
+    arguments::with_defaults,
+    failures::ErrorMode,
     form::{Form, Look, Verdict},
     input::{Input, Limits, Offered},
+    peer::{Calling, Peer},
 };
-
-const LAST_TURN: &str =
-    "This is your last turn: no tool can be called any more. Answer with what you have.";
-
-/// An agent that is offered as a tool. It takes `{ request, skill?, input? }`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Peer {
-    /// Its id.
-    pub id: String,
-    /// What it can be asked for; the first is meant where the call names none.
-    pub skills: Vec<String>,
-}
 
 /// What a look asks for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -92,291 +85,5 @@ fn recalled(input: &Input, facts: &Facts) -> Result<Vec<Message>, Box<Step>> {
             look.as_str(),
             Effect::Look(json!(CONVERSATION)),
         ))),
-    }
-}
-
-/// The turns so far.
-struct Turns {
-    input: Input,
-    words: String,
-    found: Vec<String>,
-    messages: Vec<Message>,
-    /// Calls that went out or were refused for being too many.
-    calls: u32,
-    /// Answers that could not be used.
-    rejected: u32,
-    /// Whether work may not be handed on any further.
-    is_deepest: bool,
-}
-
-impl Turns {
-    fn new(input: Input, earlier: Vec<Message>) -> Self {
-        let mut messages = Vec::new();
-        if !input.instructions.is_empty() {
-            messages.push(Message::system(&*input.instructions));
-        }
-        messages.extend(earlier);
-        messages.extend_from_slice(&input.messages);
-        let asked = input.messages.iter().rev().find(|m| m.role == Role::User);
-        Self {
-            words: asked.and_then(Message::text).unwrap_or_default(),
-            found: Vec::new(),
-            messages,
-            calls: 0,
-            rejected: 0,
-            is_deepest: false,
-            input,
-        }
-    }
-
-    fn next(mut self, facts: &Facts) -> Next {
-        self.is_deepest = facts.account().budget().depth == Some(0);
-        for turn in 1.. {
-            let look = StepId::new(format!("look-{turn}"));
-            let Some(seen) = facts.observed(&look) else {
-                return Next::Steps(vec![self.look(look)]);
-            };
-            let offered = Vec::<Offered>::deserialize(seen).unwrap_or_default();
-            let ask = self.ask(turn, &offered);
-            let answer = match facts.result(&ask) {
-                None => return Next::Steps(vec![ask]),
-                Some(StepResult::ModelAnswered(answer)) => answer.clone(),
-                Some(StepResult::Failed(failure)) => {
-                    let error = format!("the model did not answer: {failure}");
-                    return Next::Finish(RunOutcome::failed(error));
-                }
-                Some(_) => {
-                    let error = "the model was not asked to the end";
-                    return Next::Finish(RunOutcome::failed(error));
-                }
-            };
-            if answer.tool_calls.is_empty() || self.is_last(turn) {
-                match self.answered(turn, &answer, facts) {
-                    Some(next) => return next,
-                    None => continue,
-                }
-            }
-            let out = self.calls(turn, &answer, &offered, facts);
-            if !out.is_empty() {
-                return Next::Steps(out);
-            }
-        }
-        unreachable!("the last turn is an end")
-    }
-
-    /// Whether no tool is offered any more.
-    fn is_last(&self, turn: u32) -> bool {
-        turn >= self.input.limits.turns.max(1) || self.rejected > 0
-    }
-
-    /// What follows from an answer; nothing where it is asked for again.
-    fn answered(&mut self, turn: u32, answer: &Completion, facts: &Facts) -> Option<Next> {
-        if self.input.form.is_none() {
-            return Some(Next::Finish(answered(answer)));
-        }
-        let check = StepId::new(format!("check-{turn}"));
-        let Some(seen) = facts.observed(&check) else {
-            let look = json!(Look {
-                answer: answer.text.clone()
-            });
-            return Some(Next::Steps(vec![Step::new(
-                check.as_str(),
-                Effect::Look(look),
-            )]));
-        };
-        let reason = match Verdict::deserialize(seen) {
-            Ok(Verdict::Fits { text, data }) => {
-                return Some(Next::Finish(RunOutcome::Completed { text, data }));
-            }
-            Ok(Verdict::Rejected(reason)) => reason,
-            Err(error) => error.to_string(),
-        };
-        if self.rejected >= CORRECTIONS {
-            let error = format!("the model's answer could not be used: {reason}");
-            return Some(Next::Finish(RunOutcome::failed(error)));
-        }
-        self.rejected += 1;
-        self.messages.extend(form::rejected(&answer.text, &reason));
-        None
-    }
-
-    fn look(&self, id: StepId) -> Step {
-        let query = Query {
-            words: self.words.clone(),
-            found: self.found.clone(),
-        };
-        Step::new(id.as_str(), Effect::Look(json!(query)))
-    }
-
-    fn ask(&self, turn: u32, offered: &[Offered]) -> Step {
-        let mut request = Request::new(shortened(self.messages.clone(), MAX_TOKENS));
-        match self.is_last(turn) {
-            true if turn > 1 && self.rejected == 0 => {
-                request.messages.push(Message::system(LAST_TURN));
-            }
-            true => {}
-            false => request.tools = offered.iter().map(|o| o.tool.clone()).collect(),
-        }
-        if let Some(form) = &self.input.form {
-            form.ask_for(&mut request);
-        }
-        request.temperature = self.input.temperature;
-        request.max_output_tokens = self.input.max_output_tokens;
-        Step::new(format!("turn-{turn}"), Effect::Ask(Box::new(request)))
-            .timeout_ms(self.input.limits.model_timeout_ms)
-    }
-
-    /// The calls of a turn that have not come back; if none, their results stand in the conversation.
-    fn calls(
-        &mut self,
-        turn: u32,
-        answer: &Completion,
-        offered: &[Offered],
-        facts: &Facts,
-    ) -> Vec<Step> {
-        let mut out = Vec::new();
-        let mut results = Vec::new();
-        for (number, call) in (1..).zip(&answer.tool_calls) {
-            let id = format!("turn-{turn}/call-{number}");
-            let value = match self.begin(id, call, offered) {
-                Err(refused) => json!({ "error": refused }),
-                Ok(step) => match facts.result(&step) {
-                    None => {
-                        out.push(step);
-                        continue;
-                    }
-                    Some(result) => {
-                        self.remember_found(call, result);
-                        told(result)
-                    }
-                },
-            };
-            results.push(Part::ToolResult {
-                call_id: call.id.clone(),
-                name: call.name.clone(),
-                value,
-            });
-        }
-        if out.is_empty() {
-            self.messages.push(asked(answer));
-            self.messages.push(Message::new(Role::Tool, results));
-        }
-        out
-    }
-
-    /// The step that a call is, or why it is none.
-    fn begin(&mut self, id: String, call: &ToolCall, offered: &[Offered]) -> Result<Step, String> {
-        let limits = self.input.limits;
-        let Some(offer) = offered.iter().find(|o| o.tool.name == call.name) else {
-            let names: Vec<&str> = offered.iter().map(|o| &*o.tool.name).collect();
-            let names = names.join(", ");
-            return Err(format!(
-                "there is no tool {}; there are: {names}",
-                call.name
-            ));
-        };
-        if self.calls >= limits.tool_calls {
-            let most = limits.tool_calls;
-            return Err(format!(
-                "all {most} calls of tools are used up: answer without them"
-            ));
-        }
-        self.calls += 1;
-        Ok(match &offer.agent {
-            None => Step::new(id, Effect::Call(call.clone())).timeout_ms(limits.tool_timeout_ms),
-            Some(_) if self.is_deepest => {
-                return Err(
-                    "work is handed on as deep as it may be: answer without other agents".into(),
-                );
-            }
-            Some(peer) => {
-                let handoff = peer.handoff(call)?;
-                Step::new(id, Effect::Delegate(handoff)).timeout_ms(limits.agent_timeout_ms)
-            }
-        })
-    }
-
-    fn remember_found(&mut self, call: &ToolCall, result: &StepResult) {
-        if call.name != FIND_AGENTS {
-            return;
-        }
-        if let StepResult::ToolReturned(output) = result {
-            let agents = output.value["agents"].as_array().into_iter().flatten();
-            let ids = agents.filter_map(|agent| agent["id"].as_str());
-            self.found.extend(ids.map(str::to_owned));
-        }
-    }
-}
-
-impl Peer {
-    /// The work that a call with these arguments hands over.
-    fn handoff(&self, call: &ToolCall) -> Result<Handoff, String> {
-        let arguments = &call.arguments;
-        let text = arguments["request"].as_str().unwrap_or_default().to_owned();
-        let payload = Some(&arguments["input"]).filter(|v| !v.is_null()).cloned();
-        if text.trim().is_empty() && payload.is_none() {
-            return Err("`request` is missing: say in words what the agent shall do".to_owned());
-        }
-        let capability = match arguments["skill"].as_str().filter(|s| !s.is_empty()) {
-            None => self.skills.first().cloned().unwrap_or_default(),
-            Some(skill) if self.skills.iter().any(|s| s == skill) => skill.to_owned(),
-            Some(skill) => {
-                let skills = self.skills.join(", ");
-                return Err(format!(
-                    "{} has no skill {skill}; it has: {skills}",
-                    self.id
-                ));
-            }
-        };
-        Ok(Handoff {
-            agent: self.id.clone(),
-            capability,
-            text,
-            payload,
-            tool: call.name.clone(),
-            ..Handoff::default()
-        })
-    }
-}
-
-fn answered(answer: &Completion) -> RunOutcome {
-    match answer.text.trim().is_empty() {
-        true => RunOutcome::failed("the model gave an empty answer"),
-        false => RunOutcome::completed(&*answer.text),
-    }
-}
-
-/// The turn of the model, as the next question repeats it.
-fn asked(answer: &Completion) -> Message {
-    let text = Some(Part::Text(answer.text.clone())).filter(|_| !answer.text.is_empty());
-    let calls = answer.tool_calls.iter().cloned().map(Part::ToolCall);
-    Message::new(Role::Assistant, text.into_iter().chain(calls).collect())
-}
-
-/// What a model is told of a call.
-fn told(result: &StepResult) -> Value {
-    match result {
-        StepResult::ToolReturned(output) if output.is_error => json!({ "error": output.value }),
-        StepResult::ToolReturned(output) => output.value.clone(),
-        StepResult::DelegationEnded(delegated) => delegated.told(),
-        StepResult::Failed(failure) => json!({ "error": failure.message }),
-        _ => json!({ "error": "it was called back" }),
-    }
-}
-
-impl Delegated {
-    /// What a model is told of it.
-    fn told(&self) -> Value {
-        let mut told = json!({ "agent": self.agent, "state": self.state });
-        if !self.text.is_empty() {
-            told["text"] = self.text.as_str().into();
-        }
-        if !self.data.is_empty() {
-            told["data"] = self.data.clone().into();
-        }
-        if !self.error.is_empty() {
-            told["error"] = self.error.as_str().into();
-        }
-        told
     }
 }

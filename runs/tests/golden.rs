@@ -118,6 +118,7 @@ fn offered() -> Value {
     let echo = Peer {
         id: "Echo Agent".into(),
         skills: vec!["echo".into()],
+        ..Peer::default()
     };
     json!([offered("clock", None), offered("agent_echo", Some(echo))])
 }

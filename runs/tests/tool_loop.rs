@@ -129,6 +129,7 @@ fn offered() -> Value {
     let echo = Peer {
         id: "echo".into(),
         skills: vec!["say".into(), "sing".into()],
+        ..Peer::default()
     };
     json!([
         offered("clock", None),

@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::{
     Client, Delegation, Error, MAX_HOPS, Outcome, Pending, TaskContext, Updates,
     connection::{Scope, publish},
+    correlation,
     delegation::span_of,
     pending::watch::HISTORY,
 };
@@ -49,6 +50,7 @@ impl TaskContext {
         let mut delegation = Delegation::of(sent)
             .hops(self.routing().hops.saturating_add(1))
             .parent_task_id(self.task_id())
+            .metadata(correlation::KEY, self.correlation_id())
             .trace(self.trace().at_span(span_of(&sent.message_id)));
         if !self.context_id().is_empty() {
             delegation = delegation.context_id(self.context_id());

@@ -25,7 +25,7 @@ use crate::{
     TaskUpdate,
     agent::{Lent, Slots, StopSignal},
     connection::{Scope, publish},
-    usage,
+    correlation, usage,
 };
 
 /// The message that a handler was called with, and its task. Cheap to clone.
@@ -81,6 +81,12 @@ impl TaskContext {
     /// The conversation; empty if the message belongs to none.
     pub fn context_id(&self) -> &str {
         &self.inner.message.context_id
+    }
+
+    /// What the request at the beginning of all this is known by, in every process that does something for it: the message's `correlation_id`,
+    /// or else its task, or the message itself. Delegations on behalf of this task carry it on.
+    pub fn correlation_id(&self) -> &str {
+        correlation::of(self.message())
     }
 
     /// Who sent the message; empty if unknown.
@@ -296,7 +302,7 @@ impl TaskContext {
         };
         delegation.budget = delegation.budget.within(Budget { depth, ..granted });
         delegation.trace = Some(delegation.trace.unwrap_or_else(|| self.trace()));
-        Ok(delegation)
+        Ok(delegation.metadata(correlation::KEY, self.correlation_id()))
     }
 
     /// Lets the agent take another message while this handler waits.

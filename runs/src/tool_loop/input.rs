@@ -1,8 +1,9 @@
 //! What a tool loop begins with.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{Form, Peer};
+use super::{ErrorMode, Form, Peer};
 use crate::model::{Message, Tool};
 
 /// What a tool loop begins with.
@@ -24,6 +25,12 @@ pub struct Input {
     /// What the answer has to be; words if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
+    /// What follows when an agent that was asked fails.
+    #[serde(skip_serializing_if = "ErrorMode::is_tell")]
+    pub on_failure: ErrorMode,
+    /// What the journal says of the run besides, for those who read it. It is told to no model.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub about: Value,
 }
 
 /// How far a tool loop may go. Checked before a call, never after.

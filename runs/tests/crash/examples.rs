@@ -177,6 +177,7 @@ impl World for Traced {
         let helper = Peer {
             id: "helper".into(),
             skills: vec!["help".into()],
+            ..Peer::default()
         };
         json!([
             offered("clock", None),

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use agenthub_runs::{
     Budget,
-    tool_loop::{FIND_AGENTS, Limits},
+    tool_loop::{ErrorMode, FIND_AGENTS, Limits},
 };
 
 use super::{AgentBuilder, AgentType, Handler};
 use crate::{
-    Error, Form, IntoModel, Tool, ToolLoopSettings,
+    Error, Form, IntoModel, Peers, Tool, ToolLoopSettings,
     form::Forms,
     tool::Toolbox,
     tool_loop::{Mind, Thinking},
@@ -83,6 +83,28 @@ impl AgentBuilder {
         self
     }
 
+    /// Which agents a supervisor's model is offered and may find, and how it calls them; all of them if not given. A worker asks nobody.
+    #[must_use]
+    pub fn peers(mut self, peers: Peers) -> Self {
+        self.thinking.peers = peers;
+        self
+    }
+
+    /// What follows when an agent that a supervisor asked fails; its model is told and decides, if not given.
+    #[must_use]
+    pub fn error_mode(mut self, mode: ErrorMode) -> Self {
+        self.thinking.settings.on_failure = mode;
+        self
+    }
+
+    /// What the journal says of each run besides, for those who read it ([`Input::about`](agenthub_runs::tool_loop::Input::about)). No model is
+    /// told of it.
+    #[must_use]
+    pub fn about(mut self, about: serde_json::Value) -> Self {
+        self.thinking.settings.about = about;
+        self
+    }
+
     /// All of how the model leads the agent, in place of what was said so far.
     #[must_use]
     pub fn tool_loop(mut self, settings: ToolLoopSettings) -> Self {
@@ -126,6 +148,7 @@ impl AgentBuilder {
             card: self.card.clone(),
             forms,
             settings: thinking.settings,
+            peers: thinking.peers,
         })));
         for skill in &self.card.skills {
             let is_for = |(name, _): &(String, Handler)| *name == skill.id || *name == skill.name;

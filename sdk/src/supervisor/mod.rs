@@ -1,9 +1,10 @@
 //! Agents as tools: what a supervisor sees of the hub, and how it asks others.
 //!
 //! `peers.rs` says which agents are offered, under which names and with which descriptions, `schemas.rs` which of their schemas; `find.rs` finds those that are not;
-//! `ancestors.rs` tells who waits for this agent, and must not be asked.
+//! `chosen.rs` says which of them its author lets it ask, and `ancestors.rs` tells who waits for this agent, and must not be asked.
 
 mod ancestors;
+mod chosen;
 mod find;
 mod peers;
 mod schemas;
@@ -15,9 +16,11 @@ use agenthub_runs::{
     Delegated, Sent, ToolOutput,
     tool_loop::{Offered, Query},
 };
-pub(crate) use peers::every;
 use serde_json::Value;
 use tokio::{sync::OnceCell, time::timeout};
+
+pub use chosen::Peers;
+pub(crate) use peers::every;
 
 use crate::{Client, DirectoryEntry, TaskContext};
 

@@ -12,7 +12,7 @@ use agenthub_proto::{
 use agenthub_runs::{
     Delegated,
     model::Tool,
-    tool_loop::{Offered, Peer, Query},
+    tool_loop::{Calling, Offered, Peer, Query},
 };
 use serde_json::{Map, Value, json};
 
@@ -144,6 +144,7 @@ fn offer(name: &str, card: &AgentCard, left: &mut usize) -> Offered {
     let agent = Some(Peer {
         id: card.name.clone(),
         skills,
+        calling: Calling::Request,
     });
     Offered { tool, agent }
 }

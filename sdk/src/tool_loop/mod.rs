@@ -25,7 +25,7 @@ pub use settings::{IntoModel, ToolLoopSettings};
 use world::TaskWorld;
 
 use crate::{
-    AgentType, Beginning, Conductor, Failure, Identity, Reply, TaskContext,
+    AgentType, Beginning, Conductor, Failure, Identity, Peers, Reply, TaskContext,
     form::{Filled, Forms},
     model::{self, LanguageModel},
     tool::Toolbox,
@@ -42,6 +42,7 @@ pub(crate) struct Mind {
     pub(crate) card: AgentCard,
     pub(crate) forms: Forms,
     pub(crate) settings: ToolLoopSettings,
+    pub(crate) peers: Peers,
 }
 
 impl Mind {
@@ -115,6 +116,8 @@ impl Conductor for Thinking {
             budget,
             temperature,
             max_output_tokens,
+            on_failure,
+            ref about,
             ..
         } = self.0.settings;
         let input = Input {
@@ -128,6 +131,8 @@ impl Conductor for Thinking {
             temperature,
             max_output_tokens,
             form: form.map(|(filled, _)| filled.asked()),
+            on_failure,
+            about: about.clone(),
         };
         Ok(Beginning {
             input: json!(input),

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use agenthub_runs::tool_loop::ErrorMode;
+use serde_json::Value;
+
 use super::{Budget, Limits};
 use crate::{
-    Form, Tool,
+    Form, Peers, Tool,
     model::{self, LanguageModel},
 };
 
@@ -21,6 +24,10 @@ pub struct ToolLoopSettings {
     pub temperature: Option<f64>,
     /// The longest answer of one turn, in tokens; the provider's own limit if not given.
     pub max_output_tokens: Option<u32>,
+    /// What follows when an agent that was asked fails.
+    pub on_failure: ErrorMode,
+    /// What the journal says of each run besides. It is told to no model.
+    pub about: Value,
 }
 
 /// What [`AgentBuilder::model`](crate::AgentBuilder::model) takes: the name of a model (`openai/gpt-5`, `offline`), or a model.
@@ -70,4 +77,5 @@ pub(crate) struct ModelSettings {
     pub(crate) tools: Vec<Tool>,
     pub(crate) forms: Vec<(String, Arc<dyn Form>)>,
     pub(crate) settings: ToolLoopSettings,
+    pub(crate) peers: Peers,
 }

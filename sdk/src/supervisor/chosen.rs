@@ -1,0 +1,56 @@
+//! Which agents a supervisor may ask, and how.
+
+use std::{fmt, sync::Arc};
+
+use agenthub_proto::a2a::AgentCard;
+use agenthub_runs::tool_loop::Calling;
+
+type Choice = Arc<dyn Fn(&AgentCard) -> bool + Send + Sync>;
+
+/// The agents that a supervisor's model is offered and may find, and which arguments their tools have. Whoever they are, the supervisor
+/// itself, Cortex and those on whose behalf a task was asked for are not among them.
+#[derive(Clone, Default)]
+pub struct Peers {
+    choice: Option<Choice>,
+    calling: Calling,
+}
+
+impl Peers {
+    /// Every agent of the hub.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// The agents whose cards are chosen. It is asked before each turn of a model, so it is quick, and always says the same of the same card.
+    pub fn chosen(choice: impl Fn(&AgentCard) -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            choice: Some(Arc::new(choice)),
+            ..Self::default()
+        }
+    }
+
+    /// Which arguments the tools have; [`Calling::Request`] if not given. An agent that [`Calling::Task`] does not fit, since it has several
+    /// skills or takes a field `task` itself, is called with [`Calling::Request`] in any case.
+    #[must_use]
+    pub fn calling(self, calling: Calling) -> Self {
+        Self { calling, ..self }
+    }
+
+    /// Whether this agent is among them.
+    pub(crate) fn has(&self, card: &AgentCard) -> bool {
+        self.choice.as_ref().is_none_or(|choice| choice(card))
+    }
+
+    pub(crate) fn wanted(&self) -> Calling {
+        self.calling
+    }
+}
+
+impl fmt::Debug for Peers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peers")
+            .field("all", &self.choice.is_none())
+            .field("calling", &self.calling)
+            .finish()
+    }
+}
