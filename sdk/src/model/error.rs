@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use agenthub_runs::model::EmptyRequest;
+use serde::{Deserialize, Serialize};
 
 /// Why a model did not answer, by what the caller can do about it. Messages carry no keys.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Error {
     /// The settings name no model that can be asked; the message says what to set, and where.
     #[error("{0}")]
@@ -36,6 +38,9 @@ pub enum Error {
     /// What came back is no answer.
     #[error("the model's answer cannot be read: {0}")]
     Malformed(String),
+    /// A recording has no answer to the request; the message says which prompt is another one, and how.
+    #[error("{0}")]
+    NotRecorded(String),
 }
 
 impl Error {
@@ -47,7 +52,8 @@ impl Error {
             | Self::Unauthorized(_)
             | Self::InvalidRequest(_)
             | Self::Refused(_)
-            | Self::Malformed(_) => false,
+            | Self::Malformed(_)
+            | Self::NotRecorded(_) => false,
         }
     }
 }

@@ -3,10 +3,12 @@
 //! A caller builds a [`Request`], gives a [`DeltaSink`] to see the answer grow, and awaits a [`Completion`]. What other
 //! people and agents said enters a request as [`Part::Data`]: quoted, never an instruction ([`quote`]).
 //!
-//! Adapters: [`offline`] answers without any network by matching words, [`scripted`] answers what a test told it to.
+//! Adapters: [`offline`] answers without any network by matching words, [`scripted`] answers what a test told it to, and [`cassette`] what
+//! another one answered when it was recorded.
 //! With the feature `genai`, the module of that name reaches the hosted and local providers. [`named`] finds the adapter
 //! of a name such as `openai/gpt-5`, [`configured`] the one of [`Settings`].
 
+pub mod cassette;
 mod delta;
 mod error;
 #[cfg(feature = "genai")]
@@ -23,6 +25,7 @@ pub use agenthub_runs::model::{
     Completion, EmptyRequest, Message, Output, Part, Request, Role, Tool, ToolCall, Usage,
     estimate_tokens, quote,
 };
+pub use cassette::{Recorder, Replayer};
 pub use delta::{DeltaSink, Deltas, deltas};
 pub use error::Error;
 pub use named::{configured, named};

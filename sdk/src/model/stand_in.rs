@@ -5,11 +5,19 @@ use super::{DeltaSink, Part, Request, ToolCall, Usage, estimate_tokens};
 /// Pushes `text` in pieces of a few characters, and lets the reader run in between.
 pub(super) async fn stream(text: &str, deltas: &DeltaSink) {
     const PIECE: usize = 8;
+    stream_in(text, &[PIECE], deltas).await;
+}
+
+/// The same in pieces of so many characters; the last length goes for what is left.
+pub(super) async fn stream_in(text: &str, lengths: &[usize], deltas: &DeltaSink) {
+    let mut lengths = lengths.iter();
+    let mut length = 0;
     let mut rest = text;
     while !rest.is_empty() {
+        length = lengths.next().copied().unwrap_or(length).max(1);
         let end = rest
             .char_indices()
-            .nth(PIECE)
+            .nth(length)
             .map_or(rest.len(), |(index, _)| index);
         let (piece, after) = rest.split_at(end);
         deltas.push(piece);

@@ -4,6 +4,7 @@
 mod bedrock;
 #[cfg(feature = "genai")]
 mod bedrock_tools;
+mod cassette;
 mod contract;
 #[cfg(feature = "genai")]
 mod event_stream;
