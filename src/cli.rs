@@ -4,6 +4,7 @@ mod agent;
 mod cortex;
 mod log;
 mod mailboxes;
+mod mcp;
 mod query;
 mod runs;
 pub(crate) mod sop;
@@ -17,6 +18,7 @@ pub(crate) use agent::{Agent, Place, Specialised, Thinking};
 pub(crate) use cortex::Cortex;
 pub(crate) use log::Log;
 pub(crate) use mailboxes::{LetterAction, Mailboxes};
+pub(crate) use mcp::Mcp;
 pub(crate) use query::{AgentFilter, Agents, Json, Publish, Tasks};
 pub(crate) use runs::{Answer, CortexAt, Form, Limits, Run, Runs};
 pub(crate) use sop::Sop;
@@ -69,6 +71,8 @@ pub(crate) enum Command {
     /// Runs, asks and checks teams of agents that are written in Markdown
     #[command(subcommand)]
     Sop(Sop),
+    /// Serves the hub's agents as tools to any MCP client, over stdin and stdout or over HTTP
+    Mcp(Mcp),
     /// Shows and removes the agents of a hub
     #[command(subcommand)]
     Agents(Agents),
@@ -178,6 +182,7 @@ impl Cli {
             Command::Run(run) => run.layer(),
             Command::Runs(runs) => runs.layer(),
             Command::Sop(sop) => sop.layer(),
+            Command::Mcp(mcp) => mcp.layer(),
             Command::Log(log) => Layer {
                 data: log.data().cloned(),
                 ..Layer::default()
@@ -202,6 +207,7 @@ impl Command {
             | Self::Run(_)
             | Self::Runs(_)
             | Self::Sop(_)
+            | Self::Mcp(_)
             | Self::Log(_)
             | Self::Completions { .. } => None,
             Self::Mailboxes(mailboxes) => Some(mailboxes.hub()),

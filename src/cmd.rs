@@ -8,6 +8,7 @@ pub(crate) mod completions;
 mod cortex;
 mod log;
 mod mailboxes;
+mod mcp;
 mod place;
 mod publish;
 mod run;
@@ -30,6 +31,9 @@ const SERVER_LEVEL: &str = "info";
 
 /// What commands log that end by themselves.
 const CLIENT_LEVEL: &str = "warn";
+
+/// What a server of MCP logs: of the protocol's library only what goes wrong.
+const MCP_LEVEL: &str = "info,rmcp=warn";
 
 /// Runs a command. The exit code is only told where there is no error to print.
 pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<ExitCode> {
@@ -54,6 +58,10 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
                 _ => SERVER_LEVEL,
             })?;
             agent::run(args, &settings).await?;
+        }
+        Command::Mcp(args) => {
+            log(MCP_LEVEL)?;
+            mcp::run(&args, &settings).await?;
         }
         Command::Agents(args) => {
             log(CLIENT_LEVEL)?;

@@ -45,6 +45,11 @@ impl Bound {
         Ok(Self { listener, address })
     }
 
+    /// Where it is.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Serves from here on.
     pub(crate) fn serve(self, router: Router) -> HttpServer {
         let stop = CancellationToken::new();

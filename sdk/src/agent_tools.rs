@@ -17,7 +17,8 @@ pub struct AgentTool {
     pub description: String,
     /// The JSON Schema of the arguments `{ request, skill?, input? }`; with what skills take as data, where they say so within bounds.
     pub parameters: Value,
-    skills: Vec<String>,
+    /// The ids of its skills; the first is meant where a call names none.
+    pub skills: Vec<String>,
 }
 
 impl AgentTool {

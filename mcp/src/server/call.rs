@@ -1,0 +1,192 @@
+//! A call: a task of an agent, watched until it ends, and called back when it is not wanted any more.
+
+use std::time::{Duration, Instant};
+
+use agenthub_sdk::{
+    AgentTool, Client, Delegation, Error, Outcome, TraceContext, Updates,
+    proto::{a2a::TaskState, agenthub::ListTasksRequest},
+};
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{CallToolRequestParams, CallToolResult, ProgressNotificationParam, ProgressToken},
+    service::RequestContext,
+};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::{Shared, progress, result, tools};
+
+/// How long an agent may be gone before its task is called off: it may be starting again.
+const AWAY_GRACE: Duration = Duration::from_secs(10);
+
+/// How long what an agent showed last may take on its way to the client, once the result is there.
+const LAST_PROGRESS: Duration = Duration::from_secs(1);
+
+/// Calls a tool.
+///
+/// # Errors
+///
+/// There is no such tool. Whatever else goes wrong is a result, so that the client's model reads it.
+pub(super) async fn call(
+    shared: &Shared,
+    params: CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResult, ErrorData> {
+    let begun = Instant::now();
+    let client = match shared.hub.client().await {
+        Ok(client) => client,
+        Err(why) => return Ok(result::refused(why)),
+    };
+    let all = client.agent_tools().await;
+    let tool = tools::named(&all, &params.name)?;
+    if !tool.online {
+        return Ok(result::refused(format!(
+            "{} is not here at present: start it, or ask another agent",
+            tool.agent
+        )));
+    }
+    let delegation = match tools::asked(tool, params.arguments.unwrap_or_default()) {
+        Ok(delegation) => delegation.timeout(shared.settings.timeout),
+        Err(why) => return Ok(result::refused(why)),
+    };
+    let Ok(_permit) = shared.room.try_acquire() else {
+        return Ok(result::refused(format!(
+            "{} calls are under way, which is the most at a time: call again when one of them has ended",
+            shared.settings.max_calls
+        )));
+    };
+    let ended = Call {
+        client,
+        tool,
+        context,
+    };
+    let ended = ended.run(delegation).await;
+    let state = ended.as_ref().map_or("none", |(_, o)| o.state.label());
+    tracing::info!(
+        agent = tool.agent,
+        state,
+        ms = begun.elapsed().as_millis(),
+        "a call has ended"
+    );
+    Ok(match ended {
+        Ok((conversation, outcome)) => result::of(tool, &conversation, &outcome),
+        Err(why) => result::refused(why),
+    })
+}
+
+struct Call<'a> {
+    client: Client,
+    tool: &'a AgentTool,
+    context: &'a RequestContext<RoleServer>,
+}
+
+impl Call<'_> {
+    /// The conversation, and what became of the task.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing became of it, in words.
+    async fn run(&self, delegation: Delegation) -> Result<(String, Outcome), String> {
+        let delegation = self.placed(delegation).await?;
+        let agent = &*self.tool.agent;
+        let within = delegation.timeout;
+        let conversation = delegation.context_id.clone();
+        // Not broken off: what may have reached the hub is to be known, so that it can be called back.
+        let delegated = self.client.delegate(delegation).await;
+        let mut pending = delegated.map_err(|error| format!("{agent} was not asked: {error}"))?;
+        let task_id = pending.task_id().to_owned();
+        let token = self.context.meta.get_progress_token();
+        let updates = token.map(|token| (token, pending.updates()));
+        let mut showing = std::pin::pin!(self.show(updates));
+        let mut outcome = std::pin::pin!(pending.outcome());
+        let mut is_shown = false;
+        let ended = loop {
+            tokio::select! {
+                biased;
+                () = self.context.ct.cancelled() => {
+                    self.call_back(&task_id, "the MCP client cancelled the call").await;
+                    return Err(format!("the call of {agent} was cancelled"));
+                }
+                ended = &mut outcome => break ended,
+                () = &mut showing, if !is_shown => is_shown = true,
+                () = self.gone() => {
+                    self.call_back(&task_id, "its agent has gone away").await;
+                    return Err(format!("{agent} has gone away, and its task was called off"));
+                }
+            }
+        };
+        if !is_shown && timeout(LAST_PROGRESS, showing).await.is_err() {
+            tracing::debug!(task_id, "the client was too slow for the last progress");
+        }
+        match ended {
+            Ok(outcome) => Ok((conversation, outcome)),
+            Err(Error::DeadlineExceeded { .. }) => Err(format!(
+                "{agent} was not done within {} s, and its task was called off",
+                within.as_secs()
+            )),
+            Err(error) => Err(format!("it is not known what became of this: {error}")),
+        }
+    }
+
+    /// The delegation in its conversation and trace. Where the agent waits for an answer of ours in that conversation, it is the answer.
+    async fn placed(&self, delegation: Delegation) -> Result<Delegation, String> {
+        let trace = self.context.meta.get_traceparent();
+        let mut delegation = Delegation {
+            trace: trace.and_then(|trace| trace.parse::<TraceContext>().ok()),
+            ..delegation
+        };
+        if delegation.context_id.is_empty() {
+            return Ok(delegation.context_id(Uuid::now_v7().to_string()));
+        }
+        let waiting = ListTasksRequest {
+            agent_id: self.client.agent_id().to_owned(),
+            context_id: delegation.context_id.clone(),
+            states: vec![
+                TaskState::InputRequired.into(),
+                TaskState::AuthRequired.into(),
+            ],
+            ..Default::default()
+        };
+        let waiting = self.client.tasks(waiting).await;
+        let waiting =
+            waiting.map_err(|error| format!("the conversation was not found: {error}"))?;
+        let ours = waiting.tasks.into_iter().find(|task| {
+            task.requester() == self.client.agent_id() && task.assignee() == self.tool.agent
+        });
+        delegation.task_id = ours.map(|task| task.id);
+        Ok(delegation)
+    }
+
+    /// Hands on what the agent shows, if the client wants it.
+    async fn show(&self, updates: Option<(ProgressToken, Updates)>) {
+        let Some((token, mut updates)) = updates else {
+            return;
+        };
+        let mut count = 0_u32;
+        while let Some(update) = updates.next().await {
+            let Some(words) = progress::words(&update) else {
+                continue;
+            };
+            count += 1;
+            let progress = ProgressNotificationParam::new(token.clone(), count.into());
+            let progress = progress.with_message(words);
+            if let Err(error) = self.context.peer.notify_progress(progress).await {
+                tracing::debug!(%error, "the client takes no progress");
+                return;
+            }
+        }
+    }
+
+    async fn gone(&self) {
+        let directory = self.client.directory();
+        directory.gone(&self.tool.agent, AWAY_GRACE).await;
+    }
+
+    async fn call_back(&self, task_id: &str, reason: &str) {
+        match self.client.cancel_task(task_id, reason).await {
+            // A conflict: it has ended meanwhile.
+            Ok(_) | Err(Error::Conflict(_)) => {}
+            Err(error) => tracing::warn!(%error, task_id, "a task was not called back"),
+        }
+    }
+}

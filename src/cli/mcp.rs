@@ -1,0 +1,47 @@
+//! The agents of a hub for MCP clients, on the command line.
+
+use clap::Args;
+
+use super::{Hub, Layer};
+use crate::listen::Listen;
+
+/// `agenthub mcp`
+#[derive(Debug, Args)]
+#[command(after_long_help = HELP)]
+pub(crate) struct Mcp {
+    #[command(flatten)]
+    hub: Hub,
+    /// Serves many clients over streamable HTTP, at /mcp of this address, instead of one over stdin and stdout; port 0 is any free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<Listen>,
+    /// Listens on addresses that other machines reach, though nobody's identity is checked
+    #[arg(long, requires = "http")]
+    insecure: bool,
+    /// How long a call may take, until its task is called off
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) timeout: u32,
+    /// How many calls may be under way at a time; further ones are refused
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4_096))]
+    pub(crate) max_calls: u16,
+}
+
+const HELP: &str = "\
+Each agent that is online is a tool with its name, such as agent_echo or agent_cortex; the list changes as agents come and go. Without a \
+hub the server waits for one.
+
+An entry for the configuration of a client, which starts the server itself:
+
+  { \"mcpServers\": { \"agenthub\": { \"command\": \"agenthub\", \"args\": [\"mcp\"] } } }
+
+On stdin and stdout only the protocol is spoken; what is logged goes to standard error. The end of stdin ends it.";
+
+impl Mcp {
+    /// What the flags say of the settings. Where it listens is no setting.
+    pub(super) fn layer(&self) -> Layer {
+        Layer {
+            hub: self.hub.hub.clone(),
+            insecure: self.insecure.then_some(true),
+            ..Layer::default()
+        }
+    }
+}

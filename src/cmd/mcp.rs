@@ -1,0 +1,55 @@
+//! `agenthub mcp`
+
+use std::time::Duration;
+
+use agenthub_mcp::server::{Server, Settings as Offer};
+
+use crate::{
+    cli,
+    http::{self, Bound},
+    output,
+    settings::Settings,
+    stop::Signals,
+};
+
+/// Serves the agents of the hub to MCP clients, until it is told to stop or its one client is gone.
+pub(super) async fn run(args: &cli::Mcp, settings: &Settings) -> anyhow::Result<()> {
+    let mut signals = Signals::new()?;
+    let listening = match args.http {
+        Some(address) => {
+            http::check("--http", address, settings.insecure)?;
+            Some(Bound::bind(address).await?)
+        }
+        None => None,
+    };
+    let offer = Offer {
+        timeout: Duration::from_secs(args.timeout.into()),
+        max_calls: args.max_calls.into(),
+        ..Offer::new(&settings.hub)
+    };
+    let server = tokio::select! {
+        started = Server::start(offer) => started?,
+        _ = signals.next() => return Ok(()),
+    };
+    let Some(listening) = listening else {
+        let served = tokio::select! {
+            served = server.serve_stdio() => served,
+            _ = signals.next() => Ok(()),
+        };
+        signals.leave(server.stop()).await;
+        return Ok(served?);
+    };
+    let address = listening.address();
+    let doors = listening.serve(server.router(address));
+    output::line(format!(
+        "the agents of {} are MCP tools at http://{address}/mcp (Ctrl-C stops it)",
+        settings.hub
+    ))?;
+    signals.next().await;
+    signals
+        .leave(async {
+            tokio::join!(server.stop(), doors.shutdown());
+        })
+        .await;
+    Ok(())
+}
