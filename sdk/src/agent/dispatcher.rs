@@ -40,9 +40,17 @@ pub(super) struct Dispatcher {
     pub(super) orphans: mpsc::Receiver<Orphan>,
     /// Who looks for those, and whether what is in hand is still wanted.
     pub(super) looking: JoinSet<()>,
+    /// What the agent becomes.
+    pub(super) changes: mpsc::Receiver<Change>,
     /// How many of those are at work, and how many may be.
     pub(super) adopted: u32,
     pub(super) concurrency: u32,
+}
+
+/// What an agent does with the messages that come from here on.
+pub(super) struct Change {
+    pub(super) handlers: Handlers,
+    pub(super) agent_type: AgentType,
 }
 
 /// Something that is over.
@@ -74,6 +82,10 @@ impl Dispatcher {
                     if let Some(Ok(done)) = done {
                         self.done(done).await;
                     }
+                }
+                Some(change) = self.changes.recv() => {
+                    self.handlers = change.handlers;
+                    self.agent_type = change.agent_type;
                 }
                 delivered = deliveries.recv() => match delivered {
                     Some(delivered) => self.take(delivered).await,

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use agenthub_proto::{a2a::Message, agenthub::AgentEventMetadata};
+use agenthub_proto::{
+    a2a::{AgentCard, Message},
+    agenthub::AgentEventMetadata,
+};
 
 use super::{
     Handler,
@@ -12,9 +15,9 @@ use crate::Conductor;
 
 /// The handlers of an agent.
 pub(super) struct Handlers {
-    pub(super) routes: Routes,
-    pub(super) named: Vec<Handler>,
-    pub(super) any: Option<Handler>,
+    routes: Routes,
+    named: Vec<Handler>,
+    any: Option<Handler>,
 }
 
 /// What is done with a message.
@@ -27,6 +30,20 @@ pub(super) enum Chosen {
 }
 
 impl Handlers {
+    /// The handlers of the agent with this card, by the task types that they are for.
+    pub(super) fn new(
+        card: &AgentCard,
+        named: Vec<(String, Handler)>,
+        any: Option<Handler>,
+    ) -> Self {
+        let (names, named): (Vec<_>, Vec<_>) = named.into_iter().unzip();
+        Self {
+            routes: Routes::new(card, names, any.is_some()),
+            named,
+            any,
+        }
+    }
+
     pub(super) fn choose(&self, message: &Message, routing: &AgentEventMetadata) -> Chosen {
         let is_directed = !routing.to_agent_id.is_empty();
         let choice = self

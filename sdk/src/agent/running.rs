@@ -2,25 +2,25 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
+use agenthub_proto::agenthub::RegisterAgentRequest;
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    AgentBuilder, InFlight, Slots,
-    dispatcher::{Dispatcher, LAST_WORDS},
+    Agent, AgentBuilder, InFlight, Slots,
+    dispatcher::{Change, Dispatcher, LAST_WORDS},
     handlers::Handlers,
     recovery,
-    routes::Routes,
     runs::Runs,
     wanted,
 };
 use crate::{
     Client, Connection, Error,
-    connection::{Lease, Work},
+    connection::{Introduction, Lease, Work},
 };
 
 /// How much longer than it should the work may take to end before it is broken off.
@@ -33,6 +33,9 @@ pub struct RunningAgent {
     client: Client,
     dispatcher: JoinSet<Vec<Lease>>,
     stop: CancellationToken,
+    changes: mpsc::Sender<Change>,
+    /// The version that the hub knows this instance by.
+    version: Mutex<String>,
     /// The longest that the work may take to end.
     drain: Duration,
     _stop_on_drop: DropGuard,
@@ -61,6 +64,54 @@ impl RunningAgent {
         self.client.leave(unhandled, "the agent stops").await;
     }
 
+    /// Makes another agent of it, of the same id: its card, its handlers, its model and all that goes with that. What is under way ends as it
+    /// began; what comes from here on is for the other agent. How many messages are handled at a time, the journal, the spans and whether
+    /// the directory is watched stay as they are. Where the hub is away, it learns of the card when it is back.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for an agent of another id, [`Error::Closed`] for one that has stopped, and what the hub has against the card:
+    /// then it stays as it is.
+    pub async fn replace(&self, agent: Agent) -> Result<(), Error> {
+        let parts = agent.parts;
+        if parts.card.name != self.client.agent_id() {
+            return Err(Error::Invalid(format!(
+                "{} cannot become {}, which has another id",
+                self.client.agent_id(),
+                parts.card.name
+            )));
+        }
+        let request = RegisterAgentRequest {
+            agent_card: Some(parts.card.clone()),
+            subscriptions: topics(&parts),
+            health_check_url: parts.health_check_url.clone(),
+        };
+        match self.client.register(request).await {
+            Ok(()) => {}
+            Err(error @ (Error::Unavailable(_) | Error::Timeout(_))) => {
+                tracing::debug!(%error, "the hub learns of the card later");
+            }
+            Err(error) => return Err(error),
+        }
+        let version = parts.card.version.clone();
+        let before = {
+            let mut known = self.version.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *known, version.clone())
+        };
+        let introduction = Introduction {
+            card: parts.card.clone(),
+            topics: topics(&parts),
+            is_at_once: before != version,
+        };
+        self.client.link().introduce(introduction).await?;
+        let change = Change {
+            agent_type: parts.agent_type,
+            handlers: Handlers::new(&parts.card, parts.handlers, parts.any),
+        };
+        let stopped = |_| Error::Closed("the agent has stopped".to_owned());
+        self.changes.send(change).await.map_err(stopped)
+    }
+
     /// Waits until the hub ends the connection for good; says why.
     pub async fn closed(&self) -> String {
         let mut connection = self.client.connection();
@@ -75,14 +126,13 @@ impl RunningAgent {
 }
 
 pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<RunningAgent, Error> {
-    let names: Vec<String> = builder.handlers.iter().map(|(n, _)| n.clone()).collect();
-    let topics: BTreeSet<String> = names.iter().chain(&builder.topics).cloned().collect();
-    let routes = Routes::new(&builder.card, names, builder.any.is_some());
-
+    let topics = topics(&builder);
+    let handlers = Handlers::new(&builder.card, builder.handlers, builder.any);
+    let version = builder.card.version.clone();
     let mut client = Client::builder(hub_url).watch_agents(builder.watch_agents);
     client.connector = builder.connector;
     client.peer.agent_id.clear();
-    client.peer.topics = topics.into_iter().collect();
+    client.peer.topics = topics;
     client.peer.health_check_url = builder.health_check_url;
     client.peer.card = Some(builder.card);
     if let Some(instance_id) = builder.instance_id {
@@ -111,6 +161,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         stop.clone(),
     );
     let (found, orphans) = mpsc::channel(1);
+    let (changes, changed) = mpsc::channel(1);
     let mut looking = JoinSet::new();
     looking.spawn(recovery::find(
         Arc::clone(&runs),
@@ -119,11 +170,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
     ));
     looking.spawn(wanted::watch(client.clone(), Arc::clone(&in_flight)));
     let dispatcher = Dispatcher {
-        handlers: Handlers {
-            routes,
-            named: builder.handlers.into_iter().map(|(_, h)| h).collect(),
-            any: builder.any,
-        },
+        handlers,
         slots: Slots::new(client.link().clone(), builder.concurrency),
         client: client.clone(),
         agent_type: builder.agent_type,
@@ -134,6 +181,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         runs,
         orphans,
         looking,
+        changes: changed,
         adopted: 0,
         concurrency: builder.concurrency,
     };
@@ -142,10 +190,19 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
     Ok(RunningAgent {
         client,
         dispatcher: running,
+        changes,
+        version: Mutex::new(version),
         drain,
         _stop_on_drop: stop.clone().drop_guard(),
         stop,
     })
+}
+
+/// The task types that an agent registers for.
+fn topics(agent: &AgentBuilder) -> Vec<String> {
+    let handled = agent.handlers.iter().map(|(name, _)| name);
+    let topics: BTreeSet<&String> = handled.chain(&agent.topics).collect();
+    topics.into_iter().cloned().collect()
 }
 
 pub(super) async fn run(builder: AgentBuilder, hub_url: String) -> Result<(), Error> {

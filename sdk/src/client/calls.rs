@@ -11,8 +11,8 @@ use agenthub_proto::{
     agenthub::{
         AgentEntry, AgentEvent, CancelTaskRequest, GetAgentRequest, GetTaskRequest,
         ListAgentsRequest, ListAgentsResponse, ListTasksRequest, ListTasksResponse,
-        SubscribeToAgentEventsRequest, SubscribeToTasksRequest, UnregisterAgentRequest,
-        agent_hub_client::AgentHubClient,
+        RegisterAgentRequest, SubscribeToAgentEventsRequest, SubscribeToTasksRequest,
+        UnregisterAgentRequest, agent_hub_client::AgentHubClient,
     },
 };
 use tokio::time::timeout;
@@ -105,6 +105,15 @@ impl Client {
                 return Ok(all);
             }
             request.page_token = page.next_page_token;
+        }
+    }
+
+    /// Makes an agent known, or known as what it is from here on.
+    pub(crate) async fn register(&self, request: RegisterAgentRequest) -> Result<(), Error> {
+        let answer = within(self.inner.calls.hub().register_agent(request)).await?;
+        match answer.success {
+            true => Ok(()),
+            false => Err(Error::Refused(answer.error)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agenthub_proto::agenthub::Publish;
+use agenthub_proto::{a2a::AgentCard, agenthub::Publish};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::timeout,
@@ -18,6 +18,8 @@ pub(super) enum Command {
     Refuse(Refused),
     /// So many more deliveries of the inbox may come.
     Credit(u32),
+    /// From the next stream on, the agent is this one.
+    Introduce(Box<Introduction>),
     /// Flush, give these back, and go.
     Goodbye {
         refuse: Vec<Lease>,
@@ -31,6 +33,16 @@ pub(super) struct Refused {
     pub(super) lease: Lease,
     pub(super) delay: Duration,
     pub(super) reason: String,
+}
+
+/// What an agent says of itself.
+#[derive(Debug)]
+pub(crate) struct Introduction {
+    pub(crate) card: AgentCard,
+    /// The task types that it registers for.
+    pub(crate) topics: Vec<String>,
+    /// The stream says something else of it, and makes room for another.
+    pub(crate) is_at_once: bool,
 }
 
 /// Publishes that go together, with the delivery that they settle.
@@ -107,6 +119,11 @@ impl Link {
         }))
         .await?;
         answer.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    /// Changes what the agent is from the next stream on.
+    pub(crate) async fn introduce(&self, introduction: Introduction) -> Result<(), Error> {
+        self.order(Command::Introduce(Box::new(introduction))).await
     }
 
     /// Publishes without waiting for the answer; a refusal is logged. Waits only for room.

@@ -14,7 +14,7 @@ pub(crate) use connector::{Connector, channel};
 pub(crate) use dial::{Dialed, dial, endpoint};
 pub(crate) use inbound::{Delivered, Inbound};
 pub(crate) use leases::Lease;
-pub(crate) use link::{Link, Scope};
+pub(crate) use link::{Introduction, Link, Scope};
 pub(crate) use outbox::publish;
 pub(crate) use peer::{Peer, Work, start};
 

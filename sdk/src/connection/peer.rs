@@ -18,7 +18,7 @@ use super::{
     Connection, Dialed, Inbound, Lease, Link, backoff, dial,
     inbound::Notes,
     leases::{self, Leases},
-    link::Command,
+    link::{Command, Introduction},
     outbox::Outbox,
     session::{self, End},
 };
@@ -69,6 +69,8 @@ pub(super) struct State {
     pub(super) notes: Notes,
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) leaving: Option<Leaving>,
+    /// What the next stream says of the agent, if something else.
+    pub(super) introduced: Option<Introduction>,
     pub(super) epoch: u64,
     incarnation: String,
     connection: watch::Sender<Connection>,
@@ -107,6 +109,7 @@ pub(crate) fn start(
         notes: Notes::default(),
         commands: orders,
         leaving: None,
+        introduced: None,
         epoch: 0,
         incarnation,
         connection,
@@ -116,7 +119,7 @@ pub(crate) fn start(
 }
 
 async fn run(
-    peer: Peer,
+    mut peer: Peer,
     channel: Channel,
     first: Dialed,
     mut state: State,
@@ -128,15 +131,18 @@ async fn run(
         state.welcomed(&dialed.welcome);
         let since = Instant::now();
         let reason = match session::run(&mut state, dialed, &closed).await {
-            End::Broken(reason) => reason,
+            End::Broken(reason) => {
+                tracing::warn!(url = peer.url, reason, "the connection to the hub broke");
+                reason
+            }
+            End::Renewed => "the agent introduces itself anew".to_owned(),
             End::Closed(reason) => break reason,
         };
         if since.elapsed() >= STEADY {
             failures = 0;
         }
-        tracing::warn!(url = peer.url, reason, "the connection to the hub broke");
         let _ = state.connection.send(Connection::Reconnecting { reason });
-        match reconnect(&peer, &channel, &mut state, &mut failures, &closed).await {
+        match reconnect(&mut peer, &channel, &mut state, &mut failures, &closed).await {
             Ok(again) => {
                 tracing::info!(url = peer.url, "the connection to the hub is back");
                 dialed = again;
@@ -155,7 +161,7 @@ async fn run(
 
 /// Tries until the hub is back. The error is why there is no use in it.
 async fn reconnect(
-    peer: &Peer,
+    peer: &mut Peer,
     channel: &Channel,
     state: &mut State,
     failures: &mut u32,
@@ -177,6 +183,9 @@ async fn reconnect(
             if let Some(leaving) = state.leaving.take() {
                 return Err(leaving.reason);
             }
+        }
+        if let Some(Introduction { card, topics, .. }) = state.introduced.take() {
+            (peer.card, peer.topics) = (Some(card), topics);
         }
         // The hello has all credit in it, what is still held, and the acknowledgements that the last stream may have lost.
         let hello = AgentFrame {
@@ -253,6 +262,7 @@ impl State {
             }
             Command::Refuse(_) => {}
             Command::Credit(messages) => self.inbound.more_work(messages, &mut self.notes),
+            Command::Introduce(introduction) => self.introduced = Some(*introduction),
             Command::Goodbye { refuse, reason } => self.leave(refuse, reason),
         }
     }

@@ -21,6 +21,8 @@ const SNAPSHOT: Duration = Duration::from_secs(1);
 pub(super) enum End {
     /// Connect again.
     Broken(String),
+    /// Connect again, with another introduction.
+    Renewed,
     /// Stay away.
     Closed(String),
 }
@@ -70,7 +72,12 @@ pub(super) async fn run(state: &mut State, dialed: Dialed, closed: &Cancellation
                 Err(status) => return state.ended(status.message()),
             },
             command = state.commands.recv(), if leave_by.is_none() && !state.outbox.is_full() => match command {
-                Some(command) => state.order(command),
+                Some(command) => {
+                    state.order(command);
+                    if state.introduced.as_ref().is_some_and(|i| i.is_at_once) {
+                        return End::Renewed;
+                    }
+                }
                 None => state.leave(Vec::new(), "the client was closed".to_owned()),
             },
             room = sender.reserve(), if state.has_something(&due) => match room {

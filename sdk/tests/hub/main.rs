@@ -16,6 +16,7 @@ mod presence;
 #[cfg(unix)]
 mod processes;
 mod recovery;
+mod replacing;
 mod runs;
 #[cfg(unix)]
 mod signals;
