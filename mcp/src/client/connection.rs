@@ -1,25 +1,102 @@
 //! A server that is there when it is needed.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::{Future, pending},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use agenthub_sdk::{Failure, ToolContext, runs::ToolOutput};
 use serde_json::Value;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Error, Offer, ServerSettings};
+use super::{
+    Error, Offer, ServerSettings,
+    call::Failed,
+    offer,
+    session::{OPENING, Session},
+};
 
-/// A server, connected to at the first need. Cheap to clone; every clone is the same connection.
+/// How long a server that cannot be used is left alone at first; every further failure doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+/// The longest that a server is left alone.
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// How long [`Connection::close`] takes at most.
+const CLOSING: Duration = Duration::from_secs(8);
+
+/// The shortest time between two updates that show the progress of a call.
+const BETWEEN_UPDATES: Duration = Duration::from_millis(250);
+
+/// A server, connected to at the first need. Cheap to clone; every clone is the same connection. It ends with [`close`](Self::close), or
+/// in the background when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Connection(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     settings: ServerSettings,
+    state: Mutex<State>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nobody has needed it yet, or the last attempt failed.
+    Idle(Failures),
+    Opening(watch::Receiver<Opened>),
+    Open(Arc<Session>, Failures),
+    Closed,
+}
+
+/// What became of an attempt to open it, once that is known.
+type Opened = Option<Result<Arc<Session>, Error>>;
+
+/// How often in a row it was of no use, and when the last time was.
+#[derive(Clone, Copy, Debug, Default)]
+struct Failures {
+    count: u32,
+    last: Option<Instant>,
+}
+
+impl Failures {
+    fn and_one(self) -> Self {
+        Self {
+            count: self.count.saturating_add(1),
+            last: Some(Instant::now()),
+        }
+    }
+
+    /// How long it is left alone after so many failures.
+    fn pause(self) -> Duration {
+        match self.count {
+            0 => Duration::ZERO,
+            n => LONGEST_PAUSE.min(FIRST_PAUSE * 2_u32.saturating_pow((n - 1).min(16))),
+        }
+    }
+
+    async fn wait(self) {
+        if let Some(last) = self.last {
+            sleep_until(last + self.pause()).await;
+        }
+    }
 }
 
 impl Connection {
     /// A connection that is opened when it is needed.
     pub fn new(settings: ServerSettings) -> Self {
-        Self(Arc::new(Inner { settings }))
+        Self(Arc::new(Inner {
+            settings,
+            state: Mutex::new(State::Idle(Failures::default())),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }))
     }
 
     /// The server's name.
@@ -32,18 +109,44 @@ impl Connection {
         self.0.settings.timeout
     }
 
-    /// What the server offers. Opens the connection if need be.
+    /// What the server offers. Opens the connection if need be, for which a server has a minute, and asks again only when the server has
+    /// said that it has other tools. Cancel-safe.
     ///
     /// # Errors
     ///
-    /// It cannot be reached, or does not list its tools in time.
+    /// It cannot be used, or does not list its tools in time.
     pub async fn tools(&self) -> Result<Offer, Error> {
-        Err(Error::Closed {
-            server: self.name().to_owned(),
-        })
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let session = self.session().await?;
+            let is_new = session.listed().is_none();
+            let limit = self.timeout();
+            let server = || self.name().to_owned();
+            match timeout(limit, session.list()).await {
+                Ok(Ok(listed)) => {
+                    let offer = offer::offer(self, listed.to_vec());
+                    if is_new {
+                        say(self.name(), &offer);
+                    }
+                    return Ok(offer);
+                }
+                Ok(Err(Failed::NotSent)) if attempts == 1 => {}
+                Ok(Err(Failed::NotSent)) => return Err(ended(server())),
+                Ok(Err(Failed::Broken(error))) => return Err(error),
+                Err(_) => {
+                    return Err(Error::TimedOut {
+                        server: server(),
+                        limit,
+                    });
+                }
+            }
+        }
     }
 
-    /// Calls a tool by its name at the server.
+    /// Calls a tool by its name at the server, within the time of the settings; what the server says of its progress does not prolong
+    /// it. When `cancelled` or the time is over, and when this is dropped, the call is called off at the server. It is sent once: what a
+    /// server did before it broke off is not asked for again.
     ///
     /// # Errors
     ///
@@ -55,22 +158,180 @@ impl Connection {
         cancelled: impl Future<Output = ()>,
         progress: impl Fn(String),
     ) -> Result<ToolOutput, Error> {
-        let _ = (tool, input, cancelled, progress);
-        Err(Error::Closed {
-            server: self.name().to_owned(),
-        })
+        let limit = self.timeout();
+        tokio::select! {
+            biased;
+            () = cancelled => Err(Error::Cancelled),
+            called = self.sent(tool, input, &progress) => called,
+            () = sleep(limit) => Err(Error::TimedOut { server: self.name().to_owned(), limit }),
+        }
     }
 
+    async fn sent(
+        &self,
+        tool: &str,
+        input: Value,
+        progress: &impl Fn(String),
+    ) -> Result<ToolOutput, Error> {
+        for _ in 0..2 {
+            let session = self.session().await?;
+            match session.call(tool, input.clone(), progress).await {
+                Ok(output) => return Ok(output),
+                // The session was over already: there is another one.
+                Err(Failed::NotSent) => {}
+                Err(Failed::Broken(error)) => return Err(error),
+            }
+        }
+        Err(ended(self.name().to_owned()))
+    }
+
+    /// Calls a tool for an agent: ends with its task, and shows its progress there.
     pub(super) async fn call_for(
         &self,
         context: &ToolContext,
         tool: &str,
         input: Value,
     ) -> Result<ToolOutput, Failure> {
-        let called = self.call(tool, input, context.cancelled(), |_| {}).await;
-        called.map_err(|error| Failure::failed(error.to_string()))
+        let (latest, mut shown) = watch::channel(String::new());
+        let show = async {
+            while shown.changed().await.is_ok() {
+                let text = shown.borrow_and_update().clone();
+                if let Err(error) = context.progress(text).await {
+                    tracing::debug!(%error, "a progress is not shown");
+                }
+                sleep(BETWEEN_UPDATES).await;
+            }
+            pending().await
+        };
+        let progress = |text| {
+            latest.send_replace(text);
+        };
+        let called = tokio::select! {
+            called = self.call(tool, input, context.cancelled(), progress) => called,
+            called = show => called,
+        };
+        called.map_err(|error| match error {
+            Error::Cancelled => Failure::cancelled(error.to_string()),
+            error => Failure::failed(error.to_string()),
+        })
     }
 
-    /// Ends it for every clone: calls on their way come back with [`Error::Closed`]. Takes a few seconds at most.
-    pub async fn close(&self) {}
+    /// Ends it for every clone, with the program that was started for it: calls on their way come back with an error, later ones with
+    /// [`Error::Closed`]. Takes at most 8 s.
+    pub async fn close(&self) {
+        *self.state() = State::Closed;
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        if timeout(CLOSING, self.0.tasks.wait()).await.is_err() {
+            tracing::warn!(server = self.name(), "the MCP server did not end in time");
+        }
+    }
+
+    /// The session, opened again where it is over. Cancel-safe: the opening goes on.
+    async fn session(&self) -> Result<Arc<Session>, Error> {
+        let mut opening = match self.opening()? {
+            Ok(session) => return Ok(session),
+            Err(opening) => opening,
+        };
+        match opening.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(opened)) => opened.clone(),
+            _ => Err(ended(self.name().to_owned())),
+        }
+    }
+
+    /// The session that is open, or the attempt to open one.
+    fn opening(&self) -> Result<Result<Arc<Session>, watch::Receiver<Opened>>, Error> {
+        let mut state = self.state();
+        let failures = match &*state {
+            State::Closed => {
+                let server = self.name().to_owned();
+                return Err(Error::Closed { server });
+            }
+            State::Opening(opening) if opening.has_changed().is_ok() => {
+                return Ok(Err(opening.clone()));
+            }
+            State::Open(session, _) if !session.is_over() => return Ok(Ok(Arc::clone(session))),
+            State::Open(session, _) if session.has_answered() => Failures::default(),
+            State::Open(_, failures) => failures.and_one(),
+            State::Idle(failures) => *failures,
+            State::Opening(_) => Failures::default().and_one(),
+        };
+        let (sender, opening) = watch::channel(None);
+        *state = State::Opening(opening.clone());
+        let this = self.clone();
+        self.0.tasks.spawn(async move {
+            let opened = this.open(failures).await;
+            sender.send_replace(Some(opened));
+        });
+        Ok(Err(opening))
+    }
+
+    async fn open(&self, failures: Failures) -> Result<Arc<Session>, Error> {
+        let Inner {
+            settings,
+            stop,
+            tasks,
+            ..
+        } = &*self.0;
+        let server = settings.name.clone();
+        let opening = async {
+            failures.wait().await;
+            // Twice, since a server may want another handshake.
+            let limit = OPENING * 2;
+            let opened = timeout(limit, Session::open(settings, tasks, stop)).await;
+            opened.unwrap_or_else(|_| Err(super::why::late(limit)))
+        };
+        let opened = tokio::select! {
+            () = stop.cancelled() => return Err(Error::Closed { server }),
+            opened = opening => opened,
+        };
+        let (next, opened) = match opened {
+            Ok(session) => {
+                let session = Arc::new(session);
+                (State::Open(Arc::clone(&session), failures), Ok(session))
+            }
+            Err(why) => {
+                tracing::warn!(server, "the MCP server cannot be used: {why}");
+                let error = Error::Unavailable { server, why };
+                (State::Idle(failures.and_one()), Err(error))
+            }
+        };
+        let mut state = self.state();
+        if !matches!(*state, State::Closed) {
+            *state = next;
+        }
+        opened
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+fn ended(server: String) -> Error {
+    let why = "the connection ended as soon as it was there".to_owned();
+    Error::Unavailable { server, why }
+}
+
+/// Says in the log what was left out or changed of what a server offers.
+fn say(server: &str, offer: &Offer) {
+    for left_out in &offer.left_out {
+        let (tool, why) = (&left_out.name, &left_out.why);
+        tracing::warn!(server, tool, "a tool of the MCP server is left out: {why}");
+    }
+    for tool in &offer.tools {
+        if let Some(changed) = tool.changed {
+            tracing::info!(
+                server,
+                tool = tool.name,
+                "a tool of the MCP server was adapted: {changed}"
+            );
+        }
+    }
 }

@@ -1,0 +1,77 @@
+//! Streamable HTTP: what a session needs, and what its failures mean.
+
+use std::sync::Once;
+
+use rmcp::{
+    service::ClientInitializeError,
+    transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
+};
+
+use super::why;
+
+/// The longest event of a server, in bytes.
+const MAX_EVENT: usize = 8 * 1024 * 1024;
+
+/// How a server is spoken to. Its token is read from the environment.
+///
+/// # Errors
+///
+/// There is no such variable.
+pub(super) fn config(
+    url: &str,
+    token_env: Option<&str>,
+) -> Result<StreamableHttpClientTransportConfig, String> {
+    install_tls();
+    let config = StreamableHttpClientTransportConfig::with_uri(url)
+        .max_sse_event_size(MAX_EVENT)
+        .reinit_on_expired_session(true);
+    let Some(name) = token_env else {
+        return Ok(config);
+    };
+    match std::env::var(name).map(|token| token.trim().to_owned()) {
+        Ok(token) if !token.is_empty() => Ok(config.auth_header(token)),
+        _ => Err(format!(
+            "its token is to come from the variable {name}, which is not set: set it and start again"
+        )),
+    }
+}
+
+/// Makes ring the TLS implementation of this process, unless one was chosen already.
+fn install_tls() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Losing against somebody else means that one is installed, which is all that is wanted.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}
+
+/// Why a handshake failed, in words for people.
+pub(super) fn why(error: &ClientInitializeError, url: &str, token_env: Option<&str>) -> String {
+    let chain = why::chain(error);
+    let is_unauthorised = error.is_authorization_required()
+        || error.auth_challenge().is_some()
+        || chain.contains("HTTP 401")
+        || chain.contains("HTTP 403");
+    match (is_unauthorised, token_env) {
+        (true, None) => {
+            "it wants to know who asks: name the variable with its token in `token_env`".to_owned()
+        }
+        (true, Some(name)) => format!("it does not accept the token in the variable {name}"),
+        (false, _) if is_unreachable(error) => format!("nothing answers at {url}: {chain}"),
+        (false, _) => chain,
+    }
+}
+
+/// Whether nothing was sent at all, since nobody was there.
+pub(super) fn is_unreachable(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(StreamableHttpError::Client(error)) =
+            error.downcast_ref::<StreamableHttpError<reqwest::Error>>()
+        {
+            return error.is_connect();
+        }
+        next = error.source();
+    }
+    false
+}

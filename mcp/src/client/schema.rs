@@ -1,0 +1,271 @@
+//! Which schema of a server's tool can an agent use, and what must be changed in it?
+//!
+//! What is left out of a schema here is still checked by the server itself.
+
+use agenthub_sdk::{Agent, Card, Failure, Tool, model::Offline};
+use serde_json::{Map, Value, json};
+
+/// The longest schema, in bytes of JSON: a model reads all of it.
+const MAX_BYTES: usize = 32 * 1024;
+
+/// The types of JSON Schema.
+const TYPES: [&str; 7] = [
+    "array", "boolean", "integer", "null", "number", "object", "string",
+];
+
+/// The keywords whose value is a schema.
+const SCHEMA: [&str; 12] = [
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// The keywords whose value is an array of schemas.
+const SCHEMAS: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+
+/// The keywords whose value is an object of schemas.
+const NAMED: [&str; 5] = [
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
+
+/// A schema that an agent can use.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Fit {
+    pub(super) schema: Value,
+    /// What was changed, if anything that matters.
+    pub(super) changed: Option<&'static str>,
+}
+
+/// The schema of a tool's input, changed as little as it takes.
+///
+/// # Errors
+///
+/// Why no agent can use it.
+pub(super) fn fit(schema: Option<&Value>) -> Result<Fit, String> {
+    let mut schema = match schema {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(schema)) => schema.clone(),
+        Some(_) => return Err("the schema of its input is no JSON object".to_owned()),
+    };
+    let bytes = Value::Object(schema.clone()).to_string().len();
+    if bytes > MAX_BYTES {
+        return Err(format!(
+            "the schema of its input has {bytes} bytes, and {MAX_BYTES} are the most"
+        ));
+    }
+    // Tools take objects, whether or not their schema says so.
+    match schema.get("type") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(kind)) if kind == "object" => {}
+        Some(Value::Array(kinds)) if kinds.contains(&json!("object")) => {}
+        Some(kind) => return Err(format!("its input is of type {kind}, not an object")),
+    }
+    schema.insert("type".to_owned(), json!("object"));
+    schema.remove("$schema");
+    let mut schema = Value::Object(schema);
+    if check(&schema).is_ok() {
+        return Ok(Fit {
+            schema,
+            changed: None,
+        });
+    }
+    walk(&mut schema, &renew);
+    if check(&schema).is_ok() {
+        let changed = Some("its schema, of an older draft, was read as JSON Schema 2020-12");
+        return Ok(Fit { schema, changed });
+    }
+    walk(&mut schema, &loosen);
+    check(&schema).map(|()| Fit {
+        schema,
+        changed: Some(
+            "references to other documents and patterns of its schema are left to the server",
+        ),
+    })
+}
+
+/// Whether an agent takes a tool with this schema.
+fn check(schema: &Value) -> Result<(), String> {
+    let tool = Tool::new("t", "", schema.clone(), async |_, _| Ok::<_, Failure>(""));
+    let alone = Agent::worker(Card::new("check", "")).model(Offline);
+    match alone.tool(tool).build() {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let error = error.to_string();
+            let why = error.split_once("cannot be used: ");
+            Err(why.map(|(_, why)| why.to_owned()).unwrap_or(error))
+        }
+    }
+}
+
+/// Changes a schema and those within it.
+fn walk(schema: &mut Value, change: &dyn Fn(&mut Map<String, Value>)) {
+    let Value::Object(schema) = schema else {
+        return;
+    };
+    change(schema);
+    for (keyword, value) in schema {
+        let keyword = keyword.as_str();
+        match value {
+            Value::Object(_) if SCHEMA.contains(&keyword) => walk(value, change),
+            Value::Array(schemas) if SCHEMAS.contains(&keyword) => {
+                schemas.iter_mut().for_each(|s| walk(s, change));
+            }
+            Value::Object(schemas) if NAMED.contains(&keyword) => {
+                schemas.values_mut().for_each(|s| walk(s, change));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Brings the keywords of older drafts to 2020-12.
+fn renew(schema: &mut Map<String, Value>) {
+    for keyword in ["$schema", "$id", "id"] {
+        // A property may be called `id`, but that is no keyword of the object it is in.
+        if schema.get(keyword).is_some_and(Value::is_string) {
+            schema.remove(keyword);
+        }
+    }
+    if let Some(Value::Array(_)) = schema.get("items") {
+        let first = schema.remove("items").unwrap_or_default();
+        schema.insert("prefixItems".to_owned(), first);
+        if let Some(rest) = schema.remove("additionalItems") {
+            schema.insert("items".to_owned(), rest);
+        }
+    }
+    for (exclusive, limit) in [
+        ("exclusiveMinimum", "minimum"),
+        ("exclusiveMaximum", "maximum"),
+    ] {
+        if let Some(Value::Bool(is_exclusive)) = schema.get(exclusive).cloned() {
+            schema.remove(exclusive);
+            if is_exclusive && let Some(value) = schema.remove(limit) {
+                schema.insert(exclusive.to_owned(), value);
+            }
+        }
+    }
+    let unfit = |keyword: &str, is_fit: fn(&Value) -> bool| (keyword.to_owned(), is_fit);
+    for (keyword, is_fit) in [
+        unfit("required", Value::is_array),
+        unfit("properties", Value::is_object),
+        unfit("type", is_type),
+        unfit("enum", Value::is_array),
+    ] {
+        if schema.get(&keyword).is_some_and(|value| !is_fit(value)) {
+            schema.remove(&keyword);
+        }
+    }
+}
+
+fn is_type(value: &Value) -> bool {
+    let is_one = |value: &Value| value.as_str().is_some_and(|kind| TYPES.contains(&kind));
+    match value {
+        Value::Array(kinds) => !kinds.is_empty() && kinds.iter().all(is_one),
+        value => is_one(value),
+    }
+}
+
+/// Takes out what cannot be followed or understood here.
+fn loosen(schema: &mut Map<String, Value>) {
+    for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
+        let target = schema.get(keyword).and_then(Value::as_str);
+        if target.is_some_and(|target| !target.starts_with('#')) {
+            schema.remove(keyword);
+        }
+    }
+    for keyword in ["pattern", "patternProperties", "format"] {
+        schema.remove(keyword);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fitted(schema: Value) -> Fit {
+        fit(Some(&schema)).expect("it can be used")
+    }
+
+    #[test]
+    fn what_fits_stays_as_it_is_and_is_an_object() {
+        let schema =
+            json!({"type": "object", "properties": {"id": {"type": "string", "pattern": "^a"}}});
+        assert_eq!(
+            fitted(schema.clone()),
+            Fit {
+                schema,
+                changed: None
+            }
+        );
+        for bare in [
+            json!({}),
+            json!({"type": ["object", "null"]}),
+            json!({"type": null}),
+        ] {
+            assert_eq!(fitted(bare).schema, json!({"type": "object"}));
+        }
+        assert_eq!(fit(None).map(|f| f.schema), Ok(json!({"type": "object"})));
+    }
+
+    #[test]
+    fn older_drafts_are_renewed() {
+        let draft_07 = json!({
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "properties": {
+                "id": {"$ref": "#/definitions/id"},
+                "pair": {"type": "array", "items": [{"type": "string"}, {"type": "number"}], "additionalItems": false},
+                "n": {"type": "number", "minimum": 1, "exclusiveMinimum": true},
+                "any": {"type": "any", "required": true},
+            },
+            "definitions": {"id": {"$id": "#id", "type": "integer"}},
+        });
+        let Fit { schema, changed } = fitted(draft_07);
+        assert!(changed.is_some_and(|c| c.contains("older draft")));
+        assert_eq!(
+            schema["properties"],
+            json!({
+                "id": {"$ref": "#/definitions/id"},
+                "pair": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}], "items": false},
+                "n": {"type": "number", "exclusiveMinimum": 1},
+                "any": {},
+            })
+        );
+        assert_eq!(schema["definitions"]["id"], json!({"type": "integer"}));
+    }
+
+    #[test]
+    fn what_cannot_be_followed_is_left_to_the_server() {
+        let far = json!({"properties": {"a": {"$ref": "https://example.com/s.json", "description": "it"}}});
+        let Fit { schema, changed } = fitted(far);
+        assert_eq!(schema["properties"]["a"], json!({"description": "it"}));
+        assert!(changed.is_some_and(|c| c.contains("left to the server")));
+    }
+
+    #[test]
+    fn what_no_agent_can_use_is_refused_in_words() {
+        let long = json!({"description": "x".repeat(MAX_BYTES)});
+        for (schema, part) in [
+            (json!([1]), "no JSON object"),
+            (json!({"type": "string"}), "of type \"string\""),
+            (long, "are the most"),
+            (json!({"$ref": "#/definitions/nothing"}), "invalid"),
+        ] {
+            let error = fit(Some(&schema)).expect_err(part);
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
