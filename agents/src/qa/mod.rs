@@ -37,6 +37,7 @@ use std::sync::Arc;
 
 use agenthub_sdk::{Agent, AgentBuilder, Card, Phase, Skill, model::LanguageModel};
 
+pub use criteria::{Computed, computed};
 pub use fix::Fix;
 pub use knobs::MEASURES;
 pub use measured::Measured;

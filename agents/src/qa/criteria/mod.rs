@@ -61,6 +61,29 @@ impl Criterion {
     }
 }
 
+/// What code found of a criterion in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Computed {
+    /// Whether the text meets it; nothing where that could not be told.
+    pub holds: Option<bool>,
+    /// What was counted or found, in words; the text is called the draft.
+    pub evidence: String,
+}
+
+/// Whether a text meets a criterion in words, such as `at most 280 characters` or `must not contain "cheap"`. Nothing for words that have
+/// not exactly one of the forms in `docs/QA.md`: only a model can judge those.
+pub fn computed(criterion: &str, text: &str) -> Option<Computed> {
+    let tests = forms::read(criterion)?;
+    let text = Text::new(text);
+    let found: Vec<_> = tests.iter().map(|test| test.decide(&text)).collect();
+    let evidence: Vec<&str> = found.iter().map(|f| f.evidence.as_str()).collect();
+    let is_known = found.iter().all(|f| f.holds.is_some());
+    Some(Computed {
+        holds: is_known.then(|| found.iter().all(|f| f.holds == Some(true))),
+        evidence: evidence.join("; "),
+    })
+}
+
 /// One check for each criterion.
 pub(super) fn checks(text: &Text, criteria: &[Criterion]) -> Vec<Check> {
     let weight = WEIGHT / criteria.len().max(1) as f64;
@@ -154,6 +177,33 @@ mod tests {
         assert_eq!(checked.verdict, Verdict::NotChecked);
         let question = checked.question.expect("a question");
         assert!(question.text.ends_with("Sounds inviting"));
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn words_can_be_checked_on_their_own() {
+        let found = |criterion: &str| {
+            let computed = computed(criterion, "Book now")?;
+            Some((computed.holds, computed.evidence))
+        };
+        let told = |holds, evidence: &str| Some((holds, evidence.to_owned()));
+        assert_eq!(
+            found("between 5 and 7 characters"),
+            told(
+                Some(false),
+                "8 characters, at least 5 wanted; 8 characters, at most 7 allowed"
+            )
+        );
+        assert_eq!(
+            found("must mention \"book\""),
+            told(Some(true), "line 1: \"Book\"")
+        );
+        assert_eq!(
+            found("LIX at most 40").map(|(holds, _)| holds),
+            Some(None),
+            "the text is too short to be told"
+        );
+        assert_eq!(found("sounds inviting"), None);
     }
 
     #[test]

@@ -1,0 +1,136 @@
+//! What code can check of a rule. Whatever is not exactly of one of these forms is left to a model.
+//!
+//! A rule is read where its sentence is `SUBJECT MUST [NOT] WHAT.`; SHALL and SHOULD are read the same. The subject is the agent (`You`,
+//! `The agent`, its name, or nothing) or its answer (`The answer`, `Your report`, …). X and Y are agents and tools that were offered to the
+//! run, by id or by name, with or without `the … agent` around them.
+//!
+//! ```text
+//! about what was done (orders.rs)
+//!   ask|call|consult|use|delegate to|… X [and Y | or Y]
+//!   ask X first · ask X before Y · ask X after Y · ask X [exactly|at least|at most|more than] once|twice|3 times
+//!   not ask X [or Y] · not ask X before Y · not ask X more than twice · not call any tools|agents
+//!   ask X for|to|about …            only that X was never asked; for what, a model judges
+//!   include "…" in the|every task [to X] · pass NAME to X
+//! about the answer (answer.rs)
+//!   contain|mention|… "…" · start|end with "…" · be at most 200 words · have no emoji · not exceed 3 links …
+//!   keep the answer under 200 words · include "…" in the answer · end your answer with "…"
+//! about its form (form.rs)
+//!   be JSON|a JSON object|a numbered list|a bulleted list · have a heading|section "…" · end with a section "…"
+//!   contain at least 2 links · include a table|a code block|a numbered list · not contain links
+//! ```
+//!
+//! A sentence, or a heading above it, that makes a condition (`if`, `when`, `unless`) is left to a model.
+
+mod answer;
+mod calls;
+mod duty;
+mod form;
+mod handing_on;
+mod names;
+mod order;
+mod orders;
+
+#[cfg(test)]
+mod tests;
+
+use super::{Procedure, Transcript, Verdict};
+use crate::Rule;
+use duty::{Duty, Subject};
+
+/// What was found of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) verdict: Verdict,
+    pub(super) evidence: String,
+    pub(super) quotation: Option<String>,
+    pub(super) source: Option<String>,
+}
+
+impl Found {
+    pub(super) fn new(verdict: Verdict, evidence: impl Into<String>) -> Self {
+        Self {
+            verdict,
+            evidence: evidence.into(),
+            quotation: None,
+            source: None,
+        }
+    }
+
+    pub(super) fn not_checked(evidence: impl Into<String>) -> Self {
+        Self::new(Verdict::NotChecked, evidence)
+    }
+}
+
+/// Whether code can check a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Checked {
+    /// It has.
+    Decided(Found),
+    /// A model has to; with what code knows of it.
+    Left(Option<String>),
+}
+
+/// What code finds of a rule.
+pub(super) fn check(rule: &Rule, procedure: &Procedure, transcript: &Transcript) -> Checked {
+    let Some(duty) = Duty::read(rule, &procedure.name) else {
+        return Checked::Left(None);
+    };
+    if duty.subject == Subject::Agent
+        && let Some(order) = orders::read(&duty, transcript)
+    {
+        return order.check(transcript);
+    }
+    let Some(test) = Test::read(&duty) else {
+        return Checked::Left(None);
+    };
+    let Some(answer) = transcript.answer() else {
+        return Checked::Decided(match transcript.is_over() {
+            false => Found::not_checked("the run is not over, so there is no answer yet"),
+            true => Found::new(
+                Verdict::NotApplicable,
+                format!("the run {}, so there is no answer", ended(transcript)),
+            ),
+        });
+    };
+    let (holds, evidence) = test.decide(&answer.text);
+    match holds {
+        None => Checked::Left(Some(evidence)),
+        Some(holds) => Checked::Decided(Found::new(
+            if holds {
+                Verdict::Kept
+            } else {
+                Verdict::Broken
+            },
+            format!("the answer: {evidence}"),
+        )),
+    }
+}
+
+/// How a run ended that has no answer.
+fn ended(transcript: &Transcript) -> &str {
+    match transcript.state.as_str() {
+        "cancelled" => "was cancelled",
+        _ => "failed",
+    }
+}
+
+/// What an answer is tested for.
+enum Test {
+    Criterion(answer::Criterion),
+    Form(form::Wanted),
+}
+
+impl Test {
+    fn read(duty: &Duty) -> Option<Self> {
+        let criterion = answer::read(duty).map(Self::Criterion);
+        criterion.or_else(|| form::read(duty).map(Self::Form))
+    }
+
+    /// Whether it holds, if that can be told, and what was found.
+    fn decide(&self, answer: &str) -> (Option<bool>, String) {
+        match self {
+            Self::Criterion(criterion) => criterion.decide(answer),
+            Self::Form(wanted) => wanted.decide(answer),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Whether what was called is what had to be.
+
+use super::{
+    super::{Call, Transcript, Verdict},
+    Checked, Found,
+    calls::Calls,
+    ended, handing_on,
+    names::Target,
+    orders::Order,
+};
+
+/// Characters of a task that are quoted.
+const LONGEST_QUOTATION: usize = 120;
+
+/// What was found, and whether nothing that happens later could change it.
+pub(super) struct Seen {
+    pub(super) holds: bool,
+    pub(super) is_lasting: bool,
+    pub(super) evidence: String,
+    /// The call that shows it.
+    pub(super) call: Option<usize>,
+}
+
+impl Order {
+    /// Whether it was so.
+    pub(super) fn check(&self, transcript: &Transcript) -> Checked {
+        let seen = match self.look(transcript) {
+            Ok(seen) => seen,
+            Err(checked) => return checked,
+        };
+        let state = transcript.state.as_str();
+        if !seen.is_lasting && state == "working" {
+            let evidence = format!("{} so far; the run is not over", seen.evidence);
+            return Checked::Decided(Found::not_checked(evidence));
+        }
+        if !seen.is_lasting && !seen.holds && state != "completed" {
+            let ended = ended(transcript);
+            let evidence = format!("{}; the run {ended} before that could be", seen.evidence);
+            return Checked::Decided(Found::not_checked(evidence));
+        }
+        let verdict = match seen.holds {
+            true => Verdict::Kept,
+            false => Verdict::Broken,
+        };
+        let mut found = Found::new(verdict, seen.evidence);
+        if let Some(call) = seen.call.and_then(|at| transcript.calls.get(at))
+            && let Some(passage) = transcript.passage(call.passage)
+        {
+            let line = passage.text.lines().next().unwrap_or_default();
+            let line: String = line.chars().take(LONGEST_QUOTATION).collect();
+            found.quotation = Some(line).filter(|line| !line.trim().is_empty());
+            found.source = Some(passage.title.clone());
+        }
+        Checked::Decided(found)
+    }
+
+    fn look(&self, transcript: &Transcript) -> Result<Seen, Checked> {
+        let calls = Calls(transcript);
+        Ok(match self {
+            Self::All(targets) => {
+                let missing: Vec<&Target> =
+                    targets.iter().filter(|t| calls.count(t) == 0).collect();
+                match missing.is_empty() {
+                    true => Seen::yes(calls.counted(targets), calls.first(&targets[0])).lasting(),
+                    false => Seen::no(calls.never(&missing)),
+                }
+            }
+            Self::Any(targets) => {
+                let called: Vec<&Target> = targets.iter().filter(|t| calls.count(t) > 0).collect();
+                match called.first() {
+                    Some(target) => {
+                        let called: Vec<Target> = called.iter().copied().cloned().collect();
+                        Seen::yes(calls.counted(&called), calls.first(target)).lasting()
+                    }
+                    None => Seen::no(calls.never(&targets.iter().collect::<Vec<_>>())),
+                }
+            }
+            Self::None(targets) => {
+                let called: Vec<Target> = targets
+                    .iter()
+                    .filter(|t| calls.count(t) > 0)
+                    .cloned()
+                    .collect();
+                match called.first() {
+                    Some(target) => Seen::bad(calls.counted(&called), calls.first(target)),
+                    None => Seen::yes(calls.never(&targets.iter().collect::<Vec<_>>()), None),
+                }
+            }
+            Self::Nothing { agents, tools } => {
+                let is_meant = |call: &Call| match call.agent {
+                    Some(_) => *agents,
+                    None => *tools,
+                };
+                match transcript.calls.iter().position(is_meant) {
+                    Some(at) => Seen::bad(calls.all(), Some(at)),
+                    None => Seen::yes("nothing of the kind was called".to_owned(), None),
+                }
+            }
+            Self::For(target) => match calls.count(target) {
+                0 => Seen::no(calls.never(&[target])),
+                _ => {
+                    let note = calls.counted(std::slice::from_ref(target));
+                    return Err(Checked::Left(Some(note)));
+                }
+            },
+            Self::First(target) => calls.is_first(target)?,
+            Self::Before(first, then) => calls.is_before(first, then)?,
+            Self::After(then, first) => calls.is_after(then, first)?,
+            Self::NotBefore(first, then) => match (calls.first(first), calls.first(then)) {
+                (None, _) => Seen::yes(calls.never(&[first]), None),
+                (Some(_), None) => return Err(Checked::Left(Some(calls.never(&[then])))),
+                (Some(a), Some(b)) => {
+                    let is_before = transcript.calls[a].turn < transcript.calls[b].turn;
+                    let evidence = calls.order(first, then);
+                    match is_before {
+                        true => Seen::bad(evidence, Some(a)),
+                        false => Seen::yes(evidence, Some(b)).lasting(),
+                    }
+                }
+            },
+            Self::Times(target, least, most) => {
+                let count = calls.count(target);
+                let evidence = match count {
+                    0 => calls.never(&[target]),
+                    _ => calls.counted(std::slice::from_ref(target)),
+                };
+                let first = calls.first(target);
+                match (count < *least, count > *most) {
+                    (true, _) => Seen {
+                        call: first,
+                        ..Seen::no(evidence)
+                    },
+                    (_, true) => Seen::bad(evidence, first),
+                    _ if *most == u64::MAX => Seen::yes(evidence, first).lasting(),
+                    _ => Seen::yes(evidence, first),
+                }
+            }
+            Self::With(target, words, is_wanted) => {
+                handing_on::check(transcript, target.as_ref(), words, *is_wanted)?
+            }
+        })
+    }
+}
+
+impl Seen {
+    pub(super) fn yes(evidence: String, call: Option<usize>) -> Self {
+        Self {
+            holds: true,
+            is_lasting: false,
+            evidence,
+            call,
+        }
+    }
+
+    /// What is not so yet.
+    pub(super) fn no(evidence: String) -> Self {
+        Self {
+            holds: false,
+            ..Self::yes(evidence, None)
+        }
+    }
+
+    /// What is not so, whatever follows.
+    pub(super) fn bad(evidence: String, call: Option<usize>) -> Self {
+        Self {
+            holds: false,
+            ..Self::yes(evidence, call).lasting()
+        }
+    }
+
+    pub(super) fn lasting(self) -> Self {
+        Self {
+            is_lasting: true,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What a report says.
+
+use agenthub_sdk::{
+    model::LanguageModel,
+    runs::{RunEvent, RunId},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Transcript, checks::Found};
+use crate::{Level, Rule};
+
+/// What is said of a rule for which there is no model.
+pub(super) const NEEDS_A_MODEL: &str =
+    "only a model can judge this: name one with --model PROVIDER/MODEL";
+
+/// The procedure of a run, as it was when the run began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Procedure {
+    /// The SOP's name, which is its agent's id.
+    pub name: String,
+    /// Its version, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The file that it was read from.
+    pub file: String,
+    /// SHA-256 of the file, in hexadecimal.
+    pub digest: String,
+    /// All its rules. A report shows them one by one, so they are not repeated there.
+    #[serde(skip_serializing)]
+    pub rules: Vec<Rule>,
+}
+
+/// Why there is nothing to report on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoProcedure {
+    /// The run is not that of an SOP.
+    #[error("it was not led by an SOP, so it has no rules to be checked")]
+    NoSop,
+    /// The journal's rules are not understood.
+    #[error("the rules in its journal cannot be read: {0}")]
+    Unreadable(String),
+}
+
+impl Procedure {
+    /// The procedure that a run began with.
+    ///
+    /// # Errors
+    ///
+    /// The journal has none.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a RunEvent>) -> Result<Self, NoProcedure> {
+        let started = events.into_iter().find_map(|event| match event {
+            RunEvent::Started(started) => Some(started),
+            _ => None,
+        });
+        let sop = started.and_then(|started| started.input.pointer("/about/sop"));
+        match sop.filter(|sop| !sop.is_null()) {
+            Some(sop) => {
+                Self::deserialize(sop).map_err(|error| NoProcedure::Unreadable(error.to_string()))
+            }
+            None => Err(NoProcedure::NoSop),
+        }
+    }
+}
+
+impl Rule {
+    /// Whether a report lists it: all but what may be done.
+    pub(super) fn is_reported(&self) -> bool {
+        self.level != Level::May
+    }
+}
+
+/// Whether a rule was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It was.
+    Kept,
+    /// It was not.
+    Broken,
+    /// It did not concern what happened.
+    NotApplicable,
+    /// Nobody could tell.
+    NotChecked,
+}
+
+/// Who found that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// It was counted or found.
+    Code,
+    /// A model judged.
+    Model,
+    /// Nobody.
+    #[serde(rename = "")]
+    Nobody,
+}
+
+/// What was found of one rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The rule's id.
+    pub id: String,
+    /// How strongly it is required.
+    pub level: Level,
+    /// The rule, word for word.
+    pub text: String,
+    /// The heading that it stands under; empty above the first.
+    pub section: String,
+    /// The line of the SOP's file, from 1.
+    pub line: u32,
+    /// Whether it was kept.
+    pub verdict: Verdict,
+    /// Who found that.
+    pub by: By,
+    /// Why, in words: what was counted, or what the model says.
+    pub evidence: String,
+    /// What the verdict rests on, word for word from what happened; nothing where it is a count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quotation: Option<String>,
+    /// Where the quotation stands, such as `the answer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+impl Finding {
+    pub(super) fn of(rule: &Rule, by: By, found: Found) -> Self {
+        Self {
+            id: rule.id.clone(),
+            level: rule.level,
+            text: rule.text.clone(),
+            section: rule.section.clone(),
+            line: rule.line,
+            verdict: found.verdict,
+            by,
+            evidence: found.evidence,
+            quotation: found.quotation,
+            source: found.source,
+        }
+    }
+
+    /// What there is to say without a model; `note` is what code knows besides.
+    pub(super) fn unchecked(rule: &Rule, note: Option<String>) -> Self {
+        let evidence = match note {
+            Some(note) => format!("{note}; {NEEDS_A_MODEL}"),
+            None => NEEDS_A_MODEL.to_owned(),
+        };
+        Self::of(rule, By::Nobody, Found::not_checked(evidence))
+    }
+
+    /// What a model found. A verdict that does not count is nobody's.
+    pub(super) fn judged(rule: &Rule, note: Option<String>, mut found: Found) -> Self {
+        if let Some(note) = note {
+            found.evidence = format!("{}; {note}", found.evidence);
+        }
+        let by = match found.verdict {
+            Verdict::NotChecked => By::Nobody,
+            _ => By::Model,
+        };
+        Self::of(rule, by, found)
+    }
+}
+
+/// How many rules there are of each verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Counts {
+    /// Those that were kept.
+    pub kept: usize,
+    /// Those that were not.
+    pub broken: usize,
+    /// Those that did not concern what happened.
+    pub not_applicable: usize,
+    /// Those of which nobody could tell.
+    pub not_checked: usize,
+}
+
+impl Counts {
+    fn of(findings: &[Finding]) -> Self {
+        let count = |verdict| findings.iter().filter(|f| f.verdict == verdict).count();
+        Self {
+            kept: count(Verdict::Kept),
+            broken: count(Verdict::Broken),
+            not_applicable: count(Verdict::NotApplicable),
+            not_checked: count(Verdict::NotChecked),
+        }
+    }
+}
+
+/// Whether a run kept to its procedure. Its JSON form is stable: fields are added, never renamed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The run.
+    pub run: String,
+    /// The procedure, as it was then.
+    pub procedure: Procedure,
+    /// How far the run is: `working`, `completed`, `failed` or `cancelled`.
+    pub state: String,
+    /// When it began, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// When it ended, in milliseconds since 1970; nothing while it goes on.
+    pub ended_ms: Option<u64>,
+    /// The model that judged; nothing where none was there.
+    pub model: Option<String>,
+    /// How many rules there are of each verdict.
+    pub counts: Counts,
+    /// Each rule but those that allow something, in the order of the file.
+    pub rules: Vec<Finding>,
+}
+
+impl Report {
+    pub(super) fn new(
+        run: &RunId,
+        procedure: Procedure,
+        transcript: &Transcript,
+        model: Option<&dyn LanguageModel>,
+        rules: Vec<Finding>,
+    ) -> Self {
+        Self {
+            run: run.to_string(),
+            procedure,
+            state: transcript.state.clone(),
+            started_ms: transcript.started_ms,
+            ended_ms: transcript.ended_ms,
+            model: model.map(|model| model.name().to_owned()),
+            counts: Counts::of(&rules),
+            rules,
+        }
+    }
+
+    /// Whether the run is over, so that nothing of this will change.
+    pub fn is_over(&self) -> bool {
+        self.ended_ms.is_some()
+    }
+
+    /// Whether a MUST or MUST NOT is broken.
+    pub fn is_broken(&self) -> bool {
+        let is_strict = |level| matches!(level, Level::Must | Level::MustNot);
+        let mut broken = self.rules.iter().filter(|f| f.verdict == Verdict::Broken);
+        broken.any(|finding| is_strict(finding.level))
+    }
+}
+
+/// A value as it can be quoted.
+pub(super) fn quotable(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,371 @@
+//! What happened in a run, as its journal has it, in passages that can be quoted.
+
+use std::collections::{BTreeMap, HashSet};
+
+use agenthub_sdk::{
+    model::{Completion, Message, Part, Role, ToolCall},
+    runs::{
+        Begun, RunEvent, RunOutcome, Sent, StepId, StepResult,
+        tool_loop::{Input, Offered},
+    },
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::finding::quotable;
+
+/// What happened in a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transcript {
+    /// In the order in which it happened.
+    pub passages: Vec<Passage>,
+    /// What was called, in the order in which it was begun. Another attempt at a call is the same call.
+    pub calls: Vec<Call>,
+    /// What could be called, or was, by name.
+    pub tools: BTreeMap<String, Tool>,
+    /// The passage with the run's answer; nothing where it has none.
+    pub answer: Option<u32>,
+    /// How far the run is: `working`, `completed`, `failed` or `cancelled`.
+    pub state: String,
+    /// When it began, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// When it ended, in milliseconds since 1970.
+    pub ended_ms: Option<u64>,
+}
+
+/// Something that was said, or is known of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Passage {
+    /// From 1, without gaps.
+    pub number: u32,
+    /// What it is.
+    pub what: What,
+    /// The same in words, with who said it.
+    pub title: String,
+    /// What was said, word for word.
+    pub text: String,
+}
+
+/// What a passage is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// Something that was said earlier in the conversation.
+    Earlier,
+    /// What was asked for.
+    Request,
+    /// Words of the agent on the way.
+    Words,
+    /// A call, with its task and what went with it.
+    Call,
+    /// A call that was wanted, and did not go out.
+    NotCalled,
+    /// What came back of a call.
+    Result,
+    /// What came of the run.
+    Outcome,
+}
+
+/// Something that was called.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The tool's name, as the agent's model called it.
+    pub tool: String,
+    /// The agent behind it; nothing for a tool.
+    pub agent: Option<String>,
+    /// What was asked for, in words.
+    pub task: String,
+    /// What went with it.
+    pub inputs: Value,
+    /// How often the model had answered: calls with the same number went out together.
+    pub turn: u32,
+    /// `working`, `completed`, `failed`, or another state of its task.
+    pub state: String,
+    /// When it went out, in milliseconds since 1970.
+    pub begun_ms: u64,
+    /// When it came back.
+    pub ended_ms: Option<u64>,
+    /// Its passage.
+    pub passage: u32,
+}
+
+/// Something that could be called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tool {
+    /// The agent behind it; nothing for a tool.
+    pub agent: Option<String>,
+    /// The names of what it takes.
+    pub inputs: Vec<String>,
+}
+
+impl Transcript {
+    /// What these events, from the beginning, tell.
+    pub fn of(events: &[RunEvent]) -> Self {
+        let begun = events.iter().filter_map(|event| match event {
+            RunEvent::StepBegun { step, .. } => Some(step),
+            _ => None,
+        });
+        let mut writing = Writing {
+            out: Self {
+                state: "working".to_owned(),
+                ..Self::default()
+            },
+            begun: begun.collect(),
+            calls: BTreeMap::new(),
+            turn: 0,
+        };
+        for event in events {
+            writing.write(event);
+        }
+        writing.out
+    }
+
+    /// The passage with this number.
+    pub fn passage(&self, number: u32) -> Option<&Passage> {
+        let at = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.passages.get(at)
+    }
+
+    /// The run's answer, word for word.
+    pub fn answer(&self) -> Option<&Passage> {
+        self.passage(self.answer?)
+    }
+
+    /// Whether the run is over.
+    pub fn is_over(&self) -> bool {
+        self.ended_ms.is_some()
+    }
+}
+
+/// A transcript that grows.
+struct Writing<'a> {
+    out: Transcript,
+    /// All steps that ever went out.
+    begun: HashSet<&'a StepId>,
+    /// The calls, by step.
+    calls: BTreeMap<&'a StepId, usize>,
+    turn: u32,
+}
+
+impl<'a> Writing<'a> {
+    fn write(&mut self, event: &'a RunEvent) {
+        match event {
+            RunEvent::Started(started) => {
+                self.out.started_ms = started.at_ms;
+                let input = Input::deserialize(&started.input).unwrap_or_default();
+                for message in input.messages.iter().filter(|m| m.role != Role::System) {
+                    self.add(What::Request, "the request", said(message));
+                }
+            }
+            RunEvent::Observed {
+                value: Some(value), ..
+            } => self.observe(value),
+            RunEvent::StepBegun {
+                step, what, at_ms, ..
+            } => match what {
+                Begun::ToolCalled(call) => self.call(step, called(call), *at_ms),
+                Begun::Delegated(sent) => self.call(step, delegated(sent), *at_ms),
+                Begun::Said { text } => {
+                    self.add(What::Words, "the agent, on the way", text.clone());
+                }
+                _ => {}
+            },
+            RunEvent::StepEnded {
+                step,
+                result,
+                at_ms,
+                ..
+            } => match result {
+                StepResult::ModelAnswered(answer) => self.answered(step, answer),
+                result => self.returned(step, result, *at_ms),
+            },
+            RunEvent::Ended { outcome, at_ms, .. } => {
+                self.out.ended_ms = Some(*at_ms);
+                self.out.state = outcome.label().to_owned();
+                self.end(outcome);
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, what: What, title: impl Into<String>, text: String) -> u32 {
+        let number = u32::try_from(self.out.passages.len() + 1).unwrap_or(u32::MAX);
+        self.out.passages.push(Passage {
+            number,
+            what,
+            title: title.into(),
+            text,
+        });
+        number
+    }
+
+    fn observe(&mut self, value: &Value) {
+        if let Ok(offered) = Vec::<Offered>::deserialize(value) {
+            for offer in offered {
+                let inputs = offer.tool.parameters["properties"].as_object();
+                let tool = Tool {
+                    agent: offer.agent.map(|agent| agent.id),
+                    inputs: inputs.into_iter().flat_map(|p| p.keys().cloned()).collect(),
+                };
+                self.out.tools.insert(offer.tool.name, tool);
+            }
+        } else if let Ok(earlier) = Vec::<Message>::deserialize(value) {
+            for message in earlier {
+                let who = match message.role {
+                    Role::Assistant => "the agent, earlier in the conversation",
+                    Role::User => "the request before, earlier in the conversation",
+                    Role::System | Role::Tool => continue,
+                };
+                self.add(What::Earlier, who, said(&message));
+            }
+        }
+    }
+
+    fn call(&mut self, step: &'a StepId, mut call: Call, at_ms: u64) {
+        if self.calls.contains_key(step) {
+            return;
+        }
+        let tool = self.out.tools.entry(call.tool.clone()).or_default();
+        tool.agent = tool.agent.take().or_else(|| call.agent.clone());
+        let number = self.out.calls.len() + 1;
+        let text = match (call.task.as_str(), &call.inputs) {
+            (task, Value::Null) => task.to_owned(),
+            ("", inputs) => inputs.to_string(),
+            (task, inputs) => format!("{task}\n{inputs}"),
+        };
+        let title = format!("call {number} to {}", call.name());
+        call.passage = self.add(What::Call, title, text);
+        (call.turn, call.begun_ms) = (self.turn, at_ms);
+        self.out.calls.push(call);
+        self.calls.insert(step, number - 1);
+    }
+
+    fn returned(&mut self, step: &StepId, result: &StepResult, at_ms: u64) {
+        let Some(&at) = self.calls.get(step) else {
+            if let StepResult::Failed(failure) = result {
+                self.add(What::Result, "a failure", failure.message.clone());
+            }
+            return;
+        };
+        let (state, text) = match result {
+            StepResult::ToolReturned(output) if output.is_error => {
+                ("failed", quotable(&output.value))
+            }
+            StepResult::ToolReturned(output) => ("completed", quotable(&output.value)),
+            StepResult::DelegationEnded(ended) => {
+                let data = ended.data.iter().map(Value::to_string);
+                let texts = [ended.text.clone(), ended.error.clone()];
+                let texts = texts
+                    .into_iter()
+                    .chain(data)
+                    .filter(|text| !text.is_empty());
+                (&*ended.state, texts.collect::<Vec<_>>().join("\n"))
+            }
+            StepResult::Failed(failure) => ("failed", failure.message.clone()),
+            StepResult::Cancelled => ("cancelled", String::new()),
+            _ => return,
+        };
+        let call = &mut self.out.calls[at];
+        if let StepResult::DelegationEnded(ended) = result
+            && !ended.agent.is_empty()
+        {
+            call.agent.get_or_insert_with(|| ended.agent.clone());
+        }
+        state.clone_into(&mut call.state);
+        call.ended_ms = Some(at_ms);
+        let took = at_ms.saturating_sub(call.begun_ms);
+        let title = format!(
+            "what {} gave to call {}: {state}, {took} ms",
+            call.name(),
+            at + 1
+        );
+        self.add(What::Result, title, text);
+    }
+
+    fn answered(&mut self, step: &StepId, answer: &Completion) {
+        self.turn += 1;
+        if !answer.text.trim().is_empty() {
+            self.add(What::Words, "the agent, on the way", answer.text.clone());
+        }
+        for (number, wanted) in (1..).zip(&answer.tool_calls) {
+            let call = StepId::new(format!("{step}/call-{number}"));
+            if !self.begun.contains(&call) {
+                let title = format!("a call to {} that did not go out", wanted.name);
+                self.add(What::NotCalled, title, wanted.arguments.to_string());
+            }
+        }
+    }
+
+    fn end(&mut self, outcome: &RunOutcome) {
+        let (title, text, data) = match outcome {
+            RunOutcome::Completed { text, data } => ("the answer", text, data),
+            RunOutcome::Failed { error } => ("why the run failed", error, &Value::Null),
+            RunOutcome::Cancelled { reason } => ("why the run was cancelled", reason, &Value::Null),
+        };
+        // The model's last words are mostly the answer.
+        let last = self.out.passages.last();
+        if last.is_some_and(|last| last.what == What::Words && last.text == *text) {
+            self.out.passages.pop();
+        }
+        let number = self.add(What::Outcome, title, text.clone());
+        let is_answer = matches!(outcome, RunOutcome::Completed { .. });
+        self.out.answer = is_answer.then_some(number);
+        if !data.is_null() {
+            self.add(What::Outcome, "the answer as data", data.to_string());
+        }
+    }
+}
+
+impl Call {
+    /// The agent or tool that was called.
+    pub fn name(&self) -> &str {
+        self.agent.as_deref().unwrap_or(&self.tool)
+    }
+}
+
+fn said(message: &Message) -> String {
+    let parts = message.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.clone()),
+        Part::Data { label, value } => Some(format!("{label}: {value}")),
+        Part::ToolCall(_) | Part::ToolResult { .. } => None,
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+fn called(call: &ToolCall) -> Call {
+    Call {
+        tool: call.name.clone(),
+        agent: None,
+        task: String::new(),
+        inputs: call.arguments.clone(),
+        ..unsent()
+    }
+}
+
+fn delegated(sent: &Sent) -> Call {
+    let handoff = &sent.handoff;
+    let tool = [&handoff.tool, &handoff.agent, &handoff.capability];
+    let tool = tool.into_iter().find(|name| !name.is_empty());
+    Call {
+        tool: tool.cloned().unwrap_or_default(),
+        agent: Some(handoff.agent.clone()).filter(|agent| !agent.is_empty()),
+        task: handoff.text.clone(),
+        inputs: handoff.payload.clone().unwrap_or_default(),
+        ..unsent()
+    }
+}
+
+/// What is not known of a call yet.
+fn unsent() -> Call {
+    Call {
+        tool: String::new(),
+        agent: None,
+        task: String::new(),
+        inputs: Value::Null,
+        turn: 0,
+        state: "working".to_owned(),
+        begun_ms: 0,
+        ended_ms: None,
+        passage: 0,
+    }
+}
