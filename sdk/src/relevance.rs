@@ -236,7 +236,7 @@ const STOP_WORDS: &[&str] = &[
 
 /// The English stems of the words that say something, so that "translating" and "translation" are one. Words of other
 /// languages stay as good as they are.
-fn stems(text: &str) -> BTreeSet<String> {
+pub(crate) fn stems(text: &str) -> BTreeSet<String> {
     let stemmer = Stemmer::create(Algorithm::English);
     let text = text.to_lowercase();
     text.split(|c: char| !c.is_alphanumeric())

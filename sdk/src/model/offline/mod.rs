@@ -1,6 +1,6 @@
 //! A stand-in that needs no network, no key and no model.
 //!
-//! It understands the three conventions of those who ask it.
+//! It understands the four conventions of those who ask it.
 //!
 //! - **Decisions.** A request for JSON named `decision` holds the agents that may be chosen as the data `agents`, the user's
 //!   words as the last user message with text, and after them, once delegated tasks have ended, the data `results`. The
@@ -8,16 +8,40 @@
 //!   with results it tells them.
 //! - **Tools.** A request for words that offers tools is answered with calls of the tools that the words name, else of those
 //!   that they match, with arguments made of the words; with results it tells them.
+//! - **Procedures.** Where the instructions of such a request have numbered steps under a heading with the word steps, procedure,
+//!   process or workflow, and the steps name offered tools or the agents behind them, the steps are done in their order.
+//!   - A step calls those that it addresses ("ask `x`", "with `x`", "give … to `x`", "`x` and `y`"), all at once; where it addresses
+//!     none, those that it names and no step before has called. Sentences with MUST NOT, do not or never call nobody.
+//!   - The task of a call is the step's words and the user's. An input called `topic`, `question` or the like gets what the request is
+//!     about; other texts get the result of a step before whose agent their name or description mentions, else, if they are
+//!     required, the last result. An agent with no such input gets the last result in its task. Of paths to choose from, those are read
+//!     that share words with the request.
+//!   - A step that begins with "If" and quotes a word is left out where the last results don't say that word.
+//!   - A last step that begins with "Answer", "Reply" or the like names whose result is the answer. Without one it is the last
+//!     result that is no review. Behind it stands in short what others said that the last step names, or who came later, and who failed.
+//!   - Whoever asks who it is, or greets, gets an answer without any call. Whoever addresses one tool ("ask the critic to …")
+//!     gets that one alone.
 //! - **Proposals.** A request for JSON named `orchestration` holds what agents offer, a plan and how far it is. The next proposal
 //!   follows from what the capabilities' schemas take and give.
 //!
-//! Without a match it says what it is and whom or what it can reach. The same request gets the same answer.
+//! A request for words without tools is answered with what came with it: the texts among its data, and the paragraphs of the words
+//! behind the first, under what it is about; a task that begins with "check", "review" or the like, with what can be counted in the text. A
+//! line in parentheses says who made that. Without a match it says what it is and whom or what it can reach. The same request gets
+//! the same answer.
 
 mod arguments;
 mod decision;
+mod handing_on;
 mod known;
+mod layout;
+mod naming;
 mod orchestration;
+mod passages;
+mod procedure;
+mod steps;
+mod told;
 mod tools;
+mod turn;
 mod words;
 
 use async_trait::async_trait;
@@ -64,10 +88,10 @@ fn answer(request: &Request) -> Result<Answer, Error> {
     let said = || request.last_user_text().unwrap_or_default();
     match &request.output {
         Output::Text if tools::are_used(request) => Ok(tools::answer(request)),
-        Output::Text => Ok(Answer::Text(format!(
-            "I am an offline stand-in, not a language model. You said: {}",
-            words::cut(&said())
-        ))),
+        Output::Text => Ok(Answer::Text(layout::answer(request).unwrap_or_else(|| {
+            let said = words::cut(&said());
+            format!("I am an offline stand-in, not a language model. You said: {said}")
+        }))),
         Output::Json { name, .. } if name == "decision" => {
             Ok(Answer::Text(decision::decide(request, &said()).to_string()))
         }

@@ -1,52 +1,54 @@
 //! Tools: which are called with what, and what is said of their results.
 
 use agenthub_runs::tool_loop::FIND_AGENTS;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::arguments::arguments;
-use super::decision::Outcome;
+use super::handing_on;
 use super::known::{Known, own_words};
+use super::procedure::{Next, Procedure};
+use super::told::told;
+use super::turn::Turn;
 use super::words::{asks_who_it_is, clauses, cut};
 use super::{Answer, MAX_LISTED, how_to_configure};
-use crate::model::{Part, Request, Role, Tool, ToolCall};
+use crate::model::{Part, Request, Tool, ToolCall};
 
 /// Whether there are tools, or results of tools that are gone.
 pub(super) fn are_used(request: &Request) -> bool {
-    !request.tools.is_empty() || !Turn::of(request).results.is_empty()
+    !request.tools.is_empty() || Turn::of(request).results().next().is_some()
 }
 
-/// Calls of what the words want, or words about what came back.
+/// What the procedure of the instructions does next; without one, calls of what the words want, or words about what came back.
 ///
 /// Everything after the last words of the user counts as done: no call is made twice with the same arguments.
 pub(super) fn answer(request: &Request) -> Answer {
     let turn = Turn::of(request);
-    let told = || Answer::Text(turn.told());
-    let only_found = turn.results.iter().all(|(name, _)| *name == FIND_AGENTS);
-    if !turn.results.is_empty() && !only_found {
+    match procedure(request, &turn).map(|procedure| procedure.next(&turn)) {
+        Some(Next::Answer(text)) => return Answer::Text(text),
+        Some(Next::Calls(calls)) => return Answer::Calls(with_ids(request, calls)),
+        None => {}
+    }
+    let told = || Answer::Text(summary(&turn));
+    let only_found = turn.results().all(|(name, _)| name == FIND_AGENTS);
+    if !turn.rounds.is_empty() && !only_found {
         return told();
     }
-    let chosen = choose(&turn.words, &request.tools);
-    let wanted = chosen
-        .into_iter()
-        .map(|(tool, words)| (tool.name.as_str(), arguments(&tool.parameters, words)));
     let made = |name: &str, arguments: &Value| {
-        let mut calls = turn.calls.iter();
-        calls.any(|call| call.name == name && call.arguments == *arguments)
+        turn.calls()
+            .any(|call| call.name == name && call.arguments == *arguments)
     };
-    let mut ids = free_ids(request);
-    let calls: Vec<ToolCall> = wanted
-        .filter(|(name, arguments)| !made(name, arguments))
-        .map(|(name, arguments)| ToolCall {
-            id: ids.next().unwrap_or_default(),
-            name: name.to_owned(),
-            arguments,
+    let wanted = choose(&turn.words, &request.tools).into_iter();
+    let wanted = wanted
+        .flat_map(|(tool, words)| {
+            let filled = filled(tool, words, &turn).into_iter();
+            filled.map(|arguments| (tool.name.clone(), arguments))
         })
-        .collect();
+        .filter(|(name, arguments)| !made(name, arguments));
+    let calls = with_ids(request, wanted.collect());
     if !calls.is_empty() {
         return Answer::Calls(calls);
     }
-    if !turn.calls.is_empty() {
+    if !turn.rounds.is_empty() {
         return told();
     }
     let introduction = introduction(&request.tools);
@@ -56,65 +58,49 @@ pub(super) fn answer(request: &Request) -> Answer {
     })
 }
 
-/// What the user said last, and what was done since.
-struct Turn<'a> {
-    words: String,
-    calls: Vec<&'a ToolCall>,
-    results: Vec<(&'a str, &'a Value)>,
-}
-
-impl<'a> Turn<'a> {
-    fn of(request: &'a Request) -> Self {
-        let messages = &request.messages;
-        let last = |speaks: &dyn Fn(&Part) -> bool| {
-            let by_user = |m: &crate::model::Message| m.role == Role::User;
-            messages
-                .iter()
-                .rposition(|m| by_user(m) && m.parts.iter().any(speaks))
-        };
-        // Where nobody says anything in words, what is handed over as data is what is asked.
-        let start = last(&|part| matches!(part, Part::Text(_)))
-            .or_else(|| last(&|part| matches!(part, Part::Data { .. })))
-            .unwrap_or(0);
-        let words = messages.get(start).map(|message| {
-            let given = || message.parts.iter().find_map(data_text);
-            message.text().or_else(given)
-        });
-        let since = || messages.iter().skip(start).flat_map(|m| &m.parts);
-        Self {
-            words: words.flatten().unwrap_or_default(),
-            calls: since()
-                .filter_map(|part| match part {
-                    Part::ToolCall(call) => Some(call),
-                    _ => None,
-                })
-                .collect(),
-            results: since()
-                .filter_map(|part| match part {
-                    Part::ToolResult { name, value, .. } => Some((name.as_str(), value)),
-                    _ => None,
-                })
-                .collect(),
-        }
-    }
-
-    /// The results, a line each, and who has not answered.
-    fn told(&self) -> String {
-        if self.results.is_empty() {
-            let names: Vec<&str> = self.calls.iter().map(|call| call.name.as_str()).collect();
-            return format!("I have heard nothing from {}.", names.join(", "));
-        }
-        let lines = self.results.iter().map(|(name, value)| told(name, value));
-        lines.collect::<Vec<_>>().join("\n")
-    }
-}
-
-fn data_text(part: &Part) -> Option<String> {
-    let Part::Data { value, .. } = part else {
-        return None;
+/// The procedure that the words want to be followed. Who asks who it is wants none, and whoever names one tool wants that one alone.
+fn procedure<'a>(request: &'a Request, turn: &Turn<'_>) -> Option<Procedure<'a>> {
+    let named = Known::of(&request.tools).named(&turn.words);
+    let wants_none = match named.as_slice() {
+        [] => asks_who_it_is(&turn.words),
+        named => named.len() == 1,
     };
-    let text = value.as_str().or_else(|| value.get("text")?.as_str());
-    Some(text.map_or_else(|| value.to_string(), str::to_owned))
+    match wants_none {
+        true => None,
+        false => Procedure::of(request, &named),
+    }
+}
+
+/// The arguments of each call of a tool for these words.
+fn filled(tool: &Tool, words: &str, turn: &Turn<'_>) -> Vec<Value> {
+    let takes_a_task = !tool.parameters["properties"]["task"].is_null();
+    match takes_a_task && words == turn.words {
+        true => handing_on::calls(tool, "", turn, &[]),
+        false => vec![arguments(&tool.parameters, words)],
+    }
+}
+
+fn with_ids(request: &Request, calls: Vec<(String, Value)>) -> Vec<ToolCall> {
+    let calls = calls.into_iter().zip(free_ids(request));
+    let with_id = |((name, arguments), id)| ToolCall {
+        id,
+        name,
+        arguments,
+    };
+    calls.map(with_id).collect()
+}
+
+/// The results, a line each, and who has not answered.
+fn summary(turn: &Turn<'_>) -> String {
+    let lines: Vec<String> = turn
+        .results()
+        .map(|(name, value)| told(name, value))
+        .collect();
+    if lines.is_empty() {
+        let names: Vec<&str> = turn.calls().map(|call| call.name.as_str()).collect();
+        return format!("I have heard nothing from {}.", names.join(", "));
+    }
+    lines.join("\n")
 }
 
 /// The tools that the words name, with all the words; else those that the clauses of the words match, each with its own
@@ -172,53 +158,6 @@ fn free_ids(request: &Request) -> impl Iterator<Item = String> {
         .collect();
     let ids = (1u64..).map(|n| format!("call_{n}"));
     ids.filter(move |id| !taken.contains(&id.as_str()))
-}
-
-/// A result in a sentence that names who gave it.
-fn told(name: &str, value: &Value) -> String {
-    let agent = value.get("agent").and_then(Value::as_str);
-    let who = agent.unwrap_or(name);
-    if let Some(error) = value
-        .get("error")
-        .map(|error| error.get("message").unwrap_or(error))
-    {
-        let error = plain(error);
-        if error.contains(who) {
-            return error;
-        }
-        if !error.is_empty() {
-            return format!("{who} failed: {error}");
-        }
-    }
-    if let Some(found) = value.get("agents").filter(|_| name == FIND_AGENTS) {
-        let ids = found.as_array().into_iter().flatten();
-        let ids: Vec<String> = ids
-            .map(|agent| plain(agent.get("id").unwrap_or(agent)))
-            .collect();
-        return match ids.is_empty() {
-            true => "I found no agent for that.".to_owned(),
-            false => format!("I found {}.", ids.join(", ")),
-        };
-    }
-    let said = value.get("text").map(plain).filter(|text| !text.is_empty());
-    if agent.is_some()
-        && let Ok(mut outcome) = Outcome::deserialize(value)
-    {
-        outcome.say(said.or_else(|| value.get("data").map(plain)));
-        return outcome.told();
-    }
-    match said.unwrap_or_else(|| plain(value)) {
-        text if text.is_empty() => format!("{name} has done it and says nothing."),
-        text => format!("{name} says: {text}"),
-    }
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.trim().to_owned(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
 }
 
 fn introduction(tools: &[Tool]) -> String {

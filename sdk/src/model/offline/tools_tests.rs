@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::Message;
+use crate::model::{Message, Role};
 
 fn tool(name: &str, description: &str, parameters: Value) -> Tool {
     Tool {

@@ -2,7 +2,7 @@
 
 /// Whether the words ask for the one who answers, and for nothing else.
 pub(super) fn asks_who_it_is(words: &str) -> bool {
-    const GREETINGS: [&str; 12] = [
+    const GREETINGS: [&str; 17] = [
         "hello",
         "hi",
         "hey",
@@ -15,6 +15,11 @@ pub(super) fn asks_who_it_is(words: &str) -> bool {
         "cortex",
         "help",
         "you",
+        "thank",
+        "thanks",
+        "very",
+        "much",
+        "goodbye",
     ];
     const QUESTIONS: [&str; 9] = [
         "who are you",
@@ -38,6 +43,17 @@ pub(super) fn asks_who_it_is(words: &str) -> bool {
         || QUESTIONS
             .iter()
             .any(|question| format!("{plain} ").starts_with(&format!("{question} ")))
+}
+
+/// What a request is about: what stands behind its first "about" up to the end of the sentence, else its first sentence.
+pub(super) fn subject(words: &str) -> &str {
+    let words = words.trim();
+    let rest = words
+        .find(" about ")
+        .map_or(words, |at| &words[at + " about ".len()..]);
+    let end = ["\n", ". ", "? ", "! ", "; ", ", in "];
+    let end = end.iter().filter_map(|end| rest.find(end)).min();
+    rest[..end.unwrap_or(rest.len())].trim_end_matches(['.', '?', '!', ':', ' '])
 }
 
 /// The first 200 characters.

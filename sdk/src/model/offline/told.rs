@@ -1,0 +1,70 @@
+//! Results of tools, in words.
+
+use agenthub_runs::tool_loop::FIND_AGENTS;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::decision::Outcome;
+use super::layout::without_mark;
+
+/// A result in a sentence that names who gave it.
+pub(super) fn told(name: &str, value: &Value) -> String {
+    let agent = value.get("agent").and_then(Value::as_str);
+    let who = agent.unwrap_or(name);
+    if let Some(error) = value
+        .get("error")
+        .map(|error| error.get("message").unwrap_or(error))
+    {
+        let error = plain(error);
+        if error.contains(who) {
+            return error;
+        }
+        if !error.is_empty() {
+            return format!("{who} failed: {error}");
+        }
+    }
+    if let Some(found) = value.get("agents").filter(|_| name == FIND_AGENTS) {
+        let ids = found.as_array().into_iter().flatten();
+        let ids: Vec<String> = ids
+            .map(|agent| plain(agent.get("id").unwrap_or(agent)))
+            .collect();
+        return match ids.is_empty() {
+            true => "I found no agent for that.".to_owned(),
+            false => format!("I found {}.", ids.join(", ")),
+        };
+    }
+    let said = value.get("text").map(plain).filter(|text| !text.is_empty());
+    if agent.is_some()
+        && let Ok(mut outcome) = Outcome::deserialize(value)
+    {
+        outcome.say(said.or_else(|| value.get("data").map(plain)));
+        return outcome.told();
+    }
+    match said.unwrap_or_else(|| plain(value)) {
+        text if text.is_empty() => format!("{name} has done it and says nothing."),
+        text => format!("{name} says: {text}"),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// What the result says, without a word about who gave it; nothing where it is an error or empty.
+pub(super) fn content(value: &Value) -> Option<String> {
+    if value
+        .get("error")
+        .is_some_and(|error| !plain(error).is_empty())
+    {
+        return None;
+    }
+    let text = value.get("text").map(plain).filter(|text| !text.is_empty());
+    let data = || value.get("data").map(plain).filter(|text| !text.is_empty());
+    let ended = value.get("state").is_none();
+    let text = text.or_else(data).or_else(|| ended.then(|| plain(value)))?;
+    Some(without_mark(&text)).filter(|text| !text.is_empty())
+}
