@@ -84,12 +84,18 @@ pub fn next(
     }
     let deadline = facts.deadline_ms();
     if deadline.is_some_and(|deadline| deadline <= now_ms) {
-        let error = "the time for it is over".to_owned();
-        return vec![Action::Stop(RunOutcome::Failed { error })];
+        let outcome = strategy.cut_short(facts, "the time for it is over");
+        return vec![Action::Stop(outcome)];
     }
     let mut actions = match strategy.next(facts) {
         Next::Finish(outcome) => return vec![Action::Stop(outcome)],
-        Next::Steps(steps) => Deciding::new(run, facts, now_ms, max_open).decide(steps),
+        Next::Steps(steps) => match Deciding::new(run, facts, now_ms, max_open).decide(steps) {
+            Ok(actions) => actions,
+            Err(refused) => {
+                let outcome = strategy.cut_short(facts, &refused.to_string());
+                return vec![Action::Stop(outcome)];
+            }
+        },
     };
     if actions.is_empty() {
         let error = format!("the strategy {} waits for nothing", strategy.name());
@@ -147,7 +153,10 @@ impl<'a> Deciding<'a> {
         }
     }
 
-    fn decide(mut self, steps: Vec<Step>) -> Vec<Action> {
+    /// # Errors
+    ///
+    /// What is left does not reach for what is wanted.
+    fn decide(mut self, steps: Vec<Step>) -> Result<Vec<Action>, Refused> {
         self.recall_unwanted(&steps);
         let mut delegations = steps.iter().filter(|s| self.will_delegate(s)).count() as u64;
         let mut decided = HashSet::new();
@@ -158,11 +167,9 @@ impl<'a> Deciding<'a> {
             // The run keeps a part for itself, or it could not tell what it makes of the answers.
             let parts = delegations + 1;
             delegations -= u64::from(self.will_delegate(&step));
-            if let Err(outcome) = self.step(step, parts) {
-                return vec![Action::Stop(outcome)];
-            }
+            self.step(step, parts)?;
         }
-        self.actions
+        Ok(self.actions)
     }
 
     fn recall_unwanted(&mut self, steps: &[Step]) {
@@ -186,7 +193,7 @@ impl<'a> Deciding<'a> {
     }
 
     /// Decides about one step. `parts` is by how many what is free is shared.
-    fn step(&mut self, step: Step, parts: u64) -> Result<(), RunOutcome> {
+    fn step(&mut self, step: Step, parts: u64) -> Result<(), Refused> {
         if let Effect::Look(query) = step.effect {
             if self.facts.observed(&step.id).is_none() {
                 self.actions.push(Action::Look(step.id, query));
@@ -226,7 +233,7 @@ impl<'a> Deciding<'a> {
         self.begin(step, attempt, parts)
     }
 
-    fn begin(&mut self, step: Step, attempt: u32, parts: u64) -> Result<(), RunOutcome> {
+    fn begin(&mut self, step: Step, attempt: u32, parts: u64) -> Result<(), Refused> {
         if self.room == 0 {
             return Ok(());
         }
@@ -250,7 +257,7 @@ impl<'a> Deciding<'a> {
             }
             // What is out may leave something of what is reserved for it.
             Err(Refused::Budget(_)) if self.account.has_reservations() => Ok(()),
-            Err(refused) => Err(RunOutcome::failed(refused.to_string())),
+            Err(refused) => Err(refused),
         }
     }
 }

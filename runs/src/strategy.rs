@@ -11,6 +11,11 @@ pub trait Strategy: Send + Sync {
     /// What is to be done, all of it: what is out already is named again. A step of which [`Facts::result`] gives nothing has not
     /// come back; while a strategy names none but such steps, it waits.
     fn next(&self, facts: &Facts) -> Next;
+
+    /// How a run ends that cannot go on, because its budget or its time is used up; `error` says which. What is out is called back first.
+    fn cut_short(&self, _facts: &Facts, error: &str) -> RunOutcome {
+        RunOutcome::failed(error)
+    }
 }
 
 /// What a strategy wants.

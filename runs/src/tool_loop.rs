@@ -61,16 +61,32 @@ impl Strategy for ToolLoop {
     }
 
     fn next(&self, facts: &Facts) -> Next {
-        match Input::deserialize(facts.input()) {
-            Ok(input) => match recalled(&input, facts) {
-                Ok(earlier) => Turns::new(input, earlier).next(facts),
-                Err(look) => Next::Steps(vec![*look]),
-            },
-            Err(error) => Next::Finish(RunOutcome::failed(format!(
-                "the run's input cannot be read: {error}"
-            ))),
+        match begun(facts) {
+            Ok(mut turns) => turns.next(facts),
+            Err(next) => *next,
         }
     }
+
+    fn cut_short(&self, facts: &Facts, error: &str) -> RunOutcome {
+        match begun(facts) {
+            Ok(mut turns) => {
+                // What came back so far becomes known on the way.
+                let _ = turns.next(facts);
+                turns.failed(error)
+            }
+            Err(_) => RunOutcome::failed(error),
+        }
+    }
+}
+
+/// The turns, from the first one; what is to be done before, while they cannot begin.
+fn begun(facts: &Facts) -> Result<Turns, Box<Next>> {
+    let input = Input::deserialize(facts.input()).map_err(|error| {
+        let error = format!("the run's input cannot be read: {error}");
+        Next::Finish(RunOutcome::failed(error))
+    })?;
+    let earlier = recalled(&input, facts).map_err(|look| Next::Steps(vec![*look]))?;
+    Ok(Turns::new(input, earlier))
 }
 
 /// What was said before; a look, while that is not known.

@@ -1,6 +1,20 @@
 //! What follows when an agent that was asked fails.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    effect::{Delegated, Handoff},
+    event::{RunOutcome, StepResult},
+};
+
+/// The longest text in the results of an outcome, in bytes: all of them together stay well below what a message may have.
+const MAX_RESULTS: usize = 256 * 1024;
+
+/// The longest error in an outcome's words, in characters.
+const MAX_ERROR: usize = 500;
 
 /// What follows when an agent that was asked does not complete its task. What goes wrong with the agent's own tools is told to the model
 /// in any case.
@@ -12,12 +26,223 @@ pub enum ErrorMode {
     Tell,
     /// The run fails at once with that agent's name and error; the other agents are called back.
     FailFast,
-    /// The model is told and the others go on; the outcome names what failed, and has what the agents gave as data.
+    /// The model is told and the others go on. The outcome names in words what failed, and has what the agents gave as data:
+    /// `{"partial": true, "results": [{"agent", "tool", "task", "state", "text"?, "data"?, "error"?}]}`. Where the model itself fails in the
+    /// end, or the budget does not reach, what the agents gave is the outcome, if it is anything. An answer of a [`Form`](super::Form) keeps
+    /// its data, and a run that has a form fails without an answer.
     Continue,
 }
 
 impl ErrorMode {
     pub(super) fn is_tell(&self) -> bool {
         *self == Self::Tell
+    }
+}
+
+/// What became of an agent that was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Report {
+    agent: String,
+    tool: String,
+    /// What it was asked, in words.
+    task: String,
+    state: String,
+    text: String,
+    data: Vec<Value>,
+    /// Empty if it did it.
+    error: String,
+}
+
+impl Report {
+    /// What this result says of this work.
+    pub(super) fn of(handoff: &Handoff, result: &StepResult) -> Self {
+        let without = |state: &str, error: &str| Delegated {
+            agent: handoff.agent.clone(),
+            state: state.to_owned(),
+            error: error.to_owned(),
+            ..Delegated::default()
+        };
+        let came = match result {
+            StepResult::DelegationEnded(delegated) => delegated.clone(),
+            StepResult::Failed(failure) => without("failed", &failure.message),
+            _ => without("cancelled", "it was called back"),
+        };
+        let agent = [came.agent, handoff.agent.clone()];
+        let tool = [handoff.tool.clone(), handoff.agent.clone()];
+        let first = |names: [String; 2]| names.into_iter().find(|n| !n.is_empty());
+        let is_error = came.state != "completed";
+        Self {
+            error: match is_error {
+                true => why(&came.state, &came.error),
+                false => String::new(),
+            },
+            // An agent's last words on why it failed are no result.
+            text: match is_error && came.text == came.error {
+                true => String::new(),
+                false => came.text,
+            },
+            agent: first(agent).unwrap_or_default(),
+            tool: first(tool).unwrap_or_default(),
+            task: handoff.text.clone(),
+            state: came.state,
+            data: came.data,
+        }
+    }
+
+    pub(super) fn is_failed(&self) -> bool {
+        self.state != "completed"
+    }
+
+    /// The failure in one line.
+    pub(super) fn failure(&self) -> String {
+        format!("{} failed: {}", self.tool, self.error)
+    }
+
+    /// What a model is told of a step that has not even handed the work over.
+    pub(super) fn told(&self) -> Value {
+        json!({ "agent": self.agent, "state": self.state, "error": self.error })
+    }
+
+    fn json(&self, max_bytes: usize) -> Value {
+        let mut told = json!({
+            "agent": self.agent,
+            "tool": self.tool,
+            "task": head(&self.task, max_bytes),
+            "state": self.state,
+        });
+        if !self.text.is_empty() {
+            told["text"] = head(&self.text, max_bytes).into();
+        }
+        let data = Value::from(self.data.clone());
+        if !self.data.is_empty() && data.to_string().len() <= max_bytes {
+            told["data"] = data;
+        }
+        if !self.error.is_empty() {
+            told["error"] = head(&self.error, max_bytes).into();
+        }
+        told
+    }
+}
+
+/// Why there is no result, in words.
+fn why(state: &str, error: &str) -> String {
+    match (state, error) {
+        ("input-required", "") => "it asked back, and nobody can answer".to_owned(),
+        ("input-required", question) => {
+            format!("it asked back, and nobody can answer: {question}")
+        }
+        (state, "") => format!("the task is {state}"),
+        (_, error) => error.to_owned(),
+    }
+}
+
+/// How a run ends at once: with the first agent that failed, in the order in which they were asked.
+pub(super) fn fail_fast(reports: &[Report]) -> Option<RunOutcome> {
+    let first = reports.iter().find(|report| report.is_failed())?;
+    Some(RunOutcome::failed(first.failure()))
+}
+
+/// The model's answer, with what is missing in it.
+pub(super) fn answered(text: String, data: Value, reports: &[Report]) -> RunOutcome {
+    let Some(missing) = missing(reports) else {
+        return RunOutcome::Completed { text, data };
+    };
+    RunOutcome::Completed {
+        text: format!("{}\n\n{missing}", text.trim_end()),
+        data: match data {
+            Value::Null => json!({ "partial": true, "results": results(reports) }),
+            data => data,
+        },
+    }
+}
+
+/// What the agents gave, in place of an answer that there is not.
+pub(super) fn unanswered(error: &str, reports: &[Report]) -> RunOutcome {
+    let given: Vec<String> = reports.iter().filter_map(given).collect();
+    if given.is_empty() {
+        return unusable(error, reports);
+    }
+    let mut texts = given;
+    texts.push(format!(
+        "This is all there is: nothing was made of it, because {}.",
+        line(error)
+    ));
+    texts.extend(missing(reports));
+    RunOutcome::Completed {
+        text: texts.join("\n\n"),
+        data: json!({ "partial": true, "error": error, "results": results(reports) }),
+    }
+}
+
+/// A failure that names the agents that failed before.
+pub(super) fn unusable(error: &str, reports: &[Report]) -> RunOutcome {
+    let failures = reports.iter().filter(|report| report.is_failed());
+    let failures = failures.map(|report| line(&report.failure()));
+    let all: Vec<String> = [error.to_owned()].into_iter().chain(failures).collect();
+    RunOutcome::failed(all.join("; "))
+}
+
+/// What one agent gave, under its name.
+fn given(report: &Report) -> Option<String> {
+    if report.is_failed() {
+        return None;
+    }
+    let text = match report.text.trim() {
+        "" if report.data.is_empty() => return None,
+        "" => Value::from(report.data.clone()).to_string(),
+        text => text.to_owned(),
+    };
+    let text = head(&text, MAX_RESULTS / 16);
+    Some(format!("{}:\n{text}", report.agent))
+}
+
+/// The paragraph that names what failed.
+fn missing(reports: &[Report]) -> Option<String> {
+    let failed: Vec<&Report> = reports.iter().filter(|r| r.is_failed()).collect();
+    if failed.is_empty() {
+        return None;
+    }
+    let mut text =
+        "This answer is partial, because not everyone who was asked gave a result:".to_owned();
+    let mut said = HashSet::new();
+    for report in failed {
+        let error = line(&report.error);
+        let since = reports.iter().skip_while(|r| !std::ptr::eq(*r, report));
+        let again = since
+            .filter(|r| r.agent == report.agent)
+            .any(|r| !r.is_failed());
+        let again = if again {
+            " (asked again, it gave one)"
+        } else {
+            ""
+        };
+        let told = format!("\n- {}: {error}{again}", report.agent);
+        if said.insert(told.clone()) {
+            text.push_str(&told);
+        }
+    }
+    Some(text)
+}
+
+fn results(reports: &[Report]) -> Vec<Value> {
+    let share = MAX_RESULTS / reports.len().max(1) / 4;
+    reports.iter().map(|report| report.json(share)).collect()
+}
+
+/// The text on one line, at most 500 characters of it.
+fn line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    match text.char_indices().nth(MAX_ERROR) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// The beginning of a text.
+fn head(text: &str, max_bytes: usize) -> String {
+    match text.len() <= max_bytes {
+        true => text.to_owned(),
+        false => format!("{}…", &text[..text.floor_char_boundary(max_bytes)]),
     }
 }

@@ -1,8 +1,10 @@
 //! Agents that are offered as tools, and what a call of one hands over.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::{effect::Handoff, model::ToolCall};
+use super::arguments;
+use crate::{effect::Handoff, model::ToolCall, plan::violations};
 
 /// An agent that is offered as a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,24 +36,17 @@ impl Calling {
 }
 
 impl Peer {
-    /// The work that a call with these arguments hands over.
-    pub(super) fn handoff(&self, call: &ToolCall) -> Result<Handoff, String> {
-        let arguments = &call.arguments;
-        let text = arguments["request"].as_str().unwrap_or_default().to_owned();
-        let payload = Some(&arguments["input"]).filter(|v| !v.is_null()).cloned();
-        if text.trim().is_empty() && payload.is_none() {
-            return Err("`request` is missing: say in words what the agent shall do".to_owned());
-        }
-        let capability = match arguments["skill"].as_str().filter(|s| !s.is_empty()) {
-            None => self.skills.first().cloned().unwrap_or_default(),
-            Some(skill) if self.skills.iter().any(|s| s == skill) => skill.to_owned(),
-            Some(skill) => {
-                let skills = self.skills.join(", ");
-                return Err(format!(
-                    "{} has no skill {skill}; it has: {skills}",
-                    self.id
-                ));
-            }
+    /// The work that a call with these arguments hands over. `schema` is what the model was shown of them; where `is_known` says that the
+    /// work went out already, they are not held against it again.
+    pub(super) fn handoff(
+        &self,
+        call: &ToolCall,
+        schema: &Value,
+        is_known: bool,
+    ) -> Result<Handoff, String> {
+        let (capability, text, payload) = match self.calling {
+            Calling::Request => self.request(&call.arguments)?,
+            Calling::Task => self.task(call, schema, is_known)?,
         };
         Ok(Handoff {
             agent: self.id.clone(),
@@ -61,5 +56,60 @@ impl Peer {
             tool: call.name.clone(),
             ..Handoff::default()
         })
+    }
+
+    /// What for, in which words, with which data.
+    fn request(&self, arguments: &Value) -> Result<(String, String, Option<Value>), String> {
+        let text = arguments["request"].as_str().unwrap_or_default().to_owned();
+        let payload = Some(&arguments["input"]).filter(|v| !v.is_null()).cloned();
+        if text.trim().is_empty() && payload.is_none() {
+            return Err("`request` is missing: say in words what the agent shall do".to_owned());
+        }
+        let capability = match arguments["skill"].as_str().filter(|s| !s.is_empty()) {
+            None => self.skill(),
+            Some(skill) if self.skills.iter().any(|s| s == skill) => skill.to_owned(),
+            Some(skill) => {
+                let skills = self.skills.join(", ");
+                return Err(format!(
+                    "{} has no skill {skill}; it has: {skills}",
+                    self.id
+                ));
+            }
+        };
+        Ok((capability, text, payload))
+    }
+
+    /// The same: the task is the words, everything beside it the data.
+    fn task(
+        &self,
+        call: &ToolCall,
+        schema: &Value,
+        is_known: bool,
+    ) -> Result<(String, String, Option<Value>), String> {
+        let mut arguments = Value::Object(arguments::given(schema, &call.arguments));
+        let faults = match is_known {
+            true => Vec::new(),
+            false => violations(schema, &arguments),
+        };
+        if !faults.is_empty() {
+            let (name, faults) = (&call.name, faults.join("; "));
+            return Err(format!(
+                "{name} was not asked, since the arguments do not fit: {faults}"
+            ));
+        }
+        let fields = arguments.as_object_mut();
+        let task = fields.and_then(|fields| fields.shift_remove("task"));
+        let text = task.as_ref().and_then(Value::as_str).unwrap_or_default();
+        if text.trim().is_empty() {
+            return Err("`task` is missing: say in words what the agent shall do".to_owned());
+        }
+        let payload =
+            Some(arguments).filter(|inputs| inputs.as_object().is_some_and(|i| !i.is_empty()));
+        Ok((self.skill(), text.to_owned(), payload))
+    }
+
+    /// The skill that is meant where none is named.
+    fn skill(&self) -> String {
+        self.skills.first().cloned().unwrap_or_default()
     }
 }

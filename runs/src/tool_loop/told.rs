@@ -4,16 +4,9 @@ use serde_json::{Value, json};
 
 use crate::{
     effect::Delegated,
-    event::{RunOutcome, StepResult},
+    event::StepResult,
     model::{Completion, Message, Part, Role},
 };
-
-pub(super) fn answered(answer: &Completion) -> RunOutcome {
-    match answer.text.trim().is_empty() {
-        true => RunOutcome::failed("the model gave an empty answer"),
-        false => RunOutcome::completed(&*answer.text),
-    }
-}
 
 /// The turn of the model, as the next question repeats it.
 pub(super) fn asked(answer: &Completion) -> Message {

@@ -1,13 +1,14 @@
 //! The turns of a model, as far as they have come.
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
-    FIND_AGENTS, Input, Look, Offered, Query, Verdict,
+    ErrorMode, FIND_AGENTS, Input, Look, Offered, Query, Verdict,
+    failures::{self, Report},
     form::{self, CORRECTIONS},
     shortened::{MAX_TOKENS, shortened},
-    told::{answered, asked, told},
+    told::{asked, told},
 };
 use crate::{
     effect::{Effect, Step},
@@ -33,6 +34,8 @@ pub(super) struct Turns {
     rejected: u32,
     /// Whether work may not be handed on any further.
     is_deepest: bool,
+    /// What became of the agents that were asked, in the order in which they were.
+    reports: Vec<Report>,
 }
 
 impl Turns {
@@ -51,11 +54,13 @@ impl Turns {
             calls: 0,
             rejected: 0,
             is_deepest: false,
+            reports: Vec::new(),
             input,
         }
     }
 
-    pub(super) fn next(mut self, facts: &Facts) -> Next {
+    /// What is to be done, and with it what became of the agents so far.
+    pub(super) fn next(&mut self, facts: &Facts) -> Next {
         self.is_deepest = facts.account().budget().depth == Some(0);
         for turn in 1.. {
             let look = StepId::new(format!("look-{turn}"));
@@ -69,11 +74,11 @@ impl Turns {
                 Some(StepResult::ModelAnswered(answer)) => answer.clone(),
                 Some(StepResult::Failed(failure)) => {
                     let error = format!("the model did not answer: {failure}");
-                    return Next::Finish(RunOutcome::failed(error));
+                    return Next::Finish(self.failed(&error));
                 }
                 Some(_) => {
                     let error = "the model was not asked to the end";
-                    return Next::Finish(RunOutcome::failed(error));
+                    return Next::Finish(self.failed(error));
                 }
             };
             if answer.tool_calls.is_empty() || self.is_last(turn) {
@@ -83,11 +88,35 @@ impl Turns {
                 }
             }
             let out = self.calls(turn, &answer, &offered, facts);
+            if self.input.on_failure == ErrorMode::FailFast
+                && let Some(outcome) = failures::fail_fast(&self.reports)
+            {
+                return Next::Finish(outcome);
+            }
             if !out.is_empty() {
                 return Next::Steps(out);
             }
         }
         unreachable!("the last turn is an end")
+    }
+
+    /// How it ends where there will be no answer.
+    pub(super) fn failed(&self, error: &str) -> RunOutcome {
+        match self.input.on_failure {
+            ErrorMode::Tell | ErrorMode::FailFast => RunOutcome::failed(error),
+            ErrorMode::Continue if self.input.form.is_some() => {
+                failures::unusable(error, &self.reports)
+            }
+            ErrorMode::Continue => failures::unanswered(error, &self.reports),
+        }
+    }
+
+    /// How it ends with an answer.
+    fn completed(&self, text: String, data: Value) -> RunOutcome {
+        match self.input.on_failure {
+            ErrorMode::Tell | ErrorMode::FailFast => RunOutcome::Completed { text, data },
+            ErrorMode::Continue => failures::answered(text, data, &self.reports),
+        }
     }
 
     /// Whether no tool is offered any more.
@@ -98,7 +127,10 @@ impl Turns {
     /// What follows from an answer; nothing where it is asked for again.
     fn answered(&mut self, turn: u32, answer: &Completion, facts: &Facts) -> Option<Next> {
         if self.input.form.is_none() {
-            return Some(Next::Finish(answered(answer)));
+            return Some(Next::Finish(match answer.text.trim().is_empty() {
+                true => self.failed("the model gave an empty answer"),
+                false => self.completed(answer.text.clone(), Value::Null),
+            }));
         }
         let check = StepId::new(format!("check-{turn}"));
         let Some(seen) = facts.observed(&check) else {
@@ -112,14 +144,14 @@ impl Turns {
         };
         let reason = match Verdict::deserialize(seen) {
             Ok(Verdict::Fits { text, data }) => {
-                return Some(Next::Finish(RunOutcome::Completed { text, data }));
+                return Some(Next::Finish(self.completed(text, data)));
             }
             Ok(Verdict::Rejected(reason)) => reason,
             Err(error) => error.to_string(),
         };
         if self.rejected >= CORRECTIONS {
             let error = format!("the model's answer could not be used: {reason}");
-            return Some(Next::Finish(RunOutcome::failed(error)));
+            return Some(Next::Finish(self.failed(&error)));
         }
         self.rejected += 1;
         self.messages.extend(form::rejected(&answer.text, &reason));
@@ -164,7 +196,7 @@ impl Turns {
         let mut results = Vec::new();
         for (number, call) in (1..).zip(&answer.tool_calls) {
             let id = format!("turn-{turn}/call-{number}");
-            let value = match self.begin(id, call, offered) {
+            let value = match self.begin(id, call, offered, facts) {
                 Err(refused) => json!({ "error": refused }),
                 Ok(step) => match facts.result(&step) {
                     None => {
@@ -173,7 +205,7 @@ impl Turns {
                     }
                     Some(result) => {
                         self.remember_found(call, result);
-                        told(result)
+                        self.came_back(&step, result)
                     }
                 },
             };
@@ -191,7 +223,13 @@ impl Turns {
     }
 
     /// The step that a call is, or why it is none.
-    fn begin(&mut self, id: String, call: &ToolCall, offered: &[Offered]) -> Result<Step, String> {
+    fn begin(
+        &mut self,
+        id: String,
+        call: &ToolCall,
+        offered: &[Offered],
+        facts: &Facts,
+    ) -> Result<Step, String> {
         let limits = self.input.limits;
         let Some(offer) = offered.iter().find(|o| o.tool.name == call.name) else {
             let names: Vec<&str> = offered.iter().map(|o| &*o.tool.name).collect();
@@ -216,10 +254,25 @@ impl Turns {
                 );
             }
             Some(peer) => {
-                let handoff = peer.handoff(call)?;
+                let is_known = facts.record(&StepId::new(&*id)).is_some();
+                let handoff = peer.handoff(call, &offer.tool.parameters, is_known)?;
                 Step::new(id, Effect::Delegate(handoff)).timeout_ms(limits.agent_timeout_ms)
             }
         })
+    }
+
+    /// What the model is told of a step that came back.
+    fn came_back(&mut self, step: &Step, result: &StepResult) -> Value {
+        let Effect::Delegate(handoff) = &step.effect else {
+            return told(result);
+        };
+        let report = Report::of(handoff, result);
+        let told = match (self.input.on_failure, result) {
+            (ErrorMode::Tell, _) | (_, StepResult::DelegationEnded(_)) => told(result),
+            _ => report.told(),
+        };
+        self.reports.push(report);
+        told
     }
 
     fn remember_found(&mut self, call: &ToolCall, result: &StepResult) {
