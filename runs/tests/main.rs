@@ -2,9 +2,11 @@
 
 mod approvals;
 mod budgets;
+mod calling;
 mod crash;
 mod decisions;
 mod driving;
+mod failing_agents;
 mod fencing;
 mod forms;
 mod golden;

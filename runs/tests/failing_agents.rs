@@ -1,0 +1,509 @@
+//! What a tool loop does when agents that it asked fail, in each mode.
+
+use std::{sync::Arc, time::Duration};
+
+use agenthub_runs::{
+    Begun, Budget, Delegated, Failure, RunEvent, RunOutcome, Sent, Spent, Started, StepResult,
+    Strategy, ToolOutput,
+    model::{Completion, Message, Tool, ToolCall},
+    tool_loop::{ErrorMode, Form, Input, Limits, Offered, Peer, ToolLoop, Verdict},
+};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Stage, begins, ended,
+    simulation::Simulation,
+    words,
+    world::{Does, StandIn},
+};
+
+const AGENTS: [&str; 3] = ["anna", "ben", "cleo"];
+
+fn offered() -> Value {
+    let tool = |name: String| Tool {
+        name,
+        description: String::new(),
+        parameters: json!({}),
+    };
+    let agents = AGENTS.map(|id| Offered {
+        tool: tool(format!("agent_{id}")),
+        agent: Some(Peer {
+            id: id.into(),
+            ..Peer::default()
+        }),
+    });
+    let clock = Offered {
+        tool: tool("clock".into()),
+        agent: None,
+    };
+    json!(agents.into_iter().chain([clock]).collect::<Vec<_>>())
+}
+
+fn started(mode: ErrorMode) -> Started {
+    begins("tool_loop", json!(input(mode)))
+}
+
+fn input(mode: ErrorMode) -> Input {
+    Input {
+        messages: vec![Message::user("what?")],
+        on_failure: mode,
+        ..Input::default()
+    }
+}
+
+/// A run in which all three agents were asked at once.
+fn asked(first: Started) -> Simulation {
+    let mut run = Simulation::new(first);
+    run.looks = offered();
+    run.settle(&ToolLoop);
+    run.ends("turn-1", asks(&AGENTS), None);
+    run.settle(&ToolLoop);
+    run
+}
+
+fn asks(agents: &[&str]) -> StepResult {
+    let call = |(number, id): (usize, &&str)| ToolCall {
+        id: format!("call-{number}"),
+        name: format!("agent_{id}"),
+        arguments: json!({ "request": format!("help, {id}") }),
+    };
+    StepResult::ModelAnswered(Completion {
+        tool_calls: agents.iter().enumerate().map(call).collect(),
+        ..Completion::default()
+    })
+}
+
+fn says(text: &str) -> StepResult {
+    StepResult::ModelAnswered(Completion {
+        text: text.into(),
+        ..Completion::default()
+    })
+}
+
+fn gave(agent: &str, text: &str) -> StepResult {
+    came(agent, "completed", text, "")
+}
+
+fn came(agent: &str, state: &str, text: &str, error: &str) -> StepResult {
+    StepResult::DelegationEnded(Delegated {
+        agent: agent.into(),
+        state: state.into(),
+        text: text.into(),
+        error: error.into(),
+        ..Delegated::default()
+    })
+}
+
+fn data(run: &Simulation) -> (String, Value) {
+    match run.ended() {
+        Some(RunOutcome::Completed { text, data }) => (text.clone(), data.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn error(run: &Simulation) -> String {
+    match run.ended() {
+        Some(RunOutcome::Failed { error }) => error.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// spec: SOP-8.5
+#[test]
+fn failing_fast_ends_at_the_first_failure_while_others_are_out() {
+    for (result, why) in [
+        (came("ben", "failed", "", "disk full"), "disk full"),
+        (came("ben", "rejected", "", "not my job"), "not my job"),
+        (came("ben", "timed-out", "half", "too late"), "too late"),
+        (
+            came("ben", "away", "", "ben is not here at present"),
+            "ben is not here at present",
+        ),
+        (came("ben", "lost", "", ""), "the task is lost"),
+        (
+            came("ben", "input-required", "", "which one?"),
+            "it asked back, and nobody can answer: which one?",
+        ),
+        (StepResult::Failed(Failure::lasting("no route")), "no route"),
+        (StepResult::Cancelled, "it was called back"),
+    ] {
+        let mut run = asked(started(ErrorMode::FailFast));
+        run.ends("turn-1/call-2", result, None);
+        run.settle(&ToolLoop);
+        assert_eq!(error(&run), format!("agent_ben failed: {why}"));
+        let recalled = run.events.iter().filter(|event| {
+            matches!(
+                event,
+                RunEvent::StepEnded {
+                    result: StepResult::Cancelled,
+                    ..
+                }
+            )
+        });
+        let own = usize::from(why == "it was called back");
+        assert_eq!(recalled.count(), 2 + own, "the two others are called back");
+    }
+}
+
+/// spec: SOP-8.5
+#[tokio::test(start_paused = true)]
+async fn failing_fast_calls_the_others_back_and_names_who_failed() {
+    let world = StandIn::new()
+        .sees(offered())
+        .does("turn-1", Does::Gives(asks(&AGENTS)))
+        .does("turn-1/call-1", Does::Hangs)
+        .does(
+            "turn-1/call-2",
+            Does::After(
+                Duration::from_secs(3),
+                came("ben", "failed", "", "disk full"),
+            ),
+        )
+        .does("turn-1/call-3", Does::Hangs);
+    let stage = Arc::new(Stage {
+        first: started(ErrorMode::FailFast),
+        ..Stage::new(world)
+    });
+    let outcome = ended(stage.start("one", ToolLoop)).await;
+    assert_eq!(
+        outcome,
+        Ok(RunOutcome::failed("agent_ben failed: disk full"))
+    );
+    for step in ["turn-1/call-1#1", "turn-1/call-3#1"] {
+        assert_eq!(stage.world.count(&format!("recalled {step}")), 1, "{step}");
+    }
+    assert_eq!(
+        stage.world.count("recall turn-1/call-2"),
+        0,
+        "it is over already"
+    );
+    let events = words(&stage.events().await);
+    let at = |what: &str| events.iter().position(|e| e == what).expect(what);
+    assert!(
+        at("stopping failed") < at("turn-1/call-1#1 cancelled"),
+        "{events:?}"
+    );
+}
+
+/// spec: SOP-8.5
+#[test]
+fn failing_fast_is_about_agents_and_not_about_own_tools_or_bad_calls() {
+    let mut run = Simulation::new(started(ErrorMode::FailFast));
+    run.looks = offered();
+    run.settle(&ToolLoop);
+    let call = |name: &str, arguments: Value| ToolCall {
+        id: name.into(),
+        name: name.into(),
+        arguments,
+    };
+    let calls = StepResult::ModelAnswered(Completion {
+        tool_calls: vec![
+            call("clock", json!({})),
+            call("agent_nobody", json!({ "request": "hi" })),
+            call("agent_anna", json!({})),
+        ],
+        ..Completion::default()
+    });
+    run.ends("turn-1", calls, None);
+    run.settle(&ToolLoop);
+    run.ends(
+        "turn-1/call-1",
+        StepResult::ToolReturned(ToolOutput::error("it stands still")),
+        None,
+    );
+    run.settle(&ToolLoop);
+    run.ends("turn-2", says("well"), None);
+    run.settle(&ToolLoop);
+    assert_eq!(run.ended(), Some(&RunOutcome::completed("well")));
+}
+
+/// spec: SOP-8.6, SOP-8.7
+#[test]
+fn going_on_tells_the_model_and_names_in_the_end_what_is_missing() {
+    let mut run = asked(started(ErrorMode::Continue));
+    run.ends(
+        "turn-1/call-2",
+        came("ben", "failed", "half of it", "disk\nfull"),
+        None,
+    );
+    run.settle(&ToolLoop);
+    assert_eq!(run.ended(), None, "the others go on");
+    assert_eq!(run.out().len(), 2);
+    run.ends("turn-1/call-1", gave("anna", "a"), None);
+    run.ends(
+        "turn-1/call-3",
+        StepResult::Failed(Failure::lasting("no route")),
+        None,
+    );
+    run.settle(&ToolLoop);
+    let told: Vec<Value> = told(&run);
+    assert_eq!(
+        told,
+        [
+            json!({ "agent": "anna", "state": "completed", "text": "a" }),
+            json!({ "agent": "ben", "state": "failed", "text": "half of it", "error": "disk\nfull" }),
+            json!({ "agent": "cleo", "state": "failed", "error": "no route" }),
+        ]
+    );
+    run.ends("turn-2", says("What I know.\n"), None);
+    run.settle(&ToolLoop);
+    let (text, data) = data(&run);
+    assert_eq!(
+        text,
+        "What I know.\n\nThis answer is partial, because not everyone who was asked gave a result:\n- ben: disk full\n- cleo: no route"
+    );
+    assert_eq!(
+        data,
+        json!({ "partial": true, "results": [
+            { "agent": "anna", "tool": "agent_anna", "task": "help, anna", "state": "completed", "text": "a" },
+            { "agent": "ben", "tool": "agent_ben", "task": "help, ben", "state": "failed", "text": "half of it", "error": "disk\nfull" },
+            { "agent": "cleo", "tool": "agent_cleo", "task": "help, cleo", "state": "failed", "error": "no route" },
+        ] })
+    );
+}
+
+/// spec: SOP-8.6
+#[test]
+fn going_on_without_a_failure_is_an_answer_like_any_other() {
+    let mut run = asked(started(ErrorMode::Continue));
+    for (step, agent) in [(1, "anna"), (2, "ben"), (3, "cleo")] {
+        run.ends(&format!("turn-1/call-{step}"), gave(agent, "x"), None);
+    }
+    run.settle(&ToolLoop);
+    run.ends("turn-2", says("all of it"), None);
+    run.settle(&ToolLoop);
+    assert_eq!(run.ended(), Some(&RunOutcome::completed("all of it")));
+}
+
+/// spec: SOP-8.7
+#[test]
+fn who_was_asked_again_and_answered_is_said_to_have() {
+    let mut run = asked(started(ErrorMode::Continue));
+    run.ends("turn-1/call-1", came("anna", "failed", "", "busy"), None);
+    run.ends("turn-1/call-2", gave("ben", "b"), None);
+    run.ends("turn-1/call-3", gave("cleo", "c"), None);
+    run.settle(&ToolLoop);
+    run.ends("turn-2", asks(&["anna"]), None);
+    run.settle(&ToolLoop);
+    run.ends("turn-2/call-1", gave("anna", "a"), None);
+    run.settle(&ToolLoop);
+    run.ends("turn-3", says("all"), None);
+    run.settle(&ToolLoop);
+    let (text, data) = data(&run);
+    assert!(
+        text.ends_with("\n- anna: busy (asked again, it gave one)"),
+        "{text}"
+    );
+    assert_eq!(data["results"].as_array().map(Vec::len), Some(4));
+}
+
+/// spec: SOP-8.7
+#[test]
+fn what_agents_gave_is_the_outcome_when_the_model_fails_in_the_end() {
+    for (result, why) in [
+        (
+            StepResult::Failed(Failure::lasting("overloaded")),
+            "the model did not answer: overloaded",
+        ),
+        (says(" "), "the model gave an empty answer"),
+    ] {
+        let mut run = asked(started(ErrorMode::Continue));
+        run.ends("turn-1/call-1", gave("anna", "a fact"), None);
+        run.ends(
+            "turn-1/call-2",
+            came("ben", "failed", "", "disk full"),
+            None,
+        );
+        run.ends("turn-1/call-3", gave("cleo", ""), None);
+        run.settle(&ToolLoop);
+        run.ends("turn-2", result, None);
+        run.settle(&ToolLoop);
+        let (text, data) = data(&run);
+        assert_eq!(
+            text,
+            format!(
+                "anna:\na fact\n\nThis is all there is: nothing was made of it, because {why}.\n\nThis answer is partial, because not everyone who was \
+                 asked gave a result:\n- ben: disk full"
+            )
+        );
+        assert_eq!(data["partial"], true);
+        assert_eq!(data["error"], why);
+        assert_eq!(data["results"][0]["text"], "a fact");
+        assert_eq!(data["results"][1]["error"], "disk full");
+    }
+}
+
+/// spec: SOP-8.7
+#[test]
+fn without_anything_given_the_failure_names_everyone() {
+    let mut run = asked(started(ErrorMode::Continue));
+    for (step, agent) in [(1, "anna"), (2, "ben"), (3, "cleo")] {
+        let result = came(agent, "failed", "", &format!("{agent} is tired"));
+        run.ends(&format!("turn-1/call-{step}"), result, None);
+    }
+    run.settle(&ToolLoop);
+    run.ends(
+        "turn-2",
+        StepResult::Failed(Failure::lasting("overloaded")),
+        None,
+    );
+    run.settle(&ToolLoop);
+    assert_eq!(
+        error(&run),
+        "the model did not answer: overloaded; agent_anna failed: anna is tired; agent_ben failed: ben is tired; agent_cleo failed: cleo is tired"
+    );
+}
+
+/// spec: SOP-8.7
+#[test]
+fn what_agents_gave_is_the_outcome_when_the_budget_or_the_time_is_used_up() {
+    let calls = Budget {
+        calls: Some(4),
+        ..Budget::default()
+    };
+    let time = Budget {
+        time_ms: Some(60_000),
+        ..Budget::default()
+    };
+    for (budget, late) in [(calls, false), (time, true)] {
+        let mut run = asked(Started {
+            budget,
+            ..started(ErrorMode::Continue)
+        });
+        run.ends("turn-1/call-1", gave("anna", "a fact"), Some(Spent::CALL));
+        if late {
+            run.now += 60_000;
+        } else {
+            run.ends("turn-1/call-2", gave("ben", "b"), Some(Spent::CALL));
+            run.ends("turn-1/call-3", gave("cleo", "c"), Some(Spent::CALL));
+        }
+        run.settle(&ToolLoop);
+        let (text, data) = data(&run);
+        assert!(text.starts_with("anna:\na fact\n\n"), "{text}");
+        assert_eq!(data["results"][0]["text"], "a fact", "{data}");
+        assert!(data["error"].is_string());
+
+        let mut run = asked(Started {
+            budget,
+            ..started(ErrorMode::Tell)
+        });
+        for step in 1..=3 {
+            run.ends(
+                &format!("turn-1/call-{step}"),
+                gave("x", "y"),
+                Some(Spent::CALL),
+            );
+        }
+        run.now += 60_000;
+        run.settle(&ToolLoop);
+        assert!(!error(&run).is_empty(), "other modes fail as ever");
+    }
+}
+
+/// spec: SOP-8.7
+#[test]
+fn an_answer_of_a_form_keeps_its_data() {
+    let form = Form {
+        name: "report".into(),
+        schema: json!({}),
+    };
+    let first = begins(
+        "tool_loop",
+        json!(Input {
+            form: Some(form),
+            limits: Limits {
+                turns: 2,
+                ..Limits::default()
+            },
+            ..input(ErrorMode::Continue)
+        }),
+    );
+    let mut run = asked(first);
+    run.ends("turn-1/call-1", came("anna", "failed", "", "busy"), None);
+    run.ends("turn-1/call-2", gave("ben", "b"), None);
+    run.ends("turn-1/call-3", gave("cleo", "c"), None);
+    run.settle(&ToolLoop);
+    run.looks = json!(Verdict::Fits {
+        text: "two of them".into(),
+        data: json!({ "count": 2 }),
+    });
+    run.ends("turn-2", says("{\"count\": 2}"), None);
+    run.settle(&ToolLoop);
+    let (text, data) = data(&run);
+    assert!(
+        text.starts_with("two of them\n\nThis answer is partial"),
+        "{text}"
+    );
+    assert_eq!(data, json!({ "count": 2 }));
+}
+
+#[test]
+fn results_without_end_fit_into_a_message() {
+    let mut run = asked(started(ErrorMode::Continue));
+    let much = "ä".repeat(400_000);
+    run.ends("turn-1/call-1", gave("anna", &much), None);
+    run.ends("turn-1/call-2", gave("ben", &much), None);
+    run.ends("turn-1/call-3", came("cleo", "failed", &much, &much), None);
+    run.settle(&ToolLoop);
+    run.ends(
+        "turn-2",
+        StepResult::Failed(Failure::lasting("overloaded")),
+        None,
+    );
+    run.settle(&ToolLoop);
+    let (text, data) = data(&run);
+    let size = text.len() + data.to_string().len();
+    assert!(size < 512 * 1024, "{size}");
+}
+
+/// spec: SOP-8.4
+#[test]
+fn journals_without_a_mode_tell_the_model() {
+    let mut old = json!(input(ErrorMode::Tell));
+    assert_eq!(old.get("on_failure"), None, "they are written as before");
+    old["on_failure"] = json!("fail-fast");
+    let read: Input = serde_json::from_value(old).expect("it can be read");
+    assert_eq!(read.on_failure, ErrorMode::FailFast);
+    let mut run = asked(started(ErrorMode::Tell));
+    run.ends("turn-1/call-1", came("anna", "failed", "", "busy"), None);
+    run.ends(
+        "turn-1/call-2",
+        StepResult::Failed(Failure::lasting("no route")),
+        None,
+    );
+    run.ends("turn-1/call-3", gave("cleo", "c"), None);
+    run.settle(&ToolLoop);
+    assert_eq!(told(&run)[1], json!({ "error": "no route" }));
+    run.ends("turn-2", says("well"), None);
+    run.settle(&ToolLoop);
+    assert_eq!(run.ended(), Some(&RunOutcome::completed("well")));
+}
+
+/// What the model is shown of the calls of the first turn.
+pub(crate) fn told(run: &Simulation) -> Vec<Value> {
+    use agenthub_runs::{Effect, Next, model::Part};
+    let Next::Steps(steps) = ToolLoop.next(&run.facts) else {
+        panic!("it is over");
+    };
+    let Effect::Ask(request) = &steps[0].effect else {
+        panic!("{steps:?}");
+    };
+    let parts = request.messages.iter().flat_map(|m| &m.parts);
+    let values = parts.filter_map(|part| match part {
+        Part::ToolResult { value, .. } => Some(value.clone()),
+        _ => None,
+    });
+    values.collect()
+}
+
+/// What was handed over in the first turn.
+pub(crate) fn handed(run: &Simulation) -> Vec<Sent> {
+    let begun = run.events.iter().filter_map(|event| match event {
+        RunEvent::StepBegun {
+            what: Begun::Delegated(sent),
+            ..
+        } => Some(sent.clone()),
+        _ => None,
+    });
+    begun.collect()
+}
