@@ -1,5 +1,6 @@
-//! What the hub is put to: crash tests. It is a program of its own, so that it outlives the hubs that it kills.
+//! What the hub is put to: crash tests, and comparisons with other brokers. It is a program of its own, so that it outlives the hubs that it kills.
 
+mod compare;
 mod crash;
 
 use std::process::ExitCode;
@@ -19,12 +20,21 @@ enum Command {
     ///
     /// Exits with 1 if anything is.
     Crash(crash::Settings),
+    /// Measures the hub beside other brokers.
+    ///
+    /// Exits with 1 if a goal is not reached.
+    Compare(compare::Settings),
+    /// Writes what one connection sends to all others: the floor of a comparison.
+    #[command(hide = true)]
+    Floor(compare::floor::Floor),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Crash(settings) => crash::run(settings).await,
+        Command::Compare(settings) => compare::run(settings).await,
+        Command::Floor(floor) => compare::floor::run(&floor).await,
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

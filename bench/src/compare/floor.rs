@@ -1,0 +1,76 @@
+//! The floor: what is read from one connection is written to all others, as it came.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use bytes::{Bytes, BytesMut};
+use clap::Args;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::broadcast,
+    task::JoinSet,
+};
+
+/// What is read at a time, in bytes.
+const SEGMENT: usize = 64 * 1024;
+
+/// Segments that a reader may be behind.
+const BEHIND: usize = 1024;
+
+/// What a connection says first: that it writes, or that it reads.
+pub(super) const WRITES: u8 = b'W';
+pub(super) const READS: u8 = b'R';
+
+/// Where to listen.
+#[derive(Debug, Args)]
+pub(crate) struct Floor {
+    /// The address
+    #[arg(long, value_name = "ADDR")]
+    listen: SocketAddr,
+}
+
+/// Serves until it is killed.
+///
+/// # Errors
+///
+/// The address cannot be used.
+pub(crate) async fn run(floor: &Floor) -> anyhow::Result<bool> {
+    let listener = TcpListener::bind(floor.listen).await?;
+    let (segments, _) = broadcast::channel::<Bytes>(BEHIND);
+    let segments = Arc::new(segments);
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _) = listener.accept().await?;
+        connections.spawn(serve(stream, Arc::clone(&segments)));
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn serve(mut stream: TcpStream, segments: Arc<broadcast::Sender<Bytes>>) {
+    // A peer that is gone needs nothing more.
+    let _ = stream.set_nodelay(true);
+    let Ok(role) = stream.read_u8().await else {
+        return;
+    };
+    match role {
+        WRITES => {
+            let mut buffer = BytesMut::with_capacity(SEGMENT);
+            while let Ok(1..) = stream.read_buf(&mut buffer).await {
+                // Nobody may be reading.
+                let _ = segments.send(buffer.split().freeze());
+                buffer.reserve(SEGMENT);
+            }
+        }
+        _ => {
+            let mut segments = segments.subscribe();
+            if stream.write_u8(READS).await.is_err() {
+                return;
+            }
+            while let Ok(segment) = segments.recv().await {
+                if stream.write_all(&segment).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! One measurement: a fresh server, some subscribers, one publisher, for a moment.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::bail;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{
+    pacer::Pacer,
+    server::Server,
+    system::{Programs, System},
+    tally::Tally,
+    wire::{BATCH, Publisher, Readers, subscribe},
+};
+
+/// How long everything runs before it counts.
+const WARM_UP: Duration = Duration::from_millis(500);
+
+/// How long a publisher may wait for room before the measurement has failed.
+const STUCK: Duration = Duration::from_secs(10);
+
+/// The publishes that the hub's `Welcome` allows to be unanswered.
+const UNANSWERED: u64 = 1024;
+
+/// What is done to a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Load {
+    pub(super) system: System,
+    pub(super) subscribers: usize,
+    /// The size of a message's text, in bytes.
+    pub(super) text_bytes: usize,
+    pub(super) pace: Pace,
+}
+
+/// How fast is published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// As fast as deliveries come, with so many on the way to each subscriber.
+    Delivered(u64),
+    /// As fast as acknowledgements come, with so many unanswered.
+    Acknowledged(u64),
+    /// So many a second, one at a time.
+    Rate(u32),
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Measured {
+    pub(super) deliveries_per_s: f64,
+    pub(super) acknowledged_per_s: f64,
+    /// The server's CPU time for one delivery; for one acknowledgement where nothing is delivered. In microseconds.
+    pub(super) cpu_us: f64,
+    /// The server's memory at the end, in bytes.
+    pub(super) memory: u64,
+    /// From publish to delivery, sorted; with [`Pace::Rate`] alone.
+    pub(super) latencies: Vec<Duration>,
+}
+
+impl Measured {
+    /// The latency that so many of a hundred are within, in milliseconds.
+    pub(super) fn percentile_ms(&self, percent: usize) -> f64 {
+        let last = self.latencies.len().saturating_sub(1);
+        let at = self.latencies.get(last * percent / 100);
+        at.map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e3)
+    }
+}
+
+/// Measures for so long.
+///
+/// # Errors
+///
+/// The server does not start, or what is published does not arrive.
+pub(super) async fn measure(
+    load: Load,
+    programs: &Programs,
+    length: Duration,
+) -> anyhow::Result<Measured> {
+    let folder = tempfile::Builder::new()
+        .prefix("agenthub-compare-")
+        .tempdir()?;
+    let server = load.system.start(programs, folder.path()).await?;
+    let tally = Arc::new(Tally::new(matches!(load.pace, Pace::Rate(_))));
+    let mut readers = Readers::new();
+    let (system, address) = (load.system, server.address());
+    let publisher =
+        Publisher::connect(system, address, load.text_bytes, &tally, &mut readers).await?;
+    subscribe(system, address, load.subscribers, &tally, &mut readers).await?;
+    let mut driving = tokio::spawn(drive(load, publisher, Arc::clone(&tally)));
+    let watched = watch(&server, &tally, length);
+    let measured = tokio::select! {
+        measured = watched => measured,
+        failed = &mut driving => match failed {
+            Ok(Err(error)) => Err(error),
+            _ => bail!("the publisher ended by itself"),
+        },
+    };
+    driving.abort();
+    let measured = measured?;
+    let came = match load.subscribers {
+        0 => measured.acknowledged_per_s,
+        _ => measured.deliveries_per_s,
+    };
+    if came == 0.0 {
+        bail!("{}: nothing of what was published came", system.name());
+    }
+    Ok(measured)
+}
+
+/// Counts while it runs.
+async fn watch(server: &Server, tally: &Tally, length: Duration) -> anyhow::Result<Measured> {
+    sleep(WARM_UP).await;
+    tally.take_latencies();
+    let began = Instant::now();
+    let (cpu, deliveries, acknowledgements) =
+        (server.cpu()?, tally.deliveries(), tally.acknowledgements());
+    sleep(length).await;
+    let seconds = began.elapsed().as_secs_f64();
+    let deliveries = (tally.deliveries() - deliveries) as f64;
+    let acknowledgements = (tally.acknowledgements() - acknowledgements) as f64;
+    let cpu = server.cpu()?.saturating_sub(cpu).as_secs_f64() * 1e6;
+    let per = if deliveries > 0.0 {
+        deliveries
+    } else {
+        acknowledgements
+    };
+    let mut latencies = tally.take_latencies();
+    latencies.sort_unstable();
+    Ok(Measured {
+        deliveries_per_s: deliveries / seconds,
+        acknowledged_per_s: acknowledgements / seconds,
+        cpu_us: cpu / per.max(1.0),
+        memory: server.memory()?,
+        latencies,
+    })
+}
+
+/// Publishes until it is stopped.
+async fn drive(load: Load, mut publisher: Publisher, tally: Arc<Tally>) -> anyhow::Result<()> {
+    if let Pace::Rate(per_second) = load.pace {
+        let mut ticks = Pacer::start(per_second);
+        while ticks.tick().await {
+            publisher.publish(1, Some(&tally.now())).await?;
+        }
+        return Ok(());
+    }
+    let is_hub = matches!(load.system, System::HubMemory | System::HubSynced);
+    loop {
+        let published = publisher.published();
+        let unanswered = published.saturating_sub(tally.acknowledgements());
+        let mut room = match load.pace {
+            Pace::Delivered(most) => {
+                let subscribers = load.subscribers.max(1) as u64;
+                most.saturating_sub(published.saturating_sub(tally.deliveries() / subscribers))
+            }
+            Pace::Acknowledged(most) => most.saturating_sub(unanswered),
+            Pace::Rate(_) => 0,
+        };
+        if is_hub {
+            room = room.min(UNANSWERED.saturating_sub(unanswered));
+        }
+        if room > 0 {
+            publisher.publish(room.min(BATCH), None).await?;
+        } else if timeout(STUCK, tally.moved()).await.is_err() {
+            bail!(
+                "{}: of {published} publishes, {} deliveries and {} acknowledgements came, and nothing more",
+                load.system.name(),
+                tally.deliveries(),
+                tally.acknowledgements()
+            );
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The hub beside other brokers: in one run, in turn, on fresh servers, with the same bytes.
+//!
+//! `rows.rs` says what is compared and what is to be reached, `side_by_side.rs` what is shown of every system, `measure.rs` how one figure
+//! comes about, `system.rs` how each server is started, and `wire/` how it is spoken with. A ratio is taken within a round, where both had the same machine.
+
+pub(crate) mod floor;
+mod measure;
+mod message;
+mod pacer;
+mod report;
+mod rows;
+mod server;
+mod side_by_side;
+mod system;
+mod tally;
+mod wire;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use self::{
+    measure::{Load, Measured, measure},
+    report::{Ratio, Report},
+    rows::{Against, Row, rows},
+    side_by_side::SideBySide,
+    system::{Programs, System},
+};
+
+/// How often a measurement is tried before the row is left out.
+const TRIES: usize = 2;
+
+/// How thoroughly.
+#[derive(Debug, Args)]
+pub(crate) struct Settings {
+    /// How many rounds; the more, the surer
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// How long each figure is measured, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 1_200, value_parser = clap::value_parser!(u64).range(100..))]
+    length: u64,
+    /// One short round
+    #[arg(long, conflicts_with_all = ["rounds", "length"])]
+    quick: bool,
+    /// Only rows whose name holds this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Ends with one line of JSON
+    #[arg(long)]
+    json: bool,
+    /// The hub's program [default: agenthub, beside this one]
+    #[arg(long, value_name = "PATH")]
+    hub_binary: Option<PathBuf>,
+    /// The NATS server's program [default: nats-server, where it is found]
+    #[arg(long, value_name = "PATH")]
+    nats_binary: Option<PathBuf>,
+}
+
+/// Compares, and prints what came of it. Returns whether every goal was reached.
+///
+/// # Errors
+///
+/// There is no hub to compare.
+pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
+    let programs = programs(&settings)?;
+    let (rounds, length) = match settings.quick {
+        true => (1, Duration::from_millis(600)),
+        false => (settings.rounds, Duration::from_millis(settings.length)),
+    };
+    let is_wanted = |row: &Row| {
+        let only = settings.only.as_deref();
+        only.is_none_or(|only| row.name.contains(only))
+    };
+    let rows: Vec<Row> = rows().into_iter().filter(is_wanted).collect();
+    let mut report = Report::default();
+    let mut side_by_side = SideBySide::default();
+    for round in 1..=rounds {
+        for row in &rows {
+            match compare(row, &programs, length).await {
+                Ok(Some(ratio)) => report.add(row, ratio),
+                Ok(None) => report.skip(row),
+                Err(error) => eprintln!("round {round}, {}: {error:#}", row.name),
+            }
+        }
+        if settings.only.is_none() {
+            for system in System::ALL.into_iter().filter(|s| s.is_here(&programs)) {
+                match side_by_side::measure(system, &programs, length).await {
+                    Ok(figures) => side_by_side.add(system, figures),
+                    Err(error) => eprintln!("round {round}, {}: {error:#}", system.name()),
+                }
+            }
+        }
+        eprintln!("round {round} of {rounds} is over");
+    }
+    println!("{}", report.table());
+    if settings.only.is_none() {
+        println!("\n{}", side_by_side.table());
+    }
+    if settings.json {
+        println!("{}", report.json());
+    }
+    Ok(report.is_met())
+}
+
+/// One round of a row; `None` where a program is missing.
+async fn compare(
+    row: &Row,
+    programs: &Programs,
+    length: Duration,
+) -> anyhow::Result<Option<Ratio>> {
+    let other = match row.against {
+        Against::Load(load) if !load.system.is_here(programs) => return Ok(None),
+        Against::Load(load) => row.figure.of(&tried(load, programs, length).await?),
+        Against::Number(number) => number,
+    };
+    let hub = row.figure.of(&tried(row.hub, programs, length).await?);
+    Ok(Some(Ratio { hub, other }))
+}
+
+async fn tried(load: Load, programs: &Programs, length: Duration) -> anyhow::Result<Measured> {
+    let mut failed = None;
+    for _ in 0..TRIES {
+        match measure(load, programs, length).await {
+            Ok(measured) => return Ok(measured),
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => bail!("nothing was tried"),
+    }
+}
+
+fn programs(settings: &Settings) -> anyhow::Result<Programs> {
+    let own = env::current_exe().context("where this program is")?;
+    let hub = match &settings.hub_binary {
+        Some(hub) => hub.clone(),
+        None => own.with_file_name("agenthub"),
+    };
+    if !hub.is_file() {
+        bail!(
+            "there is no hub at {}: build it with `cargo build --release`, or name one with --hub-binary",
+            hub.display()
+        );
+    }
+    let programs = Programs {
+        hub: std::path::absolute(&hub)?,
+        nats: settings
+            .nats_binary
+            .clone()
+            .or_else(|| found("nats-server")),
+        redis: found("redis-server"),
+        own,
+    };
+    for system in [System::NatsCore, System::RedisPubSub] {
+        if !system.is_here(&programs) {
+            eprintln!(
+                "{} is not installed here: its rows are left out",
+                system.name()
+            );
+        }
+    }
+    Ok(programs)
+}
+
+fn found(program: &str) -> Option<PathBuf> {
+    let paths = env::var_os("PATH")?;
+    let mut paths = env::split_paths(&paths).map(|folder: PathBuf| folder.join(program));
+    paths.find(|path: &PathBuf| Path::is_file(path))
+}

@@ -1,0 +1,159 @@
+//! What is compared with what, and what is to be reached.
+
+use super::{
+    measure::{Load, Measured, Pace},
+    system::System,
+};
+
+/// One line of the table: a figure of the hub, against that of another system in the same round or against a number.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) hub: Load,
+    pub(super) against: Against,
+    pub(super) figure: Figure,
+    pub(super) goal: Goal,
+}
+
+/// What a figure is held against.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Against {
+    /// The same figure of another system.
+    Load(Load),
+    /// A number.
+    Number(f64),
+}
+
+/// What is read off a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Figure {
+    DeliveriesPerS,
+    AcknowledgedPerS,
+    CpuUs,
+    P50Ms,
+}
+
+/// What the ratio has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Figure {
+    pub(super) fn of(self, measured: &Measured) -> f64 {
+        match self {
+            Self::DeliveriesPerS => measured.deliveries_per_s,
+            Self::AcknowledgedPerS => measured.acknowledged_per_s,
+            Self::CpuUs => measured.cpu_us,
+            Self::P50Ms => measured.percentile_ms(50),
+        }
+    }
+}
+
+impl Goal {
+    /// Whether a ratio reaches it.
+    pub(super) fn is_met(self, ratio: f64) -> bool {
+        match self {
+            Self::AtLeast(goal) => ratio >= goal,
+            Self::AtMost(goal) => ratio <= goal,
+        }
+    }
+
+    /// For people.
+    pub(super) fn described(self) -> String {
+        match self {
+            Self::AtLeast(goal) => format!("≥ {goal}"),
+            Self::AtMost(goal) => format!("≤ {goal}"),
+        }
+    }
+
+    /// The number.
+    pub(super) fn number(self) -> f64 {
+        match self {
+            Self::AtLeast(goal) | Self::AtMost(goal) => goal,
+        }
+    }
+}
+
+/// Messages on the way to each subscriber while a system is saturated.
+const WINDOW: u64 = 1024;
+
+/// Synced publishes that are unanswered.
+const SYNCED: u64 = 256;
+
+fn load(system: System, subscribers: usize, text_bytes: usize, pace: Pace) -> Load {
+    Load {
+        system,
+        subscribers,
+        text_bytes,
+        pace,
+    }
+}
+
+/// The window of a fan-out: with many subscribers, and with long messages, fewer fill it.
+fn window(subscribers: usize, text_bytes: usize) -> Pace {
+    let by_count = if subscribers >= 1000 { 8 } else { 1 };
+    let by_size = if text_bytes > 1024 { 8 } else { 1 };
+    Pace::Delivered((WINDOW / by_count / by_size).max(32))
+}
+
+/// All of them.
+pub(super) fn rows() -> Vec<Row> {
+    let goals = [(256, [1.2, 2.0, 3.0, 3.0]), (4096, [1.0, 1.0, 1.5, 1.5])];
+    let mut rows = Vec::new();
+    for (text_bytes, goals) in goals {
+        for (subscribers, goal) in [1, 10, 100, 1000].into_iter().zip(goals) {
+            let pace = window(subscribers, text_bytes);
+            rows.push(Row {
+                name: format!("deliveries/s, {text_bytes} B, memory, 1→{subscribers}"),
+                hub: load(System::HubMemory, subscribers, text_bytes, pace),
+                against: Against::Load(load(System::NatsCore, subscribers, text_bytes, pace)),
+                figure: Figure::DeliveriesPerS,
+                goal: Goal::AtLeast(goal),
+            });
+        }
+    }
+    let pace = window(100, 256);
+    rows.push(Row {
+        name: "server CPU per delivery, 256 B, 1→100".to_owned(),
+        hub: load(System::HubMemory, 100, 256, pace),
+        against: Against::Load(load(System::Floor, 100, 256, pace)),
+        figure: Figure::CpuUs,
+        goal: Goal::AtMost(1.5),
+    });
+    rows.push(Row {
+        name: "streamed publishes/s, 256 B, memory".to_owned(),
+        hub: load(System::HubMemory, 0, 256, Pace::Acknowledged(WINDOW)),
+        against: Against::Number(250_000.0),
+        figure: Figure::AcknowledgedPerS,
+        goal: Goal::AtLeast(1.0),
+    });
+    rows.push(Row {
+        name: "synced publishes/s, 256 B, 256 in flight".to_owned(),
+        hub: load(System::HubSynced, 0, 256, Pace::Acknowledged(SYNCED)),
+        against: Against::Load(load(System::JetStream, 0, 256, Pace::Acknowledged(SYNCED))),
+        figure: Figure::AcknowledgedPerS,
+        goal: Goal::AtLeast(1.0),
+    });
+    rows.push(Row {
+        name: "deliveries/s, 256 B, synced, 1→100".to_owned(),
+        hub: load(System::HubSynced, 100, 256, Pace::Acknowledged(SYNCED)),
+        against: Against::Load(load(
+            System::JetStream,
+            100,
+            256,
+            Pace::Acknowledged(SYNCED),
+        )),
+        figure: Figure::DeliveriesPerS,
+        goal: Goal::AtLeast(3.0),
+    });
+    rows.push(Row {
+        name: "publish to delivery, p50 at 1,000/s, memory".to_owned(),
+        hub: load(System::HubMemory, 1, 256, Pace::Rate(1000)),
+        against: Against::Number(0.2),
+        figure: Figure::P50Ms,
+        goal: Goal::AtMost(1.0),
+    });
+    rows
+}

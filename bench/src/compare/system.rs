@@ -1,0 +1,127 @@
+//! What is compared, and how each is started.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::server::{Server, free};
+
+/// A system under comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum System {
+    /// The hub, without a disk; what is published may be lost.
+    HubMemory,
+    /// The hub, which answers a publish once it is on the disk.
+    HubSynced,
+    /// NATS without JetStream.
+    NatsCore,
+    /// NATS JetStream with its file store, which syncs now and then.
+    JetStream,
+    /// Redis PUBLISH and SUBSCRIBE.
+    RedisPubSub,
+    /// Redis XADD and XREAD, without a disk.
+    RedisStreams,
+    /// Bytes over TCP, read once and written to everyone: less cannot be done.
+    Floor,
+}
+
+/// The programs that there are.
+#[derive(Clone, Debug)]
+pub(super) struct Programs {
+    pub(super) hub: PathBuf,
+    pub(super) nats: Option<PathBuf>,
+    pub(super) redis: Option<PathBuf>,
+    /// This program, which is the floor's server.
+    pub(super) own: PathBuf,
+}
+
+impl System {
+    pub(super) const ALL: [Self; 7] = [
+        Self::HubMemory,
+        Self::HubSynced,
+        Self::NatsCore,
+        Self::JetStream,
+        Self::RedisPubSub,
+        Self::RedisStreams,
+        Self::Floor,
+    ];
+
+    /// What people call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::HubMemory => "AgentHub (memory)",
+            Self::HubSynced => "AgentHub (synced)",
+            Self::NatsCore => "NATS core",
+            Self::JetStream => "JetStream (file)",
+            Self::RedisPubSub => "Redis pub/sub",
+            Self::RedisStreams => "Redis streams",
+            Self::Floor => "raw TCP",
+        }
+    }
+
+    /// Whether its program is there.
+    pub(super) fn is_here(self, programs: &Programs) -> bool {
+        match self {
+            Self::HubMemory | Self::HubSynced | Self::Floor => true,
+            Self::NatsCore | Self::JetStream => programs.nats.is_some(),
+            Self::RedisPubSub | Self::RedisStreams => programs.redis.is_some(),
+        }
+    }
+
+    /// Starts a server of its own in the folder.
+    ///
+    /// # Errors
+    ///
+    /// See [`Server::start`].
+    pub(super) async fn start(self, programs: &Programs, folder: &Path) -> anyhow::Result<Server> {
+        let address = free()?;
+        let port = address.port().to_string();
+        let command = match self {
+            Self::HubMemory | Self::HubSynced => {
+                let mut hub = Command::new(&programs.hub);
+                for (name, _) in std::env::vars_os() {
+                    if name.to_string_lossy().starts_with("AGENTHUB_") {
+                        hub.env_remove(name);
+                    }
+                }
+                hub.args([
+                    "broker",
+                    "--json",
+                    "--http",
+                    "127.0.0.1:0",
+                    "--log",
+                    "warn",
+                    "--grpc",
+                ]);
+                hub.arg(address.to_string());
+                match self {
+                    Self::HubSynced => hub.arg("--data").arg(folder.join("data")),
+                    _ => hub.arg("--ephemeral"),
+                };
+                hub
+            }
+            Self::NatsCore | Self::JetStream => {
+                let mut nats = Command::new(programs.nats.as_deref().unwrap_or(Path::new("")));
+                nats.args(["-a", "127.0.0.1", "-p", &port]);
+                if self == Self::JetStream {
+                    nats.arg("-js").arg("-sd").arg(folder.join("data"));
+                }
+                nats
+            }
+            Self::RedisPubSub | Self::RedisStreams => {
+                let mut redis = Command::new(programs.redis.as_deref().unwrap_or(Path::new("")));
+                redis.args(["--port", &port, "--bind", "127.0.0.1", "--save", ""]);
+                redis.args(["--appendonly", "no", "--client-output-buffer-limit"]);
+                redis.arg("pubsub 1gb 1gb 60");
+                redis
+            }
+            Self::Floor => {
+                let mut floor = Command::new(&programs.own);
+                floor.args(["floor", "--listen"]).arg(address.to_string());
+                floor
+            }
+        };
+        Server::start(command, address, folder).await
+    }
+}
