@@ -1,6 +1,7 @@
 //! What is wrong with a file, and where.
 
 use std::{
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -18,6 +19,25 @@ pub struct Place {
     pub column: u32,
     /// How much of the line is meant; 0 where only the beginning is known.
     pub length: u32,
+}
+
+impl Place {
+    /// Where the place is in a text, in bytes. What is beyond its line or the text is the end of that.
+    pub(crate) fn bytes(self, text: &str) -> Range<usize> {
+        let before = text
+            .split_inclusive('\n')
+            .take(self.line.saturating_sub(1) as usize)
+            .map(str::len)
+            .sum::<usize>();
+        let line = text[before..].lines().next().unwrap_or_default();
+        let end = |characters: usize| {
+            line.char_indices()
+                .nth(characters)
+                .map_or(line.len(), |(index, _)| index)
+        };
+        let column = self.column.saturating_sub(1) as usize;
+        before + end(column)..before + end(column.saturating_add(self.length as usize))
+    }
 }
 
 /// How bad it is.

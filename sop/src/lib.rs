@@ -4,17 +4,29 @@
 //! works. [`load`] reads one, [`discover`] a folder of them; what is wrong is a [`Fault`] with its place.
 
 mod agent;
+pub mod compliance;
 mod definition;
 mod discover;
 mod fault;
+mod faults;
+mod fields;
+mod files;
+mod front;
+mod inputs;
 mod load;
+mod mapping;
+mod markdown;
+mod name;
 mod rendered;
 mod rule;
 mod rules;
+mod sections;
 mod starter;
+mod team;
+mod unread;
 pub mod yaml;
 
-pub use agent::agent;
+pub use agent::{Roster, agent, limits, peers};
 pub use definition::{Definition, ErrorMode, Format, Kind, ToolName};
 pub use discover::{DEFAULT_DIR, Discovered, discover};
 pub use fault::{Fault, Place, Severity};
@@ -22,3 +34,4 @@ pub use load::{Loaded, load, parse};
 pub use rule::{Level, Rule};
 pub use rules::rules;
 pub use starter::starter;
+pub use team::{Fit, Member, News, Origin, StartError, Team, is_of};

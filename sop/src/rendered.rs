@@ -6,7 +6,7 @@ use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
 };
 
-use crate::{Fault, Place, Severity};
+use crate::{Fault, Severity};
 
 /// How wide the text may be, in columns.
 const WIDTH: usize = 100;
@@ -44,10 +44,10 @@ impl<'f> Shown<'f> {
         let (source, label) = match place {
             Some(place) => {
                 let name = fault.path.to_string_lossy();
-                let (start, length) = bytes(&fault.text, place);
+                let bytes = place.bytes(&fault.text);
                 (
                     Some(NamedSource::new(name, Arc::clone(&fault.text))),
-                    Some(LabeledSpan::new(None, start, length)),
+                    Some(LabeledSpan::new(None, bytes.start, bytes.len())),
                 )
             }
             None => (None, None),
@@ -93,23 +93,4 @@ impl Diagnostic for Shown<'_> {
         let label = self.label.clone()?;
         Some(Box::new(std::iter::once(label)))
     }
-}
-
-/// Where a place begins in a text, and how long it is, in bytes. What is beyond its line or the text is its end.
-fn bytes(text: &str, place: Place) -> (usize, usize) {
-    let before = text
-        .split_inclusive('\n')
-        .take(place.line.saturating_sub(1) as usize)
-        .map(str::len)
-        .sum::<usize>();
-    let line = text[before..].lines().next().unwrap_or_default();
-    let end = |characters: usize| {
-        line.char_indices()
-            .nth(characters)
-            .map_or(line.len(), |(index, _)| index)
-    };
-    let column = place.column.saturating_sub(1) as usize;
-    let start = end(column);
-    let stop = end(column.saturating_add(place.length as usize));
-    (before + start, stop - start)
 }

@@ -1,12 +1,33 @@
 //! Writes an SOP to begin with.
 
-use crate::Kind;
+use crate::{Kind, name};
+
+/// What an agent's file begins with.
+const AGENT: &str = include_str!("../prompts/agent-starter.md");
+
+/// What an orchestrator's file begins with.
+const ORCHESTRATOR: &str = include_str!("../prompts/orchestrator-starter.md");
 
 /// The text of an SOP of this name, with comments that say what goes where.
 ///
 /// # Errors
 ///
-/// The name is none that an agent can have; says why.
-pub fn starter(_name: &str, _kind: Kind) -> Result<String, String> {
-    Err(String::new())
+/// No agent can have the name; says why.
+pub fn starter(name: &str, kind: Kind) -> Result<String, String> {
+    let name = name.trim();
+    name::usable(name).map_err(|unusable| format!("{}; {}", unusable.why, unusable.help))?;
+    let text = match kind {
+        Kind::Agent => AGENT,
+        Kind::Orchestrator => ORCHESTRATOR,
+    };
+    let is_plain = name
+        .chars()
+        .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ' '))
+        && name.starts_with(char::is_alphabetic)
+        && !matches!(name.to_lowercase().as_str(), "true" | "false" | "null");
+    let written = match is_plain {
+        true => name.to_owned(),
+        false => format!("'{}'", name.replace('\'', "''")),
+    };
+    Ok(text.replace("NAME", &written))
 }
