@@ -153,7 +153,7 @@ impl Finding {
     /// What a model found. A verdict that does not count is nobody's.
     pub(super) fn judged(rule: &Rule, note: Option<String>, mut found: Found) -> Self {
         if let Some(note) = note {
-            found.evidence = format!("{}; {note}", found.evidence);
+            found.evidence = format!("{} ({note})", found.evidence);
         }
         let by = match found.verdict {
             Verdict::NotChecked => By::Nobody,
@@ -165,7 +165,6 @@ impl Finding {
 
 /// How many rules there are of each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Counts {
     /// Those that were kept.
     pub kept: usize,

@@ -13,6 +13,8 @@ mod transcript;
 mod verdicts;
 
 #[cfg(test)]
+mod story;
+#[cfg(test)]
 mod tests;
 
 use agenthub_sdk::{

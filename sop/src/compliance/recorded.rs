@@ -307,3 +307,7 @@ pub fn asked(events: &[RunEvent]) -> Vec<Asked> {
     }
     asked
 }
+
+#[cfg(test)]
+#[path = "recorded_tests.rs"]
+mod tests;

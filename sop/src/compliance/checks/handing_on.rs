@@ -1,106 +1,128 @@
 //! What goes with calls.
 
+use serde_json::Value;
+
 use super::{
     super::{Call, Transcript, Verdict, What},
     Checked, Found,
     calls::often,
     names::Target,
     order::Seen,
-    orders::Words,
 };
 
-/// Whether the calls of this target, or of all agents, hand this on.
-///
-/// # Errors
-///
-/// What there is to say where nothing was seen.
-pub(super) fn check(
-    transcript: &Transcript,
-    target: Option<&Target>,
-    words: &Words,
-    is_wanted: bool,
-) -> Result<Seen, Checked> {
-    let is_meant = |call: &Call| match target {
-        Some(target) => call.tool == target.tool,
-        None => call.agent.is_some(),
-    };
-    let calls = transcript.calls.iter().enumerate();
-    let meant: Vec<(usize, &Call)> = calls.filter(|(_, call)| is_meant(call)).collect();
-    let (what, has): (String, Box<dyn Fn(&Call) -> bool>) = match words {
-        Words::Quoted(text) => {
-            let wanted = plain(text);
-            (
-                format!("{text:?}"),
-                Box::new(move |call| handed(call).contains(&wanted)),
-            )
+/// What has to go, or must not go, with calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Handing {
+    /// To whom; nothing for all agents.
+    pub(super) to: Option<Target>,
+    pub(super) words: Words,
+    /// Whether it has to stand in the task itself.
+    pub(super) in_task: bool,
+    pub(super) is_wanted: bool,
+}
+
+/// What is to be handed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Words {
+    /// This text.
+    Quoted(String),
+    /// The request, word for word.
+    Request,
+    /// Something that the target takes.
+    Input(String),
+}
+
+impl Handing {
+    /// Whether each call that is meant has it, or has it not.
+    ///
+    /// # Errors
+    ///
+    /// What there is to say where that is not to be told by code, or where there is no such call.
+    pub(super) fn look(&self, transcript: &Transcript) -> Result<Seen, Checked> {
+        let calls = transcript.calls.iter().enumerate();
+        let meant: Vec<(usize, &Call)> = calls.filter(|(_, call)| self.is_for(call)).collect();
+        if meant.is_empty() {
+            return Err(Checked::Decided(match transcript.is_over() {
+                true => Found::new(Verdict::NotApplicable, "nothing was handed on"),
+                false => Found::not_checked("nothing was handed on so far; the run is not over"),
+            }));
         }
-        Words::Request => {
-            let mut passages = transcript.passages.iter();
-            let request = passages.find(|p| p.what == What::Request);
-            let wanted = request
-                .map(|p| plain(&p.text))
-                .filter(|text| !text.is_empty());
-            let Some(wanted) = wanted else {
-                return Err(Checked::Left(None));
-            };
-            (
-                "the request".to_owned(),
-                Box::new(move |call| handed(call).contains(&wanted)),
-            )
+        let (what, wanted) = match &self.words {
+            Words::Quoted(text) => (format!("{text:?}"), plain(text)),
+            Words::Input(name) => (format!("`{name}`"), name.clone()),
+            Words::Request => {
+                let mut passages = transcript.passages.iter();
+                let request = passages.find(|passage| passage.what == What::Request);
+                let request = request.map(|passage| plain(&passage.text));
+                ("the request".to_owned(), request.unwrap_or_default())
+            }
+        };
+        if wanted.is_empty() {
+            return Err(Checked::Left(None));
         }
-        Words::Input(name) => (
-            format!("`{name}`"),
-            Box::new(move |call| call.inputs.get(name).is_some_and(|value| !value.is_null())),
-        ),
-    };
-    if meant.is_empty() {
-        let found = Found::new(Verdict::NotApplicable, "nothing was handed on".to_owned());
-        return Err(match transcript.is_over() {
-            true => Checked::Decided(found),
-            false => Checked::Decided(Found::not_checked(
-                "nothing was handed on so far; the run is not over",
-            )),
-        });
-    }
-    let against = meant.iter().find(|(_, call)| has(call) != is_wanted);
-    Ok(match (against, is_wanted) {
-        (Some((at, call)), true) => {
+        let has: Vec<Option<bool>> = meant
+            .iter()
+            .map(|(_, call)| self.is_in(call, &wanted))
+            .collect();
+        let pairs = meant.iter().zip(&has);
+        if let Some(((at, call), _)) = pairs
+            .clone()
+            .find(|(_, has)| **has == Some(!self.is_wanted))
+        {
+            let was = if self.is_wanted { "was not" } else { "was" };
             let evidence = format!(
-                "{what} was not handed on to {} in call {}",
+                "{what} {was} handed on to {} in call {}",
                 call.name(),
                 at + 1
             );
-            Seen::bad(evidence, Some(*at))
+            return Ok(Seen::bad(evidence, Some(*at)));
         }
-        (Some((at, call)), false) => {
-            let evidence = format!("{what} was handed on to {} in call {}", call.name(), at + 1);
-            Seen::bad(evidence, Some(*at))
+        if let Some(((at, _), _)) = pairs.clone().find(|(_, has)| has.is_none()) {
+            let note = format!(
+                "{what} stands in what went with call {}, not in its task",
+                at + 1
+            );
+            return Err(Checked::Left(Some(note)));
         }
-        (None, true) => Seen::yes(
-            format!("{what} was handed on {}", often(meant.len() as u64)),
-            Some(meant[0].0),
-        ),
-        (None, false) => Seen::yes(format!("{what} was never handed on"), None),
-    })
+        Ok(match self.is_wanted {
+            true => {
+                let evidence = format!("{what} was handed on {}", often(meant.len() as u64));
+                Seen::yes(evidence, Some(meant[0].0))
+            }
+            false => Seen::yes(format!("{what} was never handed on"), None),
+        })
+    }
+
+    fn is_for(&self, call: &Call) -> bool {
+        match &self.to {
+            Some(target) => call.tool == target.tool,
+            None => call.agent.is_some(),
+        }
+    }
+
+    /// Whether a call hands this on; nothing where it stands elsewhere than in the task.
+    fn is_in(&self, call: &Call, wanted: &str) -> Option<bool> {
+        if let Words::Input(name) = &self.words {
+            let input = call.inputs.get(name);
+            return Some(input.is_some_and(|value| !value.is_null()));
+        }
+        let mut is_input = false;
+        each_text(&call.inputs, &mut |text| {
+            is_input |= plain(text).contains(wanted)
+        });
+        match plain(&call.task).contains(wanted) {
+            true => Some(true),
+            false if is_input && self.in_task => None,
+            false => Some(is_input),
+        }
+    }
 }
 
-/// What a call hands on, to be searched.
-fn handed(call: &Call) -> String {
-    let mut all = plain(&call.task);
-    each_text(&call.inputs, &mut |text| {
-        all.push('\n');
-        all.push_str(&plain(text));
-    });
-    all
-}
-
-fn each_text(value: &serde_json::Value, take: &mut impl FnMut(&str)) {
+fn each_text(value: &Value, take: &mut impl FnMut(&str)) {
     match value {
-        serde_json::Value::String(text) => take(text),
-        serde_json::Value::Array(items) => items.iter().for_each(|item| each_text(item, take)),
-        serde_json::Value::Object(fields) => {
-            fields.values().for_each(|field| each_text(field, take));
-        }
+        Value::String(text) => take(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, take)),
+        Value::Object(fields) => fields.values().for_each(|field| each_text(field, take)),
         _ => {}
     }
 }

@@ -4,7 +4,7 @@ use super::{
     super::{Call, Transcript, Verdict},
     Checked, Found,
     calls::Calls,
-    ended, handing_on,
+    ended,
     names::Target,
     orders::Order,
 };
@@ -135,9 +135,7 @@ impl Order {
                     _ => Seen::yes(evidence, first),
                 }
             }
-            Self::With(target, words, is_wanted) => {
-                handing_on::check(transcript, target.as_ref(), words, *is_wanted)?
-            }
+            Self::With(handing) => handing.look(transcript)?,
         })
     }
 }

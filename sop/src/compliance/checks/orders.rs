@@ -7,6 +7,7 @@ use regex::{Captures, Regex};
 use super::{
     super::Transcript,
     duty::{Duty, is_conditional, regex},
+    handing_on::{Handing, Words},
     names::{Target, target, targets},
 };
 
@@ -38,18 +39,7 @@ pub(super) enum Order {
     NotBefore(Target, Target),
     Times(Target, u64, u64),
     /// What goes with the calls of this target, or of all agents.
-    With(Option<Target>, Words, bool),
-}
-
-/// What is to be handed on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Words {
-    /// This text.
-    Quoted(String),
-    /// The request, word for word.
-    Request,
-    /// Something that the target takes.
-    Input(String),
+    With(Handing),
 }
 
 /// The order that a duty of an agent is.
@@ -201,7 +191,12 @@ fn with(duty: &Duty, found: &Captures<'_>, transcript: &Transcript) -> Option<Or
             .find(|input| *input == name.trim_matches('`'))?;
         Words::Input(input.clone())
     };
-    Some(Order::With(to, words, !duty.is_negated))
+    Some(Order::With(Handing {
+        to,
+        words,
+        in_task: found.name("in").is_some(),
+        is_wanted: !duty.is_negated,
+    }))
 }
 
 /// How often.
