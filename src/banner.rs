@@ -4,7 +4,11 @@ use std::{env, net::SocketAddr, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::{logging::Target, model, settings::DEFAULT_HUB};
+use crate::{
+    logging::Target,
+    model,
+    settings::{DEFAULT_HUB, Model},
+};
 
 /// What there is to say.
 #[derive(Clone, Debug)]
@@ -16,7 +20,7 @@ pub(crate) struct Banner {
     /// The address for programs on this machine.
     pub(crate) url: String,
     /// Without it there is no Cortex here.
-    pub(crate) model: Option<String>,
+    pub(crate) model: Option<Model>,
     /// The agents that run in this process.
     pub(crate) agents: Vec<String>,
     pub(crate) data: Option<PathBuf>,
@@ -129,7 +133,7 @@ impl Banner {
             "data": self.data,
         });
         if let Some(model) = &self.model {
-            value["model"] = model.as_str().into();
+            value["model"] = model.name.as_str().into();
         }
         value
     }
@@ -138,6 +142,18 @@ impl Banner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cassette::Cassette;
+
+    fn offline() -> Model {
+        Model {
+            name: "offline".to_owned(),
+            endpoint: None,
+            api_key: None,
+            project: None,
+            location: None,
+            cassette: Cassette::None,
+        }
+    }
 
     fn banner() -> Banner {
         Banner {
@@ -145,7 +161,7 @@ mod tests {
             grpc: "127.0.0.1:50051".parse().expect("an address"),
             http: "127.0.0.1:8080".parse().expect("an address"),
             url: "http://127.0.0.1:50051".to_owned(),
-            model: Some("offline".to_owned()),
+            model: Some(offline()),
             agents: vec!["cortex".to_owned(), "agent_echo".to_owned()],
             data: Some("./.agenthub".into()),
             log: Target::File("./.agenthub/agenthub.log".into()),

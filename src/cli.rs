@@ -142,6 +142,12 @@ pub(crate) struct Model {
     /// The model, such as openai/gpt-5, or offline [default: offline, unless a provider is configured]
     #[arg(long, value_name = "PROVIDER/MODEL")]
     pub(crate) model: Option<String>,
+    /// Writes every prompt and answer into a file, for --replay
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Asks no model: what was recorded answers
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "record"])]
+    replay: Option<PathBuf>,
 }
 
 /// Where the hub is.

@@ -3,6 +3,7 @@
 //! `cli` says what there is; each command is a file in `cmd`; `chat` talks with people. Everything else is in the crates.
 
 mod banner;
+mod cassette;
 mod chat;
 mod cli;
 mod cmd;

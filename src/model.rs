@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use agenthub_sdk::model::{LanguageModel, Offline};
 
-use crate::settings::{Model, OFFLINE};
+use crate::{
+    cassette::Cassette,
+    settings::{Model, OFFLINE},
+};
 
 /// The model that the settings name.
 ///
@@ -12,10 +15,14 @@ use crate::settings::{Model, OFFLINE};
 ///
 /// The provider is not known, or something is missing, in one line that says what to set.
 pub(crate) async fn model(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
-    match settings.name.as_str() {
-        OFFLINE => Ok(Arc::new(Offline)),
-        _ => provided(settings).await,
+    if let Some(replayer) = settings.cassette.replayer() {
+        return Ok(Arc::new(replayer.clone()));
     }
+    let model: Arc<dyn LanguageModel> = match settings.name.as_str() {
+        OFFLINE => Arc::new(Offline),
+        _ => provided(settings).await?,
+    };
+    settings.cassette.recorded(model)
 }
 
 /// Whoever asks has a deadline of their own: an agent file's `model_timeout_s`, or Cortex'. The provider's adapter does not end a call
@@ -32,6 +39,7 @@ async fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
         api_key,
         project,
         location,
+        cassette: _,
     } = settings.clone();
     let model = Genai::new(Settings {
         endpoint,
@@ -53,17 +61,19 @@ async fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
     )
 }
 
-/// The model for people.
-pub(crate) fn described(name: &str) -> String {
-    match name {
-        OFFLINE => "offline (a stand-in that only matches words)".to_owned(),
-        name => name.to_owned(),
-    }
+/// The model for people, with where it is recorded or was.
+pub(crate) fn described(settings: &Model) -> String {
+    let name = match settings.name.as_str() {
+        OFFLINE => "offline (a stand-in that only matches words)",
+        name => name,
+    };
+    let recorded = settings.cassette.described(name);
+    recorded.unwrap_or_else(|| name.to_owned())
 }
 
 /// How to have another model, where there is only the stand-in.
-pub(crate) fn advice(name: &str) -> Option<&'static str> {
-    (name == OFFLINE).then_some(
+pub(crate) fn advice(settings: &Model) -> Option<&'static str> {
+    (settings.name == OFFLINE && settings.cassette == Cassette::None).then_some(
         "for a real one: --model openai/gpt-5 with OPENAI_API_KEY; also vertex/…, anthropic/…, ollama/…",
     )
 }
@@ -79,6 +89,7 @@ mod tests {
             api_key: None,
             project: None,
             location: None,
+            cassette: Cassette::None,
         }
     }
 

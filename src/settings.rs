@@ -5,6 +5,7 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
+use agenthub_sdk::model::LanguageModel;
 use anyhow::bail;
 use figment::{
     Figment,
@@ -13,7 +14,10 @@ use figment::{
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::tools::{Named, Names, Server, Servers, Sop};
-use crate::listen::Listen;
+use crate::{
+    cassette::{self, Cassette},
+    listen::Listen,
+};
 
 /// The settings file that is read if there is one.
 const FILE: &str = "agenthub.toml";
@@ -76,13 +80,17 @@ pub(crate) struct Model {
     /// The Google Cloud location or AWS region.
     #[serde(default)]
     pub(crate) location: Option<String>,
+    /// What is recorded or replayed; the command line alone says so.
+    #[serde(skip)]
+    pub(crate) cassette: Cassette,
 }
 
 impl Model {
     /// The model for an agent that names one itself, unless the command line has named another. An address, key or place that is set
-    /// for one provider is not used for another.
+    /// for one provider is not used for another. What is replayed has the name of the model that was recorded.
     pub(crate) fn unless(&self, flag: Option<&str>, own: Option<&str>) -> Self {
         let provider = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
+        let own = own.filter(|_| self.cassette.replayer().is_none());
         match (flag, own) {
             (None, Some(own)) if [OFFLINE, &provider(own)].contains(&&*provider(&self.name)) => {
                 Self {
@@ -96,6 +104,7 @@ impl Model {
                 api_key: None,
                 project: None,
                 location: None,
+                cassette: self.cassette.clone(),
             },
             _ => self.clone(),
         }
@@ -140,6 +149,8 @@ pub(crate) struct ModelLayer {
     pub(crate) name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) endpoint: Option<String>,
+    #[serde(skip)]
+    pub(crate) cassette: Option<cassette::Wanted>,
 }
 
 impl Settings {
@@ -166,6 +177,12 @@ impl Settings {
         Self::of(flags, &env, file)
     }
 
+    /// What a file says, without flags and environment.
+    #[cfg(test)]
+    pub(crate) fn of_file(file: impl figment::Provider) -> anyhow::Result<Self> {
+        Self::of(&Layer::default(), &|_| None, file)
+    }
+
     fn of(
         flags: &Layer,
         env: &dyn Fn(&str) -> Option<String>,
@@ -181,7 +198,7 @@ impl Settings {
             log: None,
             model: ModelLayer {
                 name: Some(OFFLINE.to_owned()),
-                endpoint: None,
+                ..ModelLayer::default()
             },
         };
         let figment = Figment::from(Serialized::defaults(defaults))
@@ -192,6 +209,10 @@ impl Settings {
             Ok(settings) => settings,
             Err(error) => bail!("in the settings: {error}"),
         };
+        settings.model.cassette = Cassette::open(flags.model.cassette.as_ref())?;
+        if let Some(replayer) = settings.model.cassette.replayer() {
+            replayer.name().clone_into(&mut settings.model.name);
+        }
         environment::place(env, &mut settings.model);
         if let Err(error) = tools::check(&settings.servers, &settings.names) {
             bail!("in the settings: {error}");

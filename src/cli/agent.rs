@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{Folder, Hub, Layer, Model, ModelLayer};
+use crate::cassette::Wanted;
 
 /// `agenthub agent`
 #[derive(Debug, Subcommand)]
@@ -150,6 +151,11 @@ impl Model {
     pub(super) fn layer(&self) -> ModelLayer {
         ModelLayer {
             name: self.model.clone(),
+            cassette: match (&self.record, &self.replay) {
+                (Some(file), _) => Some(Wanted::Record(file.clone())),
+                (None, Some(file)) => Some(Wanted::Replay(file.clone())),
+                (None, None) => None,
+            },
             ..ModelLayer::default()
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agenthub_agents::echo;
 use agenthub_sdk::{AgentBuilder, AgentType, RunningAgent};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use crate::{
     cli::{Agent, Specialised},
@@ -16,6 +16,7 @@ use crate::{
     stop::Signals,
     team::Specialist,
     telemetry::Telemetry,
+    tools::Toolshed,
 };
 
 /// Runs an agent until it is told to stop, or checks the file of one.
@@ -24,7 +25,7 @@ pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> 
     let definition = match args {
         Agent::Echo { name, .. } => {
             let line = format!("{name} is connected to {}", settings.hub);
-            return serve(echo::agent(&name), &settings.hub, line).await;
+            return serve(echo::agent(&name), &settings.hub, line, None).await;
         }
         Agent::Strategy(args) => return specialise(Specialist::Strategy, args, settings).await,
         Agent::Writer(args) => return specialise(Specialist::Writer, args, settings).await,
@@ -35,7 +36,11 @@ pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> 
         Agent::Run { file, .. } => Definition::of_file(&file)?,
     };
     definition.check_name()?;
-    think(&definition, flag.as_deref(), settings).await
+    let toolshed = Toolshed::new(settings);
+    let ended = think(definition, flag.as_deref(), settings, &toolshed).await;
+    // Where the agent could not start, its servers may have.
+    toolshed.close().await;
+    ended
 }
 
 /// Runs a specialist, under its own name or another.
@@ -50,20 +55,22 @@ async fn specialise(
     let line = format!(
         "{name} is connected to {}; model: {}",
         settings.hub,
-        model::described(model.name())
+        model::described(&settings.model)
     );
     let kept = Kept::open(settings.data(), &name).await?;
     let builder = kept.lasting(specialist.builder(model).name(name));
-    serve(builder, &settings.hub, line).await
+    serve(builder, &settings.hub, line, None).await
 }
 
 /// Runs an agent on its model. Its runs go on where the last process with the same data folder left them.
 async fn think(
-    definition: &Definition,
+    mut definition: Definition,
     flag: Option<&str>,
     settings: &Settings,
+    toolshed: &Toolshed,
 ) -> anyhow::Result<()> {
     let model = settings.model.unless(flag, definition.model.as_deref());
+    definition.equip(toolshed).await.map_err(several)?;
     let builder = definition.builder(model::model(&model).await?);
     builder.clone().build().context("the agent cannot start")?;
     let kept = Kept::open(settings.data(), &definition.name).await?;
@@ -73,12 +80,27 @@ async fn think(
         definition.name,
         definition.agent_type.as_str(),
         settings.hub,
-        model::described(&model.name)
+        model::described(&model)
     );
-    serve(builder, &settings.hub, line).await
+    serve(builder, &settings.hub, line, Some(toolshed)).await
 }
 
-async fn serve(agent: AgentBuilder, hub: &str, line: String) -> anyhow::Result<()> {
+/// Shows all errors but the last, and gives that.
+fn several(mut errors: Vec<String>) -> anyhow::Error {
+    let last = errors.pop().unwrap_or_default();
+    for error in errors {
+        output::aside(format!("error: {}", output::plain(&error)));
+    }
+    anyhow!(last)
+}
+
+/// Serves until it is told to stop, and then closes the tools.
+async fn serve(
+    agent: AgentBuilder,
+    hub: &str,
+    line: String,
+    toolshed: Option<&Toolshed>,
+) -> anyhow::Result<()> {
     let telemetry = Telemetry::start()?;
     let agent = telemetry.of(agent);
     let mut signals = Signals::new()?;
@@ -93,6 +115,9 @@ async fn serve(agent: AgentBuilder, hub: &str, line: String) -> anyhow::Result<(
     };
     let leaving = async {
         agent.stop().await;
+        if let Some(toolshed) = toolshed {
+            toolshed.clone().close().await;
+        }
         telemetry.stop().await;
     };
     signals.leave(leaving).await;
@@ -108,6 +133,10 @@ async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::
     definition
         .check_name()
         .with_context(|| file.display().to_string())?;
+    let unknown = definition.unknown_names(&Toolshed::new(settings));
+    if !unknown.is_empty() {
+        return Err(several(unknown));
+    }
     let model = settings.model.unless(flag, definition.model.as_deref());
     let in_file = || file.display().to_string();
     definition
@@ -123,7 +152,7 @@ async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::
         tools => format!("tools: {}", tools.join(", ")),
     };
     let (name, kind) = (&definition.name, definition.agent_type.as_str());
-    let model = model::described(&model.name);
+    let model = model::described(&model);
     output::line(output::plain(&format!(
         "{} is fine: {name} ({kind}); {tools}; model: {model}",
         file.display()

@@ -29,7 +29,6 @@ pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Resu
     let mut signals = Signals::new()?;
     let telemetry = Telemetry::start()?;
     let model = model::model(&settings.model).await?;
-    let name = model.name().to_owned();
     let kept = Kept::open(settings.data(), CORTEX).await?;
     let doors = Doors::open(args, settings).await?;
     let cortex = lasting(CortexSettings::new(&settings.hub, model), &kept, &telemetry);
@@ -41,7 +40,7 @@ pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Resu
         }
     };
     doors.lead_to(&cortex);
-    let model = model::described(&name);
+    let model = model::described(&settings.model);
     output::line(format!(
         "{CORTEX} is connected to {}; model: {model}{}",
         settings.hub,

@@ -83,6 +83,8 @@ impl Place {
         logging::start(settings.log.as_deref(), CLIENT_LEVEL, &log)?;
         if !is_here {
             let url = at.cortex.as_deref().unwrap_or(&settings.hub);
+            let elsewhere = format!("the Cortex at {url}");
+            settings.model.cassette.refuse_elsewhere(&elsewhere)?;
             return Ok(Some(Self {
                 line: Line::to(url)?,
                 data: None,

@@ -124,7 +124,7 @@ impl Everything {
             grpc: self.serving.grpc(),
             http: self.serving.http(),
             url: self.serving.url(),
-            model: Some(settings.model.name.clone()),
+            model: Some(settings.model.clone()),
             agents: std::iter::once(CORTEX)
                 .chain(Team::names())
                 .map(str::to_owned)

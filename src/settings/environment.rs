@@ -27,6 +27,7 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
         model: ModelLayer {
             name: env("AGENTHUB_MODEL").or_else(|| vertex(env)),
             endpoint: env("AGENTHUB_MODEL_ENDPOINT"),
+            ..ModelLayer::default()
         },
     })
 }
