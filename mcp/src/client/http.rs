@@ -4,7 +4,7 @@ use std::sync::Once;
 
 use rmcp::{
     service::ClientInitializeError,
-    transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
+    transport::streamable_http_client::StreamableHttpClientTransportConfig,
 };
 
 use super::why;
@@ -57,21 +57,14 @@ pub(super) fn why(error: &ClientInitializeError, url: &str, token_env: Option<&s
             "it wants to know who asks: name the variable with its token in `token_env`".to_owned()
         }
         (true, Some(name)) => format!("it does not accept the token in the variable {name}"),
-        (false, _) if is_unreachable(error) => format!("nothing answers at {url}: {chain}"),
+        (false, _) if is_unreachable(error) => {
+            format!("nothing answers at {url}: {}", why::root(error))
+        }
         (false, _) => chain,
     }
 }
 
 /// Whether nothing was sent at all, since nobody was there.
 pub(super) fn is_unreachable(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(StreamableHttpError::Client(error)) =
-            error.downcast_ref::<StreamableHttpError<reqwest::Error>>()
-        {
-            return error.is_connect();
-        }
-        next = error.source();
-    }
-    false
+    why::of_http(error).is_some_and(reqwest::Error::is_connect)
 }

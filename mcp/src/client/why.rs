@@ -1,8 +1,11 @@
 //! Failures in words, bounded and without secrets.
 
-use std::{error::Error, time::Duration};
+use std::{error::Error, iter, time::Duration};
 
-use rmcp::{model::ErrorData, transport::streamable_http_client::StreamableHttpError};
+use rmcp::{
+    model::ErrorData, service::ClientInitializeError,
+    transport::streamable_http_client::StreamableHttpError,
+};
 
 use super::text;
 
@@ -12,17 +15,48 @@ const MAX: usize = 400;
 /// An error with its causes.
 pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut whole = String::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        add(&mut whole, &error.to_string());
-        // This one does not name what it contains as its source.
-        let http = error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
-        next = match http {
-            Some(StreamableHttpError::Client(error)) => Some(error),
-            _ => error.source(),
-        };
+    for error in causes(error) {
+        let cause = error.to_string();
+        // Many an error repeats its cause.
+        if whole.contains(&cause) {
+            continue;
+        }
+        if !whole.is_empty() {
+            whole.push_str(": ");
+        }
+        whole.push_str(&cause);
     }
     plain(&whole)
+}
+
+/// What it came from in the first place.
+pub(super) fn root(error: &(dyn Error + 'static)) -> String {
+    plain(
+        &causes(error)
+            .last()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    )
+}
+
+/// The error of the HTTP client that is at the bottom of an error, if one is.
+pub(super) fn of_http<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a reqwest::Error> {
+    causes(error).find_map(|error| error.downcast_ref())
+}
+
+/// The error and its causes, but for those of this protocol's library that only wrap others.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    iter::successors(Some(inner(error)), |&error| error.source().map(inner))
+}
+
+fn inner<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    if let Some(ClientInitializeError::TransportError { error, .. }) = error.downcast_ref() {
+        return inner(error.error.as_ref());
+    }
+    if let Some(StreamableHttpError::<reqwest::Error>::Client(error)) = error.downcast_ref() {
+        return error;
+    }
+    error
 }
 
 /// What a server said instead of giving a result.
@@ -36,16 +70,6 @@ pub(super) fn refused(error: &ErrorData) -> String {
 /// It took too long to begin.
 pub(super) fn late(limit: Duration) -> String {
     format!("it was not ready within {} s", limit.as_secs())
-}
-
-fn add(whole: &mut String, cause: &str) {
-    if whole.contains(cause) {
-        return;
-    }
-    if !whole.is_empty() {
-        whole.push_str(": ");
-    }
-    whole.push_str(cause);
 }
 
 fn plain(text: &str) -> String {

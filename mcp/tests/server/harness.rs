@@ -1,0 +1,210 @@
+//! A hub, a server of MCP in front of it, agents, and clients that note what they are told.
+
+use std::{net::SocketAddr, time::Duration};
+
+use agenthub_broker::{Server as Broker, Settings as BrokerSettings};
+use agenthub_mcp::server::{Server, Settings};
+use agenthub_sdk::{Agent, Card, Failure, Reply, RunningAgent, Skill, TaskContext};
+use rmcp::{
+    ClientHandler, RoleClient,
+    model::{CallToolRequestParams, CallToolResult, ProgressNotificationParam, ProtocolVersion},
+    service::{
+        ClientLifecycleMode, ClientServiceExt, NotificationContext, RunningService, ServiceError,
+    },
+};
+use serde_json::Value;
+use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+
+/// Nothing here takes that long unless it is broken.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits for something that must come.
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, future).await.expect("it came in time")
+}
+
+pub(crate) struct Hub(Broker);
+
+impl Hub {
+    pub(crate) async fn start() -> Self {
+        Self::start_at(([127, 0, 0, 1], 0).into()).await
+    }
+
+    pub(crate) async fn start_at(address: SocketAddr) -> Self {
+        let routes = tonic::service::Routes::default();
+        let server = Broker::start(BrokerSettings::default(), address, routes).await;
+        Self(server.expect("the address is free"))
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.0.address()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address())
+    }
+
+    pub(crate) async fn stop(self) {
+        self.0.shutdown().await;
+    }
+
+    /// A server in front of it.
+    pub(crate) async fn served(&self) -> Server {
+        serving(Settings::new(self.url())).await
+    }
+
+    /// An agent that does this with whatever it is asked.
+    pub(crate) async fn agent<F, R>(
+        &self,
+        name: &str,
+        handler: impl Fn(TaskContext) -> F + Send + Sync + 'static,
+    ) -> RunningAgent
+    where
+        F: Future<Output = Result<R, Failure>> + Send + 'static,
+        R: Into<Reply>,
+    {
+        let work = Skill::new("work", "Work", "Works");
+        let card = Card::new(name, "An agent of a test").skill(work);
+        let agent = Agent::worker(card).on("work", handler);
+        agent.start(self.url()).await.expect("it starts")
+    }
+
+    /// An agent that says it is there and then works until it is called back; who was called back, and in which trace, is told.
+    pub(crate) async fn stubborn(&self) -> (RunningAgent, mpsc::Receiver<String>) {
+        let (told, heard) = mpsc::channel(8);
+        let agent = self.agent("stubborn", move |task: TaskContext| {
+            let told = told.clone();
+            async move {
+                task.publish_update("at work").await?;
+                let _ = told.send(format!("began {}", task.text())).await;
+                task.cancelled().await;
+                let _ = told.send(format!("ended {}", task.text())).await;
+                Err::<(), _>(Failure::cancelled("as you like"))
+            }
+        });
+        (agent.await, heard)
+    }
+}
+
+pub(crate) async fn serving(settings: Settings) -> Server {
+    Server::start(settings).await.expect("an address of a hub")
+}
+
+/// What a client notes.
+#[derive(Clone)]
+pub(crate) struct Notes {
+    progress: mpsc::UnboundedSender<ProgressNotificationParam>,
+    changed: mpsc::UnboundedSender<()>,
+}
+
+impl ClientHandler for Notes {
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let _ = self.progress.send(params);
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        let _ = self.changed.send(());
+    }
+}
+
+pub(crate) struct McpClient {
+    pub(crate) service: RunningService<RoleClient, Notes>,
+    pub(crate) progress: mpsc::UnboundedReceiver<ProgressNotificationParam>,
+    pub(crate) changed: mpsc::UnboundedReceiver<()>,
+    pub(crate) serving: Option<JoinHandle<()>>,
+}
+
+/// Both ways of beginning: the handshake, and what replaced it in 2026-07-28.
+pub(crate) fn lifecycles() -> [ClientLifecycleMode; 2] {
+    [ClientLifecycleMode::Initialize, modern()]
+}
+
+pub(crate) fn modern() -> ClientLifecycleMode {
+    ClientLifecycleMode::Discover {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+    }
+}
+
+impl McpClient {
+    /// A client at the other end of a pipe.
+    pub(crate) async fn piped(server: &std::sync::Arc<Server>) -> Self {
+        Self::piped_as(server, ClientLifecycleMode::Initialize).await
+    }
+
+    pub(crate) async fn piped_as(
+        server: &std::sync::Arc<Server>,
+        lifecycle: ClientLifecycleMode,
+    ) -> Self {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (input, output) = tokio::io::split(theirs);
+        let server = std::sync::Arc::clone(server);
+        let serving = tokio::spawn(async move {
+            server.serve(input, output).await.expect("a client");
+        });
+        let mut client = Self::over(ours, lifecycle).await;
+        client.serving = Some(serving);
+        client
+    }
+
+    pub(crate) async fn over<T, E, A>(transport: T, lifecycle: ClientLifecycleMode) -> Self
+    where
+        T: rmcp::transport::IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let (progress, progressed) = mpsc::unbounded_channel();
+        let (changed, was_changed) = mpsc::unbounded_channel();
+        let notes = Notes { progress, changed };
+        let service = soon(notes.serve_with_lifecycle(transport, lifecycle)).await;
+        Self {
+            service: service.expect("it is served"),
+            progress: progressed,
+            changed: was_changed,
+            serving: None,
+        }
+    }
+
+    /// The names of the tools.
+    pub(crate) async fn names(&self) -> Vec<String> {
+        let tools = soon(self.service.list_all_tools()).await;
+        let tools = tools.expect("a list").into_iter();
+        tools.map(|tool| tool.name.to_string()).collect()
+    }
+
+    pub(crate) async fn call(
+        &self,
+        name: &str,
+        arguments: Value,
+    ) -> Result<CallToolResult, ServiceError> {
+        soon(self.service.call_tool(params(name, arguments))).await
+    }
+
+    /// Waits until the tools are these.
+    pub(crate) async fn sees(&mut self, expected: &[&str]) {
+        while self.names().await != expected {
+            soon(self.changed.recv()).await.expect("a change");
+        }
+    }
+
+    /// Leaves, and waits until the server has seen that.
+    pub(crate) async fn leave(self) {
+        soon(self.service.cancel()).await.expect("it ends");
+        if let Some(serving) = self.serving {
+            soon(serving).await.expect("it ends well");
+        }
+    }
+}
+
+pub(crate) fn params(name: &str, arguments: Value) -> CallToolRequestParams {
+    let arguments = arguments.as_object().expect("an object").clone();
+    CallToolRequestParams::new(name.to_owned()).with_arguments(arguments)
+}
+
+/// The texts of a result.
+pub(crate) fn texts(result: &CallToolResult) -> Vec<&str> {
+    let texts = result.content.iter().filter_map(|block| block.as_text());
+    texts.map(|text| &*text.text).collect()
+}

@@ -1,0 +1,7 @@
+//! The agents of a real hub, served to MCP clients over pipes and real sockets.
+
+mod calling;
+mod harness;
+mod http;
+mod listing;
+mod watching;
