@@ -198,7 +198,7 @@ fn read(path: &Path, faults: &mut Vec<Fault>) -> Option<Loaded> {
     let is_for_people = FOR_PEOPLE.contains(&stem.to_lowercase().as_str());
     if is_for_people && format(path) == Format::Sop && !has_front_matter(path) {
         let fault = Fault::warning(path, "this file has no front matter; it is skipped");
-        faults.push(fault.helped("nothing, if it is for people and describes no agent"));
+        faults.push(fault.helped("that is fine for a file that is for people; one that describes an agent begins with `---`"));
         return None;
     }
     match load(path) {

@@ -167,9 +167,13 @@ fn read(path: &Path, text: &str, format: Format, faults: &mut Faults<'_>) -> Opt
         )),
         None if format == Format::AgentSop => None,
         None => {
+            let missing = match text.trim().is_empty() {
+                true => "the file is empty",
+                false => "the front matter is missing",
+            };
             faults.error(
                 begin,
-                "the front matter is missing",
+                missing,
                 "begin the file with `---`, a line `name: …`, a line `description: …`, and `---`",
             );
             None
@@ -230,7 +234,7 @@ fn node(front: &str, format: Format, faults: &mut Faults<'_>) -> Option<Node> {
             Format::Sop | Format::AgentSop => None,
         };
         let (Some(quoted), Some(place)) = (quoted, unread.place) else {
-            unread::tell(&unread, BEGIN, faults);
+            unread::tell(&unread, &text, faults);
             return None;
         };
         text = quoted;

@@ -140,14 +140,14 @@ fn parameter(
     }
     let (marks, rest) = marks(&block.text[block.lead..]);
     let (required, default) = demands(marks.unwrap_or_default());
-    let description = [&[rest][..], below].concat();
-    let description: Vec<&str> = description.into_iter().filter(|d| !d.is_empty()).collect();
+    let description = format!("{rest} {}", below.join("; "));
+    let description = description.trim();
     inputs.push(Input {
         name,
         kind: Kind::String,
         required,
         default: default.map(Into::into),
-        description: (!description.is_empty()).then(|| description.join(" ")),
+        description: (!description.is_empty()).then(|| description.to_owned()),
     });
 }
 
