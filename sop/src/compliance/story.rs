@@ -1,7 +1,7 @@
 //! Made-up journals.
 
 use agenthub_sdk::{
-    model::{Completion, Message, Tool, ToolCall},
+    model::{Completion, Message, Part, Tool, ToolCall},
     runs::{
         Begun, Budget, Delegated, Failure, Handoff, RunEvent, RunOutcome, Sent, Spent, StepId,
         StepResult, ToolOutput,
@@ -85,6 +85,25 @@ impl Story {
             at_ms,
         });
         story
+    }
+
+    /// What goes with the request.
+    pub(super) fn input(&mut self, value: Value) {
+        let Some(RunEvent::Started(started)) = self.events.first_mut() else {
+            return;
+        };
+        let parts = &mut started.input["messages"][0]["parts"];
+        let data = |label: &str, value: Value| {
+            json!(Part::Data {
+                label: label.to_owned(),
+                value
+            })
+        };
+        let parts = parts.as_array_mut().expect("they are a list");
+        parts.extend([
+            data("input", value),
+            data("asked_for", json!({ "skill": "editor" })),
+        ]);
     }
 
     fn later(&mut self) -> u64 {

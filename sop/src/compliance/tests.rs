@@ -301,7 +301,9 @@ async fn a_run_without_rules_is_none_to_report_on() {
 
 #[test]
 fn a_transcript_tells_all_that_happened() {
-    let story = Story::new(&[])
+    let mut story = Story::new(&[]);
+    story.input(json!({ "tone": "dry" }));
+    let story = story
         .calls(&[("researcher", "Find sources"), ("web_search", "bees")])
         .refused("critic")
         .fails("it is gone");

@@ -14,6 +14,10 @@ use serde_json::Value;
 
 use super::finding::quotable;
 
+/// How the SDK labels the data of a request, and what it adds to it.
+const INPUT: &str = "input";
+const ASKED_FOR: &str = "asked_for";
+
 /// What happened in a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transcript {
@@ -23,6 +27,8 @@ pub struct Transcript {
     pub calls: Vec<Call>,
     /// What could be called, or was, by name.
     pub tools: BTreeMap<String, Tool>,
+    /// What went with the request, by name.
+    pub inputs: BTreeMap<String, Value>,
     /// The passage with the run's answer; nothing where it has none.
     pub answer: Option<u32>,
     /// How far the run is: `working`, `completed`, `failed` or `cancelled`.
@@ -154,7 +160,7 @@ impl<'a> Writing<'a> {
                 self.out.started_ms = started.at_ms;
                 let input = Input::deserialize(&started.input).unwrap_or_default();
                 for message in input.messages.iter().filter(|m| m.role != Role::System) {
-                    self.add(What::Request, "the request", said(message));
+                    self.request(message);
                 }
             }
             RunEvent::Observed {
@@ -197,6 +203,30 @@ impl<'a> Writing<'a> {
             text,
         });
         number
+    }
+
+    fn request(&mut self, message: &Message) {
+        if let Some(text) = message.text() {
+            self.add(What::Request, "the request", text);
+        }
+        for part in &message.parts {
+            let Part::Data { label, value } = part else {
+                continue;
+            };
+            match value.as_object() {
+                // That it was asked for its skill says nothing.
+                _ if label == ASKED_FOR => continue,
+                Some(fields) if label == INPUT => {
+                    let fields = fields
+                        .iter()
+                        .map(|(name, value)| (name.clone(), value.clone()));
+                    self.out.inputs.extend(fields);
+                }
+                _ => {}
+            }
+            let title = format!("what went with the request: {label}");
+            self.add(What::Request, title, value.to_string());
+        }
     }
 
     fn observe(&mut self, value: &Value) {

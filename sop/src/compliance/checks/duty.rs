@@ -1,8 +1,9 @@
 //! A rule's sentence, taken apart: who, whether it is a prohibition, and what.
 
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use regex::Regex;
+use serde_json::Value;
 
 use super::names::key;
 use crate::{Level, Rule};
@@ -78,6 +79,27 @@ impl Duty {
             is_negated: is_forbidden || parts.name("never").is_some(),
             what: what.to_owned(),
         })
+    }
+
+    /// The same with the run's numbers in place of their names. A name without `_` or `-` may be a word like any other, and stays.
+    pub(super) fn with_numbers(mut self, inputs: &BTreeMap<String, Value>) -> Self {
+        let number = |word: &str| {
+            let name = word.trim_matches('`');
+            let number = inputs
+                .get(name)
+                .filter(|_| name.contains(['_', '-']))?
+                .as_f64()?;
+            let is_whole = number.fract() == 0.0 && (0.0..1e7).contains(&number);
+            is_whole.then(|| format!("{number:.0}"))
+        };
+        if !self.what.contains(['"', '“', '”']) {
+            let words = self.what.split(' ');
+            let words: Vec<String> = words
+                .map(|word| number(word).unwrap_or(word.to_owned()))
+                .collect();
+            self.what = words.join(" ");
+        }
+        self
     }
 }
 

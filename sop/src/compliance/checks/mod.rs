@@ -19,7 +19,7 @@
 //!   contain at least 2 links · include a table|a code block|a numbered list · not contain links
 //! ```
 //!
-//! A sentence, or a heading above it, that makes a condition (`if`, `when`, `unless`) is left to a model.
+//! A number can be an input of the run, whose name has `_` or `-` in it: `be at most max_words words`. A sentence, or a heading above it, that makes a condition (`if`, `when`, `unless`) is left to a model.
 
 mod answer;
 mod calls;
@@ -75,6 +75,7 @@ pub(super) fn check(rule: &Rule, procedure: &Procedure, transcript: &Transcript)
     let Some(duty) = Duty::read(rule, &procedure.name) else {
         return Checked::Left(None);
     };
+    let duty = duty.with_numbers(&transcript.inputs);
     if duty.subject == Subject::Agent
         && let Some(order) = orders::read(&duty, transcript)
     {

@@ -563,6 +563,30 @@ fn nothing_is_held_against_a_run_before_it_is_over() {
     }
 }
 
+#[test]
+fn a_number_can_be_an_input_of_the_run() {
+    let with = |inputs: serde_json::Value, answer: &'static str| {
+        move |mut story: Story| {
+            story.input(inputs.clone());
+            story.answers(answer)
+        }
+    };
+    let rule = "The answer MUST NOT be longer than max_words words.";
+    let three = || serde_json::json!({ "max_words": 3.0, "words": 9 });
+    assert_eq!(verdict(rule, &with(three(), "one two three")), Some(Kept));
+    assert_eq!(
+        verdict(rule, &with(three(), "one two three four")),
+        Some(Broken)
+    );
+    for none in [
+        serde_json::json!({}),
+        serde_json::json!({ "max_words": "3" }),
+        serde_json::json!({ "max_words": 3.5 }),
+    ] {
+        assert_eq!(verdict(rule, &with(none, "one")), None);
+    }
+}
+
 /// Words that forms are made of.
 fn sentence() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![
