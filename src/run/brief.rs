@@ -12,11 +12,12 @@ use agenthub_proto::{
     cortex::{Constraints, RunBudget, StartRunRequest},
     json,
 };
+use agenthub_sop::Place;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::place::{self, Place};
+use super::place;
 
 /// The largest file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -101,14 +102,14 @@ impl Source {
             .strip_prefix('`')
             .and_then(|rest| rest.split_once('`'));
         match field.and_then(|(field, _)| place::find(&self.text, field)) {
-            Some(Place { line, column }) => format!("{}:{line}:{column}: {error}", self.name),
+            Some(Place { line, column, .. }) => format!("{}:{line}:{column}: {error}", self.name),
             None => error.to_owned(),
         }
     }
 
     fn at(&self, fault: &place::Fault) -> anyhow::Error {
         match &fault.place {
-            Some(Place { line, column }) => {
+            Some(Place { line, column, .. }) => {
                 anyhow::anyhow!("{}:{line}:{column}: {}", self.name, fault.why)
             }
             None => anyhow::anyhow!("{}: {}", self.name, fault.why),

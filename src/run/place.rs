@@ -1,14 +1,10 @@
-//! Where something is in a YAML document, and what is wrong there.
+//! Says what is wrong in the file of a brief, and where.
 
-use std::fmt;
-
-use serde::{
-    Deserialize,
-    de::{
-        DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
-    },
+use agenthub_sop::{
+    Place,
+    yaml::{self, Unread},
 };
-use serde_saphyr::{Options, Spanned, with_deserializer_from_str_with_options};
+use serde::de::DeserializeOwned;
 
 /// What fields of a brief take, by the end of their path.
 const TAKEN: [(&str, &str); 11] = [
@@ -25,13 +21,6 @@ const TAKEN: [(&str, &str); 11] = [
     ("calls", "a whole number"),
 ];
 
-/// A place, counted from 1; columns are characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) line: u64,
-    pub(super) column: u64,
-}
-
 /// What is wrong in a document.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
@@ -41,46 +30,23 @@ pub(super) struct Fault {
 
 /// Reads a document.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
-    let mut path = String::new();
-    let read = with_deserializer_from_str_with_options(text, options(), |document| {
-        serde_path_to_error::deserialize(document).map_err(|error| {
-            path = error.path().to_string();
-            error.into_inner()
-        })
-    });
-    read.map_err(|error: serde_saphyr::Error| fault(&error, &path))
+    yaml::read(text).map_err(|unread| Fault {
+        place: unread.place,
+        why: why(&unread),
+    })
 }
 
 /// Where the value of a field is, by its path (`constraints.acceptanceCriteria[1]`), if it is there.
 pub(super) fn find(text: &str, path: &str) -> Option<Place> {
-    let path: Vec<Segment> = segments(path)?;
-    let found = with_deserializer_from_str_with_options(text, options(), |document| {
-        Seek(&path).deserialize(document)
-    });
-    found.ok().flatten()
+    let tree = yaml::tree(text).ok()?;
+    tree.find(path).map(|node| node.place)
 }
 
-/// As YAML 1.2 has it, in which `no` is a language and 007 a name.
-fn options() -> Options {
-    serde_saphyr::options! {
-        strict_booleans: true,
-        leading_zero_numbers_as_strings: true,
-        underscored_numbers_as_strings: true,
-        with_snippet: false,
-    }
-}
-
-fn fault(error: &serde_saphyr::Error, path: &str) -> Fault {
-    let error = error.without_snippet();
-    let place = error.location().map(|location| Place {
-        line: location.line(),
-        column: location.column(),
-    });
-    let said = error.to_string();
-    let said = said.split(" at line ").next().unwrap_or(&said);
+fn why(unread: &Unread) -> String {
+    let (said, path) = (unread.why.as_str(), unread.path.as_str());
     let (holder, field) = path.rsplit_once('.').unwrap_or(("", path));
     let taken = TAKEN.iter().find(|(name, _)| *name == field);
-    let why = if let Some((_, fields)) = said.split_once("expected one of ") {
+    if let Some((_, fields)) = said.split_once("expected one of ") {
         let holder = match holder {
             "" => "a brief".to_owned(),
             holder => format!("`{holder}`"),
@@ -103,96 +69,10 @@ fn fault(error: &serde_saphyr::Error, path: &str) -> Fault {
         format!("`{path}` takes {taken}")
     } else {
         format!("`{path}`: {said}")
-    };
-    Fault {
-        place,
-        why: why.replace('\n', " "),
     }
 }
 
 /// Whether a value is of another type than its field.
 fn is_type(said: &str) -> bool {
     said.starts_with("expected ") || said.starts_with("invalid ")
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Segment {
-    Key(String),
-    Index(usize),
-}
-
-fn segments(path: &str) -> Option<Vec<Segment>> {
-    let mut segments = Vec::new();
-    for part in path.split('.') {
-        let mut pieces = part.split('[');
-        segments.push(Segment::Key(
-            pieces.next().filter(|k| !k.is_empty())?.to_owned(),
-        ));
-        for index in pieces {
-            segments.push(Segment::Index(index.strip_suffix(']')?.parse().ok()?));
-        }
-    }
-    Some(segments)
-}
-
-/// Goes down a path, and says where it ends.
-struct Seek<'p>(&'p [Segment]);
-
-impl<'de> DeserializeSeed<'de> for Seek<'_> {
-    type Value = Option<Place>;
-
-    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Self::Value, D::Error> {
-        match self.0 {
-            [] => {
-                let found = Spanned::<IgnoredAny>::deserialize(value)?;
-                Ok(Some(Place {
-                    line: found.referenced.line(),
-                    column: found.referenced.column(),
-                }))
-            }
-            _ => value.deserialize_any(self),
-        }
-    }
-}
-
-impl<'de> Visitor<'de> for Seek<'_> {
-    type Value = Option<Place>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object or a list")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(key) = map.next_key::<String>()? {
-            match self.0 {
-                [Segment::Key(wanted), rest @ ..] if *wanted == key => {
-                    found = map.next_value_seed(Seek(rest))?;
-                }
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let (wanted, rest) = match self.0 {
-            [Segment::Index(index), rest @ ..] => (*index, rest),
-            _ => (usize::MAX, &[][..]),
-        };
-        let mut found = None;
-        for index in 0.. {
-            if index == wanted {
-                found = match list.next_element_seed(Seek(rest))? {
-                    Some(found) => found,
-                    None => break,
-                };
-            } else if list.next_element::<IgnoredAny>()?.is_none() {
-                break;
-            }
-        }
-        Ok(found)
-    }
 }
