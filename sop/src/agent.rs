@@ -1,28 +1,154 @@
 //! An SOP as an agent of the hub.
 
-use std::sync::Arc;
+mod files;
 
-use agenthub_sdk::{Agent, AgentBuilder, Card, Skill, Tool, model::LanguageModel};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, PoisonError, RwLock},
+};
 
-use crate::{Definition, Kind};
+use agenthub_sdk::{
+    Agent, AgentBuilder, Card, Peers, Skill, Tool,
+    model::LanguageModel,
+    proto::a2a::AgentCard,
+    runs::tool_loop::{Calling, ErrorMode as OnFailure, Limits},
+};
+use serde_json::json;
 
-/// The agent that a definition describes.
+use crate::{Definition, ErrorMode, Kind, team::identity};
+
+/// What every agent of an SOP is tagged with.
+const TAG: &str = "sop";
+
+/// The agent that a definition describes: its card says who it is, with one skill that has the agent's name and takes its inputs; its model is
+/// told the body. With `peers` it may ask these agents. What the journal says of its runs names the file and its rules under `sop`.
 pub fn agent(
     definition: &Arc<Definition>,
     model: Arc<dyn LanguageModel>,
     tools: Vec<Tool>,
+    peers: Option<Peers>,
 ) -> AgentBuilder {
-    let card = Card::new(&*definition.name, &*definition.description).skill(Skill::new(
-        &*definition.name,
-        &*definition.name,
-        &*definition.description,
-    ));
-    let agent = match definition.kind {
-        Kind::Orchestrator => Agent::supervisor(card),
-        Kind::Agent => Agent::worker(card),
+    let about = json!({
+        "sop": {
+            "name": definition.name,
+            "version": definition.version,
+            "file": definition.path,
+            "digest": definition.digest,
+            "rules": definition.rules,
+        },
+    });
+    let agent = match &peers {
+        Some(_) => Agent::supervisor(card(definition)),
+        None => Agent::worker(card(definition)),
     };
-    agent
+    let agent = agent
         .model(model)
         .instructions(&*definition.body)
+        .limits(limits(definition))
+        .error_mode(on_failure(definition.error_mode.unwrap_or_default()))
+        .about(about)
+        // An SOP may become one that asks others.
+        .watch_agents(true)
         .tools(tools)
+        .tools(files::tool(definition));
+    let agent = match definition.temperature {
+        Some(temperature) => agent.temperature(temperature),
+        None => agent,
+    };
+    match peers {
+        Some(peers) => agent.peers(peers.calling(Calling::Task)),
+        None => agent,
+    }
+}
+
+/// How far the runs of the agent go.
+pub fn limits(definition: &Definition) -> Limits {
+    let limits = Limits::default();
+    Limits {
+        turns: definition.turns.unwrap_or(limits.turns),
+        ..limits
+    }
+}
+
+/// Whom the agent of a definition may ask: an orchestrator everyone of its folder who is here, and `named`; others only those that their
+/// tools name. `None` if nobody.
+pub fn peers(definition: &Definition, roster: &Roster, named: Vec<String>) -> Option<Peers> {
+    let named: BTreeSet<String> = named.into_iter().collect();
+    match definition.kind {
+        Kind::Orchestrator => {
+            let roster = roster.clone();
+            Some(Peers::chosen(move |card| {
+                roster.has(&card.name) || named.contains(&card.name)
+            }))
+        }
+        Kind::Agent if named.is_empty() => None,
+        Kind::Agent => Some(Peers::chosen(move |card| named.contains(&card.name))),
+    }
+}
+
+/// The agents of a folder, orchestrators not among them. Cheap to clone; the clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct Roster(Arc<RwLock<Names>>);
+
+#[derive(Debug, Default)]
+struct Names {
+    written: BTreeSet<String>,
+    at_work: BTreeSet<String>,
+}
+
+impl Roster {
+    /// Whether the agent with this id is at work.
+    pub fn has(&self, id: &str) -> bool {
+        let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        names.at_work.contains(id)
+    }
+
+    /// The agents that there are files of, at work or not.
+    pub fn written(&self) -> BTreeSet<String> {
+        let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        names.written.clone()
+    }
+
+    pub(crate) fn set_written(&self, ids: BTreeSet<String>) {
+        let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        names.written = ids;
+    }
+
+    pub(crate) fn set_at_work(&self, ids: BTreeSet<String>) {
+        let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        names.at_work = ids;
+    }
+}
+
+fn card(definition: &Definition) -> AgentCard {
+    let name = &*definition.name;
+    let kind = match definition.kind {
+        Kind::Agent => "agent",
+        Kind::Orchestrator => "orchestrator",
+    };
+    let skill = Skill::new(name, name, &*definition.description).tags([TAG, kind]);
+    let takes_inputs = definition.schema["properties"]
+        .as_object()
+        .is_some_and(|inputs| !inputs.is_empty());
+    let card = Card::new(name, &*definition.description);
+    let card = match takes_inputs {
+        true => card
+            .skill(skill.modes(["text/plain", "application/json"], ["text/plain"]))
+            .input_schema(name, definition.schema.clone()),
+        false => card.skill(skill),
+    };
+    let card = match &definition.version {
+        Some(version) => card.version(version),
+        None => card,
+    };
+    let mut card = AgentCard::from(card);
+    identity::mark(&mut card, definition);
+    card
+}
+
+fn on_failure(mode: ErrorMode) -> OnFailure {
+    match mode {
+        ErrorMode::FailFast => OnFailure::FailFast,
+        ErrorMode::Continue => OnFailure::Continue,
+    }
 }

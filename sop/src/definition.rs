@@ -1,11 +1,11 @@
 //! What an SOP says, read and checked.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Place, Rule};
+use crate::{Fault, Place, Rule};
 
 /// What an SOP says. It does not change any more.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,17 @@ pub struct Definition {
     pub files: Vec<PathBuf>,
     /// SHA-256 of the file, in hexadecimal.
     pub digest: String,
+}
+
+impl Definition {
+    /// Something wrong at a place of its file, which is read again to show the line.
+    pub fn fault_at(&self, place: Place, message: impl Into<String>) -> Fault {
+        let fault = Fault::error(&self.path, message);
+        match fs::read_to_string(&self.path) {
+            Ok(text) => fault.placed(place, &Arc::from(text)),
+            Err(_) => fault,
+        }
+    }
 }
 
 /// Whether an SOP works or leads.

@@ -9,7 +9,10 @@ use std::{
 use anyhow::bail;
 use tokio::{net::TcpStream, time::timeout};
 
-use super::{CLIENT_LEVEL, up::Everything};
+use super::{
+    CLIENT_LEVEL,
+    up::{Crew, Everything},
+};
 use crate::{
     banner,
     cli::CortexAt,
@@ -95,7 +98,7 @@ impl Place {
         own.grpc = free(own.grpc);
         own.http = free(own.http);
         let everything = tokio::select! {
-            started = Everything::start(&own) => started?,
+            started = Everything::start(&own, Crew::Ours) => started?,
             _ = signals.next() => return Ok(None),
         };
         let hub = everything.url();
@@ -194,13 +197,13 @@ impl Farewell {
 }
 
 /// Whether anybody listens where the hub is expected.
-async fn listens(settings: &Settings) -> bool {
+pub(super) async fn listens(settings: &Settings) -> bool {
     let address = settings.hub.trim_start_matches("http://");
     matches!(timeout(LOOK, TcpStream::connect(address)).await, Ok(Ok(_)))
 }
 
 /// The address if nobody has it, else any that is free.
-fn free(address: Listen) -> Listen {
+pub(super) fn free(address: Listen) -> Listen {
     match TcpListener::bind(address.0) {
         Ok(_) => address,
         Err(_) => Listen::loopback(0),

@@ -1,6 +1,6 @@
 //! `agenthub up`
 
-use std::{process::ExitCode, time::Duration};
+use std::{net::SocketAddr, process::ExitCode, time::Duration};
 
 use agenthub_broker::Others;
 use agenthub_cortex::{CORTEX, Chat, Cortex, Http, Running, Settings as CortexSettings};
@@ -28,12 +28,21 @@ use crate::{
 /// How long Cortex may take to see the agents of this process.
 const INTRODUCTION: Duration = Duration::from_secs(5);
 
+/// Who works beside Cortex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Crew {
+    /// The agents that come with the program.
+    Ours,
+    /// Whoever comes.
+    Nobody,
+}
+
 /// Everything that `up` runs.
 pub(super) struct Everything {
     serving: Serving,
     runs: Http,
     cortex: Running,
-    team: Team,
+    team: Option<Team>,
     telemetry: Telemetry,
     /// The files of Cortex's turns are this process's until the end.
     _kept: Kept,
@@ -55,7 +64,7 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
     logging::start(settings.log.as_deref(), SERVER_LEVEL, &log)?;
     let mut signals = Signals::new()?;
     let mut everything = tokio::select! {
-        started = Everything::start(settings) => started?,
+        started = Everything::start(settings, Crew::Ours) => started?,
         _ = signals.next() => return Ok(ExitCode::SUCCESS),
     };
     let banner = everything.banner(settings, log, talk);
@@ -88,7 +97,7 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
 
 impl Everything {
     /// Starts the hub, Cortex and the agents.
-    pub(super) async fn start(settings: &Settings) -> anyhow::Result<Self> {
+    pub(super) async fn start(settings: &Settings, crew: Crew) -> anyhow::Result<Self> {
         let telemetry = Telemetry::start()?;
         let model = model::model(&settings.model).await?;
         let chat = Chat::default();
@@ -103,11 +112,17 @@ impl Everything {
         let cortex = Cortex::start(cortex).await.context("Cortex cannot start")?;
         chat.open(&cortex);
         runs.open(&cortex);
-        let team = Team::start(&hub, &model, settings.data(), &telemetry).await?;
-        let seen = Team::seen(cortex.client().directory());
-        if timeout(INTRODUCTION, seen).await.is_err() {
-            tracing::warn!("Cortex has not seen all agents yet");
-        }
+        let team = match crew {
+            Crew::Nobody => None,
+            Crew::Ours => {
+                let team = Team::start(&hub, &model, settings.data(), &telemetry).await?;
+                let seen = Team::seen(cortex.client().directory());
+                if timeout(INTRODUCTION, seen).await.is_err() {
+                    tracing::warn!("Cortex has not seen all agents yet");
+                }
+                Some(team)
+            }
+        };
         Ok(Self {
             serving,
             runs,
@@ -140,6 +155,11 @@ impl Everything {
         self.serving.url()
     }
 
+    /// Where the hub listens for gRPC and HTTP.
+    pub(super) fn addresses(&self) -> [SocketAddr; 2] {
+        [self.serving.grpc(), self.serving.http()]
+    }
+
     /// Waits until serving ends by itself, which it does not unless something is badly wrong.
     pub(super) async fn failed(&mut self) -> anyhow::Error {
         self.serving.failed().await
@@ -148,7 +168,9 @@ impl Everything {
     /// Agents first, so that they can still tell the hub; then Cortex, then the hub.
     pub(super) async fn stop(self) {
         self.runs.close();
-        self.team.stop().await;
+        if let Some(team) = self.team {
+            team.stop().await;
+        }
         cortex::stop(self.cortex).await;
         tokio::join!(self.serving.shutdown(), self.telemetry.stop());
     }

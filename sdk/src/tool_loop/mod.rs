@@ -16,7 +16,7 @@ use std::{fmt, sync::Arc};
 use agenthub_proto::a2a::{self, AgentCard, Part, Role};
 use agenthub_runs::{
     Budget, RunId, RunOutcome, Strategy, World,
-    tool_loop::{Input, Limits, ToolLoop},
+    tool_loop::{ErrorMode, Input, Limits, ToolLoop},
 };
 use serde_json::{Value, json};
 
@@ -28,6 +28,7 @@ use crate::{
     AgentType, Beginning, Conductor, Failure, Identity, Peers, Reply, TaskContext,
     form::{Filled, Forms},
     model::{self, LanguageModel},
+    takes::{Given, Intake},
     tool::Toolbox,
 };
 
@@ -41,6 +42,7 @@ pub(crate) struct Mind {
     pub(crate) tools: Toolbox,
     pub(crate) card: AgentCard,
     pub(crate) forms: Forms,
+    pub(crate) intake: Intake,
     pub(crate) settings: ToolLoopSettings,
     pub(crate) peers: Peers,
 }
@@ -64,14 +66,24 @@ impl Mind {
     ///
     /// The data does not fit.
     fn form(&self, task: &TaskContext) -> Result<Option<(&Filled, Value)>, Failure> {
-        let input = task.data();
-        let wanted = self
-            .forms
-            .wanted(&self.card, task.task_type(), input.as_ref());
-        match wanted {
-            Ok(filled) => Ok(filled.zip(input)),
-            Err(why) => Err(Failure::rejected(why)),
+        let wanted = self.forms.wanted(&self.card, task.task_type(), task.data());
+        wanted.map_err(Failure::rejected)
+    }
+
+    /// What comes with a request that is answered in words.
+    ///
+    /// # Errors
+    ///
+    /// The data does not fit.
+    fn given(&self, task: &TaskContext) -> Result<Given, Failure> {
+        if self.forms.of(&self.card, task.task_type()).is_some() {
+            return Ok(Given::default());
         }
+        let has_words = !task.text().trim().is_empty();
+        let given = self
+            .intake
+            .given(&self.card, task.task_type(), task.data(), has_words);
+        given.map_err(Failure::rejected)
     }
 }
 
@@ -87,6 +99,13 @@ impl fmt::Debug for Mind {
 fn is_request(task: &TaskContext) -> bool {
     let is_for_this = !task.routing().to_agent_id.is_empty() || !task.task_type().is_empty();
     !task.task_id().is_empty() || (is_for_this && task.message().role() != Role::Agent)
+}
+
+/// What the request wants to follow when an agent fails, in the metadata `error_mode`: it goes before what the author wants who says
+/// anything else than that the model decides.
+fn wanted_mode(task: &TaskContext) -> Option<ErrorMode> {
+    let mode = task.message().metadata_str("error_mode");
+    serde_json::from_value(mode.into()).ok()
 }
 
 /// Makes runs of what an agent is asked.
@@ -105,6 +124,14 @@ impl Conductor for Thinking {
         let mut asked = request::of(task.message())
             .ok_or_else(|| Failure::rejected("the message has neither text nor data"))?;
         let form = self.0.form(task)?;
+        let given = match &form {
+            None => self.0.given(task)?,
+            Some((_, input)) => Given {
+                input: Some(input.clone()),
+                lacking: None,
+            },
+        };
+        request::give(&mut asked, given);
         if let Some((filled, input)) = &form {
             request::show(&mut asked, |value| filled.form.shown(value));
             let material = filled.form.material(input).into_iter();
@@ -131,7 +158,9 @@ impl Conductor for Thinking {
             temperature,
             max_output_tokens,
             form: form.map(|(filled, _)| filled.asked()),
-            on_failure,
+            on_failure: wanted_mode(task)
+                .filter(|_| on_failure != ErrorMode::Tell)
+                .unwrap_or(on_failure),
             about: about.clone(),
         };
         Ok(Beginning {

@@ -1,1 +1,201 @@
 //! A folder of SOPs as agents of a hub, kept as its files change.
+//!
+//! `changes.rs` decides which agents are started, replaced and stopped; `keeper.rs` does it; `watch.rs` notices that there is something to do;
+//! `identity.rs` tells an SOP from another agent of the same name.
+
+mod changes;
+pub(crate) mod identity;
+mod keeper;
+mod watch;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use agenthub_sdk::{AgentBuilder, Client, Error, proto::a2a::AgentCard};
+use futures_util::future::BoxFuture;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+};
+
+use self::keeper::{Command, Keeper};
+use crate::{Definition, Fault, Kind, Roster};
+
+/// How many orders wait for the one who keeps the team.
+const ORDERS: usize = 8;
+
+/// Makes an agent of a definition: with its model, its tools and its journal. The [`Roster`] is for [`peers`](crate::peers). It is called again
+/// whenever the file changes. The faults are those for which the definition cannot be an agent.
+pub type Fit = Arc<
+    dyn Fn(Arc<Definition>, Roster) -> BoxFuture<'static, Result<AgentBuilder, Vec<Fault>>>
+        + Send
+        + Sync,
+>;
+
+/// What happens in a team.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum News {
+    /// An agent has come.
+    Started(Member),
+    /// An agent has changed with its file; what it was doing, it ends as it began.
+    Replaced(Member),
+    /// An agent has gone, since its file has, or calls itself otherwise.
+    Stopped(Member),
+    /// Something is wrong with a file. Said once, until something changes.
+    Wrong {
+        /// What.
+        fault: Fault,
+        /// The agent that works on as it was.
+        kept: Option<String>,
+    },
+    /// The hub does not want an agent any more.
+    Lost {
+        /// Which.
+        member: Member,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// An agent of a team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its id.
+    pub name: String,
+    /// Whether it works or leads.
+    pub kind: Kind,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+impl Member {
+    fn of(definition: &Definition) -> Self {
+        Self {
+            name: definition.name.clone(),
+            kind: definition.kind,
+            path: definition.path.clone(),
+        }
+    }
+}
+
+/// What a team is made of.
+#[derive(Clone)]
+pub struct Origin {
+    /// The folder with the files.
+    pub dir: PathBuf,
+    /// Whether a built-in orchestrator leads where the folder has none.
+    pub default_orchestrator: bool,
+    /// Makes agents.
+    pub fit: Fit,
+    /// How long agents may go on with what they do when they are stopped.
+    pub drain: Duration,
+    /// Is told what happens, in order; it is quick.
+    pub tell: Arc<dyn Fn(&News) + Send + Sync>,
+}
+
+/// Why a team cannot start.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StartError {
+    /// The folder cannot be used, has nobody who leads, or who leads cannot start: all that is wrong with the files.
+    #[error("{}", .0.iter().find(|f| f.is_error()).map(ToString::to_string).unwrap_or_default())]
+    Faults(Vec<Fault>),
+    /// The hub cannot be reached.
+    #[error(transparent)]
+    Hub(#[from] Error),
+}
+
+/// Agents at work, each of which is a file. [`stop`](Self::stop) it; dropping it stops the agents without waiting for anything.
+#[derive(Debug)]
+pub struct Team {
+    client: Client,
+    orders: mpsc::Sender<Command>,
+    keeping: JoinSet<()>,
+}
+
+impl Team {
+    /// Starts the agents of a folder on the hub at this address, the orchestrator last. An agent that cannot start is told of, and left out. Each
+    /// definition is read once and serves all requests; each request is a conversation of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`].
+    pub async fn start(hub: &str, origin: Origin) -> Result<Self, StartError> {
+        let client = Client::builder(hub).connect().await?;
+        let (orders, ordered) = mpsc::channel(ORDERS);
+        let mut keeper = Keeper::new(hub, origin, client.clone());
+        if let Err(faults) = keeper.begin().await {
+            keeper.stop(true).await;
+            client.close().await;
+            return Err(StartError::Faults(faults));
+        }
+        let mut keeping = JoinSet::new();
+        keeping.spawn(keeper.run(ordered));
+        Ok(Self {
+            client,
+            orders,
+            keeping,
+        })
+    }
+
+    /// The team's own connection to the hub.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The agents at work, by name.
+    pub async fn members(&self) -> Vec<Member> {
+        self.order(Command::Members).await.unwrap_or_default()
+    }
+
+    /// Reads the files again and changes the agents whose files have changed. Returns when that is done, with what has happened.
+    pub async fn reload(&self) -> Vec<News> {
+        let reload = |done| Command::Reload { all: false, done };
+        self.order(reload).await.unwrap_or_default()
+    }
+
+    /// Reads the files again and makes all agents anew. What is under way ends as it began. Returns when that is done, with what has happened.
+    pub async fn clear_cache(&self) -> Vec<News> {
+        let reload = |done| Command::Reload { all: true, done };
+        self.order(reload).await.unwrap_or_default()
+    }
+
+    /// [Reloads](Self::reload) from here on whenever files change.
+    pub async fn watch(&self) {
+        // The error says that it has ended.
+        let _ = self.order(Command::Watch).await;
+    }
+
+    /// Waits until the hub has sent all agents away for good.
+    pub async fn ended(&self) {
+        self.orders.closed().await;
+    }
+
+    /// Stops the agents. Their runs go on where another process with the same journals starts them.
+    pub async fn stop(self) {
+        self.end(false).await;
+    }
+
+    /// Stops the agents, and has the hub forget those that it did not know before.
+    pub async fn disband(self) {
+        self.end(true).await;
+    }
+
+    async fn end(mut self, forget: bool) {
+        let stop = |done| Command::Stop { forget, done };
+        // The error says that it has ended.
+        let _ = self.order(stop).await;
+        self.keeping.shutdown().await;
+        self.client.close().await;
+    }
+
+    async fn order<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
+        let (done, answer) = oneshot::channel();
+        self.orders.send(order(done)).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+/// Whether the agent with this card is of this SOP: as it is, or as it was before in this or another process.
+pub fn is_of(card: &AgentCard, definition: &Definition) -> bool {
+    identity::is_same(card, definition)
+}

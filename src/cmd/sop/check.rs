@@ -1,9 +1,193 @@
 //! `agenthub sop check`
 
-use std::process::ExitCode;
+use std::{collections::BTreeSet, path::Path, process::ExitCode, sync::Arc};
 
-use crate::{cli::sop::Check, settings::Settings};
+use agenthub_sop::{Definition, Discovered, Fault, Kind, discover, load};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
 
+use super::{
+    news::{count, show},
+    workshop::uses,
+};
+use crate::{
+    cli::sop::Check, definition::check_name, model, output, settings::Settings, tools::Toolshed,
+};
+
+/// What the files say, with all that is wrong.
+struct Checked {
+    agents: Vec<Arc<Definition>>,
+    orchestrator: Option<Arc<Definition>>,
+    faults: Vec<Fault>,
+}
+
+/// Says what is wrong with the files, all at once.
 pub(super) async fn run(args: &Check, settings: &Settings) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("{args:?} {}", settings.hub)
+    let shed = Toolshed::new(settings);
+    let checked = check(args, &shed, settings).await;
+    shed.close().await;
+    let errors = checked
+        .faults
+        .iter()
+        .filter(|fault| fault.is_error())
+        .count();
+    match args.json {
+        true => output::line(checked.json().to_string())?,
+        false => {
+            checked.faults.iter().for_each(show);
+            let line = checked.line(&args.path, errors);
+            match errors {
+                0 => output::line(output::plain(&line))?,
+                _ => output::aside(output::plain(&line)),
+            }
+        }
+    }
+    Ok(match errors {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}
+
+async fn check(args: &Check, shed: &Toolshed, settings: &Settings) -> Checked {
+    let path = args.path.as_path();
+    let mut checked = match path.is_file() {
+        true => file(path),
+        false => folder(path, settings.sop.default_orchestrator),
+    };
+    let written = match path.is_file() {
+        true => beside(path),
+        false => checked.agents.iter().map(|d| d.name.clone()).collect(),
+    };
+    let all = checked.agents.iter().chain(&checked.orchestrator);
+    let more =
+        all.map(|definition| further(definition, &written, shed, settings, !args.no_connect));
+    let more: Vec<Vec<Fault>> = join_all(more).await;
+    checked.faults.extend(more.into_iter().flatten());
+    // One file after the other, in each from top to bottom.
+    let order = |fault: &Fault| (fault.path.clone(), fault.place);
+    checked.faults.sort_by_key(order);
+    checked
+}
+
+fn folder(dir: &Path, default_orchestrator: bool) -> Checked {
+    match discover(dir) {
+        Err(fault) => Checked {
+            agents: Vec::new(),
+            orchestrator: None,
+            faults: vec![fault],
+        },
+        Ok(found) => {
+            let leads = found.orchestrator(dir, default_orchestrator);
+            let Discovered {
+                agents, mut faults, ..
+            } = found;
+            let orchestrator = match leads {
+                Ok(orchestrator) => Some(orchestrator),
+                Err(fault) => {
+                    faults.push(fault);
+                    None
+                }
+            };
+            Checked {
+                agents: agents.into_values().collect(),
+                orchestrator,
+                faults,
+            }
+        }
+    }
+}
+
+fn file(path: &Path) -> Checked {
+    let (definition, faults) = match load(path) {
+        Ok(loaded) => (Some(Arc::new(loaded.definition)), loaded.warnings),
+        Err(faults) => (None, faults),
+    };
+    let (leads, works) = definition
+        .into_iter()
+        .partition::<Vec<_>, _>(|d| d.kind == Kind::Orchestrator);
+    Checked {
+        agents: works,
+        orchestrator: leads.into_iter().next(),
+        faults,
+    }
+}
+
+/// The agents of the folder that a file is in, which it may name.
+fn beside(file: &Path) -> BTreeSet<String> {
+    let is_skill = file.file_name().is_some_and(|name| name == "SKILL.md");
+    let folder = match is_skill {
+        true => file.parent().and_then(Path::parent),
+        false => file.parent(),
+    };
+    let folder = folder
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    discover(folder).map_or_else(
+        |_| BTreeSet::new(),
+        |found| found.agents.into_keys().collect(),
+    )
+}
+
+/// What only this machine can tell of a file: its tools, its model.
+async fn further(
+    definition: &Definition,
+    agents: &BTreeSet<String>,
+    shed: &Toolshed,
+    settings: &Settings,
+    connect: bool,
+) -> Vec<Fault> {
+    let mut faults = match uses(definition, agents, shed, connect).await {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults,
+    };
+    if let Err(error) = check_name(&definition.name) {
+        faults.push(Fault::error(&definition.path, error.to_string()));
+    }
+    if definition.model.is_some() {
+        let model = settings.model.unless(None, definition.model.as_deref());
+        if let Err(error) = model::model(&model).await {
+            let message = format!("its model {} cannot be used here: {error:#}", model.name);
+            faults.push(Fault::warning(&definition.path, message));
+        }
+    }
+    faults
+}
+
+impl Checked {
+    fn line(&self, path: &Path, errors: usize) -> String {
+        let warnings = count(self.faults.len() - errors, "warning", "warnings");
+        if errors > 0 {
+            let errors = count(errors, "error", "errors");
+            return format!("{}: {errors}, {warnings}", path.display());
+        }
+        let names: Vec<&str> = self.agents.iter().map(|d| d.name.as_str()).collect();
+        let team = match (&self.orchestrator, names.as_slice()) {
+            (None, names) => names.join(", "),
+            (Some(leads), []) => format!("{} leads, and has nobody to lead", leads.name),
+            (Some(leads), names) => format!("{} leads {}", leads.name, names.join(", ")),
+        };
+        format!("{} is fine: {team} ({warnings})", path.display())
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "ok": !self.faults.iter().any(Fault::is_error),
+            "agents": self.agents.iter().map(|d| described(d)).collect::<Vec<_>>(),
+            "orchestrator": self.orchestrator.as_deref().map(described),
+            "faults": self.faults,
+        })
+    }
+}
+
+fn described(definition: &Definition) -> Value {
+    let tools: Vec<&str> = definition.tools.iter().map(|t| t.name.as_str()).collect();
+    json!({
+        "name": definition.name,
+        "file": definition.path,
+        "description": definition.description,
+        "version": definition.version,
+        "tools": tools,
+        "inputs": definition.schema,
+        "rules": definition.rules.len(),
+    })
 }

@@ -2,9 +2,15 @@
 
 mod ask;
 mod check;
+mod found;
+mod inputs;
 mod new;
+mod news;
+mod place;
+mod progress;
 mod report;
 mod up;
+mod workshop;
 
 use std::process::ExitCode;
 

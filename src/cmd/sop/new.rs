@@ -1,9 +1,107 @@
 //! `agenthub sop new`
 
-use std::process::ExitCode;
+use std::{
+    fs::{self, File},
+    io::Write,
+    path::Path,
+    process::ExitCode,
+};
 
-use crate::cli::sop::New;
+use agenthub_sop::{Discovered, Kind, discover, starter};
+use anyhow::{Context, anyhow, bail};
 
+use crate::{
+    banner,
+    cli::sop::{DEFAULT_DIR, New},
+    definition::check_name,
+    output,
+};
+
+/// Writes the beginnings of an agent.
 pub(super) fn run(args: &New) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("{args:?}")
+    let kind = match args.orchestrator {
+        true => Kind::Orchestrator,
+        false => Kind::Agent,
+    };
+    let name = args.name.trim();
+    check_name(name)?;
+    let text = starter(name, kind).map_err(|why| anyhow!(why))?;
+    let dir = &args.dir;
+    let is_new = !dir.exists();
+    let found = match is_new {
+        true => Discovered::default(),
+        false => discover(dir).map_err(|fault| anyhow!("{fault}"))?,
+    };
+    free(name, kind, &found)?;
+    fs::create_dir_all(dir).with_context(|| format!("cannot make the folder {}", dir.display()))?;
+    let path = dir.join(format!("{name}.md"));
+    let created = File::create_new(&path);
+    match created.and_then(|mut file| file.write_all(text.as_bytes())) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => bail!(
+            "{} is there already, and stays as it is: choose another name, or edit that file",
+            path.display()
+        ),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot write {}", path.display()));
+        }
+    }
+    output::line(format!("{}", path.display()))?;
+    let made = match is_new {
+        true => format!(", in the new folder {}", dir.display()),
+        false => String::new(),
+    };
+    output::aside(format!("{} is written{made}. Next:", path.display()));
+    for step in next(&path, dir, kind, &found) {
+        output::aside(format!("  {step}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a name that another file of the folder has.
+fn free(name: &str, kind: Kind, found: &Discovered) -> anyhow::Result<()> {
+    let mut all = found.agents.values().chain(&found.orchestrators);
+    if let Some(other) = all.find(|other| other.name == name) {
+        bail!(
+            "{} is an agent called {name} already: choose another name, or edit that file",
+            other.path.display()
+        );
+    }
+    match (kind, found.orchestrators.first()) {
+        (Kind::Orchestrator, Some(other)) => bail!(
+            "the folder has an orchestrator already, {}, and only one may lead: edit that file, or name another folder with --dir DIR",
+            other.path.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// What to do next.
+fn next(path: &Path, dir: &Path, kind: Kind, found: &Discovered) -> Vec<String> {
+    let program = banner::program();
+    let (folder, flag) = match dir == Path::new(DEFAULT_DIR) {
+        true => (String::new(), String::new()),
+        false => (
+            format!(" {}", dir.display()),
+            format!(" --dir {}", dir.display()),
+        ),
+    };
+    let mut steps = vec![format!(
+        "edit {}: say what it is for, and how it works",
+        path.display()
+    )];
+    match kind {
+        Kind::Agent if found.orchestrators.is_empty() => steps.push(format!(
+            "{program} sop new lead --orchestrator{flag}   begins the one who leads the agents of the folder"
+        )),
+        Kind::Orchestrator if found.agents.is_empty() => steps.push(format!(
+            "{program} sop new researcher{flag}   begins an agent for it to lead"
+        )),
+        _ => {}
+    }
+    steps.push(format!(
+        "{program} sop check{folder}   says what is wrong, if anything"
+    ));
+    steps.push(format!("{program} sop ask{folder} \"…\"   asks the team"));
+    steps
 }

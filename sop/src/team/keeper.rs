@@ -1,0 +1,440 @@
+//! Starts, replaces and stops agents.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use agenthub_sdk::{AgentBuilder, Client, Connection, Error, RunningAgent};
+use futures_util::future::join_all;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::{JoinSet, spawn_blocking},
+    time::{Instant, sleep, sleep_until},
+};
+
+use super::{
+    Member, News, Origin,
+    changes::{Changes, changes},
+    identity, watch,
+};
+use crate::{Definition, Discovered, Fault, Kind, Roster, discover};
+
+/// A file may be away for so long while it is written anew.
+const REWRITTEN: Duration = Duration::from_secs(1);
+
+/// How often that is tried again which could not start for another reason than its file.
+const RETRY: Duration = Duration::from_secs(20);
+
+/// An order for who keeps the team.
+pub(super) enum Command {
+    Members(oneshot::Sender<Vec<Member>>),
+    Reload {
+        all: bool,
+        done: oneshot::Sender<Vec<News>>,
+    },
+    Watch(oneshot::Sender<()>),
+    Stop {
+        forget: bool,
+        done: oneshot::Sender<()>,
+    },
+}
+
+/// An agent at work.
+struct AtWork {
+    definition: Arc<Definition>,
+    agent: RunningAgent,
+    /// The hub knew the id before.
+    was_known: bool,
+    /// Tells it from another of the same name.
+    number: u64,
+}
+
+/// An agent that the hub has sent away.
+struct Gone {
+    name: String,
+    number: u64,
+    reason: String,
+}
+
+/// Who keeps the team.
+pub(super) struct Keeper {
+    hub: String,
+    origin: Origin,
+    client: Client,
+    roster: Roster,
+    at_work: BTreeMap<String, AtWork>,
+    started: u64,
+    /// An agent could not start or change, though its file can be read.
+    is_incomplete: bool,
+    /// What was said to be wrong, so that it is not said again.
+    said: Vec<Fault>,
+    watched: JoinSet<Gone>,
+}
+
+impl Keeper {
+    pub(super) fn new(hub: &str, origin: Origin, client: Client) -> Self {
+        Self {
+            hub: hub.to_owned(),
+            origin,
+            client,
+            roster: Roster::default(),
+            at_work: BTreeMap::new(),
+            started: 0,
+            is_incomplete: false,
+            said: Vec::new(),
+            watched: JoinSet::new(),
+        }
+    }
+
+    /// Starts all agents.
+    ///
+    /// # Errors
+    ///
+    /// Nobody leads: all that is wrong.
+    pub(super) async fn begin(&mut self) -> Result<(), Vec<Fault>> {
+        let news = self.round(false, false).await;
+        let leads = |at_work: &AtWork| at_work.definition.kind == Kind::Orchestrator;
+        if self.at_work.values().any(leads) {
+            return Ok(());
+        }
+        Err(news
+            .into_iter()
+            .filter_map(|news| match news {
+                News::Wrong { fault, .. } => Some(fault),
+                _ => None,
+            })
+            .collect())
+    }
+
+    /// Does as it is ordered, until it is to stop or the hub has sent all agents away.
+    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Command>) {
+        let mut watching = JoinSet::new();
+        let (change, mut changed) = mpsc::channel(1);
+        let mut retry = Instant::now() + RETRY;
+        loop {
+            tokio::select! {
+                order = orders.recv() => match order {
+                    None => return self.stop(false).await,
+                    Some(Command::Stop { forget, done }) => {
+                        drop(watching);
+                        self.stop(forget).await;
+                        // Who no longer waits is not told.
+                        let _ = done.send(());
+                        return;
+                    }
+                    Some(Command::Members(done)) => _ = done.send(self.members()),
+                    Some(Command::Reload { all, done }) => _ = done.send(self.round(all, false).await),
+                    Some(Command::Watch(done)) => {
+                        if watching.is_empty() {
+                            watching.spawn(watch::watch(self.origin.dir.clone(), change.clone()));
+                        }
+                        let _ = done.send(());
+                    }
+                },
+                () = sleep_until(retry), if self.is_incomplete && !watching.is_empty() => {
+                    drop(self.round(false, true).await);
+                    retry = Instant::now() + RETRY;
+                }
+                Some(()) = changed.recv() => drop(self.round(false, true).await),
+                Some(Ok(gone)) = self.watched.join_next() => {
+                    if self.lose(gone) && self.at_work.is_empty() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stops all agents.
+    pub(super) async fn stop(&mut self, forget: bool) {
+        self.roster.set_at_work(BTreeSet::new());
+        let at_work = std::mem::take(&mut self.at_work);
+        join_all(at_work.into_values().map(async |at_work| {
+            let name = at_work.definition.name.clone();
+            at_work.agent.stop().await;
+            if forget && !at_work.was_known {
+                self.forget(&name, "it was here for one request").await;
+            }
+        }))
+        .await;
+        self.watched.shutdown().await;
+    }
+
+    /// Reads all files, and makes the agents what they say.
+    async fn round(&mut self, all: bool, is_watched: bool) -> Vec<News> {
+        let mut news = Vec::new();
+        let mut found = self.look(all).await;
+        if is_watched && matches!(&found, Ok((changes, _)) if !changes.stop.is_empty()) {
+            sleep(REWRITTEN).await;
+            found = self.look(all).await;
+        }
+        let (changes, mut faults) = match found {
+            Ok((changes, found)) => {
+                let at_work = self.at_work.values().map(|at_work| &at_work.definition);
+                let kept =
+                    at_work.filter(|d| d.kind == Kind::Agent && !changes.stop.contains(&d.name));
+                let kept = kept.map(|d| d.name.clone());
+                let written = found.agents.keys().cloned().chain(kept);
+                self.roster.set_written(written.collect());
+                (changes, found.faults)
+            }
+            Err(fault) => (Changes::default(), vec![fault]),
+        };
+        faults.extend(changes.fault);
+        faults.extend(self.orphaned(&changes.stop, &changes.replace));
+
+        let mut unfit = Vec::new();
+        let stopping: Vec<AtWork> = changes
+            .stop
+            .iter()
+            .filter_map(|name| self.at_work.remove(name))
+            .collect();
+        self.enroll();
+        for at_work in &stopping {
+            self.tell(&mut news, News::Stopped(Member::of(&at_work.definition)));
+        }
+        join_all(stopping.into_iter().map(async |at_work| {
+            let name = at_work.definition.name.clone();
+            at_work.agent.stop().await;
+            self.forget(&name, "its file is gone, or calls it otherwise")
+                .await;
+        }))
+        .await;
+
+        let replacing = changes.replace.into_iter().map(async |definition| {
+            let replaced = self.replace(&definition).await;
+            (definition, replaced)
+        });
+        let replaced = join_all(replacing).await;
+        for (definition, replaced) in replaced {
+            match replaced {
+                Ok(()) => {
+                    let member = Member::of(&definition);
+                    if let Some(at_work) = self.at_work.get_mut(&definition.name) {
+                        at_work.definition = definition;
+                    }
+                    self.tell(&mut news, News::Replaced(member));
+                }
+                Err(wrong) => unfit.extend(wrong),
+            }
+        }
+        self.enroll();
+
+        // Who leads comes when those are there who are led.
+        let (leading, led): (Vec<_>, Vec<_>) = changes
+            .start
+            .into_iter()
+            .partition(|d| d.kind == Kind::Orchestrator);
+        for definitions in [led, leading] {
+            let starting = definitions.into_iter().map(async |definition| {
+                let started = self.start(&definition).await;
+                (definition, started)
+            });
+            let started = join_all(starting).await;
+            for (definition, started) in started {
+                match started {
+                    Ok((agent, was_known)) => {
+                        let member = Member::of(&definition);
+                        self.take_on(definition, agent, was_known);
+                        self.tell(&mut news, News::Started(member));
+                    }
+                    Err(wrong) => unfit.extend(wrong),
+                }
+            }
+            self.enroll();
+        }
+        self.is_incomplete = !unfit.is_empty();
+        faults.extend(unfit);
+        self.complain(faults, &mut news);
+        news
+    }
+
+    /// What the files say, and what is to be done.
+    async fn look(&self, all: bool) -> Result<(Changes, Discovered), Fault> {
+        let dir = self.origin.dir.clone();
+        let found = spawn_blocking(move || discover(&dir));
+        let found = found
+            .await
+            .unwrap_or_else(|_| Err(Fault::error(&self.origin.dir, "cannot be read")))?;
+        let leads = found.orchestrator(&self.origin.dir, self.origin.default_orchestrator);
+        let at_work = self.at_work.iter();
+        let at_work = at_work
+            .map(|(name, at_work)| (name.clone(), Arc::clone(&at_work.definition)))
+            .collect();
+        Ok((changes(&at_work, &found, leads, all), found))
+    }
+
+    /// Starts an agent. Says whether the hub knew its id.
+    async fn start(
+        &self,
+        definition: &Arc<Definition>,
+    ) -> Result<(RunningAgent, bool), Vec<Fault>> {
+        let cannot = |error: Error| vec![cannot_start(definition, &error)];
+        let was_known = match self.client.agent(&*definition.name).await {
+            Ok(entry) => {
+                let is_online = entry.state() == agenthub_sdk::proto::agenthub::AgentState::Online;
+                if let Some(card) = entry.agent_card.filter(|_| is_online)
+                    && !identity::is_same(&card, definition)
+                {
+                    return Err(vec![taken(definition, identity::is_sop(&card), &self.hub)]);
+                }
+                true
+            }
+            Err(Error::NotFound(_)) => false,
+            Err(error) => return Err(cannot(error)),
+        };
+        let agent = self.fitted(definition).await?;
+        let agent = agent.start(&*self.hub).await.map_err(cannot)?;
+        Ok((agent, was_known))
+    }
+
+    async fn replace(&self, definition: &Arc<Definition>) -> Result<(), Vec<Fault>> {
+        let cannot = |error: Error| vec![cannot_start(definition, &error)];
+        let Some(at_work) = self.at_work.get(&definition.name) else {
+            return Ok(());
+        };
+        let agent = self.fitted(definition).await?.build().map_err(cannot)?;
+        at_work.agent.replace(agent).await.map_err(cannot)
+    }
+
+    async fn fitted(&self, definition: &Arc<Definition>) -> Result<AgentBuilder, Vec<Fault>> {
+        let fitting = (self.origin.fit)(Arc::clone(definition), self.roster.clone());
+        Ok(fitting.await?.drain_timeout(self.origin.drain))
+    }
+
+    fn take_on(&mut self, definition: Arc<Definition>, agent: RunningAgent, was_known: bool) {
+        self.started += 1;
+        let (name, number) = (definition.name.clone(), self.started);
+        let mut connection = agent.client().connection();
+        let gone = name.clone();
+        self.watched.spawn(async move {
+            let closed = connection.wait_for(|c| matches!(c, Connection::Closed { .. }));
+            let reason = match closed.await.as_deref() {
+                Ok(Connection::Closed { reason }) => reason.clone(),
+                Ok(_) | Err(_) => String::new(),
+            };
+            Gone {
+                name: gone,
+                number,
+                reason,
+            }
+        });
+        self.at_work.insert(
+            name,
+            AtWork {
+                definition,
+                agent,
+                was_known,
+                number,
+            },
+        );
+    }
+
+    /// Tells of an agent that was sent away, if it is one of the team.
+    fn lose(&mut self, gone: Gone) -> bool {
+        let is_ours = |at_work: &AtWork| at_work.number == gone.number;
+        if !self.at_work.get(&gone.name).is_some_and(is_ours) {
+            return false;
+        }
+        if let Some(at_work) = self.at_work.remove(&gone.name) {
+            let member = Member::of(&at_work.definition);
+            let reason = gone.reason;
+            self.tell(&mut Vec::new(), News::Lost { member, reason });
+        }
+        self.enroll();
+        true
+    }
+
+    /// Has the hub forget an agent that is nowhere at work. What waits for it fails.
+    async fn forget(&self, name: &str, why: &str) {
+        let is_away = match self.client.agent(name).await {
+            Ok(entry) => entry.instances.is_empty(),
+            Err(_) => false,
+        };
+        if is_away && let Err(error) = self.client.unregister(name, why).await {
+            tracing::debug!(%error, agent = name, "the hub goes on knowing it");
+        }
+    }
+
+    /// The agents at work whose tools name one that goes.
+    fn orphaned(&self, stop: &[String], replace: &[Arc<Definition>]) -> Vec<Fault> {
+        let at_work = self.at_work.values().map(|at_work| &at_work.definition);
+        let staying = at_work.filter(|d| {
+            !stop.contains(&d.name) && !replace.iter().any(|other| other.name == d.name)
+        });
+        staying
+            .flat_map(|d| d.tools.iter().map(move |tool| (d, tool)))
+            .filter(|(_, tool)| stop.contains(&tool.name))
+            .map(|(d, tool)| {
+                let message = format!("the agent `{}` is gone, which this one may ask", tool.name);
+                d.fault_at(tool.place, message)
+                    .helped("take the name out of `tools`, or bring its file back")
+            })
+            .collect()
+    }
+
+    /// Says what is wrong that was not said before.
+    fn complain(&mut self, faults: Vec<Fault>, news: &mut Vec<News>) {
+        for fault in &faults {
+            if self.said.contains(fault) {
+                continue;
+            }
+            let kept = self.at_work.values().map(|at_work| &at_work.definition);
+            let kept = kept
+                .filter(|d| fault.is_error() && d.path == fault.path)
+                .map(|d| d.name.clone())
+                .next();
+            let fault = fault.clone();
+            self.tell(news, News::Wrong { fault, kept });
+        }
+        self.said = faults;
+    }
+
+    fn enroll(&self) {
+        let agents = self.at_work.values().map(|at_work| &at_work.definition);
+        let agents = agents.filter(|d| d.kind == Kind::Agent);
+        let agents = agents.map(|d| d.name.clone());
+        self.roster.set_at_work(agents.collect());
+    }
+
+    fn members(&self) -> Vec<Member> {
+        let at_work = self.at_work.values();
+        at_work.map(|a| Member::of(&a.definition)).collect()
+    }
+
+    fn tell(&self, all: &mut Vec<News>, news: News) {
+        (self.origin.tell)(&news);
+        all.push(news);
+    }
+}
+
+fn cannot_start(definition: &Definition, error: &Error) -> Fault {
+    Fault::error(
+        &definition.path,
+        format!("{} cannot be an agent of the hub: {error}", definition.name),
+    )
+}
+
+fn taken(definition: &Definition, is_sop: bool, hub: &str) -> Fault {
+    let name = &definition.name;
+    let whose = match is_sop {
+        true => "the SOP of another folder",
+        false => "another program",
+    };
+    Fault::error(
+        &definition.path,
+        format!("the hub at {hub} has an agent called {name} already, and it is {whose}"),
+    )
+    .helped(format!(
+        "give this one another `name:` in {}, or stop the other one",
+        short(&definition.path)
+    ))
+}
+
+fn short(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}

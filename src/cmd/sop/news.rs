@@ -1,0 +1,126 @@
+//! What people are told of a team and of what is wrong with files.
+
+use std::{
+    env,
+    io::{self, IsTerminal},
+    sync::Arc,
+};
+
+use agenthub_sop::{Fault, Kind, Member, News};
+
+use crate::output;
+
+/// Tells what happens in a team, on stderr. What happens while it starts is told in one go by whoever starts it.
+pub(super) fn tell() -> Arc<dyn Fn(&News) + Send + Sync> {
+    Arc::new(|news| {
+        if let Some(line) = line(news) {
+            output::aside(output::plain(&line));
+        }
+        if let News::Wrong { fault, .. } = news {
+            show(fault);
+        }
+    })
+}
+
+/// Tells only what is wrong.
+pub(super) fn tell_faults() -> Arc<dyn Fn(&News) + Send + Sync> {
+    Arc::new(|news| {
+        if let News::Wrong { fault, .. } = news {
+            show(fault);
+        }
+    })
+}
+
+/// Shows what is wrong with a file on stderr: the line, the place in it, and what to do.
+pub(super) fn show(fault: &Fault) {
+    let is_coloured = io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
+    let text = fault.rendered(is_coloured);
+    output::aside(text.trim_end());
+}
+
+fn line(news: &News) -> Option<String> {
+    Some(match news {
+        News::Started(member) => format!("{} is here ({})", described(member), file(member)),
+        News::Replaced(member) => format!(
+            "{} works by the new {} from here on; what it is doing, it ends as it began",
+            described(member),
+            file(member)
+        ),
+        News::Stopped(member) => format!("{} has gone, as {} has", described(member), file(member)),
+        News::Wrong {
+            kept: Some(kept), ..
+        } => format!("{kept} goes on as it was, since this is wrong with its file:"),
+        News::Lost { member, reason } => {
+            format!("the hub has sent {} away: {reason}", described(member))
+        }
+        _ => return None,
+    })
+}
+
+fn described(member: &Member) -> String {
+    match member.kind {
+        Kind::Agent => member.name.clone(),
+        Kind::Orchestrator => format!("{} (the orchestrator)", member.name),
+    }
+}
+
+fn file(member: &Member) -> String {
+    member.path.display().to_string()
+}
+
+/// So many of something, in words.
+pub(super) fn count(n: usize, one: &str, more: &str) -> String {
+    match n {
+        0 => format!("no {more}"),
+        1 => format!("1 {one}"),
+        n => format!("{n} {more}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    #[test]
+    fn each_piece_of_news_is_a_line_that_names_the_agent_and_its_file() {
+        let member = |kind| Member {
+            name: "critic".to_owned(),
+            kind,
+            path: PathBuf::from("sops/critic.md"),
+        };
+        for (news, parts) in [
+            (
+                News::Started(member(Kind::Agent)),
+                ["critic is here", "sops/critic.md"],
+            ),
+            (
+                News::Replaced(member(Kind::Agent)),
+                ["critic works by the new", "sops/critic.md"],
+            ),
+            (
+                News::Stopped(member(Kind::Orchestrator)),
+                ["critic (the orchestrator)", "sops/critic.md"],
+            ),
+            (
+                News::Lost {
+                    member: member(Kind::Agent),
+                    reason: "unregistered".to_owned(),
+                },
+                ["critic", "unregistered"],
+            ),
+        ] {
+            let line = line(&news).expect("there is something to say");
+            assert!(parts.iter().all(|part| line.contains(part)), "{line}");
+        }
+        let fault = Fault::error(Path::new("sops/critic.md"), "no");
+        let wrong = |kept: Option<&str>| News::Wrong {
+            fault: fault.clone(),
+            kept: kept.map(str::to_owned),
+        };
+        let kept = line(&wrong(Some("critic"))).expect("there is something to say");
+        assert!(kept.contains("critic goes on as it was"), "{kept}");
+        assert_eq!(line(&wrong(None)), None, "the fault says it all");
+    }
+}

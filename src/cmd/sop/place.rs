@@ -1,0 +1,41 @@
+//! On which hub: one that is there, or one of this process.
+
+use agenthub_sdk::Error;
+use anyhow::bail;
+
+use crate::{
+    cli::Hub,
+    cmd::place::listens,
+    settings::{DEFAULT_HUB, Settings},
+};
+
+/// On which hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The one that was named, or the one that listens where hubs are expected.
+    There,
+    /// One of this process: no hub was named, and none listens.
+    Own,
+    /// One of this process, as that was wanted.
+    Here,
+}
+
+impl Place {
+    /// The place that the flags name.
+    pub(super) async fn find(hub: &Hub, here: bool, settings: &Settings) -> Self {
+        let is_named = hub.hub.is_some() || settings.hub != DEFAULT_HUB;
+        match here {
+            true => Self::Here,
+            false if is_named || listens(settings).await => Self::There,
+            false => Self::Own,
+        }
+    }
+}
+
+/// Refuses to go on without a hub, in words that name the flag.
+pub(super) fn unreachable<T>(error: Error) -> anyhow::Result<T> {
+    match error {
+        Error::NoHub { .. } => bail!("{error}, or leave --hub away for one of this process"),
+        error => Err(error.into()),
+    }
+}

@@ -1,0 +1,208 @@
+//! What is there to see of a request while a team works on it, and what is there to tell of it in the end?
+
+use std::collections::BTreeMap;
+
+use agenthub_proto::{
+    agenthub::{TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
+    json::from_struct,
+};
+use agenthub_sdk::{ANSWER_ARTIFACT, Outcome, Update};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::output;
+
+/// The words of a request that are shown, in characters.
+const MAX_WORDS: usize = 80;
+
+/// Something to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Show {
+    /// A line about what happens.
+    Line(String),
+    /// The next piece of the answer.
+    Piece(String),
+    /// The pieces so far were not the answer.
+    Anew,
+}
+
+/// An agent that was asked.
+#[derive(Clone, Debug)]
+struct Asked {
+    agent: String,
+    request: String,
+    since: Instant,
+    seconds: Option<f64>,
+    error: Option<String>,
+}
+
+/// What has been seen of a request.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// By task, in the order in which they were asked.
+    order: Vec<String>,
+    asked: BTreeMap<String, Asked>,
+    /// The pieces of the answer so far.
+    pieces: String,
+}
+
+impl Progress {
+    /// Takes in what the orchestrator shows.
+    pub(super) fn apply(&mut self, update: &Update) -> Vec<Show> {
+        match update {
+            Update::Status(status) => self.status(status).map(Show::Line).into_iter().collect(),
+            Update::Artifact(artifact) => self.piece(artifact),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is still to be printed of the whole answer: the rest, if what was shown is its beginning.
+    pub(super) fn rest<'a>(&self, answer: &'a str) -> Option<&'a str> {
+        let shown = self.pieces.trim_end();
+        match shown.is_empty() {
+            true => None,
+            false => answer.strip_prefix(shown),
+        }
+    }
+
+    /// Whether anything of an answer was shown.
+    pub(super) fn has_shown(&self) -> bool {
+        !self.pieces.is_empty()
+    }
+
+    /// What became of each agent that was asked.
+    pub(super) fn agents(&self) -> Vec<Value> {
+        let asked = self
+            .order
+            .iter()
+            .filter_map(|task| Some((task, self.asked.get(task)?)));
+        asked
+            .map(|(task, asked)| {
+                let state = match (&asked.error, asked.seconds) {
+                    (Some(_), _) => "failed",
+                    (None, Some(_)) => "completed",
+                    (None, None) => "unfinished",
+                };
+                let mut agent = json!({"agent": asked.agent, "task": task, "state": state});
+                if let Some(seconds) = asked.seconds {
+                    agent["seconds"] = json!((seconds * 1000.0).round() / 1000.0);
+                }
+                if let Some(error) = &asked.error {
+                    agent["error"] = error.as_str().into();
+                }
+                agent
+            })
+            .collect()
+    }
+
+    fn status(&mut self, status: &TaskStatusUpdateEvent) -> Option<String> {
+        let metadata = from_struct(status.metadata.as_ref()?);
+        let tool = metadata.get("tool")?;
+        let text = |key: &str| tool[key].as_str().unwrap_or_default();
+        let (agent, task) = (text("agent"), text("taskId"));
+        if agent.is_empty() {
+            let name = text("name");
+            return Some(match (tool.get("error"), tool.get("result")) {
+                (Some(error), _) => format!("✗ {name}: {}", words(error)),
+                (None, Some(_)) => format!("✓ {name}"),
+                (None, None) => format!("→ {name} {}", words(&tool["arguments"])),
+            });
+        }
+        let ended = match (tool.get("error"), tool.get("result")) {
+            (Some(error), _) => Some(Err(words(error))),
+            (None, Some(_)) => Some(Ok(())),
+            (None, None) => None,
+        };
+        let Some(ended) = ended else {
+            let request = &tool["arguments"];
+            let request = request.get("task").or_else(|| request.get("request"));
+            let request = request.map(words).unwrap_or_default();
+            let line = format!("→ {agent}: {request}");
+            self.order.push(task.to_owned());
+            let asked = Asked {
+                agent: agent.to_owned(),
+                request,
+                since: Instant::now(),
+                seconds: None,
+                error: None,
+            };
+            self.asked.insert(task.to_owned(), asked);
+            return Some(line);
+        };
+        let asked = self.asked.get_mut(task)?;
+        let seconds = asked.since.elapsed().as_secs_f64();
+        asked.seconds = Some(seconds);
+        // Where one agent is asked twice at once, its name does not tell which is over.
+        let twice = self
+            .order
+            .iter()
+            .filter(|t| self.asked[*t].agent == agent)
+            .count()
+            > 1;
+        let which = match twice {
+            true => format!("{agent} ({})", self.asked[task].request),
+            false => agent.to_owned(),
+        };
+        Some(match ended {
+            Ok(()) => format!("✓ {which}, after {seconds:.1} s"),
+            Err(error) => {
+                let line = format!("✗ {which}, after {seconds:.1} s: {error}");
+                if let Some(asked) = self.asked.get_mut(task) {
+                    asked.error = Some(error);
+                }
+                line
+            }
+        })
+    }
+
+    fn piece(&mut self, update: &TaskArtifactUpdateEvent) -> Vec<Show> {
+        let artifact = update.artifact.as_ref();
+        let Some(artifact) = artifact.filter(|a| a.artifact_id == ANSWER_ARTIFACT) else {
+            return Vec::new();
+        };
+        let text = artifact.text();
+        let mut shows = Vec::new();
+        if !update.append && !std::mem::take(&mut self.pieces).is_empty() {
+            shows.push(Show::Anew);
+        }
+        if !text.is_empty() {
+            self.pieces.push_str(&text);
+            shows.push(Show::Piece(text));
+        }
+        shows
+    }
+}
+
+/// The agents without which an answer had to do, and why, as the outcome's data say it.
+pub(super) fn failed(outcome: &Outcome) -> Vec<(String, String)> {
+    let data = outcome.message.as_ref().and_then(|m| m.data().next());
+    let Some(data) = data.filter(|data| data["partial"] == true) else {
+        return Vec::new();
+    };
+    let results = data["results"].as_array().into_iter().flatten();
+    results
+        .filter(|result| result["state"] != "completed")
+        .map(|result| {
+            let text = |key: &str| result[key].as_str().unwrap_or_default();
+            let why = match text("error") {
+                "" => text("state"),
+                error => error,
+            };
+            (text("agent").to_owned(), output::cut(why, 300))
+        })
+        .collect()
+}
+
+/// A value on one line, cut.
+fn words(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        value => value.to_string(),
+    };
+    output::cut(&text, MAX_WORDS)
+}
+
+#[cfg(test)]
+#[path = "progress_tests.rs"]
+mod tests;

@@ -1,0 +1,148 @@
+use agenthub_proto::{
+    a2a::{Artifact, Message, Part, Role, TaskState},
+    json::to_struct,
+};
+
+use super::*;
+
+fn tool(tool: Value) -> Update {
+    Update::Status(TaskStatusUpdateEvent {
+        metadata: Some(to_struct(&json!({ "tool": tool }))),
+        ..Default::default()
+    })
+}
+
+fn piece(text: &str, append: bool) -> Update {
+    Update::Artifact(TaskArtifactUpdateEvent {
+        artifact: Some(Artifact {
+            artifact_id: ANSWER_ARTIFACT.to_owned(),
+            parts: vec![Part::text(text)],
+            ..Default::default()
+        }),
+        append,
+        ..Default::default()
+    })
+}
+
+fn lines(shows: Vec<Show>) -> Vec<String> {
+    let line = |show| match show {
+        Show::Line(line) => line,
+        other => panic!("no line: {other:?}"),
+    };
+    shows.into_iter().map(line).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_agent_is_shown_when_it_is_asked_and_when_it_is_done() {
+    let mut progress = Progress::default();
+    let asked = |agent: &str, task: &str| {
+        tool(
+            json!({"name": format!("agent_{agent}"), "agent": agent, "taskId": task, "arguments": {"request": "find\nout"}}),
+        )
+    };
+    assert_eq!(
+        lines(progress.apply(&asked("researcher", "t1"))),
+        ["→ researcher: find out"]
+    );
+    assert_eq!(
+        lines(progress.apply(&asked("critic", "t2"))),
+        ["→ critic: find out"]
+    );
+    tokio::time::advance(std::time::Duration::from_millis(1500)).await;
+    let done = tool(
+        json!({"name": "agent_researcher", "agent": "researcher", "taskId": "t1", "result": {"text": "x"}}),
+    );
+    assert_eq!(lines(progress.apply(&done)), ["✓ researcher, after 1.5 s"]);
+    let failed = tool(
+        json!({"name": "agent_critic", "agent": "critic", "taskId": "t2", "error": "no model"}),
+    );
+    assert_eq!(
+        lines(progress.apply(&failed)),
+        ["✗ critic, after 1.5 s: no model"]
+    );
+    assert_eq!(
+        progress.agents(),
+        [
+            json!({"agent": "researcher", "task": "t1", "state": "completed", "seconds": 1.5}),
+            json!({"agent": "critic", "task": "t2", "state": "failed", "seconds": 1.5, "error": "no model"}),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn of_two_requests_to_one_agent_it_is_told_which_is_done() {
+    let mut progress = Progress::default();
+    for (task, request) in [("t1", "cats"), ("t2", "dogs")] {
+        let asked = json!({"name": "agent_a", "agent": "a", "taskId": task, "arguments": {"request": request}});
+        progress.apply(&tool(asked));
+    }
+    let done = tool(json!({"name": "agent_a", "agent": "a", "taskId": "t2", "result": {}}));
+    let line = lines(progress.apply(&done)).remove(0);
+    assert!(line.starts_with("✓ a (dogs)"), "{line}");
+    assert_eq!(progress.agents()[0]["state"], "unfinished");
+}
+
+#[test]
+fn own_tools_are_shown_too() {
+    let mut progress = Progress::default();
+    let called = tool(json!({"name": "web_search", "arguments": {"q": "x"}}));
+    assert_eq!(
+        lines(progress.apply(&called)),
+        ["→ web_search {\"q\":\"x\"}"]
+    );
+    let done = tool(json!({"name": "web_search", "result": "y"}));
+    assert_eq!(lines(progress.apply(&done)), ["✓ web_search"]);
+    let failed = tool(json!({"name": "web_search", "error": "away"}));
+    assert_eq!(lines(progress.apply(&failed)), ["✗ web_search: away"]);
+    assert!(progress.agents().is_empty());
+}
+
+#[test]
+fn the_answer_grows_and_begins_anew_and_its_rest_follows() {
+    let mut progress = Progress::default();
+    let piece_of = |text: &str| Show::Piece(text.to_owned());
+    assert_eq!(
+        progress.apply(&piece("I ask ", false)),
+        [piece_of("I ask ")]
+    );
+    assert_eq!(progress.apply(&piece("first.", true)), [piece_of("first.")]);
+    assert_eq!(
+        progress.apply(&piece("The ", false)),
+        [Show::Anew, piece_of("The ")]
+    );
+    assert_eq!(progress.apply(&piece("end", true)), [piece_of("end")]);
+    assert_eq!(
+        progress.rest("The end\n\nNot asked: a"),
+        Some("\n\nNot asked: a")
+    );
+    assert_eq!(progress.rest("The end"), Some(""));
+    assert_eq!(progress.rest("Another"), None);
+    assert_eq!(Progress::default().rest("Another"), None);
+}
+
+/// spec: SOP-8.7
+#[test]
+fn a_partial_answer_names_who_failed() {
+    let outcome = |data: &Value| {
+        let mut message = Message::new(Role::Agent, "so far");
+        message.content.push(Part::data(data));
+        Outcome {
+            task_id: String::new(),
+            agent: String::new(),
+            state: TaskState::Completed,
+            text: String::new(),
+            artifacts: Vec::new(),
+            message: Some(message),
+            error: String::new(),
+            spent: None,
+        }
+    };
+    let data = json!({"partial": true, "results": [
+        {"agent": "a", "state": "completed", "text": "x"},
+        {"agent": "b", "state": "failed", "error": "no model"},
+        {"agent": "c", "state": "away"},
+    ]});
+    let expected = [("b", "no model"), ("c", "away")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+    assert_eq!(failed(&outcome(&data)), expected);
+    assert!(failed(&outcome(&json!({"partial": false}))).is_empty());
+}

@@ -1,0 +1,202 @@
+//! Makes agents of definitions: with a model, tools, a journal and telemetry.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use agenthub_sdk::{AgentBuilder, Tool};
+use agenthub_sop::{self as sop, Definition, Fault, Fit, Roster};
+use tokio::sync::Mutex;
+
+use crate::{
+    definition,
+    journal::Kept,
+    model,
+    settings::{Model, Settings},
+    telemetry::Telemetry,
+    tools::{Toolshed, closest},
+};
+
+/// The names that are listed in a help text.
+const MAX_SHOWN: usize = 12;
+
+/// Makes agents of definitions. Cheap to clone. [`close`](Self::close) it.
+#[derive(Clone)]
+pub(super) struct Workshop(Arc<Inner>);
+
+struct Inner {
+    model: Model,
+    /// The model that the command line names goes before that of a file.
+    flag: Option<String>,
+    data: Option<PathBuf>,
+    tools: Toolshed,
+    telemetry: Telemetry,
+    /// The files of the agents' runs, this process's until the end.
+    kept: Mutex<BTreeMap<String, Arc<Kept>>>,
+}
+
+/// What an agent may use and whom it may ask, by the names in its file.
+#[derive(Debug, Default)]
+pub(super) struct Uses {
+    pub(super) tools: Vec<Tool>,
+    pub(super) agents: Vec<String>,
+}
+
+impl Workshop {
+    /// Agents that are made with these settings. `flag` is the model that the command line names.
+    pub(super) fn new(settings: &Settings, flag: Option<&str>) -> anyhow::Result<Self> {
+        Ok(Self(Arc::new(Inner {
+            model: settings.model.clone(),
+            flag: flag.map(str::to_owned),
+            data: settings.data().map(Into::into),
+            tools: Toolshed::new(settings),
+            telemetry: Telemetry::start()?,
+            kept: Mutex::default(),
+        })))
+    }
+
+    /// What makes agents for a team.
+    pub(super) fn fit(&self) -> Fit {
+        let workshop = self.clone();
+        Arc::new(move |definition, roster| {
+            let workshop = workshop.clone();
+            Box::pin(async move { workshop.fitted(&definition, &roster).await })
+        })
+    }
+
+    /// Ends the connections to MCP servers, and sends the spans that wait.
+    pub(super) async fn close(&self) {
+        tokio::join!(self.0.tools.clone().close(), self.0.telemetry.stop());
+    }
+
+    async fn fitted(
+        &self,
+        definition: &Arc<Definition>,
+        roster: &Roster,
+    ) -> Result<AgentBuilder, Vec<Fault>> {
+        let inner = &*self.0;
+        let wrong = |error: anyhow::Error| {
+            let message = format!("{} cannot work: {error:#}", definition.name);
+            vec![Fault::error(&definition.path, message)]
+        };
+        definition::check_name(&definition.name).map_err(wrong)?;
+        let uses = uses(definition, &roster.written(), &inner.tools, true).await?;
+        let model = inner
+            .model
+            .unless(inner.flag.as_deref(), definition.model.as_deref());
+        let model = model::model(&model).await.map_err(wrong)?;
+        let kept = self.kept(&definition.name).await.map_err(wrong)?;
+        let peers = sop::peers(definition, roster, uses.agents);
+        let mut limits = sop::limits(definition);
+        if let Some(longest) = inner.tools.longest().filter(|_| !uses.tools.is_empty()) {
+            let longest = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
+            limits.tool_timeout_ms = limits.tool_timeout_ms.max(longest);
+        }
+        let agent = sop::agent(definition, model, uses.tools, peers).limits(limits);
+        Ok(inner.telemetry.of(kept.lasting(agent)))
+    }
+
+    /// The files of an agent's runs: the same however often its SOP changes.
+    async fn kept(&self, name: &str) -> anyhow::Result<Arc<Kept>> {
+        let mut kept = self.0.kept.lock().await;
+        if let Some(kept) = kept.get(name) {
+            return Ok(Arc::clone(kept));
+        }
+        let opened = Arc::new(Kept::open(self.0.data.as_deref(), name).await?);
+        kept.insert(name.to_owned(), Arc::clone(&opened));
+        Ok(opened)
+    }
+}
+
+/// What the names in a file stand for. `agents` are those of its folder. MCP servers are asked for their tools if `connect` says so.
+///
+/// # Errors
+///
+/// All names that stand for nothing, each at its place.
+pub(super) async fn uses(
+    definition: &Definition,
+    agents: &BTreeSet<String>,
+    shed: &Toolshed,
+    connect: bool,
+) -> Result<Uses, Vec<Fault>> {
+    let mut uses = Uses::default();
+    let mut faults = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for tool in &definition.tools {
+        let name = tool.name.as_str();
+        if name == definition.name {
+            let fault = definition.fault_at(tool.place, "an agent cannot ask itself");
+            faults.push(fault.helped("take the name out of `tools`"));
+        } else if shed.knows(name) {
+            names.push(name);
+        } else if agents.contains(name) {
+            uses.agents.push(name.to_owned());
+        } else {
+            let message = format!("there is no tool `{name}`");
+            let fault = definition.fault_at(tool.place, message);
+            faults.push(fault.helped(known(name, definition, agents, shed)));
+        }
+    }
+    if connect && !names.is_empty() {
+        match shed.resolve(&names).await {
+            Ok(resolved) => {
+                uses.tools = resolved.tools;
+                uses.agents.extend(resolved.agents);
+            }
+            Err(unknown) => faults.extend(unknown.into_iter().map(|unknown| {
+                let place = definition.tools.iter().find(|t| t.name == unknown.name);
+                let fault = match place {
+                    Some(tool) => definition.fault_at(tool.place, unknown.why),
+                    None => Fault::error(&definition.path, unknown.why),
+                };
+                match unknown.help {
+                    Some(help) => fault.helped(help),
+                    None => fault,
+                }
+            })),
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(uses),
+        false => Err(faults),
+    }
+}
+
+/// What was probably meant, or what there is.
+fn known(
+    name: &str,
+    definition: &Definition,
+    agents: &BTreeSet<String>,
+    shed: &Toolshed,
+) -> String {
+    let settings = shed.names();
+    let others = agents.iter().filter(|agent| **agent != definition.name);
+    let names: Vec<&str> = settings.iter().chain(others).map(String::as_str).collect();
+    // `server.tool` of a server whose name is misspelt.
+    let server = name.split_once('.').and_then(|(server, tool)| {
+        let close = closest(server, settings.iter().map(String::as_str))?;
+        Some(format!("{close}.{tool}"))
+    });
+    let close = closest(name, names.iter().copied()).map(str::to_owned);
+    if let Some(close) = close.or(server) {
+        return format!("did you mean `{close}`?");
+    }
+    if names.is_empty() {
+        return "no tools are defined: add [mcp.NAME] to agenthub.toml for the tools of an MCP server, or name another agent of this folder".to_owned();
+    }
+    let some: Vec<String> = names
+        .iter()
+        .take(MAX_SHOWN)
+        .map(|n| format!("`{n}`"))
+        .collect();
+    let more = match names.len().saturating_sub(MAX_SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "what there is: {}{more} (the settings and the agents of this folder)",
+        some.join(", ")
+    )
+}
