@@ -14,6 +14,9 @@ use tracing_subscriber::EnvFilter;
 /// A log file that is longer when a process begins is put aside, in place of the one before. In bytes.
 const MAX_FILE: u64 = 8 * 1024 * 1024;
 
+/// A library that logs what it sends and receives. It has to be named to be heard.
+const TALKATIVE: &str = "rmcp";
+
 /// Where the log goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -68,9 +71,16 @@ fn filter(text: &str) -> anyhow::Result<EnvFilter> {
     if text.is_empty() || (is_word && text.parse::<LevelFilter>().is_err()) {
         bail!("`{text}` is no log level: there are error, warn, info, debug, trace and off");
     }
-    EnvFilter::builder()
+    let filter = EnvFilter::builder()
         .parse(text)
-        .with_context(|| format!("`{text}` is no log filter"))
+        .with_context(|| format!("`{text}` is no log filter"))?;
+    let is_quiet = text
+        .parse()
+        .is_ok_and(|level: LevelFilter| level < LevelFilter::WARN);
+    match is_quiet || text.contains(TALKATIVE) {
+        true => Ok(filter),
+        false => Ok(filter.add_directive(format!("{TALKATIVE}=warn").parse()?)),
+    }
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -100,6 +110,17 @@ mod tests {
         }
         for text in ["loud", "", "info,=,="] {
             assert!(filter(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn messages_of_others_are_logged_only_where_that_is_asked_for() {
+        let of = |text: &str| filter(text).expect(text).to_string();
+        for text in ["info", "debug", "agenthub=trace"] {
+            assert!(of(text).contains("rmcp=warn"), "{text}: {}", of(text));
+        }
+        for text in ["off", "error", "info,rmcp=debug"] {
+            assert!(!of(text).contains("rmcp=warn"), "{text}: {}", of(text));
         }
     }
 }

@@ -1,18 +1,22 @@
 //! The toolshed: what names of the settings stand for.
 
+mod chosen;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
-use agenthub_mcp::client::{Connection, Offer, Offered, ServerSettings};
+use agenthub_mcp::client::{Connection, Offer, ServerSettings};
 use agenthub_sdk::Tool;
 use futures_util::future::join_all;
 
-use crate::settings::{Named, Names, Settings};
+use self::chosen::Chosen;
+use crate::settings::{Named, Names, Server, Settings};
 
-/// The most tools that a model is offered.
-const MAX_TOOLS: usize = 64;
+/// How long a call that has had its time may take to end.
+const CALLING_OFF: Duration = Duration::from_secs(5);
 
 /// The names that are listed in a help text.
 const MAX_SHOWN: usize = 12;
@@ -65,7 +69,7 @@ enum Wanted<'a> {
 impl Toolshed {
     /// The tools of these settings. Nothing is started yet.
     pub(crate) fn new(settings: &Settings) -> Self {
-        let connection = |(name, server): (&String, &crate::settings::Server)| {
+        let connection = |(name, server): (&String, &Server)| {
             let connection = Connection::new(ServerSettings {
                 name: name.clone(),
                 reach: server.reach.clone(),
@@ -92,9 +96,24 @@ impl Toolshed {
         names
     }
 
-    /// How long the slowest call of a tool may take.
-    pub(crate) fn longest(&self) -> Option<std::time::Duration> {
-        self.0.servers.values().map(Connection::timeout).max()
+    /// How long whoever calls a tool waits for it: the time of the slowest server, and what it takes to call something off. `None` if there
+    /// are no servers.
+    pub(crate) fn longest(&self) -> Option<Duration> {
+        let slowest = self.0.servers.values().map(Connection::timeout).max()?;
+        Some(slowest.saturating_add(CALLING_OFF))
+    }
+
+    /// The agent that a name stands for, by its id.
+    pub(crate) fn agent(&self, name: &str) -> Option<&str> {
+        match self.0.names.get(name)? {
+            Named::Agent(agent) => Some(agent),
+            Named::Tool { .. } => None,
+        }
+    }
+
+    /// What is wrong with a name, as far as that can be told without asking a server.
+    pub(crate) fn check(&self, name: &str) -> Option<Unknown> {
+        self.wanted(name).is_none().then(|| self.unknown(name))
     }
 
     /// What the names stand for. The servers among them are connected to, at the same time.
@@ -194,132 +213,18 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// What was found so far.
-#[derive(Default)]
-struct Chosen {
-    resolved: Resolved,
-    unknown: Vec<Unknown>,
-    /// The tools by the names that models see: of which server, which tool, and for which name.
-    taken: BTreeMap<String, (String, String, String)>,
-}
-
-impl Chosen {
-    fn agent(&mut self, agent: &str) {
-        if !self.resolved.agents.iter().any(|a| a == agent) {
-            self.resolved.agents.push(agent.to_owned());
-        }
-    }
-
-    fn tools(
-        &mut self,
-        name: &str,
-        wanted: &Wanted<'_>,
-        offers: &BTreeMap<&str, Result<Offer, String>>,
-    ) {
-        let Some((server, offer)) = wanted.server().and_then(|s| offers.get_key_value(s)) else {
-            return;
-        };
-        let offer = match offer {
-            Ok(offer) => offer,
-            Err(why) => return self.wrong(name, why.clone(), Some(format!("see [mcp.{server}] in the settings; with --log debug the log shows what the server says"))),
-        };
-        match wanted {
-            Wanted::Agent(_) => {}
-            Wanted::Server(_) => {
-                for offered in &offer.tools {
-                    self.tool(name, server, offered, &offered.full_name);
-                }
-            }
-            Wanted::Tool { tool, named, .. } => {
-                match offer.tools.iter().find(|o| o.name == *tool) {
-                    Some(offered) => {
-                        self.tool(name, server, offered, named.unwrap_or(&offered.full_name));
-                    }
-                    None => {
-                        let left_out = offer.left_out.iter().find(|l| l.name == *tool);
-                        let names = || offer.tools.iter().map(|o| o.name.as_str());
-                        let (why, help) = match left_out {
-                            Some(left_out) => (
-                                format!(
-                                    "the tool `{tool}` of the MCP server {server} cannot be used: {}",
-                                    left_out.why
-                                ),
-                                None,
-                            ),
-                            None => (
-                                format!("the MCP server {server} has no tool `{tool}`"),
-                                Some(match closest(tool, names()) {
-                                    Some(close) => format!("did you mean `{server}.{close}`?"),
-                                    None => format!("it has {}", shown(names())),
-                                }),
-                            ),
-                        };
-                        self.wrong(name, why, help);
-                    }
-                }
-            }
-        }
-    }
-
-    fn tool(&mut self, name: &str, server: &str, offered: &Offered, full_name: &str) {
-        let one = (server.to_owned(), offered.name.clone(), name.to_owned());
-        match self.taken.get(full_name) {
-            // The same tool twice, as in `web` and `web.search`.
-            Some((s, tool, _)) if s == server && *tool == offered.name => {}
-            Some((other, tool, for_name)) => {
-                let why = format!(
-                    "`{}` of the MCP server {server} and `{tool}` of {other} would both be called {full_name}",
-                    offered.name
-                );
-                let help =
-                    format!("rename one with [tools.NAME], or leave out `{for_name}` or `{name}`");
-                self.wrong(name, why, Some(help));
-            }
-            None => {
-                self.taken.insert(full_name.to_owned(), one);
-                self.resolved.tools.push(offered.named(full_name));
-            }
-        }
-    }
-
-    fn wrong(&mut self, name: &str, why: String, help: Option<String>) {
-        self.unknown.push(Unknown {
-            name: name.to_owned(),
-            why,
-            help,
-        });
-    }
-
-    fn end(mut self) -> Result<Resolved, Vec<Unknown>> {
-        let count = self.resolved.tools.len();
-        if count > MAX_TOOLS && self.unknown.is_empty() {
-            // The name with the most tools is the one to be told about.
-            let mut names: BTreeMap<&str, usize> = BTreeMap::new();
-            for (_, _, name) in self.taken.values() {
-                *names.entry(name).or_default() += 1;
-            }
-            let most = names.into_iter().max_by_key(|(_, n)| *n);
-            let name = most.map(|(name, _)| name.to_owned()).unwrap_or_default();
-            let why =
-                format!("these are {count} tools, and a model is offered {MAX_TOOLS} at most");
-            let help = format!(
-                "instead of `{name}`, name the tools that are needed, such as `{name}.TOOL`"
-            );
-            self.wrong(&name, why, Some(help));
-        }
-        match self.unknown.is_empty() {
-            true => Ok(self.resolved),
-            false => Err(self.unknown),
-        }
-    }
-}
-
 /// The name that was probably meant.
 pub(crate) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
+    let likeness = |known: &str| {
+        let known = known.to_lowercase();
+        let likeness = strsim::jaro_winkler(&name, &known);
+        // In a short word, one wrong letter is much.
+        let is_slip = known.len() > 2 && strsim::osa_distance(&name, &known) == 1;
+        (is_slip || likeness >= 0.8).then_some(likeness)
+    };
     known
-        .map(|known| (strsim::jaro_winkler(&name, &known.to_lowercase()), known))
-        .filter(|(likeness, _)| *likeness >= 0.8)
+        .filter_map(|known| Some((likeness(known)?, known)))
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, known)| known)
 }
@@ -335,3 +240,6 @@ fn shown<'a>(names: impl Iterator<Item = &'a str>) -> String {
         _ => some,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,9 @@ pub(super) struct AgentFile {
     pub(super) skills: Vec<SkillTable>,
     #[serde(default, rename = "tool")]
     pub(super) tools: Vec<Spanned<ToolTable>>,
+    /// The names of tools that the settings define.
+    #[serde(default, rename = "tools")]
+    pub(super) named: Vec<Spanned<String>>,
 }
 
 /// Nothing but tools.
@@ -137,8 +140,13 @@ impl Source {
 
     /// An error about what stands at this byte.
     pub(super) fn error(&self, byte: usize, what: &str) -> anyhow::Error {
+        anyhow::anyhow!("{}: {what}", self.place(byte))
+    }
+
+    /// Where a byte is, as `file:line:column`.
+    pub(super) fn place(&self, byte: usize) -> String {
         let (line, column) = position(&self.text, byte);
-        anyhow::anyhow!("{}:{line}:{column}: {what}", self.path.display())
+        format!("{}:{line}:{column}", self.path.display())
     }
 
     /// The file's folder, absolute.

@@ -2,9 +2,10 @@
 
 mod command;
 mod file;
+mod named;
 mod text;
 
-use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use agenthub_cortex::CORTEX;
 use agenthub_proto::slug::slug;
@@ -20,12 +21,13 @@ use toml::Spanned;
 use self::{
     command::Command,
     file::{AgentFile, Kind, SkillTable, Source, ToolTable, ToolsFile},
+    named::Named,
     text::Instructions,
 };
-use crate::cli::Thinking;
+use crate::{cli::Thinking, tools::Toolshed};
 
-/// How much longer than its program a call of a tool may take, in milliseconds.
-const STOPPING_MS: u64 = 5_000;
+/// How much longer than its program a call of a tool may take.
+const STOPPING: Duration = Duration::from_secs(5);
 
 /// An agent, but for its model and its hub.
 #[derive(Clone, Debug)]
@@ -42,6 +44,7 @@ pub(crate) struct Definition {
     limits: Limits,
     budget: Budget,
     tools: Vec<CommandTool>,
+    named: Named,
 }
 
 /// A tool that is a program.
@@ -93,6 +96,7 @@ impl Definition {
                 ..Budget::default()
             },
             tools,
+            named: Named::default(),
         })
     }
 
@@ -136,6 +140,7 @@ impl Definition {
                 depth: file.budget.depth,
                 ..Budget::default()
             },
+            named: Named::read(&source, file.named),
             tools: tools(&source, file.tools)?,
         })
     }
@@ -149,9 +154,25 @@ impl Definition {
         check_name(&self.name)
     }
 
-    /// The names of its own tools.
+    /// The names of its own tools, and those that it takes from the settings.
     pub(crate) fn tools(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().map(|tool| tool.name.as_str())
+        let own = self.tools.iter().map(|tool| tool.name.as_str());
+        own.chain(self.named.names())
+    }
+
+    /// What is wrong with the names that it takes from the settings, as far as that can be told without asking a server; one line each,
+    /// with its place.
+    pub(crate) fn unknown_names(&self, toolshed: &Toolshed) -> Vec<String> {
+        self.named.unknown(self.agent_type, toolshed)
+    }
+
+    /// Takes what it names from the toolshed, which connects to the servers among it.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong; one line each, with its place.
+    pub(crate) async fn equip(&mut self, toolshed: &Toolshed) -> Result<(), Vec<String>> {
+        self.named.resolve(self.agent_type, toolshed).await
     }
 
     /// What its tools need and this machine does not have.
@@ -175,9 +196,10 @@ impl Definition {
             AgentType::Supervisor => Agent::supervisor(self.card.clone()),
             AgentType::Worker => Agent::worker(self.card.clone()),
         };
-        let longest = self.tools.iter().map(CommandTool::longest_ms).max();
+        let own = self.tools.iter().map(CommandTool::longest);
+        let longest = own.chain(self.named.longest()).max();
         let limits = Limits {
-            tool_timeout_ms: longest.unwrap_or(self.limits.tool_timeout_ms),
+            tool_timeout_ms: longest.map_or(self.limits.tool_timeout_ms, to_millis),
             ..self.limits
         };
         let agent = agent
@@ -186,6 +208,7 @@ impl Definition {
             .limits(limits)
             .budget(self.budget)
             .tools(self.tools.iter().map(CommandTool::tool));
+        let agent = self.named.given_to(agent);
         match self.temperature {
             Some(temperature) => agent.temperature(temperature),
             None => agent,
@@ -216,10 +239,13 @@ impl CommandTool {
         Tool::new(&*self.name, &*self.description, self.schema.clone(), call)
     }
 
-    fn longest_ms(&self) -> u64 {
-        let timeout = u64::try_from(self.command.timeout.as_millis()).unwrap_or(u64::MAX);
-        timeout.saturating_add(STOPPING_MS)
+    fn longest(&self) -> Duration {
+        self.command.timeout.saturating_add(STOPPING)
     }
+}
+
+fn to_millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn millis(seconds: Option<text::Seconds>, default: u64) -> u64 {

@@ -184,3 +184,48 @@ fn programs_that_are_not_here_are_named() {
     );
     assert_eq!(missing("./nothing").len(), 1);
 }
+
+/// spec: SOP-1.4
+#[tokio::test]
+async fn names_of_the_settings_become_tools_and_agents_or_point_at_their_place() {
+    use crate::settings::Settings;
+    use figment::providers::{Format, Toml};
+    let file =
+        "[mcp.gone]\ncommand = ['no-such-program']\n[tools.translate]\nagent = 'translator'\n";
+    let settings = Settings::of_file(Toml::string(file)).expect("right");
+    let toolshed = Toolshed::new(&settings);
+    let wrong = async |text: &str| {
+        let mut agent = read(text).expect("it is right but for the names");
+        let known = agent.unknown_names(&toolshed);
+        let errors = agent.equip(&toolshed).await.expect_err(text);
+        let cut = |error: &String| error[error.find("agent.toml").unwrap_or(0)..].to_owned();
+        let cut = |errors: Vec<String>| errors.iter().map(cut).collect::<Vec<_>>();
+        (cut(known), cut(errors))
+    };
+    let (known, errors) = wrong("name = 'a'\ntools = ['translat',\n  'web.search', 'gone']").await;
+    assert_eq!(
+        errors,
+        [
+            "agent.toml:2:10: the settings define no tool `translat`; did you mean `translate`?",
+            "agent.toml:3:3: the settings define no tool `web.search`; the settings define `gone`, `translate`",
+        ]
+    );
+    assert_eq!(known, errors);
+    let (known, errors) = wrong("name = 'a'\ntools = ['gone.x']").await;
+    assert!(known.is_empty(), "{known:?}");
+    assert!(
+        errors[0].starts_with("agent.toml:2:10: the MCP server gone cannot be used"),
+        "{errors:?}"
+    );
+    let (_, errors) = wrong("name = 'a'\ntools = ['translate']").await;
+    assert!(
+        errors[0].contains("a worker asks no other agents"),
+        "{errors:?}"
+    );
+
+    let mut lead = read("name = 'a'\ntype = 'supervisor'\ntools = ['translate']").expect("right");
+    lead.equip(&toolshed).await.expect("it is known");
+    assert_eq!(lead.tools().collect::<Vec<_>>(), ["translate"]);
+    lead.builder(Arc::new(Offline)).build().expect("an agent");
+    toolshed.close().await;
+}

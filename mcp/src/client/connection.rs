@@ -335,3 +335,16 @@ fn say(server: &str, offer: &Offer) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_fails_is_left_alone_for_longer_each_time_up_to_a_bound() {
+        let pause = |count| Failures { count, last: None }.pause().as_millis();
+        assert_eq!([0, 1, 2, 3, 4].map(pause), [0, 250, 500, 1_000, 2_000]);
+        assert_eq!([6, 7, u32::MAX].map(pause), [8_000; 3]);
+        assert_eq!(Failures::default().and_one().count, 1);
+    }
+}

@@ -1,0 +1,111 @@
+//! The tools and agents that an agent file takes from the settings: `tools = ["files", "web.search"]`.
+
+use std::time::Duration;
+
+use agenthub_sdk::{AgentBuilder, AgentType, Peers};
+use toml::Spanned;
+
+use super::file::Source;
+use crate::tools::{Resolved, Toolshed, Unknown};
+
+/// What a file names, and what that stands for once it is [resolved](Self::resolve).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Named {
+    names: Vec<Place>,
+    resolved: Resolved,
+    /// How long a call of one of the tools may take.
+    longest: Option<Duration>,
+}
+
+/// A name, and where it stands.
+#[derive(Clone, Debug)]
+struct Place {
+    name: String,
+    /// `file:line:column`
+    place: String,
+}
+
+impl Named {
+    pub(super) fn read(source: &Source, names: Vec<Spanned<String>>) -> Self {
+        let place = |name: Spanned<String>| Place {
+            place: source.place(name.span().start),
+            name: name.into_inner(),
+        };
+        Self {
+            names: names.into_iter().map(place).collect(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|place| place.name.as_str())
+    }
+
+    /// How long a call of the slowest of the tools may take.
+    pub(super) fn longest(&self) -> Option<Duration> {
+        self.longest
+    }
+
+    /// What is wrong, as far as that can be told without asking a server; one line each.
+    pub(super) fn unknown(&self, kind: AgentType, toolshed: &Toolshed) -> Vec<String> {
+        let wrong = |place: &Place| match toolshed.agent(&place.name) {
+            Some(agent) if kind == AgentType::Worker => Some(format!(
+                "{}: `{}` is the agent {agent}, and a worker asks no other agents: write type = \"supervisor\"",
+                place.place, place.name
+            )),
+            Some(_) => None,
+            None => toolshed
+                .check(&place.name)
+                .map(|unknown| self.told(unknown)),
+        };
+        self.names.iter().filter_map(wrong).collect()
+    }
+
+    /// Finds what the names stand for; connects to the servers among it.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong, one line each.
+    pub(super) async fn resolve(
+        &mut self,
+        kind: AgentType,
+        toolshed: &Toolshed,
+    ) -> Result<(), Vec<String>> {
+        let wrong = self.unknown(kind, toolshed);
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let names: Vec<&str> = self.names().collect();
+        let resolved = toolshed.resolve(&names).await;
+        self.resolved = resolved.map_err(|wrong| {
+            wrong
+                .into_iter()
+                .map(|unknown| self.told(unknown))
+                .collect::<Vec<_>>()
+        })?;
+        self.longest = toolshed
+            .longest()
+            .filter(|_| !self.resolved.tools.is_empty());
+        Ok(())
+    }
+
+    /// The agent with the tools; where agents are named, it asks no others.
+    pub(super) fn given_to(&self, agent: AgentBuilder) -> AgentBuilder {
+        let agent = agent.tools(self.resolved.tools.iter().cloned());
+        if self.resolved.agents.is_empty() {
+            return agent;
+        }
+        let agents = self.resolved.agents.clone();
+        agent.peers(Peers::chosen(move |card| agents.contains(&card.name)))
+    }
+
+    fn told(&self, unknown: Unknown) -> String {
+        let Unknown { name, why, help } = unknown;
+        let place = self.names.iter().find(|place| place.name == name);
+        let place = place.map(|place| place.place.as_str()).unwrap_or_default();
+        match help {
+            Some(help) => format!("{place}: {why}; {help}"),
+            None => format!("{place}: {why}"),
+        }
+    }
+}
