@@ -1,5 +1,7 @@
 //! The calls of a run: how often, in which order, and in words.
 
+use agenthub_sdk::runs::tool_loop::FIND_AGENTS;
+
 use super::{
     super::{Call, Transcript, What},
     Checked,
@@ -93,7 +95,8 @@ impl Calls<'_> {
             return Ok(Seen::no(self.never(&[target])));
         };
         let turn = self.0.calls[at].turn;
-        let others = || self.0.calls.iter().filter(|call| call.tool != target.tool);
+        let is_other = |call: &&Call| call.tool != target.tool && call.tool != FIND_AGENTS;
+        let others = || self.0.calls.iter().filter(is_other);
         let earlier = others().find(|call| call.turn < turn);
         if let Some(earlier) = earlier {
             let evidence = format!("{} was called before {}", earlier.name(), target.name);

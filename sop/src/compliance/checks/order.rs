@@ -1,7 +1,7 @@
 //! Whether what was called is what had to be.
 
 use super::{
-    super::{Call, Transcript, Verdict},
+    super::{Transcript, Verdict},
     Checked, Found,
     calls::Calls,
     ended,
@@ -86,16 +86,18 @@ impl Order {
                     None => Seen::yes(calls.never(&targets.iter().collect::<Vec<_>>()), None),
                 }
             }
-            Self::Nothing { agents, tools } => {
-                let is_meant = |call: &Call| match call.agent {
-                    Some(_) => *agents,
-                    None => *tools,
-                };
-                match transcript.calls.iter().position(is_meant) {
-                    Some(at) => Seen::bad(calls.all(), Some(at)),
-                    None => Seen::yes("nothing of the kind was called".to_owned(), None),
+            Self::NoAgents => match transcript.calls.iter().position(|c| c.agent.is_some()) {
+                Some(at) => Seen::bad(calls.all(), Some(at)),
+                None => Seen::yes("no agent was called".to_owned(), None),
+            },
+            Self::NoTools => match transcript.calls.iter().position(|c| c.agent.is_none()) {
+                Some(at) => Seen::bad(calls.all(), Some(at)),
+                // Whether agents are meant as well, only a model can tell.
+                None if !transcript.calls.is_empty() => {
+                    return Err(Checked::Left(Some(calls.all())));
                 }
-            }
+                None => Seen::yes("nothing was called".to_owned(), None),
+            },
             Self::For(target) => match calls.count(target) {
                 0 => Seen::no(calls.never(&[target])),
                 _ => {

@@ -24,11 +24,10 @@ pub(super) enum Order {
     Any(Vec<Target>),
     /// None of them is called.
     None(Vec<Target>),
-    /// Nothing is called: no agent, or no tool.
-    Nothing {
-        agents: bool,
-        tools: bool,
-    },
+    /// No agent is called.
+    NoAgents,
+    /// No tool is called.
+    NoTools,
     /// It is called for something, which code does not understand.
     For(Target),
     First(Target),
@@ -54,9 +53,9 @@ pub(super) fn read(duty: &Duty, transcript: &Transcript) -> Option<Order> {
     if duty.is_negated {
         if let Some(found) = forms.nothing.captures(what) {
             let kind = found["kind"].to_ascii_lowercase();
-            return Some(Order::Nothing {
-                agents: true,
-                tools: kind != "agent",
+            return Some(match kind.as_str() {
+                "agent" => Order::NoAgents,
+                _ => Order::NoTools,
             });
         }
         if let Some(found) = forms.times.captures(what) {
