@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Does what the README says: its first command, a chat in a pipe, a second agent, and every grpcurl line as printed there. Needs
-# grpcurl on the PATH, and the README's ports free.
+# Does what the README says: its first command, a chat in a pipe, a second agent, the team in Markdown, and every grpcurl line as printed
+# there; then, with no hub running, what docs/SOPS.md says. Needs grpcurl on the PATH, and the README's ports free.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -15,9 +15,9 @@ fail() {
 }
 # expect TEXT COMMAND: the command works and prints the text.
 expect() {
-  local text=$1 command=$2 out
+  local text=$1 command=$2
   printf '\n$ %s\n' "$command"
-  out=$(timeout 60 bash -c "$command" 2>&1) || fail "\`$command\` failed: $out"
+  out=$(timeout 90 bash -c "$command" 2>&1) || fail "\`$command\` failed: $out"
   printf '%s\n' "$out"
   grep -qF -- "$text" <<<"$out" || fail "\`$command\` did not print \"$text\""
 }
@@ -29,6 +29,44 @@ here() {
     sleep 0.2
   done
   fail "$1 did not come"
+}
+# asked RUN: the run that the last command says how to report on.
+asked() { grep -o 'agenthub sop report [^ `]*' <<<"$out" | tail -1 | cut -d' ' -f4; }
+# page FILE: writes the files that a page shows and runs its commands, in their order, but for those that need a key.
+page() {
+  local line kind='' file='' run=''
+  while IFS= read -r line <&3; do
+    case $line in
+    '```markdown file='*)
+      kind=file file=${line#*file=}
+      mkdir -p "$(dirname "$file")"
+      : >"$file"
+      ;;
+    '```sh') kind=sh ;;
+    '```'*) if [ -z "$kind" ]; then kind=other; else kind=; fi ;;
+    *)
+      case $kind:$line in
+      file:*) printf '%s\n' "$line" >>"$file" ;;
+      sh:*'# needs a key') ;;
+      sh:'agenthub sop up '*) stays "$line" editor ;;
+      sh:*)
+        expect "" "${line/ RUN/ $run}"
+        run=$(asked || printf '%s' "$run")
+        ;;
+      esac
+      ;;
+    esac
+  done 3<"$1"
+}
+# stays COMMAND AGENT: the command has the agent come, and ends well on SIGTERM.
+stays() {
+  printf '\n$ %s\n' "$1"
+  bash -c "exec $1" >"$folder/stays.log" 2>&1 </dev/null &
+  up=$!
+  here "$2"
+  kill -TERM "$up"
+  wait "$up" || fail "\`$1\` did not end well on SIGTERM: $?"
+  up=
 }
 # line TEXT: the first line of the README that holds the text, without its comment.
 line() { grep -m1 -F -- "$1" README.md | sed 's/ *#.*//'; }
@@ -71,6 +109,10 @@ here agent_project
 here agent_lead
 expect "agent_project" "$(line 'agenthub publish --to agent_lead')"
 
+expect "sops" "$(line 'agenthub sop check sops')"
+expect "on disk before its sender is told so" "$(line 'agenthub sop ask sops')"
+expect "MUST ask" "agenthub sop report $(asked)"
+
 run=$(line 'agenthub run examples/')
 expect "all constraints are met" "$run"
 asking=$(grep -m1 -o 'agenthub run examples/[^`]*--approval [^`]*' README.md)
@@ -100,4 +142,9 @@ done
 kill -TERM "$up"
 wait "$up" || fail "the first command did not end well on SIGTERM: $?"
 up=
+
+unset AGENTHUB_DATA
+cp -r sops "$folder"
+cd "$folder"
+page "$root/docs/SOPS.md"
 printf '\nthe tour works\n'

@@ -20,8 +20,8 @@ pub(super) struct Made<'a> {
     /// The name of the tool.
     pub(super) tool: &'a str,
     pub(super) arguments: &'a Value,
-    /// The words of the step.
-    pub(super) step: &'a str,
+    /// What the step wanted of it.
+    pub(super) step: String,
     /// Which of the rounds of calls it was.
     pub(super) round: usize,
     pub(super) value: &'a Value,
@@ -133,7 +133,7 @@ impl Handing<'_> {
         let wanted = stems(&format!("{name} {}", described.unwrap_or_default()));
         let score = |made: &Made<'_>| {
             let shared = |words: &str| stems(words).intersection(&wanted).count();
-            4 * shared(made.name()) + shared(made.step)
+            4 * shared(made.name()) + shared(&made.step)
         };
         let all = self.made.iter().filter(|made| made.text.is_some());
         let scored = all.map(|made| (score(made), made));

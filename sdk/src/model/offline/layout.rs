@@ -12,7 +12,7 @@ use crate::model::Request;
 pub(super) const MARK: &str =
     "(Put together by the offline stand-in from what it was given. No language model wrote this.)";
 
-/// A task that begins with one of these wants something to be looked at.
+/// A task with one of these wants a text to be looked at, if one is given.
 const REVIEWS: [&str; 8] = [
     "review",
     "check",
@@ -23,6 +23,9 @@ const REVIEWS: [&str; 8] = [
     "assess",
     "look",
 ];
+
+/// The longest task that is a title, in words.
+const MAX_TITLE: usize = 6;
 
 /// Inputs that take the text that is to be looked at.
 const DRAFTS: [&str; 4] = ["draft", "text", "article", "content"];
@@ -44,7 +47,7 @@ pub(super) fn answer(request: &Request) -> Option<String> {
     if given.texts.is_empty() && given.title_from_words {
         return None;
     }
-    let said = match given.wants_review && !given.texts.is_empty() {
+    let said = match given.wants_review && given.draft.is_some() {
         true => given.measured(),
         false => given.laid_out(),
     };
@@ -72,9 +75,9 @@ impl Given {
         // Whoever follows a procedure says first what is to be done, and then what was asked.
         let (task, asked) = head.split_once(": ").unwrap_or((head, head));
         let mut given = Self {
-            title: subject(asked).to_owned(),
+            title: title(task, asked).to_owned(),
             title_from_words: true,
-            wants_review: begins_a_review(task),
+            wants_review: speaks_of_review(task),
             texts: paragraphs(rest),
             draft: None,
             lists: Vec::new(),
@@ -144,16 +147,15 @@ impl Given {
         text
     }
 
-    /// What can be counted in the texts, and which of the demands they meet.
+    /// What can be counted in the draft, and which of the demands they meet.
     fn measured(&self) -> String {
-        let text = self.draft.clone();
-        let text = text.unwrap_or_else(|| self.texts.join("\n\n"));
+        let text = self.draft.as_deref().unwrap_or_default();
         let body: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
         let body = body.join("\n");
         let ends = |c: char| matches!(c, '.' | '!' | '?' | '\n');
         let lengths = body.split(ends).map(count).filter(|words| *words > 0);
         let lengths: Vec<usize> = lengths.collect();
-        let words = count(&text);
+        let words = count(text);
         let longest = lengths.iter().max().copied().unwrap_or(0);
         let mut lines = vec![format!(
             "It has {words} words in {} sentences; the longest sentence has {longest} words.",
@@ -171,7 +173,7 @@ impl Given {
             let missing: Vec<&str> = items
                 .iter()
                 .map(String::as_str)
-                .filter(|item| mention(&text, item).is_none())
+                .filter(|item| mention(text, item).is_none())
                 .collect();
             lines.push(match missing.is_empty() {
                 true => format!("It has all of: {name}."),
@@ -185,14 +187,18 @@ impl Given {
     }
 }
 
-fn begins_a_review(task: &str) -> bool {
+fn speaks_of_review(task: &str) -> bool {
     let task = task.to_lowercase();
-    let mut words = task
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty());
-    words
-        .next()
-        .is_some_and(|word| REVIEWS.iter().any(|stem| word.starts_with(stem)))
+    let mut words = task.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| REVIEWS.iter().any(|stem| word.starts_with(stem)))
+}
+
+/// What the request is about, if it says so; else the task, if that is short enough.
+fn title<'t>(task: &'t str, asked: &'t str) -> &'t str {
+    match asked.contains("about ") || count(task) > MAX_TITLE {
+        true => subject(asked).split(": ").next().unwrap_or_default(),
+        false => subject(task),
+    }
 }
 
 fn paragraphs(text: &str) -> Vec<String> {
@@ -262,6 +268,14 @@ mod tests {
         assert_eq!(
             asked("Write: about mail\n\nIt waits.", Value::Null),
             format!("# About mail\n\nIt waits.\n\n{MARK}")
+        );
+        let notes = json!({"notes": "Joe brings the key."});
+        assert_eq!(
+            asked(
+                "The tasks: Make minutes of this: Joe brings the key.",
+                notes
+            ),
+            format!("# The tasks\n\nJoe brings the key.\n\n{MARK}")
         );
         assert_eq!(
             asked("Go", json!({"topic": "mail"})),

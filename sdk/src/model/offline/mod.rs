@@ -25,7 +25,7 @@
 //!   follows from what the capabilities' schemas take and give.
 //!
 //! A request for words without tools is answered with what came with it: the texts among its data, and the paragraphs of the words
-//! behind the first, under what it is about; a task that begins with "check", "review" or the like, with what can be counted in the text. A
+//! behind the first, under what it is about; a task to check or review an input such as `draft`, with what can be counted in it. A
 //! line in parentheses says who made that. Without a match it says what it is and whom or what it can reach. The same request gets
 //! the same answer.
 

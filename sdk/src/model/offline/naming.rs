@@ -85,7 +85,7 @@ fn in_sentence(
     let mut found: Vec<Mention> = Vec::new();
     let said: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let is_said = |phrase: &&[&str]| said.windows(phrase.len()).any(|words| words == *phrase);
-    if FORBIDS.iter().any(|phrase| is_said(phrase)) {
+    if FORBIDS.iter().any(is_said) {
         return found;
     }
     // Whether what comes is addressed, as far as only fillers come in between.

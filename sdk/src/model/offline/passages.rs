@@ -7,25 +7,43 @@ use crate::relevance::stems;
 /// The words of a text that is told whole.
 const SHORT: usize = 120;
 
-/// What a result says. Of a long text that no agent gave, the paragraphs that share most words with the request, and where they come from.
-pub(super) fn of(made: &Made<'_>, turn: &Turn<'_>) -> String {
-    let text = made.text.as_deref().unwrap_or_default();
-    let is_agent = made.value.get("agent").is_some() || made.tool.starts_with("agent_");
-    if is_agent {
-        return text.to_owned();
+/// What results say together. Of a file only what belongs to the request, and where it comes from: of a long one the paragraphs that share
+/// most words with it, and nothing of one that shares none.
+pub(super) fn of(all: &[&Made<'_>], turn: &Turn<'_>) -> String {
+    let topic = topic(turn);
+    let said: Vec<String> = all
+        .iter()
+        .filter_map(|made| one(made, &topic, turn))
+        .collect();
+    if said.is_empty() {
+        let files: Vec<&str> = all.iter().filter_map(|made| source(made)).collect();
+        return format!("Nothing about \"{topic}\" is in {}.", files.join(", "));
     }
-    let source = made.arguments.as_object().into_iter().flatten();
-    let source = source
-        .filter_map(|(_, value)| value.as_str())
-        .find(|value| value.contains(['.', '/']) && !value.contains(' '));
+    said.join("\n\n")
+}
+
+fn one(made: &Made<'_>, topic: &str, turn: &Turn<'_>) -> Option<String> {
+    let text = made.text.as_deref().unwrap_or_default();
+    let Some(source) = source(made) else {
+        return Some(text.to_owned());
+    };
+    if stems(text).is_disjoint(&stems(topic)) {
+        return None;
+    }
     let said = match count(text) > SHORT {
-        true => fitting(text, &topic(turn), most(turn)),
+        true => fitting(text, topic, most(turn)),
         false => text.to_owned(),
     };
-    match source {
-        Some(source) => format!("{said} ({source})"),
-        None => said,
-    }
+    Some(format!("{said} ({source})"))
+}
+
+/// The file that a result was read from.
+fn source<'a>(made: &Made<'a>) -> Option<&'a str> {
+    let arguments = made.arguments.as_object().into_iter().flatten();
+    let texts = arguments.filter_map(|(_, value)| value.as_str());
+    let is_path = |text: &&str| text.contains(['.', '/']) && !text.contains(char::is_whitespace);
+    let is_agent = made.value.get("agent").is_some();
+    texts.filter(|_| !is_agent).find(is_path)
 }
 
 /// The beginning, on one line.

@@ -21,15 +21,9 @@ const ENDS: [&str; 10] = [
 /// A step that begins with one of these is done under a condition.
 const CONDITIONS: [&str; 3] = ["if", "when", "where"];
 /// Whoever does one of these speaks about a text and makes none.
-const REVIEWS: [&str; 7] = [
-    "review",
-    "check",
-    "criti",
-    "judg",
-    "verif",
-    "proofread",
-    "assess",
-];
+const REVIEWS: [&str; 6] = ["review", "check", "judg", "verif", "proofread", "assess"];
+/// Who is called so does it too, but steps name them for other things as well.
+const CRITICS: &str = "criti";
 /// The most words of what was said about a text that go into the answer.
 const MAX_REMARK: usize = 60;
 
@@ -98,7 +92,7 @@ impl<'a> Procedure<'a> {
                 continue;
             }
             match rounds.next() {
-                Some((number, round)) => made.extend(results(number, round, stage)),
+                Some((number, round)) => made.extend(results(number, round, stage, self.tools)),
                 None => return Next::Calls(self.calls(stage, turn, &made)),
             }
         }
@@ -107,9 +101,8 @@ impl<'a> Procedure<'a> {
 
     fn calls(&self, stage: &Stage, turn: &Turn<'_>, made: &[Made<'_>]) -> Vec<(String, Value)> {
         let mut calls = Vec::new();
-        for (at, mention) in stage.called.iter().enumerate() {
-            let until = stage.called.get(at + 1).map(|next| next.start);
-            let step = part(&stage.text, mention, until);
+        for mention in &stage.called {
+            let step = stage.part(|one| one == mention);
             let tool = &self.tools[mention.tool];
             for arguments in handing_on::calls(tool, &step, turn, made) {
                 calls.push((tool.name.clone(), arguments));
@@ -118,11 +111,13 @@ impl<'a> Procedure<'a> {
         calls
     }
 
-    /// What the last step names, else the last result that is no review, and in short what was said about it and what failed.
+    /// What the last step names, else the last result that is no review; of reviews the beginning, and what failed.
     fn answer(&self, turn: &Turn<'_>, made: &[Made<'_>]) -> String {
         let fine: Vec<&Made<'_>> = made.iter().filter(|one| one.text.is_some()).collect();
         let named = self.named_in_the_end(&fine);
-        let is_review = |one: &Made<'_>| speaks_of_review(one.tool) || speaks_of_review(one.step);
+        let is_review = |one: &Made<'_>| {
+            one.tool.contains(CRITICS) || speaks_of_review(one.tool) || speaks_of_review(&one.step)
+        };
         let main = named.first().copied().or_else(|| {
             let texts = fine.iter().rev().find(|one| !is_review(one));
             texts.or(fine.last()).copied()
@@ -134,25 +129,24 @@ impl<'a> Procedure<'a> {
         let with_main = |one: &&&Made<'_>| {
             one.round == main.round && (named.is_empty() || one.tool == main.tool)
         };
-        let body: Vec<String> = fine
-            .iter()
-            .filter(with_main)
-            .map(|one| passages::of(one, turn))
-            .collect();
-        let remarks = fine.iter().filter(|one| match named.is_empty() {
+        let together: Vec<&Made<'_>> = fine.iter().filter(with_main).copied().collect();
+        let body = passages::of(&together, turn);
+        let others = fine.iter().filter(|one| match named.is_empty() {
             true => one.round > main.round,
             false => one.tool != main.tool && named.iter().any(|n| std::ptr::eq(*n, **one)),
         });
-        let remarks = remarks.map(|one| {
-            let text = one.text.as_deref().unwrap_or_default();
-            format!("{} says: {}", one.name(), passages::short(text, MAX_REMARK))
+        let others = others.map(|one| match one.text.as_deref().unwrap_or_default() {
+            text if is_review(one) => {
+                format!("{} says: {}", one.name(), passages::short(text, MAX_REMARK))
+            }
+            text => text.to_owned(),
         });
         let failed = made.iter().filter(|one| one.text.is_none());
         let failed = failed.map(|one| told(one.tool, one.value));
         let mark = is_marked(main.value).then(|| MARK.to_owned());
-        let pieces: Vec<String> = body
+        let pieces: Vec<String> = [body]
             .into_iter()
-            .chain(remarks)
+            .chain(others)
             .chain(failed)
             .chain(mark)
             .collect();
@@ -174,6 +168,15 @@ impl<'a> Procedure<'a> {
 }
 
 impl Stage {
+    /// What it wants of the one of those that it calls.
+    fn part(&self, is_meant: impl Fn(&Mention) -> bool) -> String {
+        let mut called = self.called.iter();
+        let Some(mention) = called.find(|mention| is_meant(mention)) else {
+            return self.text.clone();
+        };
+        part(&self.text, mention, called.next().map(|next| next.start))
+    }
+
     /// Whether its condition holds: one that quotes words wants them in the last results.
     fn applies(&self, made: &[Made<'_>], tools: &[Tool]) -> bool {
         if !begins_with(&self.text, &CONDITIONS) {
@@ -216,11 +219,11 @@ fn called(named: Vec<Mention>, before: &[Stage]) -> Vec<Mention> {
     kept
 }
 
-fn results<'v>(number: usize, round: &Round<'v>, stage: &'v Stage) -> Vec<Made<'v>> {
+fn results<'v>(number: usize, round: &Round<'v>, stage: &Stage, tools: &[Tool]) -> Vec<Made<'v>> {
     let result = |(call, value): &(&'v ToolCall, Option<&'v Value>)| Made {
         tool: &call.name,
         arguments: &call.arguments,
-        step: &stage.text,
+        step: stage.part(|mention| tools[mention.tool].name == call.name),
         round: number,
         value: value.unwrap_or(&Value::Null),
         text: value.and_then(content),

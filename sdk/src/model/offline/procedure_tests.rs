@@ -170,6 +170,16 @@ fn agents_of_one_step_are_asked_at_once_and_all_that_they_say_is_told() {
 }
 
 #[test]
+fn the_last_step_says_whose_texts_are_the_answer() {
+    let steps = "## Steps\n1. Ask `critic`, `researcher` and `article-writer` at once.\n\
+        2. Answer with the text of `article-writer` and the facts of `researcher`.";
+    let mut request = asked(steps, "tell me about mail");
+    let all = ["Doubts.", "Facts.", "Text."].map(|text| from("x", text));
+    go_on(&mut request, &all);
+    assert_eq!(said(&request), "Text.\n\nFacts.");
+}
+
+#[test]
 fn without_a_last_word_the_answer_is_the_last_result_that_is_no_review() {
     let steps = "## Steps\n1. Ask `article-writer` for a text.\n2. Let `critic` judge it.";
     let mut request = asked(steps, "tell me about mail");
@@ -256,6 +266,19 @@ fn files_are_chosen_by_the_words_and_of_long_ones_the_fitting_passages_are_told(
     assert_eq!(
         said(&request),
         "Mail that nobody fetches waits. (refs/mail.md)\n\nWho waits, wins. (refs/waiting.md)"
+    );
+}
+
+#[test]
+fn files_that_say_nothing_about_it_are_not_told() {
+    let steps = "## Steps\n1. Read with `read_file` what fits.\n2. Answer with what it says.";
+    let mut request = asked(steps, "Find out about bananas");
+    let paths = json!({"path": {"type": "string", "enum": ["refs/money.md", "refs/mail.md"]}});
+    request.tools = vec![tool("read_file", paths, &["path"])];
+    go_on(&mut request, &[json!("Coins."), json!("Letters.")]);
+    assert_eq!(
+        said(&request),
+        "Nothing about \"bananas\" is in refs/money.md, refs/mail.md."
     );
 }
 
