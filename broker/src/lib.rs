@@ -27,6 +27,7 @@ mod metrics;
 mod others;
 mod presence;
 mod registry;
+mod sealed;
 mod server;
 mod settings;
 mod snapshot;

@@ -114,16 +114,24 @@ impl Mailbox {
     ) -> Option<Delivery> {
         let mut waiting = self.room.pop_for(instance, version)?;
         waiting.attempts += 1;
-        let delivery = Delivery {
-            mail: waiting.mail.clone(),
-            attempt: waiting.attempts,
-            handed_over: waiting.hand_over_to(instance),
+        let handed_over = waiting.hand_over_to(instance);
+        let attempt = waiting.attempts;
+        let mail = match waiting.mail.position {
+            Some(at) => {
+                let mail = waiting.mail.clone();
+                self.lease(waiting, at, instance, now + self.bounds.ack_deadline);
+                mail
+            }
+            None => {
+                self.forget(&waiting);
+                waiting.mail
+            }
         };
-        match waiting.mail.position {
-            Some(at) => self.lease(waiting, at, instance, now + self.bounds.ack_deadline),
-            None => self.forget(&waiting),
-        }
-        Some(delivery)
+        Some(Delivery {
+            mail,
+            attempt,
+            handed_over,
+        })
     }
 
     /// Handled by an instance. What another one has by then is that one's to handle.

@@ -15,7 +15,11 @@ use tonic::transport::{self, server::Connected};
 use tonic_health::{ServingStatus, pb::health_server, server::HealthReporter};
 use tonic_reflection::pb::{v1, v1alpha};
 
-use crate::{Hub, OpenError, Others, Settings, grpc::HubService, limits::MESSAGE_BYTES};
+use crate::{
+    Hub, OpenError, Others, Settings,
+    grpc::{Front, HubService},
+    limits::MESSAGE_BYTES,
+};
 
 /// The largest request: a frame of several publishes.
 const REQUEST_BYTES: usize = 8 * MESSAGE_BYTES;
@@ -133,11 +137,7 @@ impl Server {
             names.fold(builder, |builder, name| builder.with_service_name(name))
         };
         let routes = routes
-            .add_service(
-                AgentHubServer::new(HubService::new(hub.clone()))
-                    .max_decoding_message_size(REQUEST_BYTES)
-                    .max_encoding_message_size(usize::MAX),
-            )
+            .add_service(Front::new(HubService::new(hub.clone()), REQUEST_BYTES))
             .add_service(health_service)
             .add_service(reflection(v1::server_reflection_server::SERVICE_NAME).build_v1()?)
             .add_service(

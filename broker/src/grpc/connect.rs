@@ -6,7 +6,7 @@ use std::{
 };
 
 use agenthub_proto::{
-    agenthub::{AgentFrame, HubFrame, Publish, PublishResult, Welcome, publish::Payload},
+    agenthub::{AgentFrame, Publish, PublishResult, Welcome, publish::Payload},
     wkt,
 };
 use tokio::{sync::mpsc, time::timeout};
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
 use super::{
-    frames::{frames, goodbye},
+    frames::{SealedFrame, frames, goodbye},
     status::{code, explanation, status},
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
     log::Position,
 };
 
-pub(super) type FrameStream = ReceiverStream<Result<HubFrame, Status>>;
+pub(super) type FrameStream = ReceiverStream<Result<SealedFrame, Status>>;
 
 /// Frames that wait for the transport.
 const QUEUE: usize = 8;
@@ -96,9 +96,9 @@ pub(super) async fn start(
         ack_deadline: duration(settings.ack_deadline),
     };
     let (tx, rx) = mpsc::channel(QUEUE);
-    tx.try_send(Ok(HubFrame {
+    tx.try_send(Ok(SealedFrame {
         welcome: Some(welcome),
-        ..HubFrame::default()
+        ..SealedFrame::default()
     }))
     .map_err(|_| Status::internal("a new channel has room"))?;
 
@@ -225,7 +225,7 @@ impl Peer {
     }
 
     /// Writes frames until the session ends or the peer takes nothing more.
-    async fn write(self, tx: mpsc::Sender<Result<HubFrame, Status>>) {
+    async fn write(self, tx: mpsc::Sender<Result<SealedFrame, Status>>) {
         let stall = self.hub.settings().connect_stall;
         let wake = self.session().wake();
         let mut commits = self.hub.commits();
@@ -262,9 +262,9 @@ impl Peer {
                 }
             }
             if let Some(end) = end {
-                let last = Ok(HubFrame {
+                let last = Ok(SealedFrame {
                     goodbye: Some(goodbye(&end)),
-                    ..HubFrame::default()
+                    ..SealedFrame::default()
                 });
                 let _ = timeout(stall, tx.send(last)).await;
                 return;

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use agenthub_proto::agenthub::{
-    AgentEvent, Delivery as Note, Goodbye, Heartbeat, HubFrame, PublishResult,
+    Cancel, Delivery as Note, Goodbye, Heartbeat, PublishResult, Welcome,
 };
+use bytes::Bytes;
 use prost::Message;
 
 use crate::{
@@ -15,31 +16,51 @@ use crate::{
 /// A frame is sent once its events are larger than this, in bytes.
 const FRAME_BYTES: usize = 256 * 1024;
 
+/// A `HubFrame` as it is written: its events are bytes that were made before, once for all who get them. On the wire there is no
+/// difference.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SealedFrame {
+    #[prost(message, optional, tag = "1")]
+    pub(super) welcome: Option<Welcome>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) delivery: Vec<Note>,
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub(super) event: Vec<Bytes>,
+    #[prost(message, repeated, tag = "4")]
+    pub(super) result: Vec<PublishResult>,
+    #[prost(message, repeated, tag = "6")]
+    pub(super) cancel: Vec<Cancel>,
+    #[prost(message, optional, tag = "7")]
+    pub(super) heartbeat: Option<Heartbeat>,
+    #[prost(message, optional, tag = "8")]
+    pub(super) goodbye: Option<Goodbye>,
+}
+
 /// Everything that is there to be sent, in frames of a size that the peer can take.
 pub(super) fn frames(
     results: Vec<PublishResult>,
     heartbeat: bool,
     outgoing: Outgoing,
-) -> Vec<HubFrame> {
-    let mut frames = vec![HubFrame {
+) -> Vec<SealedFrame> {
+    let mut frames = vec![SealedFrame {
         result: results,
         heartbeat: heartbeat.then_some(Heartbeat {}),
         cancel: outgoing.cancels,
-        ..HubFrame::default()
+        ..SealedFrame::default()
     }];
     let mut rest = outgoing.deliveries.as_slice();
     loop {
         let (now, later) = rest.split_at(prefix(rest));
         if let Some(frame) = frames.last_mut() {
             frame.delivery = notes(now);
-            let events = now.iter().map(|(_, d)| AgentEvent::clone(&d.mail.event));
+            let events = now.iter().map(|(_, d)| d.mail.event.bytes().clone());
             frame.event = events.collect();
         }
         if later.is_empty() {
-            frames.retain(|f| *f != HubFrame::default());
+            frames.retain(|f| *f != SealedFrame::default());
             return frames;
         }
-        frames.push(HubFrame::default());
+        frames.push(SealedFrame::default());
         rest = later;
     }
 }
@@ -48,7 +69,7 @@ pub(super) fn frames(
 fn prefix(deliveries: &[(usize, Delivery)]) -> usize {
     let mut bytes = 0;
     let full = deliveries.iter().position(|(_, delivery)| {
-        bytes += delivery.mail.event.encoded_len();
+        bytes += delivery.mail.event.bytes().len();
         bytes > FRAME_BYTES
     });
     full.map_or(deliveries.len(), |last| last + 1)
@@ -88,6 +109,7 @@ pub(super) fn goodbye(end: &End) -> Goodbye {
 mod tests {
     use std::sync::Arc;
 
+    use agenthub_proto::agenthub::AgentEvent;
     use tokio::time::Instant;
 
     use super::*;
@@ -100,7 +122,7 @@ mod tests {
             ..AgentEvent::default()
         };
         let mail = Mail {
-            event: Arc::new(event),
+            event: Arc::new(event.into()),
             recipient: "a".into(),
             position: None,
             order: "".into(),

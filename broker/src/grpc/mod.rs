@@ -2,8 +2,10 @@
 
 mod connect;
 mod frames;
+mod front;
 mod service;
 mod status;
 mod stream;
 
+pub(crate) use front::Front;
 pub(crate) use service::HubService;

@@ -5,7 +5,7 @@ use agenthub_proto::{
     agenthub::{
         AgentEntry, AgentEventMetadata, AgentFrame, CancelTaskRequest, DropDeadLetterRequest,
         DropDeadLetterResponse, EventKind, GetAgentRequest, GetMailboxRequest, GetMailboxResponse,
-        GetTaskRequest, ListAgentsRequest, ListAgentsResponse, ListDeadLettersRequest,
+        GetTaskRequest, HubFrame, ListAgentsRequest, ListAgentsResponse, ListDeadLettersRequest,
         ListDeadLettersResponse, ListMailboxesRequest, ListMailboxesResponse, ListTasksRequest,
         ListTasksResponse, PublishMessageRequest, PublishResponse, PublishTaskArtifactRequest,
         PublishTaskUpdateRequest, PurgeMailboxRequest, PurgeMailboxResponse, RegisterAgentRequest,
@@ -15,10 +15,10 @@ use agenthub_proto::{
         agent_hub_server::AgentHub,
     },
 };
+use tokio_stream::Empty;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{
-    connect::{self, FrameStream},
     status::{explanation, published, status},
     stream::{self, EventStream},
 };
@@ -40,6 +40,11 @@ pub(crate) struct HubService {
 impl HubService {
     pub(crate) fn new(hub: Hub) -> Self {
         Self { hub }
+    }
+
+    /// The hub itself.
+    pub(super) fn hub(&self) -> &Hub {
+        &self.hub
     }
 
     async fn publish(
@@ -81,7 +86,7 @@ impl HubService {
 }
 
 /// Who calls. Without identities that is nobody in particular.
-fn caller() -> Caller {
+pub(super) fn caller() -> Caller {
     Caller::anonymous()
 }
 
@@ -91,17 +96,17 @@ fn missing(what: &str) -> Error {
 
 #[tonic::async_trait]
 impl AgentHub for HubService {
-    type ConnectStream = FrameStream;
+    type ConnectStream = Empty<Result<HubFrame, Status>>;
     type SubscribeToMessagesStream = EventStream;
     type SubscribeToTasksStream = EventStream;
     type SubscribeToAgentEventsStream = EventStream;
 
+    /// What [`Front`](super::front::Front) lets through; it serves `Connect` itself.
     async fn connect(
         &self,
-        request: Request<Streaming<AgentFrame>>,
-    ) -> Result<Response<FrameStream>, Status> {
-        let frames = connect::start(&self.hub, caller(), request.into_inner()).await?;
-        Ok(Response::new(frames))
+        _: Request<Streaming<AgentFrame>>,
+    ) -> Result<Response<Self::ConnectStream>, Status> {
+        Err(Status::internal("Connect is served elsewhere"))
     }
 
     async fn publish_message(

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use agenthub_proto::agenthub::AgentEvent;
-
 use super::{Hub, core::Core, session::Session};
 use crate::{
     Error,
@@ -11,6 +9,7 @@ use crate::{
     id::AgentId,
     log::{Entry, Page, Position, Record},
     routing::Route,
+    sealed::Sealed,
 };
 
 /// The part of the log that a stream rereads, page by page.
@@ -25,7 +24,7 @@ pub(crate) struct Backlog {
     /// What came later is in the stream's mailbox.
     pub(super) upto: Position,
     /// What was read and not taken yet.
-    pub(super) next: Option<Vec<Arc<AgentEvent>>>,
+    pub(super) next: Option<Vec<Arc<Sealed>>>,
 }
 
 impl Core {
@@ -35,7 +34,7 @@ impl Core {
         next.map_or(self.safe(), |p| Position(p.0 - 1))
     }
 
-    fn is_for(&self, backlog: &Backlog, record: &Record) -> Option<Arc<AgentEvent>> {
+    fn is_for(&self, backlog: &Backlog, record: &Record) -> Option<Arc<Sealed>> {
         let Entry::Published(published) = &record.entry else {
             return None;
         };
@@ -85,7 +84,7 @@ impl Session {
     /// # Errors
     ///
     /// See [`Hub::reread`].
-    pub(crate) async fn reread(&mut self) -> Result<Option<Vec<Arc<AgentEvent>>>, Error> {
+    pub(crate) async fn reread(&mut self) -> Result<Option<Vec<Arc<Sealed>>>, Error> {
         let Some(backlog) = &mut self.opened.backlog else {
             return Ok(None);
         };

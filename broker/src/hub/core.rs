@@ -231,9 +231,9 @@ impl Core {
         now: Now,
     ) -> String {
         let token = self.log.id().token(self.log.next_position());
-        let mut event = Arc::unwrap_or_clone(published.event);
+        let mut event = Arc::unwrap_or_clone(published.event).open();
         event.position = token;
-        published.event = Arc::new(event);
+        published.event = Arc::new(event.into());
         self.counters.events.inc();
         self.record(caller, Entry::Published(published), now)
     }
@@ -289,7 +289,7 @@ impl Core {
         };
         to.retain(|a| !a.is_empty());
         let published = Published {
-            event: Arc::new(event(Payload::StatusUpdate(update), Some(routing), now)),
+            event: Arc::new(event(Payload::StatusUpdate(update), Some(routing), now).into()),
             route: Route::To(to.into_iter().map(Into::into).collect()),
             assignee: None,
             passes_by: false,

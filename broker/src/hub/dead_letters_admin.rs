@@ -3,7 +3,7 @@
 use agenthub_proto::{
     a2a,
     agenthub::{
-        AgentEventMetadata, DeadLetter as WireLetter, ListDeadLettersRequest,
+        AgentEvent, AgentEventMetadata, DeadLetter as WireLetter, ListDeadLettersRequest,
         ListDeadLettersResponse, agent_event::Payload,
     },
     event::timestamp,
@@ -142,6 +142,6 @@ fn shown(log: LogId, id: Position, letter: &DeadLetter) -> WireLetter {
         reason: given_up.reason.clone(),
         attempts: given_up.attempts,
         given_up_at: Some(timestamp(*time)),
-        event: Some((*given_up.mail.event).clone()),
+        event: Some(AgentEvent::clone(&given_up.mail.event)),
     }
 }

@@ -162,7 +162,7 @@ impl Core {
             let event = card_as_event(card, now);
             let mail = Mail {
                 order: "".into(),
-                event: Arc::new(event),
+                event: Arc::new(event.into()),
                 recipient: to.clone(),
                 position: None,
                 concern: Default::default(),
@@ -274,7 +274,7 @@ impl Core {
 
     fn broadcast_card(&mut self, card: AgentCardEvent, now: Now) {
         let published = Published {
-            event: Arc::new(card_as_event(card, now)),
+            event: Arc::new(card_as_event(card, now).into()),
             route: Route::Everyone,
             assignee: None,
             passes_by: false,

@@ -1,8 +1,8 @@
 //! What an operator can do about mailboxes.
 
 use agenthub_proto::agenthub::{
-    GetMailboxRequest, GetMailboxResponse, ListMailboxesRequest, ListMailboxesResponse, Mailbox,
-    PurgeMailboxRequest,
+    AgentEvent, GetMailboxRequest, GetMailboxResponse, ListMailboxesRequest, ListMailboxesResponse,
+    Mailbox, PurgeMailboxRequest,
 };
 
 use super::{Hub, core::Now};
@@ -67,7 +67,7 @@ impl Hub {
             if bytes > PAGE_BYTES && !events.is_empty() {
                 break;
             }
-            events.push((*mail.event).clone());
+            events.push(AgentEvent::clone(&mail.event));
         }
         Ok(GetMailboxResponse {
             mailbox: Some(shown(&agent, name, &seen)),

@@ -369,7 +369,11 @@ impl PublishedRecord {
             Ok((key, digest))
         });
         Ok(Published {
-            event: Arc::new(self.event.ok_or_else(|| malformed("it has no event"))?),
+            event: Arc::new(
+                self.event
+                    .ok_or_else(|| malformed("it has no event"))?
+                    .into(),
+            ),
             route: match self.to_everyone {
                 true => Route::Everyone,
                 false => Route::To(self.to.into_iter().map(address).collect()),

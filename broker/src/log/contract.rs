@@ -13,7 +13,7 @@ use agenthub_proto::{
 use uuid::Uuid;
 
 use super::*;
-use crate::{dead_letters::GivenUp, id::Address, routing::Route};
+use crate::{dead_letters::GivenUp, id::Address, routing::Route, sealed::Sealed};
 
 const NO_BOUND: usize = usize::MAX;
 
@@ -45,7 +45,7 @@ fn entries() -> Vec<Entry> {
         agent: "b".into(),
         version: Some("2".into()),
     };
-    let event = Arc::new(event);
+    let event: Arc<Sealed> = Arc::new(event.into());
     let again = Again {
         event: event.clone(),
         position: Position(1),

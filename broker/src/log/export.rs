@@ -30,7 +30,7 @@ fn describe(entry: &Entry) -> (&'static str, Value) {
                 Route::Everyone => json!("everyone"),
                 Route::To(to) => to.iter().map(address).collect(),
             };
-            let what = json!({"to": to, "event": json::of(&*published.event)});
+            let what = json!({"to": to, "event": json::of(&**published.event)});
             ("published", what)
         }
         Entry::Registered(registration) => {
@@ -108,7 +108,7 @@ fn describe(entry: &Entry) -> (&'static str, Value) {
 }
 
 fn again(mail: &Again) -> Value {
-    json!({"position": mail.position.0, "event": json::of(&*mail.event)})
+    json!({"position": mail.position.0, "event": json::of(&**mail.event)})
 }
 
 fn tried(tried: &Try) -> Value {

@@ -20,10 +20,7 @@ mod window;
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
-use agenthub_proto::{
-    a2a::AgentCard,
-    agenthub::{AgentEvent, Concern},
-};
+use agenthub_proto::{a2a::AgentCard, agenthub::Concern};
 
 use crate::{
     Error,
@@ -32,6 +29,7 @@ use crate::{
     filter::Filter,
     id::{AgentId, InstanceId, OrderKey, TaskId, Version},
     routing::Route,
+    sealed::Sealed,
 };
 
 #[cfg(feature = "ack-before-commit")]
@@ -235,7 +233,7 @@ pub(crate) struct Try {
 /// An event that goes into a mailbox again.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Again {
-    pub(crate) event: Arc<AgentEvent>,
+    pub(crate) event: Arc<Sealed>,
     pub(crate) position: Position,
     pub(crate) concern: Concern,
     pub(crate) version: Option<Version>,
@@ -268,7 +266,7 @@ impl Entry {
 /// An event and who got it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Published {
-    pub(crate) event: Arc<AgentEvent>,
+    pub(crate) event: Arc<Sealed>,
     pub(crate) route: Route,
     /// Who works on the task from here on, if that was decided with this event.
     pub(crate) assignee: Option<AgentId>,

@@ -133,6 +133,11 @@ impl Lanes {
         });
     }
 
+    /// Whether nothing waits, is out or comes back.
+    pub(super) fn is_idle(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
     /// All that waits in lanes.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
         self.lanes.values().flat_map(|lane| &lane.queue)

@@ -6,18 +6,18 @@ use agenthub_proto::{
     agenthub::{AgentEvent, Concern},
     event::system_time,
 };
-use prost::Message;
 use tokio::time::Instant;
 
 use crate::{
     id::{AgentId, InstanceId, MailboxId, OrderKey, Version},
     log::Position,
+    sealed::Sealed,
 };
 
 /// One event in a mailbox.
 #[derive(Clone, Debug)]
 pub(crate) struct Mail {
-    pub(crate) event: Arc<AgentEvent>,
+    pub(crate) event: Arc<Sealed>,
     /// Whose mail it is.
     pub(crate) recipient: AgentId,
     /// Where it stands in the log; what has no position may be lost and is not acknowledged.
@@ -37,7 +37,7 @@ pub(crate) struct Mail {
 impl Mail {
     /// What it counts for, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.event.encoded_len()
+        self.event.bytes().len()
     }
 }
 

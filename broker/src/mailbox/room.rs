@@ -1,6 +1,9 @@
 //! The waiting room of a mailbox: mail that is not out, in its lane or until its time, and when it has waited too long.
+//!
+//! Mail that may be lost needs no lane as long as nothing else is there: it passes through in the order in which it came, which is
+//! also that of its ranks. When anything comes for which that is not so, all of it goes into its lanes first.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use tokio::time::Instant;
 
@@ -25,6 +28,8 @@ enum Place {
 #[derive(Debug, Default)]
 pub(super) struct Room {
     lanes: Lanes,
+    /// While this holds something, the lanes are idle.
+    passing: VecDeque<Waiting>,
     later: BTreeMap<(Instant, u64), Waiting>,
     /// All mail that is in the log.
     places: HashMap<Position, Place>,
@@ -40,8 +45,31 @@ impl Room {
 
     /// Puts mail into its lane.
     pub(super) fn insert(&mut self, waiting: Waiting) {
+        if self.may_pass(&waiting) {
+            self.passing.push_back(waiting);
+            return;
+        }
+        self.stop_passing();
         self.place(&waiting, Place::Lane(waiting.lane()));
         self.lanes.insert(waiting);
+    }
+
+    /// Puts all that passes into its lanes.
+    fn stop_passing(&mut self) {
+        for waiting in std::mem::take(&mut self.passing) {
+            self.lanes.insert(waiting);
+        }
+    }
+
+    /// Whether mail is next in turn after all that passes, whoever asks.
+    fn may_pass(&self, waiting: &Waiting) -> bool {
+        waiting.mail.position.is_none()
+            && waiting.mail.version.is_none()
+            && self.lanes.is_idle()
+            && self
+                .passing
+                .back()
+                .is_none_or(|last| last.rank < waiting.rank)
     }
 
     /// Keeps mail until it may be delivered.
@@ -49,6 +77,7 @@ impl Room {
         let at = (until, waiting.rank.serial);
         self.place(&waiting, Place::Later(at));
         if waiting.attempts > 0 {
+            self.stop_passing();
             self.lanes.expect(&waiting.lane());
         }
         self.later.insert(at, waiting);
@@ -60,6 +89,9 @@ impl Room {
         instance: &InstanceId,
         version: Option<&Version>,
     ) -> Option<Waiting> {
+        if let Some(waiting) = self.passing.pop_front() {
+            return Some(waiting);
+        }
         let waiting = self.lanes.pop_for(instance, version)?;
         self.unplace(&waiting);
         Some(waiting)
@@ -67,6 +99,9 @@ impl Room {
 
     /// Takes out what has waited longest.
     pub(super) fn pop_oldest(&mut self) -> Option<Waiting> {
+        if let Some(waiting) = self.passing.pop_front() {
+            return Some(waiting);
+        }
         let waiting = match self.lanes.pop_oldest() {
             Some(waiting) => waiting,
             None => {
@@ -98,6 +133,7 @@ impl Room {
 
     /// An instance has one more delivery of a lane.
     pub(super) fn hold(&mut self, key: &LaneKey, instance: &InstanceId) {
+        self.stop_passing();
         self.lanes.hold(key, instance);
     }
 
@@ -134,7 +170,8 @@ impl Room {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
-        self.lanes.iter().chain(self.later.values())
+        let waiting = self.passing.iter().chain(self.lanes.iter());
+        waiting.chain(self.later.values())
     }
 
     fn pop_later(&mut self, at: (Instant, u64)) -> Option<Waiting> {

@@ -9,6 +9,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::log::Try;
 
+mod passing;
+
 const BOUNDS: Bounds = Bounds {
     events: 100,
     bytes: usize::MAX,
@@ -37,14 +39,17 @@ impl Box {
     fn mail(&mut self, order: &str, priority: Priority) -> Mail {
         self.next += 1;
         Mail {
-            event: Arc::new(AgentEvent {
-                event_id: self.next.to_string(),
-                routing: Some(AgentEventMetadata {
-                    priority: priority.into(),
+            event: Arc::new(
+                AgentEvent {
+                    event_id: self.next.to_string(),
+                    routing: Some(AgentEventMetadata {
+                        priority: priority.into(),
+                        ..Default::default()
+                    }),
                     ..Default::default()
-                }),
-                ..Default::default()
-            }),
+                }
+                .into(),
+            ),
             recipient: "worker".into(),
             position: Some(Position(self.next)),
             order: order.into(),
@@ -247,7 +252,7 @@ async fn one_large_event_makes_room_for_itself() {
     let mut mail = b.mail("large", Priority::Medium);
     let mut event = AgentEvent::clone(&mail.event);
     event.trace_id = "x".repeat(900);
-    mail.event = Arc::new(event);
+    mail.event = Arc::new(event.into());
     b.mailbox.push(mail, b.now);
     let out = b.mailbox.surplus();
     assert!(out.len() > 10, "{}", out.len());

@@ -12,12 +12,13 @@ use crate::{
     log::Position,
     mailbox::{Mail, Timing, Undelivered},
     routing::Route,
+    sealed::Sealed,
 };
 
 /// An event on its way into mailboxes.
 #[derive(Clone, Debug)]
 pub(crate) struct Post<'a> {
-    pub(crate) event: &'a Arc<AgentEvent>,
+    pub(crate) event: &'a Arc<Sealed>,
     pub(crate) position: Option<Position>,
     pub(crate) order: &'a OrderKey,
     pub(crate) route: &'a Route,

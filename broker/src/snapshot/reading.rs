@@ -2,10 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use agenthub_proto::{
-    agenthub::{AgentEvent, Concern},
-    event::system_time,
-};
+use agenthub_proto::{agenthub::Concern, event::system_time};
 use prost::Message;
 
 use super::{
@@ -19,6 +16,7 @@ use crate::{
     mailbox::{Mail, Timing},
     mailboxes::Lifetime,
     routing::Route,
+    sealed::Sealed,
     settings::Settings,
     state::State,
 };
@@ -28,7 +26,7 @@ use crate::{
 pub(crate) struct Reading {
     state: State,
     moment: Moment,
-    kept: HashMap<Position, (Arc<AgentEvent>, OrderKey, bool)>,
+    kept: HashMap<Position, (Arc<Sealed>, OrderKey, bool)>,
 }
 
 impl Reading {
@@ -133,7 +131,7 @@ impl Reading {
                     due: None,
                     expires: self.moment.instant_at(copy.expires_us),
                 };
-                (Arc::new(event), order, copy.is_directed, timing)
+                (Arc::new(event.into()), order, copy.is_directed, timing)
             }
             None => {
                 let kept = self.kept.get(&position);

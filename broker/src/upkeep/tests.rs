@@ -76,7 +76,7 @@ fn work(task: &str, to: &str) -> Entry {
         ..Default::default()
     };
     Entry::Published(Published {
-        event: Arc::new(event),
+        event: Arc::new(event.into()),
         route: Route::To(vec![crate::id::AgentId::from(to).into()]),
         assignee: Some(to.into()),
         passes_by: false,

@@ -100,11 +100,14 @@ impl Core {
         };
         let is_memory = routing.durability() == Durability::Memory && task_id.is_empty();
         let published = Published {
-            event: Arc::new(event(
-                Payload::Message(message.clone()),
-                Some(routing.clone()),
-                now,
-            )),
+            event: Arc::new(
+                event(
+                    Payload::Message(message.clone()),
+                    Some(routing.clone()),
+                    now,
+                )
+                .into(),
+            ),
             route: route.clone(),
             assignee,
             passes_by: extension == Extension::Pass,
@@ -139,7 +142,7 @@ impl Core {
         };
         let payload = Payload::Task(task.task().clone());
         let published = Published {
-            event: Arc::new(event(payload, Some(routing.clone()), now)),
+            event: Arc::new(event(payload, Some(routing.clone()), now).into()),
             route: route.clone(),
             assignee: None,
             passes_by: false,

@@ -128,7 +128,7 @@ impl Core {
         let is_memory = routing.durability() == Durability::Memory && !update.is_last;
         let published = Published {
             route: self.task_route(&update.task, &sender, &routing),
-            event: Arc::new(event(update.payload, Some(routing), now)),
+            event: Arc::new(event(update.payload, Some(routing), now).into()),
             assignee: update.claims.then_some(sender),
             passes_by: false,
             key,

@@ -80,7 +80,8 @@ impl MailRecord {
         Ok(Again {
             event: Arc::new(
                 self.event
-                    .ok_or_else(|| malformed("its mail has no event"))?,
+                    .ok_or_else(|| malformed("its mail has no event"))?
+                    .into(),
             ),
             position: Position(self.position),
             concern: Concern::try_from(self.concern)

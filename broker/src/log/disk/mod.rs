@@ -82,10 +82,13 @@ fn folder() -> tempfile::TempDir {
 fn append(log: &mut SqliteLog, texts: impl IntoIterator<Item = String>) -> Vec<Record> {
     let append = |text: String| {
         let published = Published {
-            event: Arc::new(AgentEvent {
-                payload: Some(Payload::Message(Message::new(Role::User, text))),
-                ..Default::default()
-            }),
+            event: Arc::new(
+                AgentEvent {
+                    payload: Some(Payload::Message(Message::new(Role::User, text))),
+                    ..Default::default()
+                }
+                .into(),
+            ),
             route: crate::routing::Route::Everyone,
             assignee: None,
             passes_by: false,

@@ -43,7 +43,7 @@ fn published(payload: Payload, to: &str, key: Option<String>) -> Entry {
         ..Default::default()
     };
     Entry::Published(Published {
-        event: Arc::new(event),
+        event: Arc::new(event.into()),
         route: Route::To(vec![AgentId::from(to).into()]),
         assignee: Some("worker".into()),
         passes_by: false,
