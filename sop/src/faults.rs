@@ -4,12 +4,18 @@ use std::{path::Path, sync::Arc};
 
 use crate::{Fault, Place};
 
+/// The most faults of a file that are told one by one.
+const MAX_FAULTS: usize = 100;
+
 /// Collects the faults of a file.
 #[derive(Debug)]
 pub(crate) struct Faults<'f> {
     path: &'f Path,
     text: Arc<str>,
     found: Vec<Fault>,
+    /// Those that are told by their number.
+    more: usize,
+    is_wrong: bool,
 }
 
 impl<'f> Faults<'f> {
@@ -19,6 +25,8 @@ impl<'f> Faults<'f> {
             path,
             text: text.into(),
             found: Vec::new(),
+            more: 0,
+            is_wrong: false,
         }
     }
 
@@ -29,9 +37,8 @@ impl<'f> Faults<'f> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        let fault = Fault::error(self.path, message);
-        self.found
-            .push(fault.placed(place, &self.text).helped(help));
+        self.is_wrong = true;
+        self.add(Fault::error(self.path, message), place, help);
     }
 
     /// Something that its author should look at.
@@ -41,9 +48,16 @@ impl<'f> Faults<'f> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        let fault = Fault::warning(self.path, message);
-        self.found
-            .push(fault.placed(place, &self.text).helped(help));
+        self.add(Fault::warning(self.path, message), place, help);
+    }
+
+    fn add(&mut self, fault: Fault, place: Place, help: impl Into<String>) {
+        match self.found.len() < MAX_FAULTS {
+            true => self
+                .found
+                .push(fault.placed(place, &self.text).helped(help)),
+            false => self.more += 1,
+        }
     }
 
     /// What stands at a place of the file.
@@ -59,7 +73,15 @@ impl<'f> Faults<'f> {
     pub(crate) fn warnings(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
         self.found
             .sort_by_key(|fault| fault.place.map(|place| (place.line, place.column)));
-        match self.found.iter().any(Fault::is_error) {
+        if self.more > 0 {
+            let message = format!("{} more faults are in this file", self.more);
+            let fault = match self.is_wrong {
+                true => Fault::error(self.path, message),
+                false => Fault::warning(self.path, message),
+            };
+            self.found.push(fault.helped("mend those above first"));
+        }
+        match self.is_wrong {
             true => Err(self.found),
             false => Ok(self.found),
         }

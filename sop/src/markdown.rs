@@ -24,19 +24,19 @@ pub(crate) struct Block {
 impl Block {
     /// The byte of the document that a byte of the text comes from.
     pub(crate) fn origin(&self, at: usize) -> usize {
-        let (text, document) = self
-            .origins
-            .iter()
-            .rev()
-            .find(|(text, _)| *text <= at)
-            .copied()
-            .unwrap_or_default();
+        let index = self.origins.partition_point(|(text, _)| *text <= at);
+        let (text, document) = index
+            .checked_sub(1)
+            .map_or((0, 0), |last| self.origins[last]);
         document + (at - text)
     }
 
     /// Whether a byte of the text is code.
     pub(crate) fn is_code(&self, at: usize) -> bool {
-        self.code.iter().any(|range| range.contains(&at))
+        let index = self.code.partition_point(|range| range.end <= at);
+        self.code
+            .get(index)
+            .is_some_and(|range| range.contains(&at))
     }
 
     fn push(&mut self, text: &str, origin: usize) {
@@ -78,7 +78,7 @@ struct Reader {
     depth: usize,
     is_item: bool,
     is_code_block: bool,
-    /// How many bold parts are open that began with the block.
+    /// Whether a bold part is open that the block began with.
     leading: bool,
 }
 

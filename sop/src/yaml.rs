@@ -23,6 +23,9 @@ const MAX_DEPTH: usize = 64;
 /// How deep they may in a tree, which takes much more of the stack.
 const MAX_TREE_DEPTH: usize = 24;
 
+/// How many values a tree may have.
+const MAX_NODES: usize = 10_000;
+
 /// How much of a document may come from its own repetitions (`*name`).
 const MAX_REPEATED: usize = 10_000;
 
@@ -76,9 +79,10 @@ pub struct Unread {
 ///
 /// # Errors
 ///
-/// It is no YAML, is more than one document, or is nested deeper than 24.
+/// It is no YAML, is more than one document, is nested deeper than 24, or has more than 10,000 values.
 pub fn tree(text: &str) -> Result<Node, Unread> {
     let mut options = options(MAX_TREE_DEPTH);
+    options.budget = serde_saphyr::budget! { max_depth: MAX_TREE_DEPTH, max_nodes: MAX_NODES, max_events: 4 * MAX_NODES };
     options.duplicate_keys = DuplicateKeyPolicy::PassThrough;
     options.non_finite_float_policy = NonFiniteFloatPolicy::AsString;
     with_deserializer_from_str_with_options(text, options, |document| Node::deserialize(document))
@@ -169,7 +173,7 @@ fn place(location: Location) -> Place {
     Place {
         line: number(location.line()),
         column: number(location.column()),
-        length: number(u64::from(location.span().len())),
+        length: number(location.span().len()),
     }
 }
 
@@ -292,7 +296,10 @@ mod tests {
     #[test]
     fn a_value_is_found_by_its_path() {
         let tree = tree("a:\n  b: [x, {c: y}]\n  b: z\n").expect("it is YAML");
-        let at = |path: &str| tree.find(path).map(|node| (node.place.line, node.place.column));
+        let at = |path: &str| {
+            tree.find(path)
+                .map(|node| (node.place.line, node.place.column))
+        };
         assert_eq!(at("a.b[1].c"), Some((2, 14)));
         assert_eq!(at("a"), Some((2, 3)));
         for none in ["a.c", "a.b[2]", "a.b[x]", "a.b.c", "", "a..b", "b"] {

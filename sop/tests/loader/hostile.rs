@@ -66,6 +66,41 @@ fn piece() -> impl Strategy<Value = String> {
     ]
 }
 
+/// What is large is read in good time, and told in good measure.
+#[test]
+fn a_file_with_very_many_faults_tells_the_first_of_them() {
+    let keys: String = (0..3000).map(|n| format!("k{n}: x\n")).collect();
+    let text = format!("---\nname: a\ndescription: x\n{keys}---\nDo it.\n");
+    let loaded = parse(Path::new("a.md"), &text, Vec::new()).expect("it has warnings only");
+    assert_eq!(loaded.warnings.len(), 101);
+    assert_eq!(
+        loaded.warnings[100].message,
+        "2900 more faults are in this file"
+    );
+    let wrong = parse(
+        Path::new("a.md"),
+        &text.replace("---\nDo", "type: x\n---\nDo"),
+        Vec::new(),
+    );
+    let wrong = wrong.expect_err("the last line is wrong");
+    assert!(wrong.iter().any(agenthub_sop::Fault::is_error));
+    let keys: String = (0..20_000).map(|n| format!("k{n}: x\n")).collect();
+    let text = format!("---\nname: a\ndescription: x\n{keys}---\nDo it.\n");
+    let wrong = parse(Path::new("a.md"), &text, Vec::new()).expect_err("it is too much");
+    assert_eq!(
+        wrong[0].message,
+        "this is more, or deeper, than front matter can hold"
+    );
+}
+
+#[test]
+fn a_body_with_very_many_rules_is_read() {
+    let body = "You MUST `x`. ".repeat(18_000);
+    let rules = rules(&body, 1);
+    assert_eq!(rules.len(), 18_000);
+    assert_eq!(rules[17_999].line, 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
