@@ -148,7 +148,7 @@ impl Server {
     }
 
     /// Ends all clients, calls back what they asked for, which may take 4 s, and leaves the hub.
-    pub async fn stop(self) {
+    pub async fn stop(&self) {
         let shared = &self.shared;
         shared.stop.cancel();
         shared.tasks.close();

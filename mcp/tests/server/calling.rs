@@ -199,7 +199,7 @@ async fn a_question_of_an_agent_is_answered_in_its_conversation() {
         panic!("{asked:?}");
     };
     assert_eq!(question, "Where to?");
-    let meta = asked.meta.expect("where it is from");
+    let meta = asked.meta.as_ref().expect("where it is from");
     let context = meta["agenthub/contextId"].as_str().expect("an id");
     assert!(
         how.contains(context) && how.contains("agent_travel"),

@@ -119,7 +119,7 @@ async fn clients_of_both_protocols_are_told_of_changes() {
         .expect("it is taken");
     let _agent = hub.agent("first", async |_: TaskContext| Ok(())).await;
     with_session.sees(&["agent_first"]).await;
-    soon(subscription.recv()).await.expect("a change");
+    soon(subscription.next()).await.expect("a change");
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ async fn clients_of_the_latest_protocol_subscribe_to_changes() {
         .await
         .expect("it is taken");
     let _agent = hub.agent("first", idle).await;
-    soon(subscription.recv()).await.expect("a change");
+    soon(subscription.next()).await.expect("a change");
     assert_eq!(client.names().await, ["agent_first"]);
 }
 
