@@ -3,8 +3,9 @@
 mod others;
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File, TryLockError},
-    io::{Read, Seek, Write},
+    io::{self, Read, Seek, Write},
     path::Path,
     sync::Arc,
 };
@@ -83,6 +84,20 @@ impl Kept {
             _lock: Some(lock),
         })
     }
+}
+
+/// All journals of a data folder, to be read only, by the names of their files. None where there is no such folder.
+///
+/// # Errors
+///
+/// The folder cannot be read.
+pub(crate) async fn all(data: &Path) -> io::Result<BTreeMap<String, Arc<dyn Journal>>> {
+    let path = data.join(FOLDER);
+    let looking = tokio::task::spawn_blocking(move || match path.is_dir() {
+        true => Folder::new(&path, Path::new("")).look(),
+        false => Ok(BTreeMap::new()),
+    });
+    looking.await.map_err(io::Error::other)?
 }
 
 /// Takes an agent's files, and says which instance uses them: what the lock file holds, which is made where it is missing.

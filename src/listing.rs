@@ -1,5 +1,6 @@
 //! Agents, tasks, mail and runs as people read them.
 
+pub(crate) mod compliance;
 pub(crate) mod mail;
 pub(crate) mod runs;
 pub(crate) mod watched;

@@ -112,19 +112,30 @@ pub(crate) struct New {
 
 /// `agenthub sop report`
 #[derive(Debug, Args)]
+#[command(after_long_help = REPORT)]
 pub(crate) struct Report {
-    /// The run, as `agenthub sop ask` prints it
+    /// The run, as `agenthub sop ask` prints it, or the beginning of its id, or latest
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     /// The folder where the run is kept [default: ./.agenthub]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// Reports as well on the runs of the other agents that the run led to
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) model: Model,
     /// Prints one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+const REPORT: &str = "\
+The rules are those of the SOP as it was when the run began. What can be counted or found, such as lengths, texts, headings, links and who was \
+called when, code checks; the rest a model judges, and its verdict counts only with a quotation from what happened. Without --model, that \
+rest is not checked.
+
+Exit codes: 0 no MUST or MUST NOT is broken, or nobody could tell; 1 one is, or there is no report.";
 
 const UP: &str = "\
 Each file of the folder is an agent of the hub, for anyone to ask. One file has `type: orchestrator`: it leads the others, whoever they are.

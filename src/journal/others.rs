@@ -36,7 +36,7 @@ impl Folder {
     }
 
     /// Blocks while files are opened.
-    fn look(&self) -> io::Result<BTreeMap<String, Arc<dyn Journal>>> {
+    pub(super) fn look(&self) -> io::Result<BTreeMap<String, Arc<dyn Journal>>> {
         let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         let mut there = BTreeMap::new();
         for entry in fs::read_dir(&self.0.path)? {

@@ -3,13 +3,14 @@
 use std::{
     env,
     io::{self, IsTerminal},
+    path::Path,
     process::ExitCode,
     sync::Arc,
 };
 
 use agenthub_sdk::model::LanguageModel;
 use agenthub_sop::compliance::{self, FindError, Journals, NoProcedure, Recorded};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde_json::json;
 
 use crate::{
@@ -32,49 +33,75 @@ pub(super) async fn run(args: Report, settings: &Settings) -> anyhow::Result<Exi
     let Some(data) = settings.data() else {
         bail!("with --ephemeral no run is kept: name the data folder of the run with --data DIR");
     };
+    let found = find(&args.run, args.all, data).await?;
+    let judge = judge(settings).await?;
+    let reports = found.reports(judge.as_deref()).await?;
+    if args.json {
+        let all = json!({ "version": VERSION, "reports": reports, "absent": found.absent });
+        output::line(all.to_string())?;
+    } else {
+        let look = look();
+        let texts = reports.iter().map(|report| listing::report(report, look));
+        let texts: Vec<String> = texts.chain(listing::absent(&found.absent)).collect();
+        output::line(texts.join("\n\n"))?;
+    }
+    let is_broken = reports.iter().any(compliance::Report::is_broken);
+    Ok(ExitCode::from(u8::from(is_broken)))
+}
+
+/// The runs to report on.
+#[derive(Debug)]
+struct Found {
+    /// The one that was named comes first.
+    runs: Vec<Recorded>,
+    /// Agents that were asked, and whose runs are not here.
+    absent: Vec<String>,
+}
+
+/// Looks a run up in a data folder, with the runs that it led to if `all` are wanted.
+async fn find(wanted: &str, all: bool, data: &Path) -> anyhow::Result<Found> {
     let shown = data.display();
     let journals = journal::all(data)
         .await
         .with_context(|| format!("cannot read the runs in {shown}"))?;
     let journals = Journals::new(journals);
-    let found = journals.find(&args.run).await.map_err(|error| match error {
-        FindError::Empty => anyhow::anyhow!(
-            "there are no runs in the data folder {shown}: `agenthub sop ask` makes one, and --data DIR names another folder"
-        ),
-        FindError::NoSop => anyhow::anyhow!(
-            "no run in the data folder {shown} was led by an SOP: `agenthub sop ask` makes one, and --data DIR names another folder"
-        ),
-        FindError::NotFound { .. } => anyhow::anyhow!(
-            "{error} (in the data folder {shown}; --data DIR names another)"
-        ),
-        other => anyhow::Error::new(other),
+    let another = "`agenthub sop ask` makes one, and --data DIR names another folder";
+    let found = journals.find(wanted).await.map_err(|error| match error {
+        FindError::Empty => anyhow!("there are no runs in the data folder {shown}: {another}"),
+        FindError::NoSop => {
+            anyhow!("no run in the data folder {shown} was led by an SOP: {another}")
+        }
+        FindError::NotFound { .. } => {
+            anyhow!("{error} (in the data folder {shown}; --data DIR names another)")
+        }
+        FindError::Ambiguous { .. } => anyhow!("{error}: give more of the id"),
+        FindError::Journal(error) => anyhow!("cannot read the runs in {shown}: {error}"),
     })?;
-    let (runs, absent) = match args.all {
+    let (runs, absent) = match all {
         true => journals.with_asked(found).await?,
         false => (vec![found], Vec::new()),
     };
-    let judge = judge(settings).await?;
-    let mut reports = Vec::new();
-    for Recorded { run, events } in &runs {
-        let report = compliance::report(run, events, judge.as_deref()).await;
-        reports.push(report.map_err(|error| match error {
-            NoProcedure::NoSop => {
-                anyhow::anyhow!("run {run} was not led by an SOP, so it has no rules to be checked")
-            }
-            other => anyhow::anyhow!("run {run}: {other}"),
-        })?);
+    Ok(Found { runs, absent })
+}
+
+impl Found {
+    /// A report on each.
+    async fn reports(
+        &self,
+        judge: Option<&dyn LanguageModel>,
+    ) -> anyhow::Result<Vec<compliance::Report>> {
+        let mut reports = Vec::new();
+        for Recorded { run, events } in &self.runs {
+            let report = compliance::report(run, events, judge).await;
+            reports.push(report.map_err(|error| match error {
+                NoProcedure::NoSop => {
+                    anyhow!("run {run} was not led by an SOP, so it has no rules to be checked")
+                }
+                NoProcedure::Unreadable(_) => anyhow!("run {run}: {error}"),
+            })?);
+        }
+        Ok(reports)
     }
-    if args.json {
-        let all = json!({ "version": VERSION, "reports": reports, "absent": absent });
-        output::line(all.to_string())?;
-    } else {
-        let look = look();
-        let texts = reports.iter().map(|report| listing::report(report, look));
-        let texts: Vec<String> = texts.chain(listing::absent(&absent)).collect();
-        output::line(texts.join("\n\n"))?;
-    }
-    let is_broken = reports.iter().any(compliance::Report::is_broken);
-    Ok(ExitCode::from(u8::from(is_broken)))
 }
 
 /// The model that judges; none where there is only the stand-in, which cannot.
@@ -88,5 +115,102 @@ fn look() -> listing::Look {
     listing::Look {
         width: if is_terminal { width() } else { WIDTH },
         is_coloured: is_terminal && env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use agenthub_sdk::runs::{
+        Budget, Journal, RunEvent, RunId, RunOutcome, Spent,
+        event::Started,
+        journal::{Claim, SqliteJournal},
+    };
+    use serde_json::Value;
+
+    use super::*;
+
+    /// A data folder in which an agent has had this run.
+    async fn kept(run: &str, about: Value, answer: &str) -> tempfile::TempDir {
+        let data = tempfile::tempdir().expect("a temporary folder");
+        let journal = SqliteJournal::open(data.path().join("runs/editor.db")).expect("it is new");
+        let first = RunEvent::Started(Started {
+            strategy: "tool_loop".into(),
+            input: json!({ "about": about }),
+            thread: String::new(),
+            origin: Value::Null,
+            budget: Budget::default(),
+            deadline_ms: None,
+            at_ms: 1,
+        });
+        let claim = Claim {
+            driver: "d",
+            lease: Duration::from_secs(1),
+        };
+        let run = RunId::new(run);
+        let opened = journal.open(&run, "editor", claim, Some(&first)).await;
+        let epoch = opened.expect("it is new").epoch;
+        let ended = RunEvent::Ended {
+            outcome: RunOutcome::completed(answer),
+            spent: Spent::default(),
+            at_ms: 2,
+        };
+        let written = journal.append(&run, epoch, 1, &[ended]).await;
+        written.expect("it is ours");
+        data
+    }
+
+    fn brief() -> Value {
+        json!({ "sop": { "name": "editor", "file": "sops/editor.md", "digest": "", "rules": [
+            { "id": "R1", "level": "must", "text": "The answer MUST be at most 2 words.", "section": "", "line": 3 },
+        ] } })
+    }
+
+    #[tokio::test]
+    async fn a_run_of_the_folder_is_reported_on() {
+        for (answer, is_broken) in [("One two", false), ("One two three", true)] {
+            let data = kept("0a1b2c", brief(), answer).await;
+            for wanted in ["0a1b2c", "0a", "latest"] {
+                let found = find(wanted, true, data.path()).await.expect(wanted);
+                let reports = found.reports(None).await.expect("it has rules");
+                assert_eq!(reports.len(), 1);
+                assert_eq!(reports[0].is_broken(), is_broken, "{answer}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_reported_on_says_why() {
+        let data = kept("0a1b2c", Value::Null, "x").await;
+        let shown = data.path().display().to_string();
+        let refused = async |wanted: &str, data: &Path| {
+            let error = match find(wanted, false, data).await {
+                Ok(found) => found.reports(None).await.map(|_| ()),
+                Err(error) => Err(error),
+            };
+            error.expect_err("it cannot be").to_string()
+        };
+        assert_eq!(
+            refused("0a", data.path()).await,
+            "run 0a1b2c was not led by an SOP, so it has no rules to be checked"
+        );
+        let none = refused("ff", data.path()).await;
+        assert!(
+            none.starts_with("there is no run ff; the latest are: 0a1b2c (in"),
+            "{none}"
+        );
+        let none = refused("latest", data.path()).await;
+        assert!(
+            none.contains("was led by an SOP: `agenthub sop ask`"),
+            "{none}"
+        );
+        assert!(none.contains(&shown), "{none}");
+        let empty = tempfile::tempdir().expect("a temporary folder");
+        let none = refused("latest", empty.path()).await;
+        assert!(
+            none.starts_with("there are no runs in the data folder"),
+            "{none}"
+        );
     }
 }
