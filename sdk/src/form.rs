@@ -7,7 +7,7 @@ use agenthub_runs::tool_loop::{self, Verdict};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::{Contract, contracts, schema};
+use crate::{Contract, contracts, schema, takes::Takes};
 
 /// The data that a skill answers with. The model is asked for JSON; an answer that cannot be used is asked for again with the reason,
 /// at most twice. A method that decides decides the same whenever it is asked: it may be asked again after a crash.
@@ -53,14 +53,7 @@ pub(crate) struct Filled {
     pub(crate) form: Arc<dyn Form>,
     asked: tool_loop::Form,
     answer: Validator,
-    input: Option<Taken>,
-}
-
-/// What a skill takes.
-#[derive(Debug)]
-struct Taken {
-    schema: Value,
-    validator: Validator,
+    input: Option<Takes>,
 }
 
 impl Forms {
@@ -95,8 +88,8 @@ impl Forms {
         self.0.is_empty()
     }
 
-    /// The form that a request is to be answered with: that of the skill, given by id or name, where the request comes with data
-    /// for it. Otherwise somebody just talks.
+    /// The form that a request is to be answered with, and the request's data with defaults: that of the skill, given by id or name, where
+    /// the request comes with data for it. Otherwise somebody just talks.
     ///
     /// # Errors
     ///
@@ -105,27 +98,27 @@ impl Forms {
         &self,
         card: &AgentCard,
         task_type: &str,
-        input: Option<&Value>,
-    ) -> Result<Option<&Filled>, String> {
-        let is_meant = |id: &&String| {
-            let skill = card.skills.iter().find(|skill| skill.id == **id);
-            **id == task_type || skill.is_some_and(|skill| skill.name == task_type)
-        };
-        let Some(filled) = self.0.keys().find(is_meant).and_then(|id| self.0.get(id)) else {
+        input: Option<Value>,
+    ) -> Result<Option<(&Filled, Value)>, String> {
+        let Some(filled) = self.of(card, task_type) else {
             return Ok(None);
         };
         let Some(input) = input.filter(|input| filled.is_for(input)) else {
             return Ok(None);
         };
         match &filled.input {
-            None => Ok(Some(filled)),
-            Some(taken) => match schema::violations(&taken.validator, input) {
-                None => Ok(Some(filled)),
-                Some(violations) => Err(format!(
-                    "the data does not fit what {task_type} takes: {violations}"
-                )),
-            },
+            None => Ok(Some((filled, input))),
+            Some(takes) => Ok(Some((filled, takes.filled(task_type, input)?))),
         }
+    }
+
+    /// The form of a skill, given by id or name.
+    pub(crate) fn of(&self, card: &AgentCard, task_type: &str) -> Option<&Filled> {
+        let is_meant = |id: &&String| {
+            let skill = card.skills.iter().find(|skill| skill.id == **id);
+            **id == task_type || skill.is_some_and(|skill| skill.name == task_type)
+        };
+        self.0.get(self.0.keys().find(is_meant)?)
     }
 }
 
@@ -134,10 +127,7 @@ impl Filled {
         let schema = form.schema();
         let input = match &contract.input {
             None => None,
-            Some(schema) => Some(Taken {
-                validator: schema::compile(schema)?,
-                schema: schema.clone(),
-            }),
+            Some(schema) => Some(Takes::new(schema)?),
         };
         Ok(Self {
             answer: schema::compile(&schema)?,
@@ -157,16 +147,10 @@ impl Filled {
 
     /// Whether this is data for the skill, and not something that goes with words.
     fn is_for(&self, input: &Value) -> bool {
-        let Some(fields) = input.as_object() else {
-            return false;
-        };
-        let known = self
-            .input
-            .as_ref()
-            .and_then(|taken| taken.schema.get("properties"));
-        known
-            .and_then(Value::as_object)
-            .is_none_or(|known| fields.keys().any(|field| known.contains_key(field)))
+        match &self.input {
+            None => input.is_object(),
+            Some(takes) => takes.is_for(input),
+        }
     }
 
     /// Whether the model's answer can be used, and what it becomes.
@@ -263,7 +247,7 @@ mod tests {
     fn a_request_with_data_for_the_skill_is_answered_with_data_and_others_in_words() {
         let (forms, card) = (forms(), card());
         let wanted = |task_type: &str, input: Option<Value>| {
-            let wanted = forms.wanted(&card, task_type, input.as_ref());
+            let wanted = forms.wanted(&card, task_type, input);
             wanted.map(|found| found.is_some())
         };
         assert_eq!(wanted("count.all", Some(json!({"of": "x"}))), Ok(true));
@@ -280,8 +264,8 @@ mod tests {
     #[test]
     fn only_an_answer_that_fits_and_is_accepted_can_be_used() {
         let forms = forms();
-        let wanted = forms.wanted(&card(), "count.all", Some(&json!({"of": "x"})));
-        let filled = wanted.expect("the data fits").expect("there is a form");
+        let wanted = forms.wanted(&card(), "count.all", Some(json!({"of": "x"})));
+        let (filled, _) = wanted.expect("the data fits").expect("there is a form");
         assert_eq!(filled.asked().name, "count_all");
         let verdict = |answer: &str| filled.verdict(&json!({"most": 5}), answer);
         let fits = Verdict::Fits {

@@ -92,6 +92,7 @@ mod reply;
 mod schema;
 mod spans;
 mod supervisor;
+mod takes;
 mod task_context;
 mod tool;
 mod tool_loop;

@@ -41,6 +41,8 @@ pub(super) const INVOKE_WORKFLOW: &str = "invoke_workflow";
 pub(super) const APPROVAL: &str = "approval";
 
 pub(super) const RUN: &str = "agenthub.run.id";
+/// What the request is known by that all of it belongs to, across agents.
+pub const CORRELATION: &str = "agenthub.correlation_id";
 pub(super) const STRATEGY: &str = "agenthub.run.strategy";
 /// How a run, or the task of a handoff, ended.
 pub const STATE: &str = "agenthub.state";

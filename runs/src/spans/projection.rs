@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::{
     Error, Event, Kind, Parent, Span, Value,
     conventions::{
-        AGENT, ATTEMPT, CALLS, CONVERSATION, ERROR_TYPE, INVOKE_AGENT, INVOKE_WORKFLOW, OPERATION,
-        PROVIDER, REQUEST_MODEL, RUN, STATE, STEP, STRATEGY, TASK, TOKENS, WORKFLOW, model,
+        AGENT, ATTEMPT, CALLS, CONVERSATION, CORRELATION, ERROR_TYPE, INVOKE_AGENT,
+        INVOKE_WORKFLOW, OPERATION, PROVIDER, REQUEST_MODEL, RUN, STATE, STEP, STRATEGY, TASK,
+        TOKENS, WORKFLOW, model,
     },
     open::{Open, used},
     reading::{Standing, artifacts},
@@ -35,6 +36,8 @@ pub struct Subject {
     pub workflow: String,
     /// The task that it is for; empty if it is for none.
     pub task_id: String,
+    /// What the request is known by that it belongs to, across agents; empty if by nothing.
+    pub correlation_id: String,
     /// Its trace.
     pub trace_id: u128,
     /// The span of the run itself.
@@ -161,6 +164,7 @@ impl Projection {
         attributes.extend(open.attributes);
         attributes.extend(self.conversation());
         attributes.push((RUN, self.subject.run.as_str().into()));
+        attributes.extend(self.correlation());
         attributes.push((STEP, step.as_str().into()));
         attributes.push((ATTEMPT, u64::from(open.attempt).into()));
         attributes.extend(class_of(open.error.as_ref()));
@@ -212,6 +216,7 @@ impl Projection {
         }
         attributes.extend(self.conversation());
         attributes.push((RUN, subject.run.as_str().into()));
+        attributes.extend(self.correlation());
         attributes.push((STRATEGY, self.strategy.as_str().into()));
         if !subject.task_id.is_empty() {
             attributes.push((TASK, subject.task_id.as_str().into()));
@@ -236,6 +241,11 @@ impl Projection {
             events,
             error,
         }
+    }
+
+    fn correlation(&self) -> Option<(&'static str, Value)> {
+        let id = self.subject.correlation_id.as_str();
+        (!id.is_empty()).then(|| (CORRELATION, id.into()))
     }
 
     fn conversation(&self) -> Option<(&'static str, Value)> {

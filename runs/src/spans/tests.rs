@@ -17,6 +17,7 @@ fn subject(workflow: &str) -> Subject {
         model: "vertex/m-1".into(),
         workflow: workflow.into(),
         task_id: "task-1".into(),
+        correlation_id: "request-1".into(),
         trace_id: 0xabc,
         span_id: 0x1,
         parent: Some(0x2),

@@ -147,8 +147,14 @@ pub(super) fn answered(text: String, data: Value, reports: &[Report]) -> RunOutc
     let Some(missing) = missing(reports) else {
         return RunOutcome::Completed { text, data };
     };
+    // The answer stays as it was shown while it grew.
+    let between = match () {
+        () if text.ends_with("\n\n") => "",
+        () if text.ends_with('\n') => "\n",
+        () => "\n\n",
+    };
     RunOutcome::Completed {
-        text: format!("{}\n\n{missing}", text.trim_end()),
+        text: format!("{text}{between}{missing}"),
         data: match data {
             Value::Null => json!({ "partial": true, "results": results(reports) }),
             data => data,

@@ -255,5 +255,6 @@ fn span(context: &TaskContext) -> Span {
         task_id = context.task_id(),
         context_id = context.context_id(),
         trace_id = context.trace().trace_id(),
+        correlation_id = context.correlation_id(),
     )
 }

@@ -11,6 +11,7 @@ use super::{AgentBuilder, AgentType, Handler};
 use crate::{
     Error, Form, IntoModel, Peers, Tool, ToolLoopSettings,
     form::Forms,
+    takes::Intake,
     tool::Toolbox,
     tool_loop::{Mind, Thinking},
 };
@@ -118,6 +119,7 @@ impl AgentBuilder {
         let invalid = |why: String| Error::Invalid(format!("the agent {}: {why}", self.card.name));
         let tools = Toolbox::new(thinking.tools).map_err(invalid)?;
         let forms = Forms::new(&self.card, thinking.forms).map_err(invalid)?;
+        let intake = Intake::new(&self.card).map_err(invalid)?;
         let Some(model) = thinking.model else {
             let is_bare = tools.is_empty() && forms.is_empty();
             return match is_bare && thinking.settings == ToolLoopSettings::default() {
@@ -147,6 +149,7 @@ impl AgentBuilder {
             tools,
             card: self.card.clone(),
             forms,
+            intake,
             settings: thinking.settings,
             peers: thinking.peers,
         })));

@@ -1,8 +1,8 @@
-//! What the log says of a run: which steps go out and come back, what was made, how it scored and how deep it is. Names, sizes and
-//! numbers, never what was said.
+//! What the log says of a run: what it is known by, which steps go out and come back, what was made, how it scored and how deep it is.
+//! Names, sizes and numbers; what was said only at `debug`, shortened and without secrets.
 
 use agenthub_runs::{
-    Begun, RunEvent,
+    Begun, RunEvent, Started,
     spans::{
         Event, Projection, Span, Standing,
         conventions::{
@@ -13,15 +13,32 @@ use agenthub_runs::{
 };
 use tracing::field::display;
 
+use super::asked::{Asked, Out, digest, shown};
+
+/// A line about a run, with what all of them have.
+macro_rules! say {
+    ($level:ident, $of:expr, $($rest:tt)*) => {{
+        let of: &agenthub_runs::spans::Projection = $of;
+        let subject = of.subject();
+        tracing::$level!(
+            run = %subject.run,
+            workflow = of.workflow(),
+            trace_id = %format_args!("{:032x}", subject.trace_id),
+            correlation_id = subject.correlation_id,
+            $($rest)*
+        );
+    }};
+}
+pub(super) use say;
+
 /// What begins, and where the run stands.
 pub(super) fn event(of: &Projection, event: &RunEvent) {
-    let subject = of.subject();
-    let (run, workflow) = (&subject.run, of.workflow());
-    let trace_id = format_args!("{:032x}", subject.trace_id);
     match event {
-        RunEvent::Started(_) => {
-            tracing::info!(%run, workflow, %trace_id, agent = subject.agent, "a run begins");
-        }
+        RunEvent::Started(started) => begins(of, started),
+        RunEvent::StepBegun {
+            what: Begun::Delegated(_),
+            ..
+        } => Asked::begins(of, event),
         RunEvent::StepBegun {
             step,
             attempt,
@@ -31,15 +48,29 @@ pub(super) fn event(of: &Projection, event: &RunEvent) {
             let Some((kind, to)) = goes_out(what) else {
                 return;
             };
-            tracing::info!(%run, workflow, %trace_id, %step, attempt, kind, to, "a step begins");
+            say!(info, of, %step, attempt, kind, to, "a step begins");
         }
         RunEvent::Noted { value, .. } => {
             if let Some(Standing { depth, score }) = Standing::of(value) {
-                tracing::info!(%run, workflow, %trace_id, depth, score, "where the run stands");
+                say!(info, of, depth, score, "where the run stands");
             }
         }
         _ => {}
     }
+}
+
+/// A request is taken up.
+fn begins(of: &Projection, started: &Started) {
+    let asked = match started.input["messages"].as_array().and_then(|m| m.last()) {
+        Some(message) => message,
+        None => &started.input,
+    };
+    let text = asked.to_string();
+    let agent = &*of.subject().agent;
+    let (digest, bytes) = (digest(&text), text.len());
+    say!(info, of, agent, digest, bytes, "a run begins");
+    let request = shown(asked);
+    say!(debug, of, agent, request, "what a run is asked");
 }
 
 /// What goes out, in a word, and to whom.
@@ -47,47 +78,48 @@ fn goes_out(what: &Begun) -> Option<(&'static str, &str)> {
     match what {
         Begun::ModelAsked { .. } => Some(("model", "")),
         Begun::ToolCalled(call) => Some(("tool", &call.name)),
-        Begun::Delegated(sent) => Some(("handoff", &sent.handoff.agent)),
         Begun::ApprovalAsked(approval) => Some(("approval", &approval.capability)),
-        Begun::Said { .. } | Begun::Waiting { .. } => None,
+        Begun::Delegated(_) | Begun::Said { .. } | Begun::Waiting { .. } => None,
     }
 }
 
-/// What ended, and what it gave.
-pub(super) fn span(of: &Projection, span: &Span) {
-    let subject = of.subject();
-    let (run, workflow) = (&subject.run, of.workflow());
-    let trace_id = format_args!("{:032x}", subject.trace_id);
-    for event in &span.events {
-        tell(of, event);
+/// What ended, and what it gave. `agent` is who came back with it, if it was an agent.
+pub(super) fn ended(
+    of: &Projection,
+    event: &RunEvent,
+    span: Option<&Span>,
+    agent: Option<(&Asked, &Out)>,
+) {
+    let events = span.iter().flat_map(|span| &span.events);
+    events.for_each(|event| tell(of, event));
+    if let Some((asked, out)) = agent {
+        return asked.ends(of, event, out);
     }
+    let Some(span) = span else { return };
     let ms = span.end_ms - span.start_ms;
     let error = span.error.as_ref().map(|error| error.kind.as_str());
     let tokens = span.get(TOKENS).map(display);
     match span.get(STEP) {
         Some(step) => {
-            tracing::info!(%run, workflow, %trace_id, %step, ms, tokens, error, "a step is back");
+            say!(info, of, %step, ms, tokens, error, "a step is back");
         }
         None => {
             let state = span.get(STATE).map(display);
-            tracing::info!(%run, workflow, %trace_id, state, ms, tokens, "a run is over");
+            say!(info, of, state, ms, tokens, "a run is over");
         }
     }
 }
 
 fn tell(of: &Projection, event: &Event) {
-    let subject = of.subject();
-    let (run, workflow) = (&subject.run, of.workflow());
-    let trace_id = format_args!("{:032x}", subject.trace_id);
     let get = |name| event.get(name).map(display);
     match event.name {
         EVALUATION => {
             let (name, score, verdict) = (get(EVALUATION_NAME), get(SCORE), get(LABEL));
-            tracing::info!(%run, workflow, %trace_id, name, score, verdict, "an evaluation");
+            say!(info, of, name, score, verdict, "an evaluation");
         }
         ARTIFACT => {
             let (name, bytes) = (get(ARTIFACT_NAME), get(ARTIFACT_BYTES));
-            tracing::info!(%run, workflow, %trace_id, name, bytes, "an artifact");
+            say!(info, of, name, bytes, "an artifact");
         }
         _ => {}
     }

@@ -2,6 +2,7 @@
 //!
 //! What is told follows from the run's journal ([`runs::spans`](agenthub_runs::spans)); this is the shell around that.
 
+mod asked;
 mod log;
 
 use std::{
@@ -17,6 +18,8 @@ use agenthub_runs::{
     spans::{Projection, Span, Subject},
 };
 use tokio::time::timeout;
+
+use asked::Asked;
 
 use crate::{Identity, TaskContext, redact};
 
@@ -42,6 +45,7 @@ pub struct Spans {
 
 struct Folded {
     projection: Projection,
+    asked: Asked,
     /// The place of the last event.
     last: u64,
 }
@@ -59,6 +63,7 @@ impl Spans {
     ) -> Self {
         let (trace_id, span_id) = trace.ids();
         let subject = Subject {
+            correlation_id: run.to_string(),
             run,
             agent: agent.to_owned(),
             model: identity.model,
@@ -71,6 +76,7 @@ impl Spans {
         Self {
             folded: Mutex::new(Folded {
                 projection: Projection::new(subject),
+                asked: Asked::default(),
                 last: 0,
             }),
             sink: sink.filter(|_| trace.is_sampled()),
@@ -84,6 +90,20 @@ impl Spans {
         Self { journal, ..self }
     }
 
+    /// What the request is known by that the run is a part of; the run's own id if not given.
+    #[must_use]
+    pub fn correlation_id(self, id: &str) -> Self {
+        {
+            let mut folded = self.lock();
+            let subject = folded.projection.subject().clone();
+            folded.projection = Projection::new(Subject {
+                correlation_id: id.to_owned(),
+                ..subject
+            });
+        }
+        self
+    }
+
     /// The run of a message.
     pub(crate) fn of_task(
         run: RunId,
@@ -95,6 +115,7 @@ impl Spans {
         let above = task.routing().traceparent.parse().ok();
         let at = (above, task.trace());
         Self::new(run, agent, identity, task.task_id(), at, sink)
+            .correlation_id(task.correlation_id())
     }
 
     /// Tells of an event of the run. They come in order, each once it is durable; `again` says that the process before may have told of
@@ -107,10 +128,15 @@ impl Spans {
                 return;
             }
             folded.last = entry.seq;
+            let back = folded.asked.apply(&entry.event);
             let span = folded.projection.of(&entry.event);
             if !again {
-                log::event(&folded.projection, &entry.event);
-                span.iter().for_each(|s| log::span(&folded.projection, s));
+                let Folded {
+                    projection, asked, ..
+                } = &*folded;
+                log::event(projection, &entry.event);
+                let back = back.as_ref().map(|back| (asked, back));
+                log::ended(projection, &entry.event, span.as_ref(), back);
             }
             span
         };
@@ -136,6 +162,7 @@ impl Spans {
         for entry in entries {
             folded.last = entry.seq;
             // It ended long before the process that died did.
+            let _ = folded.asked.apply(&entry.event);
             let _ = folded.projection.of(&entry.event);
         }
     }

@@ -1,15 +1,17 @@
 //! Agents as tools: what a supervisor sees of the hub, and how it asks others.
 //!
-//! `peers.rs` says which agents are offered, under which names and with which descriptions, `schemas.rs` which of their schemas; `find.rs` finds those that are not;
+//! `peers.rs` says which agents are offered, under which names and with which descriptions, `tasks.rs` which of them take a task, `schemas.rs` which of their schemas are shown; `find.rs` finds those that are not;
 //! `chosen.rs` says which of them its author lets it ask, and `ancestors.rs` tells who waits for this agent, and must not be asked.
 
 mod ancestors;
 mod chosen;
 mod find;
+mod heard;
 mod peers;
 mod schemas;
+mod tasks;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use agenthub_proto::agenthub::{AgentState, ListAgentsRequest};
 use agenthub_runs::{
@@ -17,9 +19,13 @@ use agenthub_runs::{
     tool_loop::{Offered, Query},
 };
 use serde_json::Value;
-use tokio::{sync::OnceCell, time::timeout};
+use tokio::{
+    sync::OnceCell,
+    time::{sleep, timeout},
+};
 
 pub use chosen::Peers;
+use heard::Heard;
 pub(crate) use peers::every;
 
 use crate::{Client, DirectoryEntry, TaskContext};
@@ -30,50 +36,64 @@ const AWAY_GRACE: Duration = Duration::from_secs(2);
 /// How long a look at the hub may take. Without an answer, what the directory knows is taken.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// How long before its time is over an agent is given up, so that there is a moment to keep what it gave.
+const LAST_MOMENT: Duration = Duration::from_millis(100);
+
 /// The agents that a supervisor can ask for one task.
 pub(crate) struct Crew {
     task: TaskContext,
+    peers: Peers,
     /// Who is never asked.
     excluded: OnceCell<Vec<String>>,
 }
 
 impl Crew {
-    pub(crate) fn new(task: TaskContext) -> Self {
+    pub(crate) fn new(task: TaskContext, peers: Peers) -> Self {
         Self {
             task,
+            peers,
             excluded: OnceCell::new(),
         }
     }
 
     /// The tools there are: the agent's own, and the agents that are here.
     pub(crate) async fn offered(&self, own: Vec<Offered>, query: &Query) -> Vec<Offered> {
-        let all = known(self.task.client()).await;
-        peers::offered(own, &all, self.excluded().await, query)
+        let all = self.known().await;
+        let calling = self.peers.wanted();
+        peers::offered(own, &all, self.excluded().await, query, calling)
     }
 
     /// The agents that match a query.
     pub(crate) async fn find(&self, arguments: &Value) -> ToolOutput {
-        let all = known(self.task.client()).await;
+        let all = self.known().await;
         find::find(&all, self.excluded().await, arguments)
     }
 
-    /// Hands work over and waits for what becomes of it; not for an agent that is gone.
+    /// Hands work over and waits for what becomes of it; not for an agent that is gone, nor longer than it has. What the agent has shown of its
+    /// answer until then is kept.
     pub(crate) async fn delegate(&self, sent: &Sent) -> Result<Delegated, agenthub_runs::Failure> {
         let directory = self.task.client().directory();
         let agent = &sent.handoff.agent;
-        tokio::select! {
+        let without = |state: &str, error: String| Delegated {
+            agent: agent.clone(),
+            state: state.to_owned(),
+            error,
+            ..Delegated::default()
+        };
+        let heard = Heard::default();
+        let ended = tokio::select! {
             biased;
-            ended = self.hand_over(sent) => ended.map(peers::bounded),
+            ended = self.hand_over(sent, &heard) => ended?,
             () = directory.gone(agent, AWAY_GRACE) => {
                 self.recall(sent).await;
-                Ok(Delegated {
-                    agent: agent.clone(),
-                    state: "away".to_owned(),
-                    error: format!("{agent} is not here at present"),
-                    ..Delegated::default()
-                })
+                without("away", format!("{agent} is not here at present"))
             }
-        }
+            // The hub ends the task itself.
+            had = late(sent.deadline_ms) => {
+                without("timed-out", format!("no answer within {:.0} s", had.as_secs_f32()))
+            }
+        };
+        Ok(peers::bounded(heard.kept(ended)))
     }
 
     /// Takes work back.
@@ -81,8 +101,29 @@ impl Crew {
         self.task.recall(sent).await;
     }
 
-    async fn hand_over(&self, sent: &Sent) -> Result<Delegated, agenthub_runs::Failure> {
-        Ok(self.task.hand_over(sent).await?.ended().await)
+    async fn hand_over(
+        &self,
+        sent: &Sent,
+        heard: &Heard,
+    ) -> Result<Delegated, agenthub_runs::Failure> {
+        let mut handed = self.task.hand_over(sent).await?;
+        let mut updates = handed.updates();
+        let ended = handed.ended();
+        tokio::pin!(ended);
+        loop {
+            tokio::select! {
+                biased;
+                Some(update) = updates.next() => heard.add(&update),
+                ended = &mut ended => return Ok(ended),
+            }
+        }
+    }
+
+    /// Every agent that its author lets it ask.
+    async fn known(&self) -> Vec<DirectoryEntry> {
+        let mut all = known(self.task.client()).await;
+        all.retain(|entry| self.peers.has(&entry.card));
+        all
     }
 
     async fn excluded(&self) -> &[String] {
@@ -90,6 +131,20 @@ impl Crew {
             .excluded
             .get_or_init(|| ancestors::excluded(&self.task));
         excluded.await
+    }
+}
+
+/// Waits until this time is about to be over, and says how long that was; for ever if it is over already: then what became of the task is
+/// asked for.
+async fn late(deadline_ms: u64) -> Duration {
+    let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(deadline_ms));
+    let left = at.and_then(|at| at.duration_since(SystemTime::now()).ok());
+    match left.filter(|left| !left.is_zero()) {
+        Some(left) => {
+            sleep(left - LAST_MOMENT.min(left / 10)).await;
+            left
+        }
+        None => std::future::pending().await,
     }
 }
 

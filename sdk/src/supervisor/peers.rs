@@ -16,7 +16,7 @@ use agenthub_runs::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{find, schemas::standing_alone};
+use super::{find, schemas::standing_alone, tasks};
 use crate::{DirectoryEntry, bounds, contracts, relevance, tool::MAX_TOOLS};
 
 /// What the tool name of an agent begins with.
@@ -37,6 +37,7 @@ pub(super) fn offered(
     all: &[DirectoryEntry],
     excluded: &[String],
     query: &Query,
+    calling: Calling,
 ) -> Vec<Offered> {
     let taken: HashSet<&str> = own.iter().map(|o| &*o.tool.name).collect();
     let names = names(all, &taken);
@@ -50,7 +51,7 @@ pub(super) fn offered(
     let mut left = MAX_SCHEMAS;
     let peers = chosen
         .into_iter()
-        .filter_map(|card| Some(offer(names.get(&*card.name)?, card, &mut left)))
+        .filter_map(|card| Some(offer(names.get(&*card.name)?, card, calling, &mut left)))
         .collect::<Vec<_>>();
     let find = (left_out > 0 && room > 0).then(|| find::tool(left_out));
     own.into_iter().chain(find).chain(peers).collect()
@@ -61,7 +62,8 @@ pub(crate) fn every(all: &[DirectoryEntry]) -> Vec<(&DirectoryEntry, Offered)> {
     let names = names(all, &HashSet::new());
     let offered = all.iter().filter_map(|entry| {
         let name = names.get(&*entry.card.name)?;
-        Some((entry, offer(name, &entry.card, &mut MAX_SCHEMA.clone())))
+        let mut left = MAX_SCHEMA;
+        Some((entry, offer(name, &entry.card, Calling::Request, &mut left)))
     });
     offered.collect()
 }
@@ -126,27 +128,45 @@ fn choose<'a>(here: &[&'a Arc<AgentCard>], query: &Query, room: usize) -> Vec<&'
 }
 
 /// An agent as a tool. Its schema takes of the bytes that are left; where it finds too few, it says no more than that there are data.
-fn offer(name: &str, card: &AgentCard, left: &mut usize) -> Offered {
+fn offer(name: &str, card: &AgentCard, calling: Calling, left: &mut usize) -> Offered {
     let skills = skills(card);
     let most = MAX_SCHEMA.min(*left);
     let fits = |schema: &Value| schema.to_string().len() <= most;
-    let whole = Some(parameters(&skills, input(card))).filter(fits);
-    let without_data = || Some(parameters(&skills, any_input())).filter(fits);
-    let parameters = whole
-        .or_else(without_data)
-        .unwrap_or_else(|| parameters(&[], any_input()));
+    let as_task = (calling == Calling::Task)
+        .then(|| tasks::parameters(card))
+        .flatten();
+    let (calling, description, parameters) = match as_task.filter(fits) {
+        Some(parameters) => {
+            let said = tasks::description(card).unwrap_or_else(|| description(card));
+            (Calling::Task, said, parameters)
+        }
+        None => (
+            Calling::Request,
+            description(card),
+            request(&skills, card, fits),
+        ),
+    };
     *left = left.saturating_sub(parameters.to_string().len());
     let tool = Tool {
         name: name.to_owned(),
-        description: description(card),
+        description,
         parameters,
     };
     let agent = Some(Peer {
         id: card.name.clone(),
         skills,
-        calling: Calling::Request,
+        calling,
     });
     Offered { tool, agent }
+}
+
+/// The schema of `{ request, skill?, input? }`, with as much of what the agent takes as fits.
+fn request(skills: &[String], card: &AgentCard, fits: impl Fn(&Value) -> bool) -> Value {
+    let whole = Some(parameters(skills, input(card))).filter(&fits);
+    let without_data = || Some(parameters(skills, any_input())).filter(&fits);
+    whole
+        .or_else(without_data)
+        .unwrap_or_else(|| parameters(&[], any_input()))
 }
 
 /// The ids of the card's skills, each once.

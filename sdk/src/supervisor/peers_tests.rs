@@ -29,7 +29,13 @@ fn tool_names(offered: &[Offered]) -> Vec<&str> {
 
 fn check_names(own_tools: &[&str], agents: &[&str], expected: &[&str]) {
     let own = own_tools.iter().map(|name| own(name)).collect();
-    let offered = offered(own, &entries(agents), &[], &Query::default());
+    let offered = offered(
+        own,
+        &entries(agents),
+        &[],
+        &Query::default(),
+        Calling::Request,
+    );
     assert_eq!(tool_names(&offered), expected);
 }
 
@@ -57,7 +63,13 @@ fn who_is_away_or_excluded_is_not_offered() {
     let mut all = entries(&["a", "b", "me"]);
     all.push(entry("away", false));
     let excluded = ["me".to_owned(), "b".to_owned()];
-    let offered = offered(Vec::new(), &all, &excluded, &Query::default());
+    let offered = offered(
+        Vec::new(),
+        &all,
+        &excluded,
+        &Query::default(),
+        Calling::Request,
+    );
     assert_eq!(tool_names(&offered), ["agent_a"]);
 }
 
@@ -70,7 +82,7 @@ fn there_is_room_for_64_and_for_what_was_found() {
         words: "ask the translator".to_owned(),
         found: vec!["a69".to_owned()],
     };
-    let many = offered(vec![own("add")], &all, &[], &query);
+    let many = offered(vec![own("add")], &all, &[], &query, Calling::Request);
     assert_eq!(many.len(), 64);
     let names = tool_names(&many);
     for name in [
@@ -87,7 +99,7 @@ fn there_is_room_for_64_and_for_what_was_found() {
     let told = find.map(|o| o.tool.description.clone()).unwrap_or_default();
     assert!(told.contains("9 agents are here"), "{told}");
 
-    let few = offered(vec![own("add")], &all[..63], &[], &query);
+    let few = offered(vec![own("add")], &all[..63], &[], &query, Calling::Request);
     assert_eq!(few.len(), 64);
     assert!(!tool_names(&few).contains(&"find_agents"));
 }
@@ -113,7 +125,13 @@ fn what_a_supervisor_offers() {
             online: true,
         })
         .into();
-    insta::assert_json_snapshot!(offered(vec![own("add")], &all, &[], &Query::default()));
+    insta::assert_json_snapshot!(offered(
+        vec![own("add")],
+        &all,
+        &[],
+        &Query::default(),
+        Calling::Request
+    ));
 }
 
 /// A worker whose skills take such data.
@@ -133,7 +151,7 @@ fn taking(name: &str, skills: &[&str], schema: &Value) -> DirectoryEntry {
 }
 
 fn schemas_of(all: &[DirectoryEntry]) -> Vec<Value> {
-    let offered = offered(Vec::new(), all, &[], &Query::default());
+    let offered = offered(Vec::new(), all, &[], &Query::default(), Calling::Request);
     offered.into_iter().map(|o| o.tool.parameters).collect()
 }
 

@@ -1,10 +1,12 @@
 //! Shows an answer while it grows.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use agenthub_proto::a2a::{Artifact, Part};
 use tokio::time::{Instant, timeout_at};
 
 use super::growing::Growing;
-use crate::{ANSWER_ARTIFACT, ArtifactUpdate, Gathering, TaskContext, model::Deltas};
+use crate::{ANSWER_ARTIFACT, ArtifactUpdate, Error, Gathering, TaskContext, model::Deltas};
 
 /// What is shown of an answer.
 pub(super) enum Shown {
@@ -25,38 +27,75 @@ impl Shown {
     }
 }
 
-/// Appends the pieces to the artifact `answer` as they come. Only who is connected sees them; the whole answer comes with the task's
-/// last status. Each answer begins the artifact anew.
-pub(super) async fn show(mut pieces: Deltas, task: &TaskContext, mut shown: Shown) {
-    let mut gathering = Gathering::default();
-    let mut begun = false;
-    loop {
-        let next = match gathering.due() {
-            None => Ok(pieces.next().await),
-            Some(due) => timeout_at(due, pieces.next()).await,
-        };
-        let (ready, is_over) = match next {
-            Ok(Some(piece)) => (gathering.add(&piece, Instant::now()), false),
-            Ok(None) => (gathering.take(), true),
-            Err(_) => (gathering.take(), false),
-        };
-        if let Some(text) = ready.and_then(|grown| shown.of(grown)) {
-            let update = ArtifactUpdate::new(Artifact {
-                artifact_id: ANSWER_ARTIFACT.to_owned(),
-                parts: vec![Part::text(text)],
-                ..Default::default()
-            });
-            let update = match std::mem::replace(&mut begun, true) {
-                true => update.append(),
-                false => update,
+/// What was shown of the answer. Only who is connected sees it; the whole answer comes with the task's last status.
+#[derive(Debug, Default)]
+pub(super) struct Growth {
+    /// All that the artifact has, unless the process that began it was another one.
+    shown: Mutex<String>,
+}
+
+impl Growth {
+    /// Appends the pieces to the artifact `answer` as they come. Each answer begins the artifact anew.
+    pub(super) async fn show(&self, mut pieces: Deltas, task: &TaskContext, mut shown: Shown) {
+        let mut gathering = Gathering::default();
+        let mut begun = false;
+        loop {
+            let next = match gathering.due() {
+                None => Ok(pieces.next().await),
+                Some(due) => timeout_at(due, pieces.next()).await,
             };
-            if let Err(error) = task.publish_artifact(update.in_memory()).await {
-                tracing::debug!(%error, "an answer is shown no further");
+            let (ready, is_over) = match next {
+                Ok(Some(piece)) => (gathering.add(&piece, Instant::now()), false),
+                Ok(None) => (gathering.take(), true),
+                Err(_) => (gathering.take(), false),
+            };
+            if let Some(text) = ready.and_then(|grown| shown.of(grown)) {
+                let appends = std::mem::replace(&mut begun, true);
+                if let Err(error) = self.put(&text, appends, task).await {
+                    tracing::debug!(%error, "an answer is shown no further");
+                    return;
+                }
+            }
+            if is_over {
                 return;
             }
         }
-        if is_over {
-            return;
+    }
+
+    /// Shows what the answer has beyond what was shown, so that in the end the artifact is the answer.
+    pub(super) async fn end(&self, answer: &str, task: &TaskContext) {
+        let shown = self.lock().clone();
+        let (rest, appends) = match answer.strip_prefix(&*shown) {
+            Some("") => return,
+            Some(rest) if !shown.is_empty() => (rest, true),
+            _ => (answer, false),
+        };
+        if let Err(error) = self.put(rest, appends, task).await {
+            tracing::debug!(%error, "an answer's end is not shown");
         }
+    }
+
+    async fn put(&self, text: &str, appends: bool, task: &TaskContext) -> Result<(), Error> {
+        let update = ArtifactUpdate::new(Artifact {
+            artifact_id: ANSWER_ARTIFACT.to_owned(),
+            parts: vec![Part::text(text)],
+            ..Default::default()
+        });
+        let update = match appends {
+            true => update.append(),
+            false => update,
+        };
+        {
+            let mut shown = self.lock();
+            if !appends {
+                shown.clear();
+            }
+            shown.push_str(text);
+        }
+        task.publish_artifact(update.in_memory()).await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, String> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,10 +6,16 @@ use agenthub_proto::{
 };
 use serde_json::{Value, json};
 
-use crate::model::{Message, Part, Role};
+use crate::{
+    model::{Message, Part, Role},
+    takes::Given,
+};
 
 /// The label of the data that came with the request.
 const INPUT: &str = "input";
+
+/// The label of the inputs that there are and that the request has not.
+const NOT_GIVEN: &str = "inputs_not_given";
 
 /// The message as a turn of the user: its texts as words, everything else as data. Nothing where it has no content.
 pub(super) fn of(message: &a2a::Message) -> Option<Message> {
@@ -22,6 +28,22 @@ pub(super) fn of(message: &a2a::Message) -> Option<Message> {
         parts.push(data("asked_for", json!({ "skill": skill })));
     }
     Some(Message::new(Role::User, parts))
+}
+
+/// Puts the data that the agent takes in place of the first data of the request, and says what it takes and did not get.
+pub(super) fn give(asked: &mut Message, given: Given) {
+    let is_input = |part: &Part| matches!(part, Part::Data { label, .. } if label == INPUT);
+    let is_text = |part: &Part| matches!(part, Part::Text(_));
+    let after_texts = asked.parts.iter().rposition(is_text).map_or(0, |at| at + 1);
+    if let Some(input) = given.input {
+        let input = data(INPUT, input);
+        match asked.parts.iter().position(is_input) {
+            Some(at) => asked.parts[at] = input,
+            None => asked.parts.insert(after_texts, input),
+        }
+    }
+    let lacking = given.lacking.map(|lacking| data(NOT_GIVEN, lacking));
+    asked.parts.extend(lacking);
 }
 
 /// Changes how the first data of the request is shown.
@@ -91,6 +113,31 @@ mod tests {
                 &data("asked_for", json!({"skill": "sum"}))
             ]
         );
+    }
+
+    /// spec: SOP-5.7
+    #[test]
+    fn a_task_is_followed_by_its_inputs_and_by_what_is_lacking() {
+        let mut message = a2a::Message::new(a2a::Role::User, "write");
+        let given = || Given {
+            input: Some(json!({"words": 300})),
+            lacking: Some(json!({"topic": {"required": true}})),
+        };
+        let labels = |message: &a2a::Message| {
+            let mut asked = of(message).expect("it says something");
+            give(&mut asked, given());
+            let labels = asked.parts.iter().map(|part| match part {
+                Part::Text(text) => text.clone(),
+                Part::Data { label, value } => format!("{label} {value}"),
+                other => panic!("{other:?}"),
+            });
+            labels.collect::<Vec<_>>()
+        };
+        let lacking = r#"inputs_not_given {"topic":{"required":true}}"#;
+        let expected = ["write", r#"input {"words":300}"#, lacking];
+        assert_eq!(labels(&message), expected);
+        message.content.push(a2a::Part::data(&json!({"words": 5})));
+        assert_eq!(labels(&message), expected, "one input, with its defaults");
     }
 
     #[test]

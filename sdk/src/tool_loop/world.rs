@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     Mind,
-    answer::{self, Shown},
+    answer::{Growth, Shown},
     conversation,
     growing::Growing,
     statuses::{self, Calls},
@@ -38,17 +38,19 @@ pub(super) struct TaskWorld {
     /// The agents that can be asked, if any may be.
     crew: Option<Crew>,
     calls: Mutex<Calls>,
+    growth: Growth,
     run: RunId,
 }
 
 impl TaskWorld {
     pub(super) fn new(mind: Arc<Mind>, task: TaskContext, run: RunId) -> Self {
-        let crew = may_delegate(&mind, &task).then(|| Crew::new(task.clone()));
+        let crew = may_delegate(&mind, &task).then(|| Crew::new(task.clone(), mind.peers.clone()));
         Self {
             mind,
             task,
             crew,
             calls: Mutex::default(),
+            growth: Growth::default(),
             run,
         }
     }
@@ -119,7 +121,8 @@ impl World for TaskWorld {
     ) -> Result<Completion, agenthub_runs::Failure> {
         let (sink, pieces) = model::deltas();
         let asking = self.mind.model.complete(request, sink);
-        let (answer, ()) = tokio::join!(asking, answer::show(pieces, &self.task, self.shown()));
+        let showing = self.growth.show(pieces, &self.task, self.shown());
+        let (answer, ()) = tokio::join!(asking, showing);
         answer.map_err(|error| agenthub_runs::Failure {
             message: redact::error(&error.to_string()),
             is_retryable: error.is_retryable(),
@@ -187,7 +190,14 @@ impl World for TaskWorld {
         }
     }
 
-    async fn conclude(&self, _: &RunOutcome, _: Spent) -> Result<(), agenthub_runs::Failure> {
+    async fn conclude(&self, outcome: &RunOutcome, _: Spent) -> Result<(), agenthub_runs::Failure> {
+        // What is missing was added to what the model said.
+        if let RunOutcome::Completed { text, data } = outcome
+            && data["partial"] == true
+            && matches!(self.mind.form(&self.task), Ok(None))
+        {
+            self.growth.end(text, &self.task).await;
+        }
         Ok(())
     }
 }
