@@ -15,7 +15,7 @@ fail() {
 }
 # expect TEXT COMMAND: the command works and prints the text.
 expect() {
-  local text=$1 command=$2
+  local text=$1 command=$2 out
   printf '\n$ %s\n' "$command"
   out=$(timeout 90 bash -c "$command" 2>&1) || fail "\`$command\` failed: $out"
   printf '%s\n' "$out"
@@ -30,11 +30,9 @@ here() {
   done
   fail "$1 did not come"
 }
-# asked RUN: the run that the last command says how to report on.
-asked() { grep -o 'agenthub sop report [^ `]*' <<<"$out" | tail -1 | cut -d' ' -f4; }
 # page FILE: writes the files that a page shows and runs its commands, in their order, but for those that need a key.
 page() {
-  local line kind='' file='' run=''
+  local line kind='' file=''
   while IFS= read -r line <&3; do
     case $line in
     '```markdown file='*)
@@ -49,10 +47,7 @@ page() {
       file:*) printf '%s\n' "$line" >>"$file" ;;
       sh:*'# needs a key') ;;
       sh:'agenthub sop up '*) stays "$line" editor ;;
-      sh:*)
-        expect "" "${line/ RUN/ $run}"
-        run=$(asked || printf '%s' "$run")
-        ;;
+      sh:*) expect "" "$line" ;;
       esac
       ;;
     esac
@@ -111,7 +106,7 @@ expect "agent_project" "$(line 'agenthub publish --to agent_lead')"
 
 expect "sops" "$(line 'agenthub sop check sops')"
 expect "on disk before its sender is told so" "$(line 'agenthub sop ask sops')"
-expect "MUST ask" "agenthub sop report $(asked)"
+expect "You MUST ask researcher" "$(line 'agenthub sop report')"
 
 run=$(line 'agenthub run examples/')
 expect "all constraints are met" "$run"

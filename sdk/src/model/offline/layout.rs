@@ -96,7 +96,9 @@ impl Given {
                 self.title_from_words = false;
             }
             // A single word is a choice between several.
-            Value::String(text) if text.trim().contains(char::is_whitespace) => {
+            Value::String(text)
+                if DRAFTS.contains(&name) || text.trim().contains(char::is_whitespace) =>
+            {
                 let text = without_mark(text);
                 self.texts.extend(paragraphs(&text));
                 if DRAFTS.contains(&name) {
@@ -126,7 +128,7 @@ impl Given {
         let mut left = self
             .most_words
             .unwrap_or(usize::MAX)
-            .saturating_sub(count(&text));
+            .saturating_sub(count(&text) + count(MARK));
         let lists = self.lists.iter().map(|(_, items)| {
             let items = items.iter().map(|item| format!("- {item}"));
             items.collect::<Vec<_>>().join("\n")
@@ -260,7 +262,7 @@ mod tests {
                 "# How mail waits\n\nMail waits. It keeps.\n\nNobody loses it.\n\n- seven days\n\n{MARK}"
             )
         );
-        let short = json!({"findings": "Mail waits. It keeps for days.", "max_words": 4});
+        let short = json!({"findings": "Mail waits. It keeps for days.", "max_words": 20});
         assert_eq!(
             asked("Write it: an article about mail", short),
             format!("# Mail\n\nMail waits.\n\n{MARK}")
@@ -295,7 +297,7 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
-        let said = asked("Review it", json!({"draft": "It rains.", "max_words": 6}));
+        let said = asked("Review it", json!({"draft": "Fine.", "max_words": 6}));
         assert!(said.contains("It keeps to the limit of 6 words."), "{said}");
     }
 

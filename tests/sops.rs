@@ -1,0 +1,206 @@
+//! Teams written in Markdown, as people have them: `agenthub sop` over real processes, offline or with models that fail and wait.
+
+mod brain;
+mod failing;
+mod files;
+mod staying;
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use crate::harness::{Finished, Process, System, free_address};
+
+/// The team that comes with the repository.
+const SOPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sops");
+
+const WORDS: &str = "Write a short article about what survives a crash";
+
+/// A folder in which nothing runs.
+fn alone() -> System {
+    System::bare(free_address())
+}
+
+/// Asks a team of this process for JSON.
+fn ask(system: &System, dir: &str, words: &str) -> (Finished, Value) {
+    let finished = system.run(&["sop", "ask", "--here", "--json", dir, words], "");
+    let value = json_of(&finished);
+    (finished, value)
+}
+
+fn json_of(finished: &Finished) -> Value {
+    serde_json::from_str(finished.stdout.trim())
+        .unwrap_or_else(|error| panic!("{error}: {finished:?}"))
+}
+
+/// The names of those who were asked, in order.
+fn asked(answer: &Value) -> Vec<&str> {
+    let agents = answer["agents"].as_array().into_iter().flatten();
+    agents.filter_map(|one| one["agent"].as_str()).collect()
+}
+
+/// A team whose files have these names and texts.
+fn write(folder: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let path = folder.join(name);
+        let folder = path.parent().expect("it is in a folder");
+        fs::create_dir_all(folder).expect("the folder is ours");
+        fs::write(&path, text).expect("the folder is ours");
+    }
+}
+
+/// A copy of the team of the repository that may be changed.
+fn copied(folder: &Path) {
+    for file in [
+        "editor.md",
+        "critic.md",
+        "article-writer.md",
+        "researcher/SKILL.md",
+        "researcher/references/crashes-and-restarts.md",
+    ] {
+        let text =
+            fs::read_to_string(Path::new(SOPS).join(file)).expect("it comes with the repository");
+        write(folder, &[(&format!("team/{file}"), &text)]);
+    }
+}
+
+/// A team on the hub of a system, once its orchestrator is there.
+fn up(system: &System, dir: &str, leads: &str, more: &[&str]) -> Process {
+    let mut args = vec!["sop", "up", "--json"];
+    args.extend(more);
+    args.push(dir);
+    let up = system.start(&args);
+    up.line("the banner");
+    system.wait_online(leads);
+    up
+}
+
+/// spec: SOP-7.1, SOP-7.2, SOP-7.3, SOP-8.1, SOP-8.2, SOP-10.1, SOP-10.4
+#[test]
+fn the_team_of_the_repository_makes_an_article_without_a_hub_and_without_a_key() {
+    let system = alone();
+    let finished = system.run(&["sop", "ask", "--here", SOPS, WORDS], "");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    for part in [
+        "# What survives a crash",
+        "on disk before its sender is told so",
+        "(references/crashes-and-restarts.md)",
+        "critic says: It has ",
+        "No language model wrote this.",
+    ] {
+        assert!(finished.stdout.contains(part), "{part}: {finished:?}");
+    }
+    let shown = |agent: &str| finished.stderr.find(&format!("→ {agent}: "));
+    let order = ["researcher", "article-writer", "critic"].map(shown);
+    assert!(
+        order.is_sorted() && order.iter().all(Option::is_some),
+        "{finished:?}"
+    );
+
+    let run = finished.stderr.split("sop report ").nth(1);
+    let run = run.and_then(|rest| rest.split_whitespace().next());
+    let run = run.expect("it says how to report on the run");
+    let report = system.run(&["sop", "report", run, "--json"], "");
+    assert_eq!(report.code, Some(0), "{report:?}");
+    let report = json_of(&report);
+    let rules = report["reports"][0]["rules"].as_array().expect("rules");
+    let verdict = |text: &str| {
+        let rule = rules
+            .iter()
+            .find(|rule| rule["text"].as_str().is_some_and(|t| t.contains(text)));
+        let rule = rule.unwrap_or_else(|| panic!("no rule {text}: {report:#}"));
+        (rule["verdict"].as_str(), rule["by"].as_str())
+    };
+    for text in [
+        "MUST ask researcher before article-writer",
+        "MUST ask critic",
+        "MUST NOT ask article-writer more than twice",
+        "at most 400 words",
+        "SHOULD have a heading",
+    ] {
+        assert_eq!(verdict(text), (Some("kept"), Some("code")), "{text}");
+    }
+    assert_eq!(verdict("MUST NOT add facts").0, Some("not-checked"));
+}
+
+/// spec: SOP-10.2, SOP-10.3
+#[test]
+fn one_agent_is_asked_where_one_is_meant_and_none_where_none_is_needed() {
+    let system = alone();
+    let (finished, one) = ask(
+        &system,
+        SOPS,
+        "ask the critic to check this: The hub is fast. Very fast.",
+    );
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(asked(&one), ["critic"], "{one:#}");
+    let answer = one["answer"].as_str().unwrap_or_default();
+    assert!(answer.contains("6 words in 2 sentences"), "{one:#}");
+
+    let (finished, none) = ask(&system, SOPS, "hello");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(asked(&none).is_empty(), "{none:#}");
+    assert!(
+        none["answer"]
+            .as_str()
+            .is_some_and(|text| text.contains("offline stand-in"))
+    );
+}
+
+/// spec: SOP-9.1, SOP-9.2, SOP-9.4, SOP-9.5, SOP-9.6
+#[test]
+fn all_that_is_logged_for_a_request_has_its_correlation_id() {
+    let system = alone();
+    let logged = |level: &str| {
+        let finished = system.run(&["sop", "ask", "--here", "--log", level, SOPS, WORDS], "");
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let lines = finished.stderr.lines().filter(|line| line.starts_with('{'));
+        let lines: Vec<Value> = lines
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        (finished.stderr.clone(), lines)
+    };
+    let (text, lines) = logged("info");
+    let of = |line: &Value| {
+        line.pointer("/fields/correlation_id")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    let about = |agent: &str| {
+        let ids = lines
+            .iter()
+            .filter(|line| line.to_string().contains(agent))
+            .filter_map(of);
+        let ids: Vec<String> = ids.collect();
+        assert!(!ids.is_empty(), "{agent}: {text}");
+        ids
+    };
+    let mut ids: Vec<String> = ["editor", "researcher", "article-writer", "critic"]
+        .into_iter()
+        .flat_map(about)
+        .collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 1, "{text}");
+    assert!(
+        !text.contains("on disk before"),
+        "texts are no matter of this level: {text}"
+    );
+    let (quiet, _) = logged("error");
+    assert!(!quiet.contains("correlation_id"), "{quiet}");
+}
+
+/// spec: SOP-8.1
+#[test]
+fn a_recorded_request_is_answered_again_without_a_model() {
+    let system = alone();
+    let ask = |more: &[&str]| {
+        let mut args = vec!["sop", "ask", "--here"];
+        args.extend(more);
+        args.extend([SOPS, WORDS]);
+        system.run(&args, "")
+    };
+    let recorded = ask(&["--record", "mail.cassette"]);
+    let replayed = ask(&["--replay", "mail.cassette"]);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+    assert_eq!(recorded.stdout, replayed.stdout);
+}

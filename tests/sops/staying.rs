@@ -1,0 +1,146 @@
+//! Teams that stay: for anyone to ask, edited while they work, killed and started again.
+
+use std::{fs, path::PathBuf};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::{
+    WORDS, asked,
+    brain::{Brain, WAITS},
+    copied, json_of, up, write,
+};
+use crate::harness::{Process, System, eventually};
+
+fn card(system: &System, agent: &str) -> Value {
+    system.json(&["agents", "show", agent, "--json"])[0]["agentCard"].take()
+}
+
+/// spec: SOP-5.1, SOP-5.2, SOP-5.5, SOP-5.6, SOP-6.1, SOP-6.2, SOP-8.1
+#[test]
+fn a_team_on_a_hub_is_there_for_everybody() {
+    let (system, _broker) = System::broker();
+    copied(system.folder());
+    let team = up(&system, "team", "editor", &["--ephemeral"]);
+    let researcher = card(&system, "researcher").to_string();
+    for part in ["Finds out what is known", "thorough", "topic"] {
+        assert!(researcher.contains(part), "{part}: {researcher}");
+    }
+
+    let ask = || system.run(&["sop", "ask", "--json", "team", WORDS], "");
+    let (first, second) = (ask(), ask());
+    for finished in [&first, &second] {
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let value = json_of(finished);
+        assert_eq!(asked(&value), ["researcher", "article-writer", "critic"]);
+    }
+    assert_eq!(json_of(&first)["answer"], json_of(&second)["answer"]);
+
+    let words = "Check this: The hub is fast. Very fast.";
+    let direct = system.run(&["publish", "--to", "critic", "--wait", words], "");
+    assert_eq!(direct.code, Some(0), "{direct:?}");
+    let data = ["tasks", "list", "--json"];
+    assert!(system.json(&data).len() >= 9, "each is a task of its own");
+
+    team.signal(Signal::SIGTERM);
+    assert_eq!(team.wait().code, Some(0));
+    let gone = system.run(&["agents", "show", "critic", "--json"], "");
+    assert!(!gone.stdout.contains("AGENT_STATE_ONLINE"), "{gone:?}");
+}
+
+/// spec: SOP-6.3, SOP-4.4
+#[test]
+fn an_edited_file_replaces_its_agent_alone_and_a_broken_one_nobody() {
+    let (system, _broker) = System::broker();
+    copied(system.folder());
+    let team = up(&system, "team", "editor", &["--ephemeral"]);
+    let file = system.folder().join("team/critic.md");
+    let text = fs::read_to_string(&file).expect("it was written");
+    let says = |part: &str| {
+        eventually(&format!("it says {part}"), || {
+            team.said().contains(part).then_some(())
+        });
+    };
+
+    let edited = text.replace("Checks a text before", "Looks at a text before");
+    fs::write(&file, &edited).expect("the folder is ours");
+    eventually("the card is the new one", || {
+        let card = card(&system, "critic").to_string();
+        card.contains("Looks at a text before").then_some(())
+    });
+    says("critic works by the new");
+
+    fs::write(&file, edited.replace("name: critic", "nam: critic")).expect("the folder is ours");
+    says("critic goes on as it was");
+    says("critic.md:");
+    says("`name` is missing");
+    let finished = system.run(&["sop", "ask", "--json", "team", "hello"], "");
+    assert_eq!(
+        finished.code,
+        Some(0),
+        "the others are as they were: {finished:?}"
+    );
+    let card_of_critic = card(&system, "critic").to_string();
+    assert!(card_of_critic.contains("Looks at a text before"));
+
+    fs::write(&file, &text).expect("the folder is ours");
+    eventually("the card is the first again", || {
+        let card = card(&system, "critic").to_string();
+        card.contains("Checks a text before").then_some(())
+    });
+    let helper = "---\nname: helper\ndescription: Helps\n---\nHelp.\n";
+    write(system.folder(), &[("team/helper.md", helper)]);
+    system.wait_online("helper");
+    fs::remove_file(system.folder().join("team/helper.md")).expect("it is there");
+    says("helper has gone");
+    let said = team.said();
+    for other in ["researcher", "article-writer", "editor"] {
+        assert!(
+            !said.contains(&format!("{other} works by the new")),
+            "{said}"
+        );
+    }
+}
+
+/// spec: SOP-6.1, SOP-8.2
+#[test]
+fn a_team_that_is_killed_goes_on_where_it_was_and_the_answer_comes() {
+    let (system, _broker) = System::durable_broker();
+    let brain = Brain::start();
+    let lead = "---\nname: lead\ndescription: Leads\ntype: orchestrator\n---\n## Steps\n\n1. Ask `slow` for it.\n";
+    let slow = format!("---\nname: slow\ndescription: Thinks\nmodel: {WAITS}\n---\nThink.\n");
+    write(
+        system.folder(),
+        &[("team/lead.md", lead), ("team/slow.md", &slow)],
+    );
+    let (url, key) = (PathBuf::from(&brain.url), PathBuf::from("key"));
+    let start = || {
+        let environment = [("AGENTHUB_MODEL_ENDPOINT", &url), ("OPENAI_API_KEY", &key)];
+        let team = Process::start_in(
+            &environment,
+            system.folder(),
+            &system.hub(),
+            &["sop", "up", "team", "--json"],
+        );
+        team.line("the banner");
+        system.wait_online("lead");
+        team
+    };
+    let team = start();
+    let asking = system.start(&["sop", "ask", "--json", "team", "think about rain"]);
+    brain.wait_asked(WAITS, 1);
+    team.kill();
+    let _team = start();
+    brain.let_go();
+    let finished = asking.finish("");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let value = json_of(&finished);
+    assert!(
+        value["answer"]
+            .as_str()
+            .is_some_and(|text| text.contains("It was worth the wait.")),
+        "{value:#}"
+    );
+    let tasks = system.json(&["tasks", "list", "--json"]);
+    assert_eq!(tasks.len(), 2, "nobody was asked twice: {tasks:?}");
+}
