@@ -308,6 +308,7 @@ async fn a_recorder_that_dies_loses_no_answer() {
     for end in [whole.len(), whole.len() + 1, both.len() - 2] {
         fs::write(&file, &both[..end]).expect("it can be written");
         let replayer = replayer(&file);
+        assert_eq!(replayer.is_torn(), end > whole.len());
         assert_eq!(ask(&replayer, "a").await.as_deref(), Ok("answer 1"));
         missed(&replayer, request("b")).await;
     }

@@ -32,6 +32,7 @@ pub struct Replayer {
 struct Shared {
     path: PathBuf,
     model: String,
+    is_torn: bool,
     requests: Vec<Recorded>,
     /// Where the requests of one key stand, in order.
     by_key: HashMap<String, Vec<usize>>,
@@ -62,9 +63,6 @@ impl Replayer {
             _ => unusable(&format_args!("cannot be read: {error}")),
         })?;
         let recording = format::read(&text).map_err(|why| unusable(&why))?;
-        if recording.is_torn {
-            tracing::warn!(file = %at, "the last answer of the recording was broken off and is left out");
-        }
         let mut by_key: HashMap<String, Vec<usize>> = HashMap::new();
         let mut requests = Vec::new();
         for (number, entry) in recording.entries {
@@ -89,6 +87,7 @@ impl Replayer {
             shared: Arc::new(Shared {
                 path: path.to_owned(),
                 model: recording.header.model,
+                is_torn: recording.is_torn,
                 served: Mutex::new(vec![0; requests.len()]),
                 requests,
                 by_key,
@@ -99,6 +98,11 @@ impl Replayer {
     /// The file.
     pub fn path(&self) -> &Path {
         &self.shared.path
+    }
+
+    /// Whether the last answer was left out, as it was broken off while it was written.
+    pub fn is_torn(&self) -> bool {
+        self.shared.is_torn
     }
 
     /// The recorded request that answers this one, which is used up by it.
