@@ -32,8 +32,8 @@ const SERVER_LEVEL: &str = "info";
 /// What commands log that end by themselves.
 const CLIENT_LEVEL: &str = "warn";
 
-/// What a server of MCP logs: of the protocol's library only what goes wrong.
-const MCP_LEVEL: &str = "info,rmcp=warn";
+/// What a server of MCP logs. What the library of the protocol says of single requests repeats what is logged of calls.
+const MCP_LEVEL: &str = "info,rmcp=warn,rmcp::service=off";
 
 /// Runs a command. The exit code is only told where there is no error to print.
 pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<ExitCode> {

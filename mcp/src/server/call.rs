@@ -61,7 +61,7 @@ pub(super) async fn call(
         context,
     };
     let ended = ended.run(delegation).await;
-    let state = ended.as_ref().map_or("none", |(_, o)| o.state.label());
+    let state = ended.as_ref().map_or("given up", |(_, o)| o.state.label());
     tracing::info!(
         agent = tool.agent,
         state,
