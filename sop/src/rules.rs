@@ -155,7 +155,7 @@ mod tests {
             You SHOULD ask for:\n\n1. a name\n2. You MUST NOT ask for an age\n\n\
             ```\nYou MUST not be code\n```\n\
             Run `MUST` and <!-- MUST --> nothing. MUSTARD is NOT RECOMMENDED.\n\
-            > It SHOULD NOT be long.\n\n\
+            > It SHOULD NOT be long. You SHOULD ask, and MUST wait.\n\n\
             | OPTIONAL | x |\n|---|---|\n| y | You SHALL NOT |\n";
         insta::assert_snapshot!(told(body));
     }
