@@ -11,8 +11,7 @@ use super::{Transcript, checks::Found};
 use crate::{Level, Rule};
 
 /// What is said of a rule for which there is no model.
-pub(super) const NEEDS_A_MODEL: &str =
-    "only a model can judge this: name one with --model PROVIDER/MODEL";
+pub(super) const NEEDS_A_MODEL: &str = "needs a model (--model PROVIDER/MODEL)";
 
 /// The procedure of a run, as it was when the run began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

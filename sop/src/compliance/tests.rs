@@ -324,3 +324,19 @@ fn a_transcript_tells_all_that_happened() {
             .any(|p| p.text.contains("Never shown"))
     );
 }
+
+/// A process that ends with its last request has decided how the run ends, and may not have come to say that all are told.
+#[test]
+fn a_run_whose_end_is_decided_is_over() {
+    let mut story = story();
+    let ended = story.events.pop();
+    let Some(RunEvent::Ended { outcome, at_ms, .. }) = ended.clone() else {
+        panic!("it is over");
+    };
+    assert!(!story.transcript().is_over());
+    story.events.push(RunEvent::Stopping { outcome, at_ms });
+    let decided = story.transcript();
+    story.events.extend(ended);
+    assert_eq!(decided, story.transcript());
+    assert_eq!(decided.answer().map(|answer| &*answer.text), Some(ANSWER));
+}

@@ -35,7 +35,7 @@ pub struct Transcript {
     pub state: String,
     /// When it began, in milliseconds since 1970.
     pub started_ms: u64,
-    /// When it ended, in milliseconds since 1970.
+    /// When it ended, or that was decided, in milliseconds since 1970.
     pub ended_ms: Option<u64>,
 }
 
@@ -119,10 +119,12 @@ impl Transcript {
             begun: begun.collect(),
             calls: BTreeMap::new(),
             turn: 0,
+            stopping: None,
         };
         for event in events {
             writing.write(event);
         }
+        writing.stop();
         writing.out
     }
 
@@ -151,6 +153,8 @@ struct Writing<'a> {
     /// The calls, by step.
     calls: BTreeMap<&'a StepId, usize>,
     turn: u32,
+    /// How the run will end, and since when that is decided.
+    stopping: Option<(&'a RunOutcome, u64)>,
 }
 
 impl<'a> Writing<'a> {
@@ -185,11 +189,8 @@ impl<'a> Writing<'a> {
                 StepResult::ModelAnswered(answer) => self.answered(step, answer),
                 result => self.returned(step, result, *at_ms),
             },
-            RunEvent::Ended { outcome, at_ms, .. } => {
-                self.out.ended_ms = Some(*at_ms);
-                self.out.state = outcome.label().to_owned();
-                self.end(outcome);
-            }
+            RunEvent::Stopping { outcome, at_ms } => self.stopping = Some((outcome, *at_ms)),
+            RunEvent::Ended { outcome, at_ms, .. } => self.end(outcome, *at_ms),
             _ => {}
         }
     }
@@ -326,7 +327,16 @@ impl<'a> Writing<'a> {
         }
     }
 
-    fn end(&mut self, outcome: &RunOutcome) {
+    /// A run whose end is decided is over, though it may be that not everybody has been told: nothing further begins.
+    fn stop(&mut self) {
+        if let (Some((outcome, at_ms)), None) = (self.stopping, self.out.ended_ms) {
+            self.end(outcome, at_ms);
+        }
+    }
+
+    fn end(&mut self, outcome: &RunOutcome, at_ms: u64) {
+        self.out.ended_ms = Some(at_ms);
+        outcome.label().clone_into(&mut self.out.state);
         let (title, text, data) = match outcome {
             RunOutcome::Completed { text, data } => ("the answer", text, data),
             RunOutcome::Failed { error } => ("why the run failed", error, &Value::Null),

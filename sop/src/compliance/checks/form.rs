@@ -187,7 +187,12 @@ impl Wanted {
                     true => "none is allowed".to_owned(),
                     false => format!("at least {least} wanted"),
                 };
-                let evidence = format!("{count} {}, {wanted}", element.plural());
+                let name = element.plural();
+                let name = match count {
+                    1 => name.trim_end_matches('s'),
+                    _ => name,
+                };
+                let evidence = format!("{count} {name}, {wanted}");
                 (Some(count >= *least), evidence)
             }
             What::Heading { text, is_last } => Shape::of(answer).has_heading(text, *is_last),
