@@ -99,15 +99,10 @@ impl Core {
             _ => None,
         };
         let is_memory = routing.durability() == Durability::Memory && task_id.is_empty();
+        let said = matches!(extension, Extension::Answer { .. }).then(|| message.clone());
+        let as_task = (!task_id.is_empty()).then(|| routing.clone());
         let published = Published {
-            event: Arc::new(
-                event(
-                    Payload::Message(message.clone()),
-                    Some(routing.clone()),
-                    now,
-                )
-                .into(),
-            ),
+            event: Arc::new(event(Payload::Message(message), Some(routing), now).into()),
             route: route.clone(),
             assignee,
             passes_by: extension == Extension::Pass,
@@ -115,11 +110,11 @@ impl Core {
         };
         let receipt = self.send(caller, published, is_memory, now);
 
-        if !task_id.is_empty() {
+        if let Some(routing) = as_task {
             self.send_task(caller, &task_id, &route, &sender, &routing, now);
         }
-        if let Extension::Answer { .. } = extension {
-            self.complete(&task_id, TaskState::Completed, message, now);
+        if let Some(said) = said {
+            self.complete(&task_id, TaskState::Completed, said, now);
         }
         Ok(receipt)
     }
