@@ -47,7 +47,8 @@ mod tests {
         ] {
             assert_eq!(of(&message(given, task)), expected, "{given:?}");
         }
-        let number = Message::new(Role::User, "hi").with_metadata(KEY, 7);
-        assert_eq!(of(&number), "");
+        let mut number = message("", "t1");
+        number = number.with_metadata(KEY, 7);
+        assert_eq!(of(&number), "t1");
     }
 }

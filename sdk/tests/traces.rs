@@ -70,7 +70,7 @@ async fn hub() -> Server {
     hub.expect("a free port")
 }
 
-/// spec: ORC-9
+/// spec: ORC-9, SOP-9.5, SOP-9.6
 #[tokio::test]
 async fn the_steps_of_a_run_are_logged_with_its_workflow_and_trace_and_no_payload() {
     let lines = lines();
@@ -97,7 +97,9 @@ async fn the_steps_of_a_run_are_logged_with_its_workflow_and_trace_and_no_payloa
         .tool(look);
     let _agent = agent.start(&url).await.expect("it starts");
     let trace = TraceContext::start();
-    let delegation = Delegation::to("thinker").text("a tool's secret");
+    let delegation = Delegation::to("thinker")
+        .text("a tool's secret")
+        .metadata("correlation_id", "request-7");
     let client = Client::builder(&url).connect().await;
     let pending = client.expect("the hub is there");
     let pending = pending.delegate(delegation.trace(trace)).await;
@@ -130,6 +132,7 @@ async fn the_steps_of_a_run_are_logged_with_its_workflow_and_trace_and_no_payloa
         told.iter()
             .all(|l| l["workflow"] == "tool_loop" && l["run"] == told[0]["run"])
     );
+    assert!(told.iter().all(|l| l["correlation_id"] == "request-7"));
     let messages: Vec<_> = told.iter().filter_map(|l| l["message"].as_str()).collect();
     let step = ["a step begins", "a step is back"];
     let steps = [step, step, step].concat();

@@ -203,3 +203,6 @@ fn without_secrets(mut span: Span) -> Span {
     }
     span
 }
+
+#[cfg(test)]
+mod asked_tests;

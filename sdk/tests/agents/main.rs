@@ -11,4 +11,5 @@ mod restarts;
 mod spans;
 mod supervisors;
 mod team;
+mod teams;
 mod tools;
