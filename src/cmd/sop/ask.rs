@@ -28,7 +28,8 @@ use super::{
 use crate::{
     banner,
     cli::sop::{Ask, ErrorMode},
-    cmd::{CLIENT_LEVEL, place::free},
+    cmd::CLIENT_LEVEL,
+    listen::Listen,
     logging::{self, Target},
     output,
     serve::Serving,
@@ -165,8 +166,9 @@ impl Question<'_> {
             Place::There => settings.hub.clone(),
             Place::Own | Place::Here => {
                 let mut own = settings.clone();
-                own.grpc = free(own.grpc);
-                own.http = free(own.http);
+                // Nobody else is to find a hub that goes with the request.
+                own.grpc = Listen::loopback(0);
+                own.http = Listen::loopback(0);
                 let serving = Serving::start(&own, Routes::default(), Router::new()).await?;
                 let hub = serving.url();
                 here.serving = Some(serving);
