@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const ROOMS: [&str; 7] = ["agents", "broker", "cortex", "proto", "runs", "sdk", "src"];
+const ROOMS: [&str; 8] = ["agents", "broker", "cortex", "mcp", "proto", "runs", "sdk", "src"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -86,6 +86,9 @@ fn decisions_know_neither_runtime_nor_network() {
         "cortex/src/orchestrator/strategy.rs",
         "cortex/src/runs/frames.rs",
         "cortex/src/runs/graph.rs",
+        "mcp/src/server/progress.rs",
+        "mcp/src/server/result.rs",
+        "mcp/src/server/tools.rs",
         "runs/src/begin.rs",
         "runs/src/budget.rs",
         "runs/src/facts.rs",
@@ -124,6 +127,7 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("broker"), ["proto"]);
     assert_eq!(depends_on("agents"), ["sdk"]);
     assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
+    assert_eq!(depends_on("mcp"), ["sdk"]);
     for (file, code) in sources() {
         let is_choice = file.starts_with("src/") || file.starts_with("sdk/src/model");
         assert!(

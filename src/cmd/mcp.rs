@@ -1,6 +1,9 @@
 //! `agenthub mcp`
 
-use std::time::Duration;
+use std::{
+    io::{self, IsTerminal},
+    time::Duration,
+};
 
 use agenthub_mcp::server::{Server, Settings as Offer};
 
@@ -32,6 +35,11 @@ pub(super) async fn run(args: &cli::Mcp, settings: &Settings) -> anyhow::Result<
         _ = signals.next() => return Ok(()),
     };
     let Some(listening) = listening else {
+        if io::stdin().is_terminal() {
+            output::aside(
+                "waiting for an MCP client on standard input; clients start this by themselves: `agenthub mcp --help` tells how (Ctrl-C stops it)",
+            );
+        }
         let served = tokio::select! {
             served = server.serve_stdio() => served,
             _ = signals.next() => Ok(()),

@@ -47,10 +47,13 @@ async fn clients_are_told_when_agents_come_and_go() {
     let mut client = McpClient::piped(&server).await;
     assert!(client.names().await.is_empty());
     let first = hub.agent("first", idle).await;
+    soon(client.changed.recv()).await.expect("a change");
     client.sees(&["agent_first"]).await;
     let _second = hub.agent("second", idle).await;
+    soon(client.changed.recv()).await.expect("a change");
     client.sees(&["agent_first", "agent_second"]).await;
     first.stop().await;
+    soon(client.changed.recv()).await.expect("a change");
     client.sees(&["agent_second"]).await;
 }
 
