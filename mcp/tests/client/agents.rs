@@ -42,11 +42,11 @@ fn calling<const N: usize>(calls: [(&'static str, Value); N]) -> Scripted {
 /// What the model was told of its last call.
 fn told(request: &Request) -> Value {
     let parts = request.messages.iter().flat_map(|message| &message.parts);
-    let results = parts.filter_map(|part| match part {
+    let mut results = parts.filter_map(|part| match part {
         Part::ToolResult { value, .. } => Some(value.clone()),
         _ => None,
     });
-    results.last().unwrap_or_default()
+    results.next_back().unwrap_or_default()
 }
 
 /// spec: SOP-1.4, AGT-11.3
