@@ -162,7 +162,7 @@ async fn what_agents_gave_takes_the_place_of_a_model_that_fails() {
     let _shouter = shouter(&hub, "shouter").await;
     let model = script([
         says_and_calls("I ask.", ["agent_shouter"]),
-        Err(Error::Rejected("too dear".into())),
+        Err(Error::Unauthorized("too dear".into())),
     ]);
     let _lead = start(&hub, lead(&model, ErrorMode::Continue)).await;
     let watched = ask(&user(&hub).await, "lead", "go").await;
@@ -183,7 +183,7 @@ async fn an_agent_that_is_too_slow_leaves_what_it_has_shown() {
     let _waits = start(&hub, waits("patient", &Arc::default(), &cancelled)).await;
     let model = script([says_and_calls("", ["agent_patient"]), says("Well.")]);
     let limits = Limits {
-        agent_timeout_ms: 1_500,
+        agent_timeout_ms: 2_000,
         ..Limits::default()
     };
     let _lead = start(&hub, lead(&model, ErrorMode::Continue).limits(limits)).await;
