@@ -2,5 +2,6 @@
 
 mod asking;
 mod changing;
+mod delegating;
 mod starting;
 mod world;
