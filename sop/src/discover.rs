@@ -10,7 +10,8 @@ use std::{
 use agenthub_sdk::proto::slug::slug;
 
 use crate::{
-    Definition, Fault, Format, Kind, Loaded, faults::choice, files::is_skipped, load, load::format,
+    Definition, Fault, Format, Kind, Loaded,
+    loader::{faults::choice, files::is_skipped, load, load::format},
     parse,
 };
 

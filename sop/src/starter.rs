@@ -1,6 +1,6 @@
 //! Writes an SOP to begin with.
 
-use crate::{Kind, name};
+use crate::{Kind, loader::name};
 
 /// What an agent's file begins with.
 const AGENT: &str = include_str!("../prompts/agent-starter.md");

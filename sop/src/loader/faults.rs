@@ -1,0 +1,111 @@
+//! All that is wrong with one file.
+
+use std::{path::Path, sync::Arc};
+
+use crate::{Fault, Place};
+
+/// The most faults of a file that are told one by one.
+const MAX_FAULTS: usize = 100;
+
+/// Collects the faults of a file.
+#[derive(Debug)]
+pub(crate) struct Faults<'f> {
+    path: &'f Path,
+    text: Arc<str>,
+    found: Vec<Fault>,
+    /// Those that are told by their number.
+    more: usize,
+    is_wrong: bool,
+}
+
+impl<'f> Faults<'f> {
+    /// None yet, of a file with this text.
+    pub(crate) fn of(path: &'f Path, text: &str) -> Self {
+        Self {
+            path,
+            text: text.into(),
+            found: Vec::new(),
+            more: 0,
+            is_wrong: false,
+        }
+    }
+
+    /// Something for which the file can't be used.
+    pub(crate) fn error(
+        &mut self,
+        place: Place,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.is_wrong = true;
+        self.add(Fault::error(self.path, message), place, help);
+    }
+
+    /// Something that its author should look at.
+    pub(crate) fn warning(
+        &mut self,
+        place: Place,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add(Fault::warning(self.path, message), place, help);
+    }
+
+    fn add(&mut self, fault: Fault, place: Place, help: impl Into<String>) {
+        match self.found.len() < MAX_FAULTS {
+            true => self
+                .found
+                .push(fault.placed(place, &self.text).helped(help)),
+            false => self.more += 1,
+        }
+    }
+
+    /// What stands at a place of the file.
+    pub(crate) fn source(&self, place: Place) -> &str {
+        &self.text[place.bytes(&self.text)]
+    }
+
+    /// What was found, if that is only warnings.
+    ///
+    /// # Errors
+    ///
+    /// What was found, if an error is among it. Both are in the order of the file.
+    pub(crate) fn warnings(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
+        self.found
+            .sort_by_key(|fault| fault.place.map(|place| (place.line, place.column)));
+        if self.more > 0 {
+            let message = format!("{} more faults are in this file", self.more);
+            let fault = match self.is_wrong {
+                true => Fault::error(self.path, message),
+                false => Fault::warning(self.path, message),
+            };
+            self.found.push(fault.helped("mend those above first"));
+        }
+        match self.is_wrong {
+            true => Err(self.found),
+            false => Ok(self.found),
+        }
+    }
+}
+
+/// The known word that somebody may have meant.
+pub(crate) fn meant<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+    let plain = |word: &str| word.to_lowercase().replace(['_', ' '], "-");
+    let word = plain(word);
+    known
+        .into_iter()
+        .map(|known| (strsim::jaro_winkler(&word, &plain(known)), known))
+        .filter(|(likeness, _)| *likeness >= 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, known)| known)
+}
+
+/// `a, b or c`, each in backticks.
+pub(crate) fn choice(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}

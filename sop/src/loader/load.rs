@@ -1,0 +1,373 @@
+//! Reads a file.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest, Sha256};
+
+use super::{
+    faults::Faults,
+    fields::{self, Fields},
+    files::{files, is_skill},
+    front::{self, BEGIN, Parts},
+    inputs,
+    mapping::Placed,
+    name,
+    rules::rules,
+    sections::{Sections, sections},
+    unread,
+};
+use crate::{
+    Definition, Fault, Format, Place,
+    yaml::{self, Node},
+};
+
+/// The largest file, in bytes.
+pub(crate) const MAX_BYTES: u64 = 256 * 1024;
+
+/// The largest description and schema together, in bytes: a card that the hub takes has room for them.
+const MAX_CARD: usize = 48 * 1024;
+
+/// The longest description that every model's provider takes, in characters.
+const LONG_DESCRIPTION: usize = 1024;
+
+/// How many lines of a skill's front matter are put into quotes.
+const MAX_QUOTED: usize = 8;
+
+/// A file that can be used, and what is odd about it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What it says.
+    pub definition: Definition,
+    /// What its author should look at.
+    pub warnings: Vec<Fault>,
+}
+
+/// Reads a file in any of the three formats, which its name tells: `NAME/SKILL.md`, `NAME.sop.md` or `NAME.md`.
+///
+/// # Errors
+///
+/// All that is wrong with it, warnings included, in the order of the file: it cannot be read, has more than 256 KiB, is no UTF-8, or
+/// does not say what it has to.
+pub fn load(path: &Path) -> Result<Loaded, Vec<Fault>> {
+    let text = text(path).map_err(|fault| vec![fault])?;
+    let files = match format(path) {
+        Format::Skill => files(path.parent().unwrap_or(Path::new(""))),
+        Format::Sop | Format::AgentSop => Vec::new(),
+    };
+    parse(path, &text, files)
+}
+
+/// Reads the text of a file. `files` are the further files of a skill's folder.
+///
+/// # Errors
+///
+/// As those of [`load`].
+pub fn parse(path: &Path, text: &str, files: Vec<PathBuf>) -> Result<Loaded, Vec<Fault>> {
+    let format = format(path);
+    let digest = Sha256::digest(text)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let mut faults = Faults::of(path, &text);
+    let read = read(path, &text, format, &mut faults);
+    let definition = read.map(|read| Definition {
+        files,
+        digest,
+        ..read
+    });
+    let warnings = faults.warnings()?;
+    match definition {
+        Some(definition) => Ok(Loaded {
+            definition,
+            warnings,
+        }),
+        None => Err(warnings),
+    }
+}
+
+/// How a file is written, by its name.
+pub(crate) fn format(path: &Path) -> Format {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if is_skill(path) {
+        Format::Skill
+    } else if name.to_lowercase().ends_with(".sop.md") {
+        Format::AgentSop
+    } else {
+        Format::Sop
+    }
+}
+
+/// The text of a file.
+fn text(path: &Path) -> Result<String, Fault> {
+    let unreadable = |error: io::Error| {
+        let fault = Fault::error(path, format!("the file cannot be read: {error}"));
+        match error.kind() {
+            io::ErrorKind::NotFound => {
+                fault.helped("look at the spelling, and at the folder that you are in")
+            }
+            io::ErrorKind::PermissionDenied => fault.helped("allow yourself to read it"),
+            _ => fault,
+        }
+    };
+    let is_markdown = path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
+    let metadata = path.metadata().map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(Fault::error(path, "this is a folder, and no file").helped("name a file in it"));
+    }
+    if !metadata.is_file() || !is_markdown {
+        return Err(Fault::error(path, "this is no Markdown file")
+            .helped("the name of an SOP ends in `.md`, such as `researcher.md`"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Fault::error(
+            path,
+            format!("the file has more than {} KiB", MAX_BYTES / 1024),
+        )
+        .helped(
+            "a model has to read all of it; move what is rarely needed into files of their own",
+        ));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let place = Place {
+            line: number(before.matches('\n').count() + 1),
+            column: number(before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1),
+            length: 1,
+        };
+        Fault::error(path, "the file is no UTF-8 from here on")
+            .placed(place, &String::from_utf8_lossy(error.as_bytes()).into())
+            .helped("save it with the encoding UTF-8")
+    })
+}
+
+/// Reads a text, as far as that can be. Files and digest are left out.
+fn read(path: &Path, text: &str, format: Format, faults: &mut Faults<'_>) -> Option<Definition> {
+    let parts = front::parts(text, faults).ok()?;
+    let begin = match parts.front {
+        Some(_) => BEGIN,
+        None => fields::beginning(text),
+    };
+    let fields = match parts.front {
+        Some(front) => Some(fields::fields(
+            &node(front, format, faults)?,
+            format,
+            faults,
+        )),
+        None if format == Format::AgentSop => None,
+        None => {
+            let missing = match text.trim().is_empty() {
+                true => "the file is empty",
+                false => "the front matter is missing",
+            };
+            faults.error(
+                begin,
+                missing,
+                "begin the file with `---`, a line `name: …`, a line `description: …`, and `---`",
+            );
+            None
+        }
+    };
+    let fields = match (fields, format) {
+        (Some(fields), _) => fields,
+        (None, Format::AgentSop) => Fields::default(),
+        (None, _) => return None,
+    };
+    let fields = match format {
+        Format::AgentSop => completed(fields, &parts, path, begin, faults),
+        Format::Sop | Format::Skill => fields,
+    };
+    check(&fields, &parts, path, format, faults);
+    let schema = inputs::schema(&fields.inputs.unwrap_or_default());
+    let description = fields.description?;
+    if description.value.len() + schema.to_string().len() > MAX_CARD {
+        faults.error(
+            description.place,
+            format!(
+                "the description and the inputs have more than {} KiB",
+                MAX_CARD / 1024
+            ),
+            "shorten them; how the agent works belongs below the front matter",
+        );
+    }
+    Some(Definition {
+        name: fields.name?.value,
+        description: description.value,
+        version: fields.version,
+        kind: fields.kind,
+        tools: fields.tools,
+        schema,
+        body: parts.body.trim().to_owned(),
+        rules: rules(parts.body, parts.body_line),
+        path: path.to_owned(),
+        format,
+        model: fields.model,
+        temperature: fields.temperature,
+        turns: fields.turns,
+        error_mode: fields.error_mode,
+        files: Vec::new(),
+        digest: String::new(),
+    })
+}
+
+/// The front matter as it stands; of a skill, with what other programs read as well.
+fn node(front: &str, format: Format, faults: &mut Faults<'_>) -> Option<Node> {
+    let mut text = front.to_owned();
+    for _ in 0..=MAX_QUOTED {
+        let unread = match yaml::tree(&text) {
+            Ok(node) => return Some(node),
+            Err(unread) => unread,
+        };
+        let quoted = match format {
+            Format::Skill => unread::quoted(&text, &unread),
+            Format::Sop | Format::AgentSop => None,
+        };
+        let (Some(quoted), Some(place)) = (quoted, unread.place) else {
+            unread::tell(&unread, &text, faults);
+            return None;
+        };
+        text = quoted;
+        faults.warning(
+            place,
+            "a colon stands here where none can be; it is taken as part of the text",
+            "put the whole text into quotes",
+        );
+    }
+    None
+}
+
+/// Fills in what the sections of an Agent SOP say.
+fn completed(
+    fields: Fields,
+    parts: &Parts<'_>,
+    path: &Path,
+    begin: Place,
+    faults: &mut Faults<'_>,
+) -> Fields {
+    let Sections {
+        title,
+        overview,
+        inputs,
+        has_steps,
+    } = sections(parts.body, parts.body_line, faults);
+    if title.is_none() {
+        faults.warning(
+            begin,
+            "the title is missing",
+            "begin with a line such as `# Code review`",
+        );
+    }
+    if !has_steps {
+        faults.warning(
+            begin,
+            "the section Steps is missing",
+            "add a line `## Steps`, and below it what is to be done",
+        );
+    }
+    let description = fields.description.or(overview);
+    if description.is_none() {
+        faults.error(
+            begin,
+            "the section Overview is missing, or empty",
+            "add a line `## Overview`, and below it what this is for; by it others decide whom to ask",
+        );
+    }
+    let name = fields.name.or_else(|| {
+        let name = stem(path);
+        match name::usable(&name) {
+            Ok(()) => Some(Placed {
+                value: name,
+                place: begin,
+            }),
+            Err(unusable) => {
+                faults.error(
+                    begin,
+                    unusable.why,
+                    "the file's name is that of the agent; rename it",
+                );
+                None
+            }
+        }
+    });
+    Fields {
+        name,
+        description,
+        inputs: fields.inputs.or(Some(inputs)),
+        ..fields
+    }
+}
+
+/// What is odd about a file that can be read.
+fn check(fields: &Fields, parts: &Parts<'_>, path: &Path, format: Format, faults: &mut Faults<'_>) {
+    if let Some(name) = &fields.name {
+        let expected = stem(path);
+        if !expected.is_empty() && name.value != expected {
+            let what = match format {
+                Format::Skill => "folder",
+                Format::Sop | Format::AgentSop => "file",
+            };
+            faults.warning(
+                name.place,
+                format!(
+                    "the name is `{}`, but the {what} is called `{expected}`",
+                    name.value
+                ),
+                format!("call both the same, so that the {what} is found by the agent's name"),
+            );
+        }
+    }
+    if let Some(description) = &fields.description {
+        let characters = description.value.chars().count();
+        if characters > LONG_DESCRIPTION {
+            faults.warning(
+                description.place,
+                format!("the description has {characters} characters; some models take {LONG_DESCRIPTION}"),
+                "say in a few sentences what the agent is for and when to ask it",
+            );
+        }
+    }
+    if parts.body.trim().is_empty() {
+        let lines = u32::try_from(parts.front.unwrap_or_default().lines().count()).unwrap_or(0);
+        let place = Place {
+            line: lines + 1,
+            ..BEGIN
+        };
+        faults.warning(
+            place,
+            "nothing stands below the front matter",
+            "write there how the agent works; it is what its model is told",
+        );
+    }
+}
+
+/// The name that the path gives an agent: that of the file without its ending, or of the skill's folder.
+fn stem(path: &Path) -> String {
+    let whole = |name: Option<&OsStr>| name.unwrap_or_default().to_string_lossy().into_owned();
+    match format(path) {
+        Format::Skill => {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            match folder.file_name() {
+                Some(name) => whole(Some(name)),
+                None => whole(folder.canonicalize().unwrap_or_default().file_name()),
+            }
+        }
+        Format::AgentSop => {
+            let name = whole(path.file_stem());
+            name[..name.len() - ".sop".len()].to_owned()
+        }
+        Format::Sop => whole(path.file_stem()),
+    }
+}

@@ -1,0 +1,18 @@
+//! Reads one file: `front.rs` parts it, `mapping.rs` and `fields.rs` read its front matter, `sections.rs` a file without one, `inputs.rs`
+//! what it takes, `rules.rs` what it requires; `load.rs` makes a definition of that. What is wrong is gathered in `faults.rs`.
+
+pub(crate) mod faults;
+mod fields;
+pub(crate) mod files;
+mod front;
+mod inputs;
+pub(crate) mod load;
+mod mapping;
+mod markdown;
+pub(crate) mod name;
+mod rules;
+mod sections;
+mod unread;
+
+pub use load::{Loaded, load, parse};
+pub use rules::rules;
