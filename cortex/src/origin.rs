@@ -70,6 +70,7 @@ impl Origin {
             } => {
                 let delegation = Delegation::of(sent)
                     .context_id(context_id)
+                    .metadata("correlation_id", trace.trace_id())
                     .trace(trace.at_span(span_of(&sent.message_id)));
                 client.hand_over(delegation, false).await
             }

@@ -128,6 +128,7 @@ impl Call {
         let at = (Some(self.above), self.origin.trace());
         let sink = settings.spans.clone();
         Spans::new(run, CORTEX, chat::identity(settings), "", at, sink)
+            .correlation_id(&self.origin.trace().trace_id())
     }
 
     /// Drives the turn to its end. When the caller is gone, the turn is cancelled.
