@@ -69,7 +69,7 @@ impl Story {
             turn: 0,
             now: 1_800_000_000_000,
         };
-        let offered = ["researcher", "critic"].map(|id| agent(id)).into_iter();
+        let offered = ["researcher", "critic"].map(agent).into_iter();
         let search = json!([{ "tool": Tool {
             name: "web_search".into(), description: String::new(), parameters: json!({}),
         } }]);
