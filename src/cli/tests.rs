@@ -24,8 +24,45 @@ fn help_texts() {
 }
 
 #[test]
+fn help_texts_of_sop() {
+    let mut command = Cli::command();
+    command.build();
+    let sop = command.find_subcommand("sop").expect("it is a command");
+    let subs = sop.get_subcommands().filter(|sub| sub.get_name() != "help");
+    let texts: Vec<String> = subs
+        .map(|sub| format!("=== {}\n{}", sub.get_name(), sub.clone().render_long_help()))
+        .collect();
+    insta::assert_snapshot!(texts.join("\n"));
+}
+
+#[test]
+fn a_team_is_asked_in_the_usual_folder_or_in_another() {
+    let asked = |line: &[&str]| {
+        let line = ["agenthub", "sop", "ask"].iter().chain(line);
+        let command = Cli::try_parse_from(line).expect("it is right").command;
+        let Command::Sop(Sop::Ask(ask)) = command else {
+            panic!("it is a question");
+        };
+        ask
+    };
+    let usual = asked(&["say hi"]);
+    assert_eq!((usual.dir(), usual.request()), ("./sops".into(), "say hi"));
+    let other = asked(&["team", "-", "--input", "tone=kind = good", "--input", "n=3"]);
+    assert_eq!((other.dir(), other.request()), ("team".into(), "-"));
+    let expected = [("tone", "kind = good"), ("n", "3")].map(|(n, v)| (n.into(), v.into()));
+    assert_eq!(other.inputs, expected);
+}
+
+#[test]
 fn what_is_wrong_is_wrong_usage() {
     for line in [
+        "agenthub sop ask",
+        "agenthub sop ask a b c",
+        "agenthub sop ask a --input tone",
+        "agenthub sop ask a --error-mode sometimes",
+        "agenthub sop ask a --timeout 0",
+        "agenthub sop ask a --here --hub http://h:1",
+        "agenthub sop new",
         "agenthub up --grpc nowhere",
         "agenthub agents list --state sleepy",
         "agenthub tasks list --state done",

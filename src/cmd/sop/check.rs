@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
+    found::advised,
     news::{count, show},
     workshop::uses,
 };
@@ -50,8 +51,17 @@ pub(super) async fn run(args: &Check, settings: &Settings) -> anyhow::Result<Exi
 
 async fn check(args: &Check, shed: &Toolshed, settings: &Settings) -> Checked {
     let path = args.path.as_path();
+    let is_missing_file = !path.exists() && path.extension().is_some();
     let mut checked = match path.is_file() {
         true => file(path),
+        false if is_missing_file => Checked {
+            agents: Vec::new(),
+            orchestrator: None,
+            faults: vec![
+                Fault::error(path, "there is no such file")
+                    .helped("look at the spelling, and at the folder that you are in"),
+            ],
+        },
         false => folder(path, settings.sop.default_orchestrator),
     };
     let written = match path.is_file() {
@@ -74,7 +84,7 @@ fn folder(dir: &Path, default_orchestrator: bool) -> Checked {
         Err(fault) => Checked {
             agents: Vec::new(),
             orchestrator: None,
-            faults: vec![fault],
+            faults: vec![advised(fault)],
         },
         Ok(found) => {
             let leads = found.orchestrator(dir, default_orchestrator);

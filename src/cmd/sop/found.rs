@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use agenthub_sop::{Definition, Discovered, Fault, StartError, discover};
 
 use super::news::show;
-use crate::settings::Settings;
+use crate::{banner, cli::sop::DEFAULT_DIR, settings::Settings};
 
 /// A folder with somebody who leads.
 pub(super) struct Found {
@@ -21,7 +21,7 @@ pub(super) fn find(dir: &Path, settings: &Settings) -> anyhow::Result<Option<Fou
     };
     let discovered = match discover(dir) {
         Ok(discovered) => discovered,
-        Err(fault) => return refused(&[fault]),
+        Err(fault) => return refused(&[advised(fault)]),
     };
     match discovered.orchestrator(dir, settings.sop.default_orchestrator) {
         Ok(leads) => Ok(Some(Found { leads, discovered })),
@@ -30,6 +30,17 @@ pub(super) fn find(dir: &Path, settings: &Settings) -> anyhow::Result<Option<Fou
             faults.push(fault);
             refused(&faults)
         }
+    }
+}
+
+/// What is wrong with a folder, with how to begin one where it is the usual one and there is none.
+pub(super) fn advised(fault: Fault) -> Fault {
+    match fault.path == Path::new(DEFAULT_DIR) && !fault.path.exists() {
+        true => fault.helped(format!(
+            "name the folder with the files of your team, or begin one: {} sop new researcher",
+            banner::program()
+        )),
+        false => fault,
     }
 }
 

@@ -25,6 +25,17 @@ pub(super) fn run(args: &New) -> anyhow::Result<ExitCode> {
     };
     let name = args.name.trim();
     check_name(name)?;
+    if let Some(c) = name
+        .chars()
+        .find(|c| r#"/\:*?"<>|"#.contains(*c) || c.is_control())
+    {
+        bail!(
+            "the file is called as the agent is, and no file can have {c:?} in its name: choose another name"
+        );
+    }
+    if name.starts_with('.') {
+        bail!("a file whose name begins with a dot is hidden: choose another name");
+    }
     let text = starter(name, kind).map_err(|why| anyhow!(why))?;
     let dir = &args.dir;
     let is_new = !dir.exists();
@@ -45,6 +56,17 @@ pub(super) fn run(args: &New) -> anyhow::Result<ExitCode> {
         Err(error) => {
             return Err(error).with_context(|| format!("cannot write {}", path.display()));
         }
+    }
+    let is_read = discover(dir).is_ok_and(|found| {
+        let mut all = found.agents.values().chain(&found.orchestrators);
+        all.any(|definition| definition.name == name)
+    });
+    if !is_read {
+        // It was made a moment ago, by this call.
+        let _ = fs::remove_file(&path);
+        bail!(
+            "files called {name}.md are for people to read, and are no agents: choose another name"
+        );
     }
     output::line(format!("{}", path.display()))?;
     let made = match is_new {
