@@ -115,6 +115,13 @@ impl Session {
         };
         unanswered.id = None;
         let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
+        if let Err(ServiceError::TransportSend(error)) = &answer
+            && why::is_broken_pipe(error.error.as_ref())
+        {
+            // Nobody has read it: the program is gone, though that may not have been noticed yet.
+            self.give_up();
+            return Err(Failed::NotSent);
+        }
         self.answer(answer).map_err(Failed::Broken)
     }
 
@@ -145,6 +152,7 @@ impl Session {
                 }
             }
             Err(ServiceError::TransportClosed) => {
+                self.give_up();
                 let why = "the connection ended".to_owned();
                 Err(Error::Lost { server, why })
             }

@@ -131,7 +131,8 @@ impl Connection {
                     }
                     return Ok(offer);
                 }
-                Ok(Err(Failed::NotSent)) if attempts == 1 => {}
+                // To list them twice does no harm.
+                Ok(Err(Failed::NotSent | Failed::Broken(Error::Lost { .. }))) if attempts == 1 => {}
                 Ok(Err(Failed::NotSent)) => return Err(ended(server())),
                 Ok(Err(Failed::Broken(error))) => return Err(error),
                 Err(_) => {

@@ -45,6 +45,8 @@ pub(super) struct Session {
     pub(super) peer: Peer<RoleClient>,
     pub(super) handler: Handler,
     pub(super) tasks: TaskTracker,
+    /// Ends it.
+    end: CancellationToken,
     /// Whether the server has answered anything but the handshake.
     has_answered: AtomicBool,
     /// What it lists, and after how many changes.
@@ -90,17 +92,23 @@ impl Session {
             peer: service.peer().clone(),
             handler,
             tasks: tasks.clone(),
+            end: stop.child_token(),
             has_answered: AtomicBool::new(false),
             listed: Mutex::default(),
         };
-        tasks.spawn(keep(service, program, stop.clone()));
+        tasks.spawn(keep(service, program, session.end.clone()));
         tracing::debug!(server = settings.name, "connected to the MCP server");
         Ok(session)
     }
 
     /// Whether nothing can be asked in it any more.
     pub(super) fn is_over(&self) -> bool {
-        self.peer.is_transport_closed()
+        self.end.is_cancelled() || self.peer.is_transport_closed()
+    }
+
+    /// Gives it up, since nothing comes through any more.
+    pub(super) fn give_up(&self) {
+        self.end.cancel();
     }
 
     /// Whether it was of any use.

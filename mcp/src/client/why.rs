@@ -1,6 +1,6 @@
 //! Failures in words, bounded and without secrets.
 
-use std::{error::Error, iter, time::Duration};
+use std::{error::Error, io, iter, time::Duration};
 
 use rmcp::{
     model::ErrorData, service::ClientInitializeError,
@@ -42,6 +42,13 @@ pub(super) fn root(error: &(dyn Error + 'static)) -> String {
 /// The error of the HTTP client that is at the bottom of an error, if one is.
 pub(super) fn of_http<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a reqwest::Error> {
     causes(error).find_map(|error| error.downcast_ref())
+}
+
+/// Whether a program reads no more what is written to it.
+pub(super) fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    // Further down it would be that of an HTTP connection, whose server may have read all the same.
+    let io = error.downcast_ref::<io::Error>();
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// The error and its causes, but for those of this protocol's library that only wrap others.
