@@ -1,8 +1,8 @@
 //! The agents of a hub, as MCP tools.
 //!
-//! A [`Server`] finds the hub, shows every agent that is there as a tool ([`tools`]), and makes each call a task of that agent
-//! ([`call`]): what the agent shows on the way becomes progress ([`progress`]), what comes of it the result ([`result`]), and a call that
-//! is cancelled is called back from the agent. It serves one client over a pair of streams ([`Server::serve`]), or many over
+//! A [`Server`] finds the hub, shows every agent that is there as a tool (`tools.rs`), and makes each call a task of that agent
+//! (`call.rs`): what the agent shows on the way becomes progress (`progress.rs`), what comes of it the result (`result.rs`), and a call
+//! that is cancelled is called back from the agent. It serves one client over a pair of streams ([`Server::serve`]), or many over
 //! streamable HTTP ([`Server::router`]).
 
 mod call;

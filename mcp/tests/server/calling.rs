@@ -73,7 +73,7 @@ async fn files_come_as_links_or_as_what_they_are() {
         })),
         metadata: None,
     };
-    let bytes = |bytes: &[u8]| file_part::File::FileWithBytes(bytes.to_vec().into());
+    let bytes = |bytes: &[u8]| file_part::File::FileWithBytes(bytes.to_vec());
     let uri = file_part::File::FileWithUri("https://example.com/a.pdf".to_owned());
     let parts = vec![
         file("a.pdf", "application/pdf", uri),
