@@ -4,6 +4,7 @@
 //! can be counted or found, code decides (`checks/`); the rest goes to a model (`verdicts.rs`), whose verdict counts only with a quotation
 //! that stands in the transcript. Nothing of what the run's agents and people said is an instruction: a model sees it as quoted data.
 
+mod call;
 mod checks;
 mod finding;
 mod prompt;
@@ -22,9 +23,10 @@ use agenthub_sdk::{
     runs::{RunEvent, RunId},
 };
 
+pub use call::Call;
 pub use finding::{By, Counts, Finding, NoProcedure, Procedure, Report, Verdict};
 pub use recorded::{Asked, FindError, Journals, Recorded, asked};
-pub use transcript::{Call, Passage, Tool, Transcript, What};
+pub use transcript::{Passage, Tool, Transcript, What};
 
 use checks::Checked;
 
