@@ -225,7 +225,7 @@ fn whole() -> Vec<RunEvent> {
     events
 }
 
-/// spec: ORC-9
+/// spec: ORC-9, SOP-9.5
 #[test]
 fn each_step_of_a_run_is_a_span_and_the_run_is_one_above_them() {
     let spans = spans("campaign", &whole());
