@@ -2,12 +2,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
     sync::Arc,
     time::Duration,
 };
 
-use agenthub_sdk::{AgentBuilder, Client, Connection, Error, RunningAgent};
+use agenthub_sdk::{Client, Connection, RunningAgent};
 use futures_util::future::join_all;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -18,7 +17,7 @@ use tokio::{
 use super::{
     Member, News, Origin,
     changes::{Changes, changes},
-    identity, watch,
+    watch,
 };
 use crate::{Definition, Discovered, Fault, Kind, Roster, discover};
 
@@ -43,9 +42,9 @@ pub(super) enum Command {
 }
 
 /// An agent at work.
-struct AtWork {
+pub(super) struct AtWork {
     definition: Arc<Definition>,
-    agent: RunningAgent,
+    pub(super) agent: RunningAgent,
     /// The hub knew the id before.
     was_known: bool,
     /// Tells it from another of the same name.
@@ -61,11 +60,11 @@ struct Gone {
 
 /// Who keeps the team.
 pub(super) struct Keeper {
-    hub: String,
-    origin: Origin,
-    client: Client,
-    roster: Roster,
-    at_work: BTreeMap<String, AtWork>,
+    pub(super) hub: String,
+    pub(super) origin: Origin,
+    pub(super) client: Client,
+    pub(super) roster: Roster,
+    pub(super) at_work: BTreeMap<String, AtWork>,
     started: u64,
     /// An agent could not start or change, though its file can be read.
     is_incomplete: bool,
@@ -267,44 +266,6 @@ impl Keeper {
         Ok((changes(&at_work, &found, leads, all), found))
     }
 
-    /// Starts an agent. Says whether the hub knew its id.
-    async fn start(
-        &self,
-        definition: &Arc<Definition>,
-    ) -> Result<(RunningAgent, bool), Vec<Fault>> {
-        let cannot = |error: Error| vec![cannot_start(definition, &error)];
-        let was_known = match self.client.agent(&*definition.name).await {
-            Ok(entry) => {
-                let is_online = entry.state() == agenthub_sdk::proto::agenthub::AgentState::Online;
-                if let Some(card) = entry.agent_card.filter(|_| is_online)
-                    && !identity::is_same(&card, definition)
-                {
-                    return Err(vec![taken(definition, identity::is_sop(&card), &self.hub)]);
-                }
-                true
-            }
-            Err(Error::NotFound(_)) => false,
-            Err(error) => return Err(cannot(error)),
-        };
-        let agent = self.fitted(definition).await?;
-        let agent = agent.start(&*self.hub).await.map_err(cannot)?;
-        Ok((agent, was_known))
-    }
-
-    async fn replace(&self, definition: &Arc<Definition>) -> Result<(), Vec<Fault>> {
-        let cannot = |error: Error| vec![cannot_start(definition, &error)];
-        let Some(at_work) = self.at_work.get(&definition.name) else {
-            return Ok(());
-        };
-        let agent = self.fitted(definition).await?.build().map_err(cannot)?;
-        at_work.agent.replace(agent).await.map_err(cannot)
-    }
-
-    async fn fitted(&self, definition: &Arc<Definition>) -> Result<AgentBuilder, Vec<Fault>> {
-        let fitting = (self.origin.fit)(Arc::clone(definition), self.roster.clone());
-        Ok(fitting.await?.drain_timeout(self.origin.drain))
-    }
-
     fn take_on(&mut self, definition: Arc<Definition>, agent: RunningAgent, was_known: bool) {
         self.started += 1;
         let (name, number) = (definition.name.clone(), self.started);
@@ -346,17 +307,6 @@ impl Keeper {
         }
         self.enroll();
         true
-    }
-
-    /// Has the hub forget an agent that is nowhere at work. What waits for it fails.
-    async fn forget(&self, name: &str, why: &str) {
-        let is_away = match self.client.agent(name).await {
-            Ok(entry) => entry.instances.is_empty(),
-            Err(_) => false,
-        };
-        if is_away && let Err(error) = self.client.unregister(name, why).await {
-            tracing::debug!(%error, agent = name, "the hub goes on knowing it");
-        }
     }
 
     /// The agents at work whose tools name one that goes.
@@ -409,32 +359,4 @@ impl Keeper {
         (self.origin.tell)(&news);
         all.push(news);
     }
-}
-
-fn cannot_start(definition: &Definition, error: &Error) -> Fault {
-    Fault::error(
-        &definition.path,
-        format!("{} cannot be an agent of the hub: {error}", definition.name),
-    )
-}
-
-fn taken(definition: &Definition, is_sop: bool, hub: &str) -> Fault {
-    let name = &definition.name;
-    let whose = match is_sop {
-        true => "the SOP of another folder",
-        false => "another program",
-    };
-    Fault::error(
-        &definition.path,
-        format!("the hub at {hub} has an agent called {name} already, and it is {whose}"),
-    )
-    .helped(format!(
-        "give this one another `name:` in {}, or stop the other one",
-        short(&definition.path)
-    ))
-}
-
-fn short(path: &Path) -> String {
-    let name = path.file_name().unwrap_or(path.as_os_str());
-    name.to_string_lossy().into_owned()
 }

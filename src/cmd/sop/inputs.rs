@@ -31,12 +31,12 @@ pub(super) fn inputs(schema: &Value, given: &[(String, String)]) -> Result<Optio
     Ok(Some(Value::Object(data)))
 }
 
-/// The inputs that have to be given and are not.
-pub(super) fn missing(schema: &Value, given: Option<&Value>) -> Vec<String> {
+/// The inputs that have to be given with these and are not.
+pub(super) fn missing(schema: &Value, given: &Value) -> Vec<String> {
     let required = schema["required"].as_array().into_iter().flatten();
     let names = required.filter_map(Value::as_str);
     names
-        .filter(|name| given.is_none_or(|given| given.get(name).is_none()))
+        .filter(|name| given.get(name).is_none())
         .filter(|name| schema["properties"][name].get("default").is_none())
         .map(str::to_owned)
         .collect()
@@ -162,10 +162,7 @@ mod tests {
             "properties": {"a": {"type": "string"}, "b": {"type": "string", "default": "x"}},
             "required": ["a", "b"],
         });
-        assert_eq!(missing(&schema, None), ["a"]);
-        assert_eq!(
-            missing(&schema, Some(&json!({"a": "1"}))),
-            Vec::<String>::new()
-        );
+        assert_eq!(missing(&schema, &json!({})), ["a"]);
+        assert_eq!(missing(&schema, &json!({"a": "1"})), Vec::<String>::new());
     }
 }

@@ -1,0 +1,147 @@
+//! Finds the team that is to be asked, or starts it.
+
+use std::time::Duration;
+
+use agenthub_proto::agenthub::AgentState;
+use agenthub_sdk::{Client, Error};
+use agenthub_sop::{Origin, Team, is_of};
+use anyhow::bail;
+use axum::Router;
+use tonic::service::Routes;
+
+use super::Question;
+use crate::{
+    banner,
+    cmd::sop::{
+        found::{Found, start_error},
+        news,
+        place::{Place, unreachable},
+        up::folder_argument,
+        workshop::Workshop,
+    },
+    listen::Listen,
+    output,
+    serve::Serving,
+    settings::Settings,
+};
+
+/// How long agents may go on with what they do once the answer is there.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// What runs in this process for the request.
+#[derive(Default)]
+pub(super) struct Here {
+    pub(super) serving: Option<Serving>,
+    pub(super) team: Option<Team>,
+    workshop: Option<Workshop>,
+}
+
+impl Question<'_> {
+    /// A client of the hub on which the team is, which is started if it is nowhere. `None` where it cannot be; then it was shown why.
+    pub(super) async fn client(
+        &self,
+        found: &Found,
+        settings: &Settings,
+        here: &mut Here,
+    ) -> anyhow::Result<Option<Client>> {
+        let place = Place::find(&self.args.hub, self.args.here, settings).await;
+        let hub = match place {
+            Place::There => settings.hub.clone(),
+            Place::Own | Place::Here => {
+                let mut own = settings.clone();
+                // Nobody else is to find a hub that goes with the request.
+                own.grpc = Listen::loopback(0);
+                own.http = Listen::loopback(0);
+                let serving = Serving::start(&own, Routes::default(), Router::new()).await?;
+                let hub = serving.url();
+                here.serving = Some(serving);
+                hub
+            }
+        };
+        let client = match Client::builder(&*hub).connect().await {
+            Ok(client) => client,
+            Err(error) => return unreachable(error),
+        };
+        if place == Place::There && self.is_there(&client, &hub).await? {
+            let elsewhere = format!("the team at {hub}");
+            settings.model.cassette.refuse_elsewhere(&elsewhere)?;
+            if self.args.model.model.is_some() {
+                output::aside(format!(
+                    "warning: {elsewhere} has its own model, so --model changes nothing (with --here, a team of this process is asked)"
+                ));
+            }
+            return Ok(Some(client));
+        }
+        if !self.args.json {
+            let where_to = match place {
+                Place::There => {
+                    format!("the team is not on the hub at {hub}: it is here for this request")
+                }
+                Place::Own => format!(
+                    "no hub listens at {}: the team and a hub are here for this request",
+                    settings.hub
+                ),
+                Place::Here => "the team and a hub are here for this request".to_owned(),
+            };
+            output::aside(where_to);
+        }
+        let workshop = Workshop::new(settings, self.args.model.model.as_deref())?;
+        let origin = Origin {
+            dir: self.args.dir(),
+            default_orchestrator: settings.sop.default_orchestrator,
+            fit: workshop.fit(),
+            drain: DRAIN,
+            tell: news::tell_faults(),
+        };
+        here.workshop = Some(workshop);
+        match Team::start(&hub, origin).await {
+            Ok(team) => here.team = Some(team),
+            Err(error) => {
+                start_error(error)?;
+                return Ok(None);
+            }
+        }
+        if found.discovered.agents.is_empty() {
+            output::aside(format!(
+                "warning: {} has nobody to lead: {} sop new researcher{} begins an agent",
+                self.leads.name,
+                banner::program(),
+                folder_argument(&self.args.dir(), "--dir ")
+            ));
+        }
+        Ok(Some(client))
+    }
+
+    /// Whether the orchestrator is on the hub.
+    async fn is_there(&self, client: &Client, hub: &str) -> anyhow::Result<bool> {
+        let name = &self.leads.name;
+        let entry = match client.agent(&**name).await {
+            Ok(entry) if entry.state() == AgentState::Online => entry,
+            Ok(_) | Err(Error::NotFound(_)) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let card = entry.agent_card.unwrap_or_default();
+        if !is_of(&card, self.leads) {
+            bail!(
+                "the hub at {hub} has an agent called {name} that is not the one of {}: give the orchestrator another `name:`, name another hub, or ask with --here",
+                self.leads.path.display()
+            );
+        }
+        Ok(true)
+    }
+}
+
+impl Here {
+    /// Ends what runs in this process: agents first, so that they can still tell the hub.
+    pub(super) async fn leave(self) {
+        if let Some(team) = self.team {
+            team.disband().await;
+        }
+        if let Some(workshop) = self.workshop {
+            workshop.close().await;
+        }
+        if let Some(serving) = self.serving {
+            serving.shutdown().await;
+        }
+    }
+}
