@@ -11,7 +11,7 @@ use agenthub_cortex::CORTEX;
 use agenthub_proto::slug::slug;
 use agenthub_sdk::{
     Agent, AgentBuilder, AgentType, Card, Skill, Tool,
-    model::{LanguageModel, Offline},
+    model::LanguageModel,
     runs::{Budget, tool_loop::Limits},
 };
 use anyhow::{Context, bail};
@@ -293,11 +293,12 @@ fn tools(source: &Source, tables: Vec<Spanned<ToolTable>>) -> anyhow::Result<Vec
                 timeout: table.timeout_s.duration(),
             },
         };
-        let alone = Agent::worker(Card::new("check", "")).model(Offline);
-        alone
-            .tool(tool.tool())
-            .build()
-            .map_err(|error| source.error(schema_at, &error.to_string()))?;
+        Tool::check_schema(&tool.schema).map_err(|error| {
+            source.error(
+                schema_at,
+                &format!("the tool {} cannot be used: {error}", tool.name),
+            )
+        })?;
         tools.push(tool);
     }
     Ok(tools)

@@ -1,5 +1,7 @@
 use std::fs;
 
+use agenthub_sdk::model::Offline;
+
 use super::*;
 
 const WHOLE: &str = r#"

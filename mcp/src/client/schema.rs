@@ -2,7 +2,7 @@
 //!
 //! What is left out of a schema here is still checked by the server itself.
 
-use agenthub_sdk::{Agent, Card, Failure, Tool, model::Offline};
+use agenthub_sdk::Tool;
 use serde_json::{Map, Value, json};
 
 /// The longest schema, in bytes of JSON: a model reads all of it.
@@ -76,38 +76,24 @@ pub(super) fn fit(schema: Option<&Value>) -> Result<Fit, String> {
     schema.insert("type".to_owned(), json!("object"));
     schema.remove("$schema");
     let mut schema = Value::Object(schema);
-    if check(&schema).is_ok() {
+    if Tool::check_schema(&schema).is_ok() {
         return Ok(Fit {
             schema,
             changed: None,
         });
     }
     walk(&mut schema, &renew);
-    if check(&schema).is_ok() {
+    if Tool::check_schema(&schema).is_ok() {
         let changed = Some("its schema, of an older draft, was read as JSON Schema 2020-12");
         return Ok(Fit { schema, changed });
     }
     walk(&mut schema, &loosen);
-    check(&schema).map(|()| Fit {
+    Tool::check_schema(&schema).map(|()| Fit {
         schema,
         changed: Some(
             "references to other documents and patterns of its schema are left to the server",
         ),
     })
-}
-
-/// Whether an agent takes a tool with this schema.
-fn check(schema: &Value) -> Result<(), String> {
-    let tool = Tool::new("t", "", schema.clone(), async |_, _| Ok::<_, Failure>(""));
-    let alone = Agent::worker(Card::new("check", "")).model(Offline);
-    match alone.tool(tool).build() {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let error = error.to_string();
-            let why = error.split_once("cannot be used: ");
-            Err(why.map(|(_, why)| why.to_owned()).unwrap_or(error))
-        }
-    }
 }
 
 /// Changes a schema and those within it.

@@ -105,6 +105,15 @@ impl Tool {
         }
     }
 
+    /// Whether this can be the schema of a tool's input, as it is checked when an agent is built.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn check_schema(schema: &Value) -> Result<(), String> {
+        input::compile(schema).map(drop)
+    }
+
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
