@@ -18,6 +18,7 @@ mod orchestrating;
 mod recordings;
 mod restarts;
 mod runs_cli;
+mod sessions;
 mod shutdown;
 mod sops;
 mod stopping;
