@@ -159,6 +159,14 @@ impl Settings {
         (!self.ephemeral).then_some(self.data.as_path())
     }
 
+    /// The same, but for files: none are written.
+    pub(crate) fn without_files(self) -> Self {
+        Self {
+            ephemeral: true,
+            ..self
+        }
+    }
+
     /// The settings of this process. `config` is the file that must be there, if one was named.
     pub(crate) fn load(flags: &Layer, config: Option<&Path>) -> anyhow::Result<Self> {
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());

@@ -126,3 +126,22 @@ fn whoever_asks_may_choose_how_failures_are_taken() {
         "{finished:?}"
     );
 }
+
+/// What a request has of files is its own.
+#[test]
+fn a_second_request_in_the_same_folder_does_without_files() {
+    let system = alone();
+    let brain = Brain::start();
+    team(&system, "continue");
+    let first = begin(&system, &brain, &[]);
+    brain.wait_asked(WAITS, 1);
+    let second = system.run(&["sop", "ask", "--here", super::SOPS, super::WORDS], "");
+    assert_eq!(second.code, Some(0), "{second:?}");
+    for part in ["keeps no files", "there is no report"] {
+        assert!(second.stderr.contains(part), "{part}: {second:?}");
+    }
+    brain.let_go();
+    let first = first.finish("");
+    assert_eq!(first.code, Some(0), "{first:?}");
+    assert!(first.stderr.contains("sop report "), "{first:?}");
+}

@@ -99,7 +99,7 @@ impl Question<'_> {
         let Some(client) = client else {
             return Ok(ExitCode::FAILURE);
         };
-        let is_kept = here.team.is_some() && settings.data().is_some();
+        let is_kept = here.is_kept;
         let asking = self.ask(&client, signals);
         let asked = match &mut here.serving {
             None => asking.await,

@@ -1,7 +1,8 @@
 //! Finds the team that is to be asked, or starts it.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
+use agenthub_broker::{OpenError, StartError};
 use agenthub_proto::agenthub::AgentState;
 use agenthub_sdk::{Client, Error};
 use agenthub_sop::{Origin, Team, is_of};
@@ -22,7 +23,7 @@ use crate::{
     listen::Listen,
     output,
     serve::Serving,
-    settings::Settings,
+    settings::{DEFAULT_DATA, Settings},
 };
 
 /// How long agents may go on with what they do once the answer is there.
@@ -33,6 +34,8 @@ const DRAIN: Duration = Duration::from_secs(1);
 pub(super) struct Here {
     pub(super) serving: Option<Serving>,
     pub(super) team: Option<Team>,
+    /// What the team does can be looked up afterwards.
+    pub(super) is_kept: bool,
     workshop: Option<Workshop>,
 }
 
@@ -45,19 +48,30 @@ impl Question<'_> {
         here: &mut Here,
     ) -> anyhow::Result<Option<Client>> {
         let place = Place::find(&self.args.hub, self.args.here, settings).await;
+        let mut own = settings.clone();
         let hub = match place {
             Place::There => settings.hub.clone(),
             Place::Own | Place::Here => {
-                let mut own = settings.clone();
                 // Nobody else is to find a hub that goes with the request.
                 own.grpc = Listen::loopback(0);
                 own.http = Listen::loopback(0);
-                let serving = Serving::start(&own, Routes::default(), Router::new()).await?;
+                let serving = match start(&own).await {
+                    Err(error) if self.args.folder.data.is_none() && is_taken(&error) => {
+                        let data = own.data().unwrap_or(Path::new(DEFAULT_DATA)).display();
+                        output::aside(format!(
+                            "{data} is in use, so this request keeps no files (--data DIR gives it a folder of its own)"
+                        ));
+                        own = own.without_files();
+                        start(&own).await?
+                    }
+                    serving => serving?,
+                };
                 let hub = serving.url();
                 here.serving = Some(serving);
                 hub
             }
         };
+        let settings = &own;
         let client = match Client::builder(&*hub).connect().await {
             Ok(client) => client,
             Err(error) => return unreachable(error),
@@ -95,7 +109,10 @@ impl Question<'_> {
         };
         here.workshop = Some(workshop);
         match Team::start(&hub, origin).await {
-            Ok(team) => here.team = Some(team),
+            Ok(team) => {
+                here.team = Some(team);
+                here.is_kept = settings.data().is_some();
+            }
             Err(error) => {
                 start_error(error)?;
                 return Ok(None);
@@ -129,6 +146,16 @@ impl Question<'_> {
         }
         Ok(true)
     }
+}
+
+async fn start(settings: &Settings) -> anyhow::Result<Serving> {
+    Serving::start(settings, Routes::default(), Router::new()).await
+}
+
+/// Whether another hub has the folder, as that of a second request in the same place.
+fn is_taken(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<StartError>();
+    matches!(error, Some(StartError::Log(OpenError::Locked(_))))
 }
 
 impl Here {
