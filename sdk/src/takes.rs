@@ -107,7 +107,8 @@ impl Intake {
 
     /// What comes with a request for this skill, which is given by its id, by its name, or not at all: then the card's only one is meant.
     ///
-    /// Data for a skill that is named has to fit. Where none is, and there are words, it does if it has anything that the skill takes.
+    /// Data has to fit, unless it comes with words and has nothing that the skill takes: then the request is one in words, and the data goes
+    /// with them.
     ///
     /// # Errors
     ///
@@ -134,9 +135,9 @@ impl Intake {
         let Some(data) = data.filter(|data| !has_words || !is_empty(data)) else {
             return Ok(takes.of_words());
         };
-        if task_type.is_empty() && has_words && !takes.is_for(&data) {
+        if has_words && !takes.is_for(&data) {
             return Ok(Given {
-                input: None,
+                input: Some(with_defaults(&takes.schema, data)),
                 ..takes.of_words()
             });
         }
@@ -220,13 +221,24 @@ mod tests {
             })),
         };
         assert_eq!(given("write", None, true), Ok(expected.clone()));
-        assert_eq!(given("write", Some(json!({})), true), Ok(expected.clone()));
-        // Data of something else goes with the words.
-        let beside = Given {
-            input: None,
-            ..expected
-        };
-        assert_eq!(given("", Some(json!({"file": "a"})), true), Ok(beside));
+        assert_eq!(given("write", Some(json!({})), true), Ok(expected));
+    }
+
+    /// spec: SOP-5.7
+    #[test]
+    fn data_that_has_nothing_of_a_skill_goes_with_the_words() {
+        let in_words = given("write", None, true).expect("words are enough");
+        for task_type in ["write", "Write", ""] {
+            let beside = given(task_type, Some(json!({"text": "about rain"})), true);
+            let expected = Given {
+                input: Some(json!({"text": "about rain", "words": 300})),
+                lacking: in_words.lacking.clone(),
+            };
+            assert_eq!(beside, Ok(expected), "{task_type:?}");
+            let alone = given(task_type, Some(json!({"text": "about rain"})), false);
+            let error = alone.expect_err("there are no words");
+            assert!(error.contains("text"), "{error}");
+        }
     }
 
     #[test]
