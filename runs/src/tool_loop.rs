@@ -69,11 +69,7 @@ impl Strategy for ToolLoop {
 
     fn cut_short(&self, facts: &Facts, error: &str) -> RunOutcome {
         match begun(facts) {
-            Ok(mut turns) => {
-                // What came back so far becomes known on the way.
-                let _ = turns.next(facts);
-                turns.failed(error)
-            }
+            Ok(turns) => turns.cut_short(facts, error),
             Err(_) => RunOutcome::failed(error),
         }
     }

@@ -381,7 +381,17 @@ fn what_agents_gave_is_the_outcome_when_the_budget_or_the_time_is_used_up() {
         let (text, data) = data(&run);
         assert!(text.starts_with("anna:\na fact\n\n"), "{text}");
         assert_eq!(data["results"][0]["text"], "a fact", "{data}");
-        assert!(data["error"].is_string());
+        let agents: Vec<_> = (0..3).map(|at| &data["results"][at]["agent"]).collect();
+        assert_eq!(agents, AGENTS, "{data}");
+        let why = data["error"].as_str().expect("it says why");
+        if late {
+            for at in [1, 2] {
+                assert_eq!(data["results"][at]["state"], "cancelled", "{data}");
+                let called_back = format!("called back: {why}");
+                assert_eq!(data["results"][at]["error"], called_back, "{data}");
+            }
+            assert!(text.contains("- ben: called back: "), "{text}");
+        }
 
         let mut run = asked(Started {
             budget,

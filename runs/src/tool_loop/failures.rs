@@ -89,6 +89,18 @@ impl Report {
         }
     }
 
+    /// What is said of this work where the run ends before it does.
+    pub(super) fn without_result(handoff: &Handoff, is_out: bool, error: &str) -> Self {
+        let before = if is_out { "called back" } else { "not asked" };
+        let delegated = Delegated {
+            agent: handoff.agent.clone(),
+            state: "cancelled".to_owned(),
+            error: format!("{before}: {error}"),
+            ..Delegated::default()
+        };
+        Self::of(handoff, &StepResult::DelegationEnded(delegated))
+    }
+
     pub(super) fn is_failed(&self) -> bool {
         self.state != "completed"
     }

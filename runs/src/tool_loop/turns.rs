@@ -36,6 +36,8 @@ pub(super) struct Turns {
     is_deepest: bool,
     /// What became of the agents that were asked, in the order in which they were.
     reports: Vec<Report>,
+    /// Why the run ends while agents are at work, if it does.
+    cut_short: Option<String>,
 }
 
 impl Turns {
@@ -55,6 +57,7 @@ impl Turns {
             rejected: 0,
             is_deepest: false,
             reports: Vec::new(),
+            cut_short: None,
             input,
         }
     }
@@ -98,6 +101,14 @@ impl Turns {
             }
         }
         unreachable!("the last turn is an end")
+    }
+
+    /// How it ends before there is an answer. Whoever was to work for it and has given nothing so far is reported as called back.
+    pub(super) fn cut_short(mut self, facts: &Facts, error: &str) -> RunOutcome {
+        self.cut_short = Some(error.to_owned());
+        // What came back so far becomes known on the way.
+        let _ = self.next(facts);
+        self.failed(error)
     }
 
     /// How it ends where there will be no answer.
@@ -200,6 +211,13 @@ impl Turns {
                 Err(refused) => json!({ "error": refused }),
                 Ok(step) => match facts.result(&step) {
                     None => {
+                        if let (Some(error), Effect::Delegate(handoff)) =
+                            (&self.cut_short, &step.effect)
+                        {
+                            let is_out = facts.record(&step.id).is_some();
+                            let report = Report::without_result(handoff, is_out, error);
+                            self.reports.push(report);
+                        }
                         out.push(step);
                         continue;
                     }
