@@ -1,4 +1,4 @@
-//! An event as it is kept and sent: it does not change any more, so its bytes are made once for all who get it.
+//! An event as it is kept and sent: it does not change any more, so its bytes are made once for all streams that send it.
 
 use std::{ops::Deref, sync::OnceLock};
 
@@ -10,11 +10,18 @@ use prost::Message;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sealed {
     event: AgentEvent,
+    /// How many bytes it is on the wire.
+    size: usize,
     bytes: OnceLock<Bytes>,
 }
 
 impl Sealed {
-    /// The event as it travels. Encoded when it is first asked for.
+    /// How many [`bytes`](Self::bytes) there are. Mail that waits is not encoded for that.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The event as it travels. Encoded when it is first sent.
     pub(crate) fn bytes(&self) -> &Bytes {
         self.bytes.get_or_init(|| self.event.encode_to_vec().into())
     }
@@ -28,6 +35,7 @@ impl Sealed {
 impl From<AgentEvent> for Sealed {
     fn from(event: AgentEvent) -> Self {
         Self {
+            size: event.encoded_len(),
             event,
             bytes: OnceLock::new(),
         }

@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, time::Duration};
 
-use agenthub_proto::agenthub::agent_hub_server::{self, AgentHubServer};
+use agenthub_proto::agenthub::agent_hub_server;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpSocket,
@@ -15,11 +15,7 @@ use tonic::transport::{self, server::Connected};
 use tonic_health::{ServingStatus, pb::health_server, server::HealthReporter};
 use tonic_reflection::pb::{v1, v1alpha};
 
-use crate::{
-    Hub, OpenError, Others, Settings,
-    grpc::{Front, HubService},
-    limits::MESSAGE_BYTES,
-};
+use crate::{Hub, OpenError, Others, Settings, grpc::Front, limits::MESSAGE_BYTES};
 
 /// The largest request: a frame of several publishes.
 const REQUEST_BYTES: usize = 8 * MESSAGE_BYTES;
@@ -122,7 +118,7 @@ impl Server {
         S: AsyncRead + AsyncWrite + Connected + Send + Unpin + 'static,
     {
         let (health, health_service) = tonic_health::server::health_reporter();
-        health.set_serving::<AgentHubServer<HubService>>().await;
+        health.set_serving::<Front>().await;
         let Others { routes, names } = others.into();
         // The descriptors tell of more services than are served here.
         let names = [agent_hub_server::SERVICE_NAME, health_server::SERVICE_NAME]
@@ -137,7 +133,7 @@ impl Server {
             names.fold(builder, |builder, name| builder.with_service_name(name))
         };
         let routes = routes
-            .add_service(Front::new(HubService::new(hub.clone()), REQUEST_BYTES))
+            .add_service(Front::new(hub.clone(), REQUEST_BYTES))
             .add_service(health_service)
             .add_service(reflection(v1::server_reflection_server::SERVICE_NAME).build_v1()?)
             .add_service(
@@ -184,9 +180,7 @@ impl Server {
         self.health
             .set_service_status("", ServingStatus::NotServing)
             .await;
-        self.health
-            .set_not_serving::<AgentHubServer<HubService>>()
-            .await;
+        self.health.set_not_serving::<Front>().await;
         self.hub.drain();
         self.stop.cancel();
         let mut serving = self.serving;

@@ -17,7 +17,7 @@ use crate::{
 const FRAME_BYTES: usize = 256 * 1024;
 
 /// A `HubFrame` as it is written: its events are bytes that were made before, once for all who get them. On the wire there is no
-/// difference.
+/// difference. The hub gives no credit for publishes beyond that of its welcome, so there is no field for it.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct SealedFrame {
     #[prost(message, optional, tag = "1")]
@@ -69,7 +69,7 @@ pub(super) fn frames(
 fn prefix(deliveries: &[(usize, Delivery)]) -> usize {
     let mut bytes = 0;
     let full = deliveries.iter().position(|(_, delivery)| {
-        bytes += delivery.mail.event.bytes().len();
+        bytes += delivery.mail.event.size();
         bytes > FRAME_BYTES
     });
     full.map_or(deliveries.len(), |last| last + 1)
@@ -109,11 +109,14 @@ pub(super) fn goodbye(end: &End) -> Goodbye {
 mod tests {
     use std::sync::Arc;
 
-    use agenthub_proto::agenthub::AgentEvent;
+    use agenthub_proto::agenthub::{AgentEvent, HubFrame};
     use tokio::time::Instant;
 
     use super::*;
-    use crate::mailbox::{Mail, Timing};
+    use crate::{
+        mailbox::{Mail, Timing},
+        sealed::Sealed,
+    };
 
     fn delivery(index: usize, position: &str, attempt: u32, id: &str) -> (usize, Delivery) {
         let event = AgentEvent {
@@ -154,6 +157,38 @@ mod tests {
         frames
             .map(|f| f.delivery.into_iter().map(note).collect())
             .collect()
+    }
+
+    /// A field that is added to the protocol has to be added here.
+    #[test]
+    fn a_sealed_frame_is_a_frame_of_the_protocol() {
+        let event = AgentEvent {
+            event_id: "e".to_owned(),
+            ..AgentEvent::default()
+        };
+        let sealed = SealedFrame {
+            welcome: Some(Welcome::default()),
+            delivery: vec![Note::default()],
+            event: vec![Sealed::from(event.clone()).bytes().clone()],
+            result: vec![PublishResult::default()],
+            cancel: vec![Cancel::default()],
+            heartbeat: Some(Heartbeat {}),
+            goodbye: Some(Goodbye::default()),
+        };
+        let HubFrame {
+            welcome,
+            delivery,
+            event: events,
+            result,
+            publish_credit,
+            cancel,
+            heartbeat,
+            goodbye,
+        } = HubFrame::decode(&*sealed.encode_to_vec()).expect("it is one");
+        assert_eq!(events, [event]);
+        assert_eq!(publish_credit, 0);
+        assert!(welcome.is_some() && heartbeat.is_some() && goodbye.is_some());
+        assert_eq!((delivery.len(), result.len(), cancel.len()), (1, 1, 1));
     }
 
     #[test]

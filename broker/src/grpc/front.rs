@@ -20,6 +20,7 @@ use super::{
     frames::SealedFrame,
     service::{HubService, caller},
 };
+use crate::hub::Hub;
 
 const CONNECT: &str = "/agenthub.AgentHub/Connect";
 
@@ -32,8 +33,9 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Takes requests of so many bytes at most.
-    pub(crate) fn new(service: HubService, request_bytes: usize) -> Self {
+    /// The service of a hub, for requests of so many bytes at most.
+    pub(crate) fn new(hub: Hub, request_bytes: usize) -> Self {
+        let service = HubService::new(hub);
         Self {
             generated: AgentHubServer::new(service.clone())
                 .max_decoding_message_size(request_bytes)

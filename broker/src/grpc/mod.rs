@@ -8,4 +8,3 @@ mod status;
 mod stream;
 
 pub(crate) use front::Front;
-pub(crate) use service::HubService;

@@ -31,14 +31,14 @@ use crate::{
     log::Registration,
 };
 
-/// The service of one hub.
+/// The service of one hub, but for `Connect`: what is served is [`Front`](super::front::Front).
 #[derive(Clone, Debug)]
-pub(crate) struct HubService {
+pub(super) struct HubService {
     hub: Hub,
 }
 
 impl HubService {
-    pub(crate) fn new(hub: Hub) -> Self {
+    pub(super) fn new(hub: Hub) -> Self {
         Self { hub }
     }
 
@@ -101,7 +101,7 @@ impl AgentHub for HubService {
     type SubscribeToTasksStream = EventStream;
     type SubscribeToAgentEventsStream = EventStream;
 
-    /// What [`Front`](super::front::Front) lets through; it serves `Connect` itself.
+    /// Never called: [`Front`](super::front::Front) serves `Connect` itself.
     async fn connect(
         &self,
         _: Request<Streaming<AgentFrame>>,

@@ -109,7 +109,7 @@ impl Core {
         let missing = records.iter().filter_map(|r| self.missed(seek, id, r, now));
         found.extend(missing);
         let (events, bytes) = (self.settings.mailbox_events, self.settings.mailbox_bytes);
-        let size = |again: &Again| again.event.bytes().len();
+        let size = |again: &Again| again.event.size();
         let held = self.state.mailboxes.held(id);
         if held.0 + found.len() > events || held.1 + found.iter().map(size).sum::<usize>() > bytes {
             return Err(Error::ResourceExhausted(format!(

@@ -37,7 +37,7 @@ pub(crate) struct Mail {
 impl Mail {
     /// What it counts for, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.event.bytes().len()
+        self.event.size()
     }
 }
 
