@@ -84,7 +84,10 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
             match compare(row, &programs, length).await {
                 Ok(Some(ratio)) => report.add(row, ratio),
                 Ok(None) => report.skip(row),
-                Err(error) => eprintln!("round {round}, {}: {error:#}", row.name),
+                Err(error) => {
+                    eprintln!("round {round}, {}: {error:#}", row.name);
+                    report.fail(row);
+                }
             }
         }
         if settings.only.is_none() {

@@ -30,6 +30,8 @@ struct Line {
     goal: Goal,
     /// By rounds; empty where the other system is missing.
     ratios: Vec<Ratio>,
+    /// Rounds that gave no figure.
+    failed: u32,
 }
 
 impl Report {
@@ -42,6 +44,11 @@ impl Report {
         self.line(row);
     }
 
+    /// One of the systems gave no figure in a round.
+    pub(super) fn fail(&mut self, row: &Row) {
+        self.line(row).failed += 1;
+    }
+
     fn line(&mut self, row: &Row) -> &mut Line {
         let at = match self.rows.iter().position(|line| line.name == row.name) {
             Some(at) => at,
@@ -50,6 +57,7 @@ impl Report {
                     name: row.name.clone(),
                     goal: row.goal,
                     ratios: Vec::new(),
+                    failed: 0,
                 });
                 self.rows.len() - 1
             }
@@ -57,7 +65,7 @@ impl Report {
         &mut self.rows[at]
     }
 
-    /// Whether the median of every row that was measured reaches its goal.
+    /// Whether the median of every row that could be measured reaches its goal, and no row failed in all rounds.
     pub(super) fn is_met(&self) -> bool {
         self.rows.iter().filter_map(Line::met).all(|met| met)
     }
@@ -85,7 +93,10 @@ impl Report {
             let cells = match line.spread() {
                 None => [
                     "–".to_owned(),
-                    "not installed".to_owned(),
+                    match line.failed {
+                        0 => "not installed".to_owned(),
+                        _ => "failed".to_owned(),
+                    },
                     String::new(),
                     String::new(),
                 ],
@@ -131,7 +142,10 @@ impl Line {
     }
 
     fn met(&self) -> Option<bool> {
-        self.spread().map(|(_, median, _)| self.goal.is_met(median))
+        match self.spread() {
+            Some((_, median, _)) => Some(self.goal.is_met(median)),
+            None => (self.failed > 0).then_some(false),
+        }
     }
 
     fn json(&self) -> serde_json::Value {
@@ -161,5 +175,41 @@ pub(super) fn plain(number: f64) -> String {
         n if n >= 1e4 => format!("{:.0} k", n / 1e3),
         n if n >= 100.0 => format!("{n:.0}"),
         n => format!("{n:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::rows::rows, *};
+
+    #[test]
+    fn a_goal_is_reached_by_the_median_and_never_by_what_failed() {
+        let rows = rows();
+        let row = &rows[0];
+        let Goal::AtLeast(goal) = row.goal else {
+            panic!("it is to be fast");
+        };
+        let ratio = |value: f64| Ratio {
+            hub: value,
+            other: 1.0,
+        };
+        let mut report = Report::default();
+        for value in [goal * 2.0, goal, goal / 2.0] {
+            report.add(row, ratio(value));
+        }
+        assert!(report.is_met());
+        let line: serde_json::Value = serde_json::from_str(&report.json()).expect("it is JSON");
+        let line = &line["rows"][0];
+        assert_eq!(line["ratio"], goal);
+        assert_eq!(
+            (&line["low"], &line["high"]),
+            (&json!(goal / 2.0), &json!(goal * 2.0))
+        );
+        assert_eq!(line["met"], true);
+        report.skip(&rows[1]);
+        assert!(report.is_met(), "what is not installed counts for nothing");
+        report.fail(&rows[2]);
+        assert!(!report.is_met());
+        assert!(report.table().contains("failed"));
     }
 }
