@@ -314,6 +314,31 @@ async fn a_recorder_that_dies_loses_no_answer() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_recording_stays_until_there_is_an_answer_that_replaces_it() {
+    let (_folder, file) = file();
+    ask(&recorder(counting(), &file), "a")
+        .await
+        .expect("an answer");
+    let former = fs::read(&file).expect("it is there");
+
+    let failure = Error::Unauthorized("no such key".into());
+    let slow = Scripted::answers([Err(failure.clone()), Ok(Completion::default())]);
+    let recorder = recorder(slow.delay(Duration::from_secs(60)), &file);
+    assert_eq!(ask(&recorder, "b").await, Err(failure.clone()));
+    let call = tokio::time::timeout(Duration::from_secs(1), ask(&recorder, "c"));
+    call.await.expect_err("it takes longer");
+    assert_eq!(fs::read(&file).expect("it is there"), former);
+
+    let answered = recorder.beside(Arc::new(counting()));
+    ask(&answered, "d").await.expect("an answer");
+    let replayer = replayer(&file);
+    assert_eq!(ask(&replayer, "b").await, Err(failure));
+    assert_eq!(ask(&replayer, "d").await.as_deref(), Ok("answer 1"));
+    missed(&replayer, request("a")).await;
+    assert!(ask(&replayer, "c").now_or_never().is_none(), "it was given up");
+}
+
 #[tokio::test]
 async fn models_of_one_process_share_a_file() {
     let (_folder, file) = file();

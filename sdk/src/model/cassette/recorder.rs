@@ -16,6 +16,9 @@ use super::{
     format::{self, Ended, Entry, Header, MAX_BYTES},
 };
 
+/// The most that waits for the first answer, which replaces a recording that was there, in bytes.
+const MAX_HELD: usize = 8 * 1024 * 1024;
+
 /// Writes what a model is asked, and what it answers, into a file for a [`Replayer`](super::Replayer).
 ///
 /// Each answer is in the file before it is handed on, so that a process that dies loses none. A call that is dropped is recorded as given up. On
@@ -27,7 +30,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Records a model into the file at `path`. A recording that is there is replaced with the first answer; another file is left alone.
+    /// Records a model into the file at `path`. A recording that is there is replaced with the first answer: without one, as when
+    /// the key is wrong, it stays. Another file is left alone.
     ///
     /// # Errors
     ///
@@ -123,8 +127,10 @@ struct Tape {
 
 struct State {
     file: File,
-    /// How much is written; 0 before the first answer, which replaces what was there.
+    /// How much is written; 0 before the first of it, which replaces what was there.
     length: u64,
+    /// The failures before the first answer, while there is a recording that it will replace.
+    held: Option<String>,
 }
 
 impl Tape {
@@ -143,7 +149,8 @@ impl Tape {
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
-        if !is_recording(&mut file).map_err(unusable)? {
+        let beginning = beginning(&mut file).map_err(unusable)?;
+        if !is_recording(&beginning) {
             return Err(Error::Misconfigured(format!(
                 "{at} is there and is no recording, so it is left alone: name another file"
             )));
@@ -152,7 +159,11 @@ impl Tape {
         Ok(Self {
             path: path.to_owned(),
             model: model.to_owned(),
-            state: Mutex::new(State { file, length: 0 }),
+            state: Mutex::new(State {
+                file,
+                length: 0,
+                held: (!beginning.is_empty()).then(String::new),
+            }),
         })
     }
 
@@ -164,6 +175,16 @@ impl Tape {
             let at = self.path.display();
             Error::Misconfigured(format!("the recording {at} cannot be written: {why}"))
         };
+        if let Some(held) = &mut state.held {
+            if !matches!(entry.ended, Ended::Answer { .. }) {
+                match held.len() + line.len() <= MAX_HELD {
+                    true => held.push_str(&line),
+                    false => tracing::warn!("a call without an answer is not in the recording"),
+                }
+                return Ok(());
+            }
+            line.insert_str(0, held);
+        }
         if state.length == 0 {
             line.insert_str(
                 0,
@@ -184,6 +205,7 @@ impl Tape {
             .and_then(|_| file.write_all(line.as_bytes()));
         written.map_err(|error| unusable(error.to_string()))?;
         state.length = length;
+        state.held = None;
         Ok(())
     }
 }
@@ -205,13 +227,18 @@ fn keep_private(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the file is empty, or begins as a recording does.
-fn is_recording(file: &mut File) -> io::Result<bool> {
+/// The first bytes of a file.
+fn beginning(file: &mut File) -> io::Result<Vec<u8>> {
     const BEGINNING: usize = 64;
     let mut beginning = Vec::with_capacity(BEGINNING);
     file.take(BEGINNING as u64).read_to_end(&mut beginning)?;
+    Ok(beginning)
+}
+
+/// Whether there is nothing, or the beginning of a recording.
+fn is_recording(beginning: &[u8]) -> bool {
     let format = format!("{{\"format\":\"{}\"", format::FORMAT);
-    Ok(beginning.is_empty() || beginning.starts_with(format.as_bytes()))
+    beginning.is_empty() || beginning.starts_with(format.as_bytes())
 }
 
 impl fmt::Debug for Tape {
