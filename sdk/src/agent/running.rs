@@ -86,13 +86,14 @@ impl RunningAgent {
             subscriptions: topics(&parts),
             health_check_url: parts.health_check_url.clone(),
         };
-        match self.client.register(request).await {
-            Ok(()) => {}
+        let is_known = match self.client.register(request).await {
+            Ok(()) => true,
             Err(error @ (Error::Unavailable(_) | Error::Timeout(_))) => {
                 tracing::debug!(%error, "the hub learns of the card later");
+                false
             }
             Err(error) => return Err(error),
-        }
+        };
         let version = parts.card.version.clone();
         let before = {
             let mut known = self.version.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +102,8 @@ impl RunningAgent {
         let introduction = Introduction {
             card: parts.card.clone(),
             topics: topics(&parts),
-            is_at_once: before != version,
+            // A stream that lives on would keep from the hub what it has not heard of.
+            is_at_once: before != version || !is_known,
         };
         self.client.link().introduce(introduction).await?;
         let change = Change {
