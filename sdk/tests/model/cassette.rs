@@ -336,7 +336,10 @@ async fn a_recording_stays_until_there_is_an_answer_that_replaces_it() {
     assert_eq!(ask(&replayer, "b").await, Err(failure));
     assert_eq!(ask(&replayer, "d").await.as_deref(), Ok("answer 1"));
     missed(&replayer, request("a")).await;
-    assert!(ask(&replayer, "c").now_or_never().is_none(), "it was given up");
+    assert!(
+        ask(&replayer, "c").now_or_never().is_none(),
+        "it was given up"
+    );
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use super::{
     miss::{self, Candidate},
     variable::Normal,
 };
+use crate::redact;
 
 /// How long a call waits that was given up when it was recorded, for whoever asks to give it up again.
 const GIVEN_UP: Duration = Duration::from_secs(10);
@@ -129,8 +130,11 @@ impl Replayer {
             .collect();
         drop(served);
         let said = miss::described(&shared.path, &asked.request, &candidates);
+        // The first line says who asked and what to do; the others show what was asked.
+        let (first, difference) = said.split_once('\n').unwrap_or((&said, ""));
+        tracing::error!("{}", redact::text(first));
         // What the error becomes on its way is shortened.
-        tracing::error!("{said}");
+        tracing::debug!("{}", redact::text(difference));
         Error::NotRecorded(said)
     }
 }
@@ -198,5 +202,86 @@ impl fmt::Debug for Replayer {
             .field("model", &self.shared.model)
             .field("requests", &self.shared.requests.len())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use futures_util::FutureExt;
+    use tracing::Level;
+    use tracing_subscriber::fmt::MakeWriter;
+
+    use super::{
+        super::{
+            super::{Message, Offline},
+            Recorder,
+        },
+        *,
+    };
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("nobody panicked").extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl<'a> MakeWriter<'a> for Lines {
+        type Writer = Self;
+
+        fn make_writer(&'a self) -> Self {
+            self.clone()
+        }
+    }
+
+    fn request(words: &str) -> Request {
+        Request::new(vec![Message::system("You judge."), Message::user(words)])
+    }
+
+    /// What is logged at this level where a request was not recorded.
+    fn logged(level: Level) -> (String, String) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("team.jsonl");
+        let recorder = Recorder::new(Arc::new(Offline), &file).expect("it can be written");
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_time().build().expect("a runtime");
+        let ask = recorder.complete(request("autumn"), DeltaSink::ignored());
+        runtime.block_on(ask).expect("an answer");
+        let replayer = Replayer::open(&file).expect("it was recorded");
+        let lines = Lines::default();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(lines.clone())
+            .with_ansi(false)
+            .with_max_level(level)
+            .finish();
+        let said = tracing::subscriber::with_default(subscriber, || {
+            let asked = request("winter api_key=hunter2hunter2");
+            let missed = replayer.complete(asked, DeltaSink::ignored());
+            let missed = missed.now_or_never().expect("it waits for nothing");
+            missed.expect_err("it was not recorded").to_string()
+        });
+        let bytes = lines.0.lock().expect("nobody panicked").clone();
+        (said, String::from_utf8(bytes).expect("it is text"))
+    }
+
+    #[test]
+    fn what_was_asked_is_in_the_error_and_in_the_log_only_where_that_is_asked_for() {
+        let (said, log) = logged(Level::ERROR);
+        assert!(said.contains("+winter"), "{said}");
+        assert_eq!(log.lines().count(), 1, "{log}");
+        assert!(log.contains("--record") && !log.contains("winter"), "{log}");
+
+        let (_, log) = logged(Level::DEBUG);
+        assert!(log.contains("+winter"), "{log}");
+        assert!(!log.contains("hunter2"), "{log}");
     }
 }
