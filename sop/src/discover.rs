@@ -25,7 +25,7 @@ const BUILT_IN: &str = include_str!("../prompts/orchestrator.md");
 const MAX_FILES: usize = 1000;
 
 /// Files that stand beside SOPs in many folders, and are for people.
-const FOR_PEOPLE: [&str; 9] = [
+pub(crate) const FOR_PEOPLE: [&str; 9] = [
     "readme",
     "changelog",
     "contributing",

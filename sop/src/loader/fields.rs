@@ -120,7 +120,14 @@ fn needed<'n>(
 ) -> Option<Placed<&'n str>> {
     match entries.get(key) {
         Some(field) if is_empty(&field) => {
-            faults.error(field.key.place, format!("`{key}` is empty"), help);
+            match commented(&field, faults) {
+                Some(comment) => {
+                    let help = format!("put the text into quotes: `{key}: {comment:?}`");
+                    let message = format!("`{key}` is empty: `#` begins a comment");
+                    faults.error(field.key.place, message, help);
+                }
+                None => faults.error(field.key.place, format!("`{key}` is empty"), help),
+            }
             None
         }
         Some(_) => entries.text(key, faults),
@@ -133,6 +140,18 @@ fn needed<'n>(
             None
         }
     }
+}
+
+/// The comment that stands in the place of a value, if nothing but that stands there.
+fn commented(field: &Field<'_>, faults: &Faults<'_>) -> Option<String> {
+    let rest = Place {
+        column: field.key.place.column + field.key.place.length,
+        length: u32::MAX,
+        ..field.key.place
+    };
+    let value = faults.source(rest).trim_start().strip_prefix(':')?.trim();
+    let is_comment = field.node.value == Value::Null && value.starts_with('#');
+    is_comment.then(|| value.to_owned())
 }
 
 fn is_empty(field: &Field<'_>) -> bool {

@@ -1,39 +1,36 @@
 //! Reads a file.
 
-use std::{
-    ffi::OsStr,
-    fs::File,
-    io::{self, Read},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::{
-    faults::Faults,
+    faults::{Faults, choice},
     fields::{self, Fields},
     files::{files, is_skill},
     front::{self, BEGIN, Parts},
     inputs,
     mapping::Placed,
     name,
+    path::{stem, text},
     rules::rules,
     sections::{Sections, sections},
     unread,
 };
 use crate::{
     Definition, Fault, Format, Place,
+    discover::FOR_PEOPLE,
     yaml::{self, Node},
 };
-
-/// The largest file, in bytes.
-pub(crate) const MAX_BYTES: u64 = 256 * 1024;
 
 /// The largest description and schema together, in bytes: a card that the hub takes has room for them.
 const MAX_CARD: usize = 48 * 1024;
 
 /// The longest description that every model's provider takes, in characters.
 const LONG_DESCRIPTION: usize = 1024;
+
+/// What a file begins with, for a sentence.
+const BEGINS: &str = "with `---`, a line `name: …`, a line `description: …`, and `---`";
 
 /// How many lines of a skill's front matter are put into quotes.
 const MAX_QUOTED: usize = 8;
@@ -104,56 +101,6 @@ pub(crate) fn format(path: &Path) -> Format {
     }
 }
 
-/// The text of a file.
-fn text(path: &Path) -> Result<String, Fault> {
-    let unreadable = |error: io::Error| {
-        let fault = Fault::error(path, format!("the file cannot be read: {error}"));
-        match error.kind() {
-            io::ErrorKind::NotFound => {
-                fault.helped("look at the spelling, and at the folder that you are in")
-            }
-            io::ErrorKind::PermissionDenied => fault.helped("allow yourself to read it"),
-            _ => fault,
-        }
-    };
-    let is_markdown = path
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
-    let metadata = path.metadata().map_err(unreadable)?;
-    if metadata.is_dir() {
-        return Err(Fault::error(path, "this is a folder, and no file").helped("name a file in it"));
-    }
-    if !metadata.is_file() || !is_markdown {
-        return Err(Fault::error(path, "this is no Markdown file")
-            .helped("the name of an SOP ends in `.md`, such as `researcher.md`"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(Fault::error(
-            path,
-            format!("the file has more than {} KiB", MAX_BYTES / 1024),
-        )
-        .helped(
-            "a model has to read all of it; move what is rarely needed into files of their own",
-        ));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
-        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let place = Place {
-            line: number(before.matches('\n').count() + 1),
-            column: number(before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1),
-            length: 1,
-        };
-        Fault::error(path, "the file is no UTF-8 from here on")
-            .placed(place, &String::from_utf8_lossy(error.as_bytes()).into())
-            .helped("save it with the encoding UTF-8")
-    })
-}
-
 /// Reads a text, as far as that can be. Files and digest are left out.
 fn read(path: &Path, text: &str, format: Format, faults: &mut Faults<'_>) -> Option<Definition> {
     let parts = front::parts(text, faults).ok()?;
@@ -169,15 +116,10 @@ fn read(path: &Path, text: &str, format: Format, faults: &mut Faults<'_>) -> Opt
         )),
         None if format == Format::AgentSop => None,
         None => {
-            let missing = match text.trim().is_empty() {
-                true => "the file is empty",
-                false => "the front matter is missing",
-            };
-            faults.error(
-                begin,
-                missing,
-                "begin the file with `---`, a line `name: …`, a line `description: …`, and `---`",
-            );
+            match text.trim().is_empty() {
+                true => faults.error(begin, "the file is empty", format!("begin it {BEGINS}")),
+                false => faults.error(begin, "the front matter is missing", begins(format)),
+            }
             None
         }
     };
@@ -353,21 +295,15 @@ fn check(fields: &Fields, parts: &Parts<'_>, path: &Path, format: Format, faults
     }
 }
 
-/// The name that the path gives an agent: that of the file without its ending, or of the skill's folder.
-fn stem(path: &Path) -> String {
-    let whole = |name: Option<&OsStr>| name.unwrap_or_default().to_string_lossy().into_owned();
-    match format(path) {
-        Format::Skill => {
-            let folder = path.parent().unwrap_or(Path::new(""));
-            match folder.file_name() {
-                Some(name) => whole(Some(name)),
-                None => whole(folder.canonicalize().unwrap_or_default().file_name()),
-            }
-        }
-        Format::AgentSop => {
-            let name = whole(path.file_stem());
-            name[..name.len() - ".sop".len()].to_owned()
-        }
-        Format::Sop => whole(path.file_stem()),
+/// What to do with a file that has no front matter: it may be no SOP at all.
+fn begins(format: Format) -> String {
+    if format != Format::Sop {
+        return format!("begin the file {BEGINS}");
     }
+    let names = FOR_PEOPLE.map(|name| format!("{}.md", name.to_uppercase()));
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    format!(
+        "if it is an agent, begin the file {BEGINS}; if it is a note for people, end its name in `.txt`, move it to another folder, or call it {}: these are skipped",
+        choice(&names)
+    )
 }

@@ -1,5 +1,5 @@
 //! Reads one file: `front.rs` parts it, `mapping.rs` and `fields.rs` read its front matter, `sections.rs` a file without one, `inputs.rs`
-//! what it takes, `rules.rs` what it requires; `load.rs` makes a definition of that. What is wrong is gathered in `faults.rs`.
+//! what it takes, `rules.rs` what it requires; `path.rs` reads the file, `load.rs` makes a definition of that. What is wrong is gathered in `faults.rs`.
 
 pub(crate) mod faults;
 mod fields;
@@ -10,6 +10,7 @@ pub(crate) mod load;
 mod mapping;
 mod markdown;
 pub(crate) mod name;
+mod path;
 mod rules;
 mod sections;
 mod unread;

@@ -51,6 +51,11 @@ pub(crate) fn usable(name: &str) -> Result<(), Unusable> {
             format!("the name `{shown}` holds an `@`, which parts a name from a version"),
             "leave the `@` out; the version belongs into `version`",
         )
+    } else if name.contains(['/', '\\']) {
+        because(
+            format!("the name `{shown}` holds a `/` or a `\\`, which part folders"),
+            "choose a name that a file can have, such as `researcher`",
+        )
     } else if slug == CORTEX {
         because(
             format!("the name `{shown}` is taken: Cortex leads every hub"),
@@ -78,7 +83,18 @@ mod tests {
         }
         let why = |name: &str| usable(name).expect_err(name).why;
         let refused = [
-            "", "  ", "!!!", "a\nb", "agents", "Health", "v1", "Cortex", "writer@2",
+            "",
+            "  ",
+            "!!!",
+            "a\nb",
+            "agents",
+            "Health",
+            "v1",
+            "Cortex",
+            "writer@2",
+            "..",
+            "../../etc/passwd",
+            r"a\b",
         ]
         .map(why);
         insta::assert_snapshot!(refused.join("\n"));

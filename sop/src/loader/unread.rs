@@ -56,10 +56,11 @@ pub(crate) fn tell(unread: &Unread, front: &str, faults: &mut Faults<'_>) {
     let place = unread.place.filter(|place| place.line > 0).unwrap_or(BEGIN);
     let (place, (message, help)) = if why.contains("mapping values are not allowed") {
         (place, colon(front, place))
-    } else if why.contains("a tab") {
+    } else if why.contains("a tab") || why.contains("tabs disallowed") || why.contains("tab cannot")
+    {
         let words = words(
             "a tab stands here; front matter is indented with spaces",
-            "replace the tab by spaces",
+            "use spaces instead of tabs",
         );
         (tab(front, place), words)
     } else if let Some(open) = open(front, place).filter(|_| is_open(why)) {

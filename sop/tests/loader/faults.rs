@@ -26,6 +26,8 @@ fn a_name_and_a_description_are_required() {
         "---\nname: [a, b]\ndescription: 5\n---\nDo it.\n",
         "---\nnmae: a\ndescripton: Does it.\n---\nDo it.\n",
         "---\nname: health\ndescription: x\n---\nDo it.\n",
+        "---\nname: a\ndescription: #1 writer\n---\nDo it.\n",
+        "---\nname: ../../etc/passwd\ndescription: x\n---\nDo it.\n",
         "---\nname: 'a\n---\nDo it.\n",
         "---\n---\n",
         "Just text.\n",
@@ -49,6 +51,9 @@ fn what_is_no_yaml_is_told_with_its_place_and_in_plain_words() {
     insta::assert_snapshot!(rendered(&[
         "---\nname: a\ndescription: Does this: and that\n---\nx\n",
         "---\nname: a\n\tdescription: x\n---\nx\n",
+        "---\nname: a\ndescription: x\ninputs:\n\ttopic:\n\t\ttype: string\n---\nx\n",
+        "---\nname: a\ndescription: x\ntools:\n\t- x\n---\nx\n",
+        "---\nname: a\ndescription: x\ninputs:\n  topic:\n\t  type: string\n---\nx\n",
         "---\nname: a\ndescription: \"He says \"hi\" to you\"\n---\nx\n",
         "---\nname: a\ndescription: 'not closed\n---\nx\n",
         "---\nname: a\ntools: [x, y\ndescription: x\n---\nx\n",
@@ -155,7 +160,12 @@ fn a_file_that_cannot_be_read_is_told_with_its_path_and_why() {
     std::fs::write(folder.path().join("binary.md"), b"---\nname: a\xff\n---\n").expect("written");
     std::fs::write(folder.path().join("wide.md"), b"\xff\xfe-\0-\0-\0").expect("written");
     std::fs::write(folder.path().join("large.md"), vec![b'x'; 256 * 1024 + 1]).expect("written");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("gone.md", folder.path().join("link.md")).expect("linked");
+    #[cfg(not(unix))]
+    return;
     let all = [
+        "link.md",
         "none.md",
         "a.txt",
         "dir",
@@ -164,11 +174,7 @@ fn a_file_that_cannot_be_read_is_told_with_its_path_and_why() {
         "large.md",
     ]
     .map(told);
-    // The words of the operating system differ.
-    let all = all
-        .join("")
-        .replace("No such file or directory (os error 2)", "OS");
-    insta::assert_snapshot!(all);
+    insta::assert_snapshot!(all.join(""));
 }
 
 #[test]
