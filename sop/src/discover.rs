@@ -12,6 +12,7 @@ use agenthub_sdk::proto::slug::slug;
 use crate::{
     Definition, Fault, Format, Kind, Loaded,
     loader::{faults::choice, files::is_skipped, load, load::format},
+    overlooked::overlooked,
     parse,
 };
 
@@ -56,7 +57,10 @@ pub struct Discovered {
 /// [`Discovered::faults`].
 pub fn discover(dir: &Path) -> Result<Discovered, Fault> {
     let paths = paths(dir)?;
-    let mut found = Discovered::default();
+    let mut found = Discovered {
+        faults: overlooked(dir),
+        ..Discovered::default()
+    };
     let mut taken: BTreeMap<String, Arc<Definition>> = BTreeMap::new();
     for path in &paths {
         let Some(loaded) = read(path, &mut found.faults) else {
@@ -212,7 +216,7 @@ fn read(path: &Path, faults: &mut Vec<Fault>) -> Option<Loaded> {
 }
 
 /// Whether a file begins as front matter does.
-fn has_front_matter(path: &Path) -> bool {
+pub(crate) fn has_front_matter(path: &Path) -> bool {
     use std::io::Read;
     let mut begin = [0_u8; 6];
     let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut begin));

@@ -102,6 +102,35 @@ fn an_empty_folder_is_a_warning() {
     );
 }
 
+/// spec: SOP-4.1
+#[test]
+fn files_that_look_like_sops_and_are_not_looked_for_are_warnings() {
+    let folder = folder(&[
+        ("a.md", &agent("a")),
+        ("b.markdown", &agent("b")),
+        ("README.markdown", "# About\n"),
+        ("sub/c.md", &agent("c")),
+        ("sub/d.md", &agent("d")),
+        ("docs/plain.md", "# About\n"),
+        ("forms/SKILL.md", &agent("forms")),
+        ("forms/more.md", &agent("more")),
+        ("forms/references/deep.md", &agent("deep")),
+    ]);
+    let told = found(&folder);
+    assert_eq!(names(&told), ["a", "forms"]);
+    assert_eq!(
+        in_dir(&told.faults, &folder),
+        "warning: DIR/b.markdown: this file is not read\n\
+         warning: DIR/sub: the files of this folder are not read"
+    );
+    let help = told.faults[1].help.clone().expect("it says what to do");
+    assert!(help.contains("c.md") && help.contains("SKILL.md"), "{help}");
+    // The folder of a skill has folders of its own.
+    let skill = discover(&folder.path().join("forms")).expect("the folder is there");
+    let skill = in_dir(&skill.faults, &folder);
+    assert!(!skill.contains("references"), "{skill}");
+}
+
 /// spec: SOP-4.3
 #[test]
 fn two_files_for_one_agent_are_an_error_that_names_both() {
