@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use agenthub_proto::a2a::{AgentCard, AgentSkill};
-use agenthub_sdk::relevance;
+use agenthub_sdk::{contracts, relevance};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -12,7 +12,8 @@ use crate::decision::{Candidate, Skill};
 /// The most agents that one prompt shows.
 pub(crate) const MAX_AGENTS: usize = 64;
 
-/// The most bytes of JSON that one card takes of the prompt; skills at its end are left out and counted.
+/// The most bytes of JSON that one card takes of the prompt; skills at its end are left out and counted. What skills take is shown as far
+/// as there is room after them.
 const MAX_CARD: usize = 6_000;
 
 /// Bounds on the parts of a card: texts in characters, the rest in items.
@@ -102,7 +103,7 @@ fn candidate(agent: &Present) -> Candidate {
 fn card(agent: &Present) -> Value {
     let mut room = MAX_CARD;
     let skills = agent.card.skills.iter().take(MAX_SKILLS).map(skill_json);
-    let skills: Vec<Value> = skills
+    let mut skills: Vec<Value> = skills
         .take_while(|skill| {
             let size = skill.to_string().len();
             let fits = size <= room;
@@ -110,6 +111,16 @@ fn card(agent: &Present) -> Value {
             fits
         })
         .collect();
+    let mut contracts = contracts(&agent.card);
+    for (value, skill) in skills.iter_mut().zip(&agent.card.skills) {
+        let contract = contracts.remove(&skill.id);
+        if let Some(schema) = contract.and_then(|contract| contract.input)
+            && let Some(left) = room.checked_sub(schema.to_string().len())
+        {
+            value["input_schema"] = schema;
+            room = left;
+        }
+    }
     let left_out = agent.card.skills.len() - skills.len();
     let mut value = json!({
         "id": agent.card.name,

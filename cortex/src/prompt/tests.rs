@@ -64,6 +64,29 @@ fn shown_agents(request: &Request) -> Vec<&str> {
     agents.filter_map(|a| a["id"].as_str()).collect()
 }
 
+/// spec: HUB-4, SOP-5.4
+#[test]
+fn what_a_skill_takes_enters_where_there_is_room() {
+    let agent = |long: usize| {
+        let schema =
+            json!({"type": "object", "properties": {"draft": {"description": "x".repeat(long)}}});
+        let card = Card::new("critic", "").skill(agenthub_sdk::Skill::new("check", "", ""));
+        let present = Present {
+            card: std::sync::Arc::new(card.input_schema("check", schema).into()),
+            topics: None,
+        };
+        Agents::of(&[present], "").to_json()[0]["skills"][0].take()
+    };
+    let short = agent(10);
+    assert!(
+        short.pointer("/input_schema/properties/draft").is_some(),
+        "{short:#}"
+    );
+    let long = agent(7_000);
+    assert_eq!(long["id"], "check");
+    assert_eq!(long.get("input_schema"), None);
+}
+
 /// spec: HUB-4
 #[test]
 fn cards_enter_with_skills_examples_tags_and_modes() {
