@@ -57,11 +57,18 @@ pub(super) fn why(error: &ClientInitializeError, url: &str, token_env: Option<&s
             "it wants to know who asks: name the variable with its token in `token_env`".to_owned()
         }
         (true, Some(name)) => format!("it does not accept the token in the variable {name}"),
-        (false, _) if is_unreachable(error) => {
-            format!("nothing answers at {url}: {}", why::root(error))
-        }
+        (false, _) if is_unreachable(error) => why::plain(&format!(
+            "nothing answers at {}: {}",
+            without_query(url),
+            why::root(error)
+        )),
         (false, _) => chain,
     }
+}
+
+/// The address without what may be a key.
+fn without_query(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
 }
 
 /// Whether nothing was sent at all, since nobody was there.

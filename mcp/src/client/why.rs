@@ -79,6 +79,7 @@ pub(super) fn late(limit: Duration) -> String {
     format!("it was not ready within {} s", limit.as_secs())
 }
 
-fn plain(text: &str) -> String {
+/// A text in one line, bounded and without secrets.
+pub(super) fn plain(text: &str) -> String {
     agenthub_sdk::redacted(&text::line(text, MAX))
 }

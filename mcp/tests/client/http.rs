@@ -179,6 +179,14 @@ async fn one_that_is_not_there_is_explained_and_found_later() {
         error.contains(&format!("nothing answers at {url}")),
         "{error}"
     );
+    let with_secrets = format!("http://ann:hunter2@{address}/mcp?key=hunter2");
+    let other = Connection::new(over_http(&with_secrets, None));
+    let error = other.tools().await.expect_err("nobody is there");
+    let error = error.to_string();
+    assert!(error.contains("nothing answers at http://"), "{error}");
+    assert!(!error.contains("hunter2"), "{error}");
+    other.close().await;
+
     let server = Server::start(address, Tools::default(), None).await;
     assert_eq!(
         connection.tools().await.expect("it is there").tools.len(),
