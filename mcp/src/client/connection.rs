@@ -27,6 +27,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest that a server is left alone.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
+/// How long a server may take to be ready before it is said that it is waited for.
+const UNNOTICED: Duration = Duration::from_secs(3);
+
 /// How long [`Connection::close`] takes at most.
 const CLOSING: Duration = Duration::from_secs(8);
 
@@ -109,7 +112,7 @@ impl Connection {
         self.0.settings.timeout
     }
 
-    /// What the server offers. Opens the connection if need be, for which a server has a minute, and asks again only when the server has
+    /// What the server offers. Opens the connection if need be, for which a server has 20 s, and asks again only when the server has
     /// said that it has other tools. Cancel-safe.
     ///
     /// # Errors
@@ -279,7 +282,14 @@ impl Connection {
             failures.wait().await;
             // Twice, since a server may want another handshake.
             let limit = OPENING * 2;
-            let opened = timeout(limit, Session::open(settings, tasks, stop)).await;
+            let opened = noticed(Session::open(settings, tasks, stop), || {
+                let most = OPENING.as_secs();
+                tracing::warn!(
+                    server,
+                    "waiting for the MCP server, which is not ready yet: it has {most} s"
+                );
+            });
+            let opened = timeout(limit, opened).await;
             opened.unwrap_or_else(|_| Err(super::why::late(limit)))
         };
         let opened = tokio::select! {
@@ -320,6 +330,16 @@ fn ended(server: String) -> Error {
     Error::Unavailable { server, why }
 }
 
+/// Waits for a server, and says so once where it takes long.
+async fn noticed<T>(opening: impl Future<Output = T>, say: impl FnOnce()) -> T {
+    tokio::pin!(opening);
+    if let Ok(opened) = timeout(UNNOTICED, &mut opening).await {
+        return opened;
+    }
+    say();
+    opening.await
+}
+
 /// Says in the log what was left out or changed of what a server offers.
 fn say(server: &str, offer: &Offer) {
     for left_out in &offer.left_out {
@@ -340,6 +360,15 @@ fn say(server: &str, offer: &Offer) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_long_is_told_once() {
+        for (seconds, expected) in [(2, 0), (4, 1), (19, 1)] {
+            let mut told = 0;
+            noticed(sleep(Duration::from_secs(seconds)), || told += 1).await;
+            assert_eq!(told, expected, "after {seconds} s");
+        }
+    }
 
     #[test]
     fn one_that_fails_is_left_alone_for_longer_each_time_up_to_a_bound() {

@@ -27,7 +27,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{Reach, ServerSettings, handler::Handler, http, process::Program, why};
 
 /// How long a server may take from its start to the end of the handshake: what `npx` and the like fetch first takes its time.
-pub(super) const OPENING: Duration = Duration::from_secs(60);
+pub(super) const OPENING: Duration = Duration::from_secs(20);
 
 /// How long the protocol may take to end a session.
 const ENDING: Duration = Duration::from_secs(3);
