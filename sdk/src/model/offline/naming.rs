@@ -46,10 +46,27 @@ struct Word {
     end: usize,
 }
 
-/// The tools that the text names, in its order: by the tool's name, or by that of the agent behind it. Sentences that forbid don't
-/// count, and where there are names in backticks, those alone do.
+/// A name of a tool.
+#[derive(Clone)]
+struct Name {
+    tool: usize,
+    words: Vec<String>,
+    /// Whether it counts in backticks alone.
+    in_backticks: bool,
+}
+
+/// The tools that the text names, in its order: by the tool's name, by that of the agent behind it, or, in backticks, by the one that its
+/// server has for it, where that is no other's. Sentences that forbid don't count, and where there are names in backticks, those
+/// alone do.
 pub(super) fn mentions(text: &str, tools: &[Tool]) -> Vec<Mention> {
-    let names: Vec<(usize, Vec<String>)> = tools.iter().enumerate().flat_map(names).collect();
+    let mut names: Vec<Name> = tools.iter().enumerate().flat_map(names).collect();
+    let own: Vec<Name> = tools.iter().enumerate().filter_map(own_name).collect();
+    let is_one = |name: &&Name| {
+        let all = names.iter().chain(&own);
+        all.filter(|other| other.words == name.words).count() == 1
+    };
+    let own: Vec<Name> = own.iter().filter(is_one).cloned().collect();
+    names.extend(own);
     let mut found = Vec::new();
     for sentence in sentences(text) {
         found.extend(in_sentence(text, sentence, &names));
@@ -61,22 +78,28 @@ pub(super) fn mentions(text: &str, tools: &[Tool]) -> Vec<Mention> {
 }
 
 /// The words by which a tool goes: all of its name, and where it is an agent's, the name without what it begins with.
-fn names((at, tool): (usize, &Tool)) -> Vec<(usize, Vec<String>)> {
-    let split = |name: &str| words(name).into_iter().map(|word| word.text).collect();
+fn names((at, tool): (usize, &Tool)) -> Vec<Name> {
     let agent = tool.name.strip_prefix("agent_");
     let names = [Some(tool.name.as_str()), agent].into_iter().flatten();
-    names
-        .map(split)
-        .filter(|name: &Vec<String>| !name.is_empty())
-        .map(|name| (at, name))
-        .collect()
+    names.filter_map(|name| named(at, name, false)).collect()
 }
 
-fn in_sentence(
-    text: &str,
-    (from, to): (usize, usize),
-    names: &[(usize, Vec<String>)],
-) -> Vec<Mention> {
+/// What a server calls its tool, which goes by `SERVER_TOOL`.
+fn own_name((at, tool): (usize, &Tool)) -> Option<Name> {
+    let (server, name) = tool.name.split_once('_')?;
+    (server != "agent").then(|| named(at, name, true)).flatten()
+}
+
+fn named(tool: usize, name: &str, in_backticks: bool) -> Option<Name> {
+    let words: Vec<String> = words(name).into_iter().map(|word| word.text).collect();
+    (!words.is_empty()).then_some(Name {
+        tool,
+        words,
+        in_backticks,
+    })
+}
+
+fn in_sentence(text: &str, (from, to): (usize, usize), names: &[Name]) -> Vec<Mention> {
     let mut words = words(&text[from..to]);
     for word in &mut words {
         word.start += from;
@@ -92,24 +115,33 @@ fn in_sentence(
     let mut calls = false;
     let mut at = 0;
     while at < words.len() {
-        let is_here = |name: &&(usize, Vec<String>)| {
+        let is_quoted = |name: &Name| {
+            let end = words[at + name.words.len() - 1].end;
+            text[..words[at].start].ends_with('`') && text[end..].starts_with('`')
+        };
+        let is_here = |name: &&Name| {
             let here = words[at..].iter().map(|word| &word.text);
-            name.1.len() <= words.len() - at && here.zip(&name.1).all(|(a, b)| a == b)
+            name.words.len() <= words.len() - at
+                && here.zip(&name.words).all(|(a, b)| a == b)
+                && (!name.in_backticks || is_quoted(name))
         };
         // Of two names that begin here the longer one is meant.
-        let longest = names.iter().filter(is_here).max_by_key(|name| name.1.len());
-        if let Some((tool, name)) = longest {
-            let last = &words[at + name.len() - 1];
+        let longest = names
+            .iter()
+            .filter(is_here)
+            .max_by_key(|name| name.words.len());
+        if let Some(name) = longest {
+            let last = &words[at + name.words.len() - 1];
             let (start, end) = (words[at].start, last.end);
             found.push(Mention {
-                tool: *tool,
+                tool: name.tool,
                 start,
                 end,
                 addressed: calls,
                 joined: at > 0 && ["and", "or"].contains(&words[at - 1].text.as_str()),
-                quoted: text[..start].ends_with('`') && text[end..].starts_with('`'),
+                quoted: is_quoted(name),
             });
-            at += name.len();
+            at += name.words.len();
             continue;
         }
         let word = words[at].text.as_str();
@@ -174,6 +206,9 @@ mod tests {
             tool("agent_writer"),
             tool("agent_article-writer"),
             tool("read_file"),
+            tool("web_search_pages"),
+            tool("notes_add"),
+            tool("sums_add"),
         ]
     }
 
@@ -207,6 +242,10 @@ mod tests {
                 &[],
             ),
             ("The underwriter, and nobody else", &[]),
+            ("Find it with `search_pages`", &[(3, "addressed")]),
+            ("Find it with `web.search_pages`", &[(3, "addressed")]),
+            ("Find it with search_pages", &[]),
+            ("Give it to `add`, whoever that is", &[]),
         ] {
             let found: Vec<(usize, &str)> = mentions(text, &tools())
                 .iter()
