@@ -5,8 +5,9 @@ use std::sync::Arc;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
-        PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
+        CallToolRequestMethod, CallToolRequestParams, CallToolResponse, ConstString, CustomRequest,
+        CustomResult, ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams,
+        ServerCapabilities, ServerConfig, SubscriptionFilter,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -59,6 +60,36 @@ impl ServerHandler for Handler {
         let _under_way = self.shared.tasks.token();
         let result = call::call(&self.shared, request, &context).await?;
         Ok(result.into())
+    }
+
+    /// What is no request that this protocol has; of a method that it has, the parameters are not what they should be.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != CallToolRequestMethod::VALUE {
+            return Err(ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                request.method,
+                None,
+            ));
+        }
+        let params = request
+            .params
+            .map(serde_json::from_value::<CallToolRequestParams>);
+        let why = match params {
+            None => "there are none".to_owned(),
+            Some(Err(error)) => error.to_string(),
+            Some(Ok(_)) => "they cannot be read".to_owned(),
+        };
+        Err(ErrorData::invalid_params(
+            format!(
+                "the parameters of {} are the `name` of a tool and its `arguments`, an object: {why}",
+                CallToolRequestMethod::VALUE
+            ),
+            None,
+        ))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

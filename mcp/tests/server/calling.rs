@@ -8,7 +8,7 @@ use agenthub_sdk::{
     proto::a2a::{Artifact, FilePart, Message, Part, Role, file_part, part},
 };
 use rmcp::{
-    model::{ContentBlock, ErrorCode, ResourceContents},
+    model::{ClientRequest, ContentBlock, CustomRequest, ErrorCode, ResourceContents},
     service::ServiceError,
 };
 use serde_json::json;
@@ -255,6 +255,31 @@ async fn a_call_too_many_is_refused_and_one_that_takes_too_long_is_called_off() 
         .call_tool(params("agent_stubborn", json!({"request": "three"})));
     let (third, _) = tokio::join!(soon(third), soon(heard.recv()));
     assert!(!texts(&third.expect("a result"))[0].contains("under way"));
+}
+
+#[tokio::test]
+async fn a_call_with_parameters_of_another_shape_is_refused_with_the_reason() {
+    let hub = Hub::start().await;
+    let server = Arc::new(hub.served().await);
+    let client = McpClient::piped(&server).await;
+    let refused = async |method: &str, params| {
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, params));
+        match client.service.send_request(request).await {
+            Err(ServiceError::McpError(error)) => error,
+            other => panic!("{other:?}"),
+        }
+    };
+    for (params, part) in [
+        (None, "there are none"),
+        (Some(json!({"name": "agent_a", "arguments": "x"})), "\"x\""),
+        (Some(json!({"arguments": {}})), "missing field `name`"),
+    ] {
+        let error = refused("tools/call", params).await;
+        assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{error:?}");
+        assert!(error.message.contains(part), "{error:?}");
+    }
+    let error = refused("tools/dance", None).await;
+    assert_eq!(error.code, ErrorCode::METHOD_NOT_FOUND, "{error:?}");
 }
 
 #[tokio::test]
