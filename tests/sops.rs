@@ -1,6 +1,7 @@
 //! Teams written in Markdown, as people have them: `agenthub sop` over real processes, offline or with models that fail and wait.
 
 mod brain;
+mod chatting;
 mod failing;
 mod files;
 mod staying;
