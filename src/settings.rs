@@ -215,7 +215,7 @@ impl Settings {
             .merge(Serialized::defaults(flags));
         let mut settings: Self = match figment.extract() {
             Ok(settings) => settings,
-            Err(error) => bail!("in the settings: {error}"),
+            Err(error) => bail!("in the settings: {}", without_profile(&error)),
         };
         settings.model.cassette = Cassette::open(flags.model.cassette.as_ref())?;
         if let Some(replayer) = settings.model.cassette.replayer() {
@@ -227,6 +227,12 @@ impl Settings {
         }
         Ok(settings)
     }
+}
+
+/// The error with the key as it stands in the file: profiles are the library's own, and nobody has named one.
+fn without_profile(error: &figment::Error) -> String {
+    let named = |profile| format!("for key \"{profile}");
+    error.to_string().replace(&named("default."), &named(""))
 }
 
 #[cfg(test)]
@@ -290,6 +296,10 @@ mod tests {
         };
         let cases = [
             (error(&[], "grcp = 1"), "grcp"),
+            (
+                error(&[], "[model]\ncolour = 1"),
+                "for key \"model.colour\"",
+            ),
             (error(&[], "grpc = 'x'"), "`x` is no address"),
             (error(&[("AGENTHUB_HTTP", "x")], ""), "AGENTHUB_HTTP"),
             (

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use agenthub_mcp::client::{DEFAULT_TIMEOUT, Reach};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 use crate::tools::closest;
 
@@ -55,11 +55,19 @@ pub(crate) struct Sop {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServerTable {
-    command: Option<Vec<String>>,
+    command: Option<Line>,
     env: Option<Vec<String>>,
     url: Option<String>,
     token_env: Option<String>,
     timeout_s: Option<u64>,
+}
+
+/// What `command` may be, and all else, which is refused in words of ours.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Words(Vec<String>),
+    Other(IgnoredAny),
 }
 
 #[derive(Deserialize)]
@@ -110,13 +118,16 @@ impl TryFrom<ServerTable> for Server {
     }
 }
 
-fn command(line: Vec<String>, environment: Vec<String>) -> Result<Reach, String> {
-    if line.first().is_none_or(|program| program.trim().is_empty()) {
-        return Err(
-            "`command` is a program and its arguments, such as [\"npx\", \"-y\", \"some-server\"]"
-                .to_owned(),
-        );
-    }
+fn command(line: Line, environment: Vec<String>) -> Result<Reach, String> {
+    let line = match line {
+        Line::Words(words) if words.first().is_some_and(|w| !w.trim().is_empty()) => words,
+        Line::Words(_) | Line::Other(_) => {
+            return Err(
+                "`command` is a program and its arguments, such as [\"npx\", \"-y\", \"some-server\"]"
+                    .to_owned(),
+            );
+        }
+    };
     environment.iter().try_for_each(|name| variable(name))?;
     Ok(Reach::Command {
         line,
@@ -127,13 +138,18 @@ fn command(line: Vec<String>, environment: Vec<String>) -> Result<Reach, String>
 
 fn http(url: String, token_env: Option<String>) -> Result<Reach, String> {
     let parsed: Result<axum::http::Uri, _> = url.parse();
-    let is_http = parsed.is_ok_and(|uri| {
+    let is_http = parsed.as_ref().is_ok_and(|uri| {
         uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"))
     });
     if !is_http {
         return Err(format!(
-            "`{url}` is no address of a server: it begins with https:// or http://, such as https://example.com/mcp"
+            "`{}` is no address of a server: it begins with https:// or http://, such as https://example.com/mcp",
+            agenthub_sdk::redacted(&url)
         ));
+    }
+    let authority = parsed.as_ref().ok().and_then(axum::http::Uri::authority);
+    if authority.is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err("a `url` has no user name or password in it: take out what is before the @, and name the variable with the token in `token_env`".to_owned());
     }
     token_env.iter().try_for_each(|name| variable(name))?;
     Ok(Reach::Http { url, token_env })
@@ -272,7 +288,18 @@ mod tests {
                 "[mcp.a]\ncommand = []\n",
                 &["mcp.a", "a program and its arguments"],
             ),
-            ("[mcp.a]\ncommand = 'x y'\n", &["mcp.a", "invalid type"]),
+            (
+                "[mcp.a]\ncommand = 'x y'\n",
+                &["\"mcp.a", "a program and its arguments"],
+            ),
+            (
+                "[mcp.a]\nurl = 'https://ann:secret@h/mcp'\n",
+                &["mcp.a", "before the @", "`token_env`"],
+            ),
+            (
+                "[mcp.a]\nurl = 'h/mcp?token=secret'\n",
+                &["mcp.a", "begins with https://"],
+            ),
             (
                 "[mcp.a]\ncomand = ['x']\n",
                 &["mcp.a", "comand", "`command`"],
