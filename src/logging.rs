@@ -74,13 +74,16 @@ fn filter(text: &str) -> anyhow::Result<EnvFilter> {
     let filter = EnvFilter::builder()
         .parse(text)
         .with_context(|| format!("`{text}` is no log filter"))?;
-    let is_quiet = text
-        .parse()
-        .is_ok_and(|level: LevelFilter| level < LevelFilter::WARN);
-    match is_quiet || text.contains(TALKATIVE) {
-        true => Ok(filter),
-        false => Ok(filter.add_directive(format!("{TALKATIVE}=warn").parse()?)),
+    if text.contains(TALKATIVE) {
+        return Ok(filter);
     }
+    // What it has to say of failures is said in words for people where they are handled.
+    let is_plain = |level: LevelFilter| level < LevelFilter::DEBUG;
+    let level = match text.parse().is_ok_and(is_plain) {
+        true => LevelFilter::OFF,
+        false => LevelFilter::WARN,
+    };
+    Ok(filter.add_directive(format!("{TALKATIVE}={level}").parse()?))
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -116,11 +119,14 @@ mod tests {
     #[test]
     fn messages_of_others_are_logged_only_where_that_is_asked_for() {
         let of = |text: &str| filter(text).expect(text).to_string();
-        for text in ["info", "debug", "agenthub=trace"] {
+        for text in ["debug", "agenthub=trace"] {
             assert!(of(text).contains("rmcp=warn"), "{text}: {}", of(text));
         }
-        for text in ["off", "error", "info,rmcp=debug"] {
-            assert!(!of(text).contains("rmcp=warn"), "{text}: {}", of(text));
+        for text in ["off", "error", "warn", "info"] {
+            assert!(of(text).contains("rmcp=off"), "{text}: {}", of(text));
         }
+        let asked_for = of("info,rmcp=debug");
+        assert!(asked_for.contains("rmcp=debug"), "{asked_for}");
+        assert!(!asked_for.contains("rmcp=off"), "{asked_for}");
     }
 }
