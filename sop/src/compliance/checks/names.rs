@@ -27,7 +27,8 @@ pub(super) fn key(name: &str) -> String {
     }
 }
 
-/// What these words name: exactly one agent or tool that was there in the run.
+/// What these words name: exactly one agent or tool that was there in the run. A tool goes also by the name that its server has for it,
+/// where that is no other's and no plain word.
 pub(super) fn target(words: &str, transcript: &Transcript) -> Option<Target> {
     static AROUND: LazyLock<Regex> = LazyLock::new(|| {
         regex(r"(?i)^(?:the |your |its )?(?<name>.+?)(?: agent| sub-?agent| tool)?$")
@@ -52,7 +53,27 @@ pub(super) fn target(words: &str, transcript: &Transcript) -> Option<Target> {
             return None;
         }
     }
-    found
+    found.or_else(|| own(&bare["name"], transcript))
+}
+
+/// The tool of a server that goes by this name there.
+fn own(name: &str, transcript: &Transcript) -> Option<Target> {
+    if !name.contains(['_', '-']) || name.contains(char::is_whitespace) {
+        return None;
+    }
+    let wanted = key(name);
+    let is_meant = |tool: &str| {
+        tool.split_once('_')
+            .is_some_and(|(_, own)| key(own) == wanted)
+    };
+    let tools = transcript.tools.iter();
+    let mut meant = tools.filter(|(tool, known)| known.agent.is_none() && is_meant(tool));
+    let (tool, _) = meant.next()?;
+    meant.next().is_none().then(|| Target {
+        name: tool.clone(),
+        tool: tool.clone(),
+        is_agent: false,
+    })
 }
 
 /// What a list names: `X`, `X and Y`, `X, Y or Z`; and whether one of them is enough.
@@ -94,6 +115,9 @@ mod tests {
                 ("web_search".to_owned(), Tool::default()),
                 ("files_read".to_owned(), Tool::default()),
                 ("files-read".to_owned(), Tool::default()),
+                ("disk_read_file".to_owned(), Tool::default()),
+                ("notes_add_one".to_owned(), Tool::default()),
+                ("sums_add_one".to_owned(), Tool::default()),
             ]
             .into(),
             ..Transcript::default()
@@ -112,6 +136,10 @@ mod tests {
             ("echo", Some("agent_echo")),
             ("the echo agent", Some("agent_echo")),
             ("search", None),
+            ("read_file", Some("disk_read_file")),
+            ("the `read_file` tool", Some("disk_read_file")),
+            ("read file", None),
+            ("add_one", None),
             ("the writer", None),
             ("files.read", None),
             ("the agent", None),
