@@ -56,18 +56,43 @@ pub struct Discovered {
 /// There is no such folder, it cannot be read, or it holds more than 1,000 such files. What is wrong with a file is in
 /// [`Discovered::faults`].
 pub fn discover(dir: &Path) -> Result<Discovered, Fault> {
+    discover_beside(dir, &BTreeMap::new())
+}
+
+/// Reads a folder whose agents are at work: where two files claim one name, the one whose agent has it keeps it, also while that file cannot be
+/// used.
+///
+/// # Errors
+///
+/// As those of [`discover`].
+pub(crate) fn discover_beside(
+    dir: &Path,
+    at_work: &BTreeMap<String, Arc<Definition>>,
+) -> Result<Discovered, Fault> {
     let paths = paths(dir)?;
     let mut found = Discovered {
         faults: overlooked(dir),
         ..Discovered::default()
     };
     let mut taken: BTreeMap<String, Arc<Definition>> = BTreeMap::new();
+    let mut definitions = Vec::new();
     for path in &paths {
-        let Some(loaded) = read(path, &mut found.faults) else {
-            continue;
-        };
-        found.faults.extend(loaded.warnings);
-        let definition = Arc::new(loaded.definition);
+        let before = found.faults.len();
+        match read(path, &mut found.faults) {
+            Some(loaded) => {
+                found.faults.extend(loaded.warnings);
+                definitions.push(Arc::new(loaded.definition));
+            }
+            None if found.faults[before..].iter().any(Fault::is_error) => {
+                let holders = at_work.values().filter(|d| d.path == *path);
+                taken.extend(holders.map(|d| (slug(&d.name), Arc::clone(d))));
+            }
+            None => {}
+        }
+    }
+    let holds = |d: &Definition| at_work.get(&d.name).is_some_and(|held| held.path == d.path);
+    definitions.sort_by_key(|definition| !holds(definition));
+    for definition in definitions {
         if let Some(first) = taken.get(&slug(&definition.name)) {
             found.faults.push(same(&definition, first));
             continue;
@@ -80,6 +105,8 @@ pub fn discover(dir: &Path) -> Result<Discovered, Fault> {
             Kind::Orchestrator => found.orchestrators.push(definition),
         }
     }
+    found.orchestrators.sort_by(|a, b| a.path.cmp(&b.path));
+    found.faults.sort_by(|a, b| a.path.cmp(&b.path));
     if paths.is_empty() {
         let fault = Fault::warning(dir, "the folder holds no SOPs");
         found.faults.push(fault.helped(
@@ -159,7 +186,7 @@ impl Discovered {
 }
 
 /// The files of a folder that may be SOPs, sorted.
-fn paths(dir: &Path) -> Result<Vec<PathBuf>, Fault> {
+pub(crate) fn paths(dir: &Path) -> Result<Vec<PathBuf>, Fault> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Fault::error(dir, "there is no such folder")
             .helped("look at the spelling, and at the folder that you are in"),

@@ -27,7 +27,7 @@ pub(crate) fn mark(card: &mut AgentCard, definition: &Definition) {
 
 /// Whether the card is of this SOP: it stands at the same place, perhaps in another process and as it was before, or a file elsewhere says the
 /// same. What is no file, but built in, is another in each folder.
-pub(crate) fn is_same(card: &AgentCard, definition: &Definition) -> bool {
+pub fn is_same(card: &AgentCard, definition: &Definition) -> bool {
     let Some(params) = params(card) else {
         return false;
     };

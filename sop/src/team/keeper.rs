@@ -13,16 +13,20 @@ use tokio::{
     task::{JoinSet, spawn_blocking},
     time::{Instant, sleep, sleep_until},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Member, News, Origin,
     changes::{Changes, changes},
     watch,
 };
-use crate::{Definition, Discovered, Fault, Kind, Roster, discover};
+use crate::{Definition, Discovered, Fault, Kind, Roster, discover::discover_beside};
 
 /// A file may be away for so long while it is written anew.
 const REWRITTEN: Duration = Duration::from_secs(1);
+
+/// An agent that changes while others work may take so long to be made: with its MCP servers, which go on starting when it is given up.
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// How often that is tried again which could not start for another reason than its file.
 const RETRY: Duration = Duration::from_secs(20);
@@ -68,6 +72,12 @@ pub(super) struct Keeper {
     started: u64,
     /// An agent could not start or change, though its file can be read.
     is_incomplete: bool,
+    /// When what is incomplete is tried again.
+    retry: Instant,
+    /// The team is to stop.
+    pub(super) leaving: CancellationToken,
+    /// How long an agent may take to be made, if not as long as it takes.
+    pub(super) limit: Option<Duration>,
     /// What was said to be wrong, so that it is not said again.
     said: Vec<Fault>,
     watched: JoinSet<Gone>,
@@ -83,12 +93,15 @@ impl Keeper {
             at_work: BTreeMap::new(),
             started: 0,
             is_incomplete: false,
+            retry: Instant::now() + RETRY,
+            leaving: CancellationToken::new(),
+            limit: None,
             said: Vec::new(),
             watched: JoinSet::new(),
         }
     }
 
-    /// Starts all agents.
+    /// Starts all agents, however long they take.
     ///
     /// # Errors
     ///
@@ -112,7 +125,7 @@ impl Keeper {
     pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Command>) {
         let mut watching = JoinSet::new();
         let (change, mut changed) = mpsc::channel(1);
-        let mut retry = Instant::now() + RETRY;
+        self.limit = Some(LIMIT);
         loop {
             tokio::select! {
                 order = orders.recv() => match order {
@@ -133,9 +146,8 @@ impl Keeper {
                         let _ = done.send(());
                     }
                 },
-                () = sleep_until(retry), if self.is_incomplete && !watching.is_empty() => {
+                () = sleep_until(self.retry), if self.is_incomplete && !watching.is_empty() => {
                     drop(self.round(false, true).await);
-                    retry = Instant::now() + RETRY;
                 }
                 Some(()) = changed.recv() => drop(self.round(false, true).await),
                 Some(Ok(gone)) = self.watched.join_next() => {
@@ -149,7 +161,6 @@ impl Keeper {
 
     /// Stops all agents.
     pub(super) async fn stop(&mut self, forget: bool) {
-        self.roster.set_at_work(BTreeSet::new());
         let at_work = std::mem::take(&mut self.at_work);
         join_all(at_work.into_values().map(async |at_work| {
             let name = at_work.definition.name.clone();
@@ -159,41 +170,75 @@ impl Keeper {
             }
         }))
         .await;
+        // Whoever looks before that is not told that nobody is there.
+        self.roster.set_at_work(BTreeSet::new());
         self.watched.shutdown().await;
     }
 
-    /// Reads all files, and makes the agents what they say.
+    /// Reads all files, and makes the agents what they say. Nothing is done for a team that is to stop.
     async fn round(&mut self, all: bool, is_watched: bool) -> Vec<News> {
         let mut news = Vec::new();
-        let mut found = self.look(all).await;
-        if is_watched && matches!(&found, Ok((changes, _)) if !changes.stop.is_empty()) {
-            sleep(REWRITTEN).await;
-            found = self.look(all).await;
+        if self.leaving.is_cancelled() {
+            return news;
         }
-        let (changes, mut faults) = match found {
-            Ok((changes, found)) => {
-                let at_work = self.at_work.values().map(|at_work| &at_work.definition);
-                let kept =
-                    at_work.filter(|d| d.kind == Kind::Agent && !changes.stop.contains(&d.name));
-                let kept = kept.map(|d| d.name.clone());
-                let written = found.agents.keys().cloned().chain(kept);
-                self.roster.set_written(written.collect());
-                (changes, found.faults)
+        let (changes, found) = match self.settled(all, is_watched).await {
+            Ok(looked) => looked,
+            Err(fault) => {
+                let faults = vec![fault];
+                (
+                    Changes::default(),
+                    Discovered {
+                        faults,
+                        ..Discovered::default()
+                    },
+                )
             }
-            Err(fault) => (Changes::default(), vec![fault]),
         };
+        let mut faults = found.faults.clone();
         faults.extend(changes.fault);
         faults.extend(self.orphaned(&changes.stop, &changes.replace));
+        self.stop_these(&changes.stop, &found, &mut news).await;
+        let mut unfit = self.replace_these(changes.replace, &mut news).await;
+        // Who leads comes when those are there who are led.
+        let (leading, led): (Vec<_>, Vec<_>) = changes
+            .start
+            .into_iter()
+            .partition(|d| d.kind == Kind::Orchestrator);
+        for definitions in [led, leading] {
+            unfit.extend(self.start_these(definitions, &mut news).await);
+        }
+        self.is_incomplete = !unfit.is_empty();
+        self.retry = Instant::now() + RETRY;
+        faults.extend(unfit);
+        self.complain(faults, &mut news);
+        news
+    }
 
-        let mut unfit = Vec::new();
-        let stopping: Vec<AtWork> = changes
-            .stop
-            .iter()
-            .filter_map(|name| self.at_work.remove(name))
-            .collect();
+    /// What is to be done, once no file is away to be written anew. Writes down who may be asked from here on.
+    async fn settled(&self, all: bool, is_watched: bool) -> Result<(Changes, Discovered), Fault> {
+        let (mut changes, mut found) = self.look(all).await?;
+        if is_watched && !changes.stop.is_empty() {
+            sleep(REWRITTEN).await;
+            (changes, found) = self.look(all).await?;
+        }
+        let at_work = self.at_work.values().map(|at_work| &at_work.definition);
+        let kept = at_work.filter(|d| d.kind == Kind::Agent && !changes.stop.contains(&d.name));
+        let kept = kept.map(|d| d.name.clone());
+        let written = found.agents.keys().cloned().chain(kept);
+        self.roster.set_written(written.collect());
+        Ok((changes, found))
+    }
+
+    async fn stop_these(&mut self, names: &[String], found: &Discovered, news: &mut Vec<News>) {
+        let names = names.iter();
+        let stopping: Vec<AtWork> = names.filter_map(|name| self.at_work.remove(name)).collect();
         self.enroll();
         for at_work in &stopping {
-            self.tell(&mut news, News::Stopped(Member::of(&at_work.definition)));
+            let member = Member::of(&at_work.definition);
+            let mut others = found.agents.values().chain(&found.orchestrators);
+            let other = others.find(|other| other.path == member.path);
+            let called = other.map(|other| other.name.clone());
+            self.tell(news, News::Stopped { member, called });
         }
         join_all(stopping.into_iter().map(async |at_work| {
             let name = at_work.definition.name.clone();
@@ -202,67 +247,75 @@ impl Keeper {
                 .await;
         }))
         .await;
+    }
 
-        let replacing = changes.replace.into_iter().map(async |definition| {
+    /// What kept any from being replaced.
+    async fn replace_these(
+        &mut self,
+        definitions: Vec<Arc<Definition>>,
+        news: &mut Vec<News>,
+    ) -> Vec<Fault> {
+        let replacing = definitions.into_iter().map(async |definition| {
             let replaced = self.replace(&definition).await;
             (definition, replaced)
         });
-        let replaced = join_all(replacing).await;
-        for (definition, replaced) in replaced {
+        let mut unfit = Vec::new();
+        for (definition, replaced) in join_all(replacing).await {
             match replaced {
                 Ok(()) => {
                     let member = Member::of(&definition);
                     if let Some(at_work) = self.at_work.get_mut(&definition.name) {
                         at_work.definition = definition;
                     }
-                    self.tell(&mut news, News::Replaced(member));
+                    self.tell(news, News::Replaced(member));
                 }
                 Err(wrong) => unfit.extend(wrong),
             }
         }
         self.enroll();
+        unfit
+    }
 
-        // Who leads comes when those are there who are led.
-        let (leading, led): (Vec<_>, Vec<_>) = changes
-            .start
-            .into_iter()
-            .partition(|d| d.kind == Kind::Orchestrator);
-        for definitions in [led, leading] {
-            let starting = definitions.into_iter().map(async |definition| {
-                let started = self.start(&definition).await;
-                (definition, started)
-            });
-            let started = join_all(starting).await;
-            for (definition, started) in started {
-                match started {
-                    Ok((agent, was_known)) => {
-                        let member = Member::of(&definition);
-                        self.take_on(definition, agent, was_known);
-                        self.tell(&mut news, News::Started(member));
-                    }
-                    Err(wrong) => unfit.extend(wrong),
+    /// What kept any from being started.
+    async fn start_these(
+        &mut self,
+        definitions: Vec<Arc<Definition>>,
+        news: &mut Vec<News>,
+    ) -> Vec<Fault> {
+        let starting = definitions.into_iter().map(async |definition| {
+            let started = self.start(&definition).await;
+            (definition, started)
+        });
+        let mut unfit = Vec::new();
+        for (definition, started) in join_all(starting).await {
+            match started {
+                Ok((agent, was_known)) => {
+                    let member = Member::of(&definition);
+                    self.take_on(definition, agent, was_known);
+                    self.tell(news, News::Started(member));
                 }
+                Err(wrong) => unfit.extend(wrong),
             }
-            self.enroll();
         }
-        self.is_incomplete = !unfit.is_empty();
-        faults.extend(unfit);
-        self.complain(faults, &mut news);
-        news
+        self.enroll();
+        unfit
     }
 
     /// What the files say, and what is to be done.
     async fn look(&self, all: bool) -> Result<(Changes, Discovered), Fault> {
         let dir = self.origin.dir.clone();
-        let found = spawn_blocking(move || discover(&dir));
+        let at_work = self.at_work.iter();
+        let at_work: Arc<BTreeMap<_, _>> = Arc::new(
+            at_work
+                .map(|(name, at_work)| (name.clone(), Arc::clone(&at_work.definition)))
+                .collect(),
+        );
+        let beside = Arc::clone(&at_work);
+        let found = spawn_blocking(move || discover_beside(&dir, &beside));
         let found = found
             .await
             .unwrap_or_else(|_| Err(Fault::error(&self.origin.dir, "cannot be read")))?;
         let leads = found.orchestrator(&self.origin.dir, self.origin.default_orchestrator);
-        let at_work = self.at_work.iter();
-        let at_work = at_work
-            .map(|(name, at_work)| (name.clone(), Arc::clone(&at_work.definition)))
-            .collect();
         Ok((changes(&at_work, &found, leads, all), found))
     }
 

@@ -11,13 +11,15 @@ mod watch;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use agenthub_sdk::{AgentBuilder, Client, Error, proto::a2a::AgentCard};
+use agenthub_sdk::{AgentBuilder, Client, Error};
 use futures_util::future::BoxFuture;
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinSet,
 };
+use tokio_util::sync::CancellationToken;
 
+pub use self::identity::is_same;
 use self::keeper::{Command, Keeper};
 use crate::{Definition, Fault, Kind, Roster};
 
@@ -40,8 +42,13 @@ pub enum News {
     Started(Member),
     /// An agent has changed with its file; what it was doing, it ends as it began.
     Replaced(Member),
-    /// An agent has gone, since its file has, or calls itself otherwise.
-    Stopped(Member),
+    /// An agent has gone.
+    Stopped {
+        /// Which.
+        member: Member,
+        /// What its file calls its agent instead; `None` if the file has gone too.
+        called: Option<String>,
+    },
     /// Something is wrong with a file. Said once, until something changes.
     Wrong {
         /// What.
@@ -111,6 +118,8 @@ pub struct Team {
     client: Client,
     orders: mpsc::Sender<Command>,
     keeping: JoinSet<()>,
+    /// Has whoever keeps the team give up what it waits for.
+    leaving: CancellationToken,
 }
 
 impl Team {
@@ -129,12 +138,14 @@ impl Team {
             client.close().await;
             return Err(StartError::Faults(faults));
         }
+        let leaving = keeper.leaving.clone();
         let mut keeping = JoinSet::new();
         keeping.spawn(keeper.run(ordered));
         Ok(Self {
             client,
             orders,
             keeping,
+            leaving,
         })
     }
 
@@ -182,6 +193,7 @@ impl Team {
     }
 
     async fn end(mut self, forget: bool) {
+        self.leaving.cancel();
         let stop = |done| Command::Stop { forget, done };
         // The error says that it has ended.
         let _ = self.order(stop).await;
@@ -194,9 +206,4 @@ impl Team {
         self.orders.send(order(done)).await.ok()?;
         answer.await.ok()
     }
-}
-
-/// Whether the agent with this card is of this SOP: as it is, or as it was before in this or another process.
-pub fn is_of(card: &AgentCard, definition: &Definition) -> bool {
-    identity::is_same(card, definition)
 }

@@ -1,8 +1,9 @@
 //! Has the hub know agents, and forget them.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use agenthub_sdk::{AgentBuilder, Error, RunningAgent, proto::agenthub::AgentState};
+use tokio::time::timeout;
 
 use super::{identity, keeper::Keeper};
 use crate::{Definition, Fault};
@@ -43,7 +44,12 @@ impl Keeper {
 
     async fn fitted(&self, definition: &Arc<Definition>) -> Result<AgentBuilder, Vec<Fault>> {
         let fitting = (self.origin.fit)(Arc::clone(definition), self.roster.clone());
-        Ok(fitting.await?.drain_timeout(self.origin.drain))
+        let agent = tokio::select! {
+            agent = in_time(fitting, self.limit, definition) => agent?,
+            // Nobody waits for it any more.
+            () = self.leaving.cancelled() => return Err(Vec::new()),
+        };
+        Ok(agent.drain_timeout(self.origin.drain))
     }
 
     /// Has the hub forget an agent that is nowhere at work. What waits for it fails.
@@ -56,6 +62,28 @@ impl Keeper {
             tracing::debug!(%error, agent = name, "the hub goes on knowing it");
         }
     }
+}
+
+/// An agent, if it is made within the limit.
+async fn in_time<T>(
+    fitting: impl Future<Output = Result<T, Vec<Fault>>>,
+    limit: Option<Duration>,
+    definition: &Definition,
+) -> Result<T, Vec<Fault>> {
+    let Some(limit) = limit else {
+        return fitting.await;
+    };
+    timeout(limit, fitting).await.unwrap_or_else(|_| {
+        let message = format!(
+            "{} cannot work yet: its tools and its model are not there after {} s",
+            definition.name,
+            limit.as_secs()
+        );
+        let fault = Fault::error(&definition.path, message);
+        Err(vec![fault.helped(
+            "it is tried again; a server of tools that is slow to start may be there by then",
+        )])
+    })
 }
 
 fn cannot_start(definition: &Definition, error: &Error) -> Fault {
@@ -84,4 +112,28 @@ fn taken(definition: &Definition, is_sop: bool, hub: &str) -> Fault {
 fn short(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+    use crate::parse;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_too_long_to_be_made_is_given_up_unless_it_may_take_as_long_as_it_takes() {
+        let text = "---\nname: slow\ndescription: d\n---\nDo it.\n";
+        let definition = parse(Path::new("slow.md"), text, Vec::new()).expect("it is right");
+        let definition = &definition.definition;
+        let limit = Duration::from_secs(10);
+        let late = in_time::<()>(pending(), Some(limit), definition).await;
+        let faults = late.expect_err("it never comes");
+        assert!(
+            faults[0].message.starts_with("slow cannot work yet"),
+            "{faults:?}"
+        );
+        let whole = in_time::<()>(pending(), None, definition);
+        assert!(timeout(limit * 10, whole).await.is_err(), "it is awaited");
+    }
 }

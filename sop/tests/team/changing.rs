@@ -9,7 +9,7 @@ use agenthub_sdk::{
 };
 use tokio::sync::{Notify, mpsc};
 
-use crate::world::{World, eventually, lead, says, soon, sop, told};
+use crate::world::{NEVER, World, eventually, lead, says, soon, sop, told};
 
 async fn team() -> World {
     World::new(&[
@@ -162,7 +162,8 @@ async fn files_that_come_go_and_are_called_otherwise() {
     soon(team.reload()).await;
     let news = world.news();
     let steps: Vec<&String> = news.iter().filter(|n| !n.starts_with('!')).collect();
-    assert_eq!(steps, ["-c", "-lead", "+C", "+chief"], "{news:?}");
+    let expected = ["-c (called C)", "-lead (called chief)", "+C", "+chief"];
+    assert_eq!(steps, expected, "{news:?}");
     assert_eq!(world.ask("C", "go").await.text, "C");
     team.stop().await;
 }
@@ -188,6 +189,50 @@ async fn a_second_orchestrator_changes_nothing_and_without_one_nobody_leads() {
     assert_eq!(news[0], "-chief");
     assert!(news[1].contains("no orchestrator"), "{news:?}");
     team.stop().await;
+}
+
+/// spec: SOP-4.3, SOP-4.4
+#[tokio::test]
+async fn a_name_stays_with_the_file_that_works_and_not_with_the_first_of_two() {
+    let world = team().await;
+    let model = world.model("b", says("b"));
+    let team = world.start().await;
+    world.news();
+    world.write("a-copy.md", &sop("b", "", "Copied."));
+    soon(team.reload()).await;
+    let news = world.news();
+    assert!(
+        news.iter().all(|n| n.starts_with("!a-copy.md:")),
+        "{news:?}"
+    );
+    let two = |n: &String| n.contains("there are two agents called `b`");
+    assert!(news.iter().any(two), "{news:?}");
+    // Also while the file cannot be used.
+    world.write("b.md", "nothing");
+    soon(team.reload()).await;
+    let news = world.news();
+    assert!(news.iter().all(|n| n.starts_with("!b.md:")), "{news:?}");
+    world.ask("b", "go").await;
+    assert!(told(&model.requests()[0]).contains("One."));
+    world.remove("b.md");
+    soon(team.reload()).await;
+    assert_eq!(world.news(), ["~b"], "the copy takes its place");
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_team_that_is_to_stop_waits_for_no_agent_that_is_being_made() {
+    let world = team().await;
+    let team = world.start().await;
+    world.news();
+    world.write("a.md", &sop("a", "", NEVER));
+    world.write("b.md", "nothing");
+    team.watch().await;
+    // Nothing tells that the round has begun, but it begins within this time, and without it the test would show less.
+    let begun = tokio::time::timeout(std::time::Duration::from_secs(1), team.reload()).await;
+    assert!(begun.is_err(), "it waits");
+    let stopping = tokio::time::timeout(std::time::Duration::from_secs(5), team.stop());
+    assert!(stopping.await.is_ok(), "it stopped at once");
 }
 
 #[tokio::test]

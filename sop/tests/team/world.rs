@@ -21,6 +21,9 @@ use tokio::time::{sleep, timeout};
 /// Nothing here takes that long unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// An agent that works like this is never made.
+pub(crate) const NEVER: &str = "Wait for a server that never starts.";
+
 pub(crate) struct World {
     pub(crate) hub: Server,
     pub(crate) client: Client,
@@ -145,6 +148,9 @@ impl World {
             let model = lock(&models).get(&definition.name).cloned();
             let model = model.unwrap_or_else(|| Arc::new(says(&definition.name)));
             Box::pin(async move {
+                if definition.body.contains(NEVER) {
+                    std::future::pending::<()>().await;
+                }
                 let written = roster.written();
                 let unknown = definition.tools.iter().find(|t| !written.contains(&t.name));
                 if let Some(tool) = unknown {
@@ -163,7 +169,14 @@ fn short(news: &News) -> String {
     match news {
         News::Started(member) => format!("+{}", member.name),
         News::Replaced(member) => format!("~{}", member.name),
-        News::Stopped(member) => format!("-{}", member.name),
+        News::Stopped {
+            member,
+            called: None,
+        } => format!("-{}", member.name),
+        News::Stopped {
+            member,
+            called: Some(called),
+        } => format!("-{} (called {called})", member.name),
         News::Wrong { fault, kept } => wrong(fault, kept.as_deref()),
         other => format!("{other:?}"),
     }

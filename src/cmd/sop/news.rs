@@ -46,7 +46,17 @@ fn line(news: &News) -> Option<String> {
             described(member),
             file(member)
         ),
-        News::Stopped(member) => format!("{} has gone, as {} has", described(member), file(member)),
+        News::Stopped {
+            member,
+            called: Some(called),
+        } => format!(
+            "{} has gone, as {} calls its agent {called}",
+            described(member),
+            file(member)
+        ),
+        News::Stopped { member, .. } => {
+            format!("{} has gone, as {} has", described(member), file(member))
+        }
         News::Wrong {
             kept: Some(kept), ..
         } => format!("{kept} goes on as it was, since this is wrong with its file:"),
@@ -100,8 +110,18 @@ mod tests {
                 ["critic works by the new", "sops/critic.md"],
             ),
             (
-                News::Stopped(member(Kind::Orchestrator)),
-                ["critic (the orchestrator)", "sops/critic.md"],
+                News::Stopped {
+                    member: member(Kind::Orchestrator),
+                    called: None,
+                },
+                ["critic (the orchestrator)", "as sops/critic.md has"],
+            ),
+            (
+                News::Stopped {
+                    member: member(Kind::Agent),
+                    called: Some("judge".to_owned()),
+                },
+                ["critic has gone", "sops/critic.md calls its agent judge"],
             ),
             (
                 News::Lost {

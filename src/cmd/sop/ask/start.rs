@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use agenthub_broker::{OpenError, StartError};
 use agenthub_proto::agenthub::AgentState;
 use agenthub_sdk::{Client, Error};
-use agenthub_sop::{Origin, Team, is_of};
+use agenthub_sop::{Origin, Team, is_same};
 use anyhow::bail;
 use axum::Router;
 use tonic::service::Routes;
@@ -138,7 +138,7 @@ impl Question<'_> {
             Err(error) => return Err(error.into()),
         };
         let card = entry.agent_card.unwrap_or_default();
-        if !is_of(&card, self.leads) {
+        if !is_same(&card, self.leads) {
             bail!(
                 "the hub at {hub} has an agent called {name} that is not the one of {}: give the orchestrator another `name:`, name another hub, or ask with --here",
                 self.leads.path.display()
