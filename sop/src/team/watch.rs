@@ -15,6 +15,11 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
+use crate::{
+    discover::paths,
+    loader::files::{files, is_skill, is_skipped},
+};
+
 /// The pause between two looks where the system tells of changes, and where it does not.
 const LOOK: Duration = Duration::from_secs(3);
 const LOOK_ALONE: Duration = Duration::from_millis(500);
@@ -30,24 +35,38 @@ const FOLDERS: usize = 256;
 
 /// What can be told of files without reading them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Print(BTreeSet<(PathBuf, u64, Option<SystemTime>, i64)>);
+struct Print {
+    /// The files that are read.
+    read: BTreeSet<(PathBuf, u64, Option<SystemTime>, i64)>,
+    /// Those that are only listed.
+    listed: BTreeSet<PathBuf>,
+}
 
 /// Sends whenever files of the folder may have changed since the last time, and once at the beginning. Returns when nobody listens.
 pub(super) async fn watch(dir: PathBuf, changed: mpsc::Sender<()>) {
+    look(dir, changed, watcher).await;
+}
+
+async fn look(
+    dir: PathBuf,
+    changed: mpsc::Sender<()>,
+    watcher: impl FnOnce(mpsc::Sender<()>) -> Option<RecommendedWatcher>,
+) {
+    // Kept to the end: with no sender, waiting for a hint would be no pause where the system tells of nothing.
     let (hints, mut hinted) = mpsc::channel(1);
-    let mut watcher = watcher(hints);
+    let mut watcher = watcher(hints.clone());
     let mut followed = BTreeSet::new();
     let mut known = None;
     loop {
         let print = settled(&dir, &mut hinted).await;
         if known.as_ref() != Some(&print) {
-            known = Some(print);
+            known = Some(print.clone());
             if changed.send(()).await.is_err() {
                 return;
             }
         }
         let is_told = match &mut watcher {
-            Some(watcher) => follow(watcher, &dir, &mut followed).await,
+            Some(watcher) => follow(watcher, &dir, &print, &mut followed).await,
             None => false,
         };
         let pause = match is_told {
@@ -97,12 +116,14 @@ fn watcher(hints: mpsc::Sender<()>) -> Option<RecommendedWatcher> {
 async fn follow(
     watcher: &mut RecommendedWatcher,
     dir: &Path,
+    print: &Print,
     followed: &mut BTreeSet<PathBuf>,
 ) -> bool {
     let at = dir.to_owned();
+    let listed: BTreeSet<_> = print.listed.iter().filter_map(|f| f.parent()).collect();
+    let listed: Vec<_> = listed.into_iter().map(Path::to_owned).collect();
     let wanted = spawn_blocking(move || {
-        let folders = entries(&at).into_iter().filter(|(_, meta)| meta.is_dir());
-        let folders = folders.map(|(path, _)| path).take(FOLDERS);
+        let folders = folders(&at).chain(listed).take(FOLDERS);
         folders.chain([at.clone()]).collect::<BTreeSet<_>>()
     });
     let Ok(wanted) = wanted.await else {
@@ -125,34 +146,30 @@ async fn follow(
 async fn print(dir: &Path) -> Print {
     let dir = dir.to_owned();
     spawn_blocking(move || {
-        let mut print = BTreeSet::new();
-        for (path, meta) in entries(&dir) {
-            if meta.is_dir() {
-                let skill = path.join("SKILL.md");
-                if let Ok(meta) = fs::metadata(&skill) {
-                    print.insert(line(skill, &meta));
-                }
+        let mut print = Print::default();
+        // A folder that cannot be read looks like one that is empty: either is told when the files are read.
+        for path in paths(&dir).unwrap_or_default() {
+            if let Some(folder) = path.parent().filter(|_| is_skill(&path)) {
+                let listed = files(folder).into_iter().map(|file| folder.join(file));
+                print.listed.extend(listed);
             }
-            print.insert(line(path, &meta));
+            if let Ok(meta) = fs::metadata(&path) {
+                print.read.insert(line(path, &meta));
+            }
         }
-        Print(print)
+        print
     })
     .await
     .unwrap_or_default()
 }
 
-/// The folders and Markdown files in a folder, but for what is hidden.
-fn entries(dir: &Path) -> Vec<(PathBuf, Metadata)> {
+/// The folders in a folder, which may be skills or become some.
+fn folders(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries
-        .filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."))
-        .filter_map(|entry| {
-            let path = entry.path();
-            let meta = fs::metadata(&path).ok()?;
-            let is_ours = meta.is_dir() || path.extension().is_some_and(|e| e == "md");
-            is_ours.then_some((path, meta))
-        })
-        .collect()
+        .filter(|entry| !is_skipped(&entry.file_name().to_string_lossy()))
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
 }
 
 fn line(path: PathBuf, meta: &Metadata) -> (PathBuf, u64, Option<SystemTime>, i64) {
@@ -164,4 +181,52 @@ fn line(path: PathBuf, meta: &Metadata) -> (PathBuf, u64, Option<SystemTime>, i6
     #[cfg(not(unix))]
     let changed = 0;
     (path, meta.len(), meta.modified().ok(), changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// spec: SOP-4.1
+    #[tokio::test]
+    async fn whatever_is_read_of_a_folder_shows_in_its_print() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("form/references")).expect("a folder");
+        let mut before = print(folder.path()).await;
+        for (name, text) in [
+            ("a.md", "x"),
+            ("b.MD", "x"),
+            ("b.MD", "xy"),
+            ("form/skill.md", "x"),
+            ("form/skill.md", "xy"),
+            ("form/references/one.txt", "x"),
+        ] {
+            fs::write(at(name), text).expect("a file");
+            let after = print(folder.path()).await;
+            assert_ne!(after, before, "{name}");
+            before = after;
+        }
+        fs::write(at("c.txt"), "x").expect("a file");
+        assert_eq!(print(folder.path()).await, before, "nobody reads that");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_the_system_tells_of_nothing_there_is_a_pause_between_looks() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (changed, mut changes) = mpsc::channel(1);
+        let looking = look(folder.path().to_owned(), changed, |_| None);
+        let begin = Instant::now();
+        let edit = async {
+            for n in 0..3 {
+                changes.recv().await.expect("it goes on looking");
+                fs::write(folder.path().join("a.md"), "x".repeat(n + 1)).expect("a file");
+            }
+        };
+        tokio::select! {
+            () = looking => {}
+            () = edit => {}
+        }
+        assert!(begin.elapsed() >= LOOK_ALONE * 2, "{:?}", begin.elapsed());
+    }
 }
