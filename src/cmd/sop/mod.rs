@@ -4,6 +4,7 @@ mod ask;
 mod check;
 mod found;
 mod inputs;
+mod leaving;
 mod new;
 mod news;
 mod place;

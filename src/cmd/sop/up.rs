@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::{
     found::{Found, find, start_error},
+    leaving::leave,
     news,
     place::Place,
     workshop::Workshop,
@@ -24,7 +25,7 @@ use crate::{
     banner,
     cli::sop::{DEFAULT_DIR, Up},
     cmd::{
-        SERVER_LEVEL,
+        CLIENT_LEVEL,
         up::{Crew, Everything},
     },
     connect::until_there,
@@ -39,7 +40,8 @@ const DRAIN: Duration = Duration::from_secs(3);
 
 /// Runs a team until it is told to stop.
 pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCode> {
-    logging::start(settings.log.as_deref(), SERVER_LEVEL, &Target::Stderr)?;
+    // What happens to the team is told in plain words, and what goes wrong is a warning.
+    logging::start(settings.log.as_deref(), CLIENT_LEVEL, &Target::Stderr)?;
     let serve = &args.serve;
     if args.hub.hub.is_some() && (serve.grpc.is_some() || serve.http.is_some()) {
         bail!(
@@ -54,6 +56,7 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
     };
     let mut signals = Signals::new()?;
     let place = Place::find(&args.hub, here, settings).await;
+    let workshop = Workshop::new(settings, args.model.model.as_deref())?;
     let starting = async {
         match place {
             Place::There => {
@@ -68,11 +71,17 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
             }
         }
     };
-    let (hub, mut everything) = tokio::select! {
-        started = starting => started?,
-        _ = signals.next() => return Ok(ExitCode::SUCCESS),
+    let started = tokio::select! {
+        started = starting => started.map(Some),
+        _ = signals.next() => Ok(None),
     };
-    let workshop = Workshop::new(settings, args.model.model.as_deref())?;
+    let (hub, mut everything) = match started {
+        Ok(Some(started)) => started,
+        ended => {
+            workshop.close().await;
+            return ended.map(|_| ExitCode::SUCCESS);
+        }
+    };
     let is_up = Arc::new(AtomicBool::new(false));
     let (tell, tell_faults) = (news::tell(), news::tell_faults());
     let told = Arc::clone(&is_up);
@@ -91,6 +100,7 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
         started = Team::start(&hub, origin) => Some(started),
         _ = signals.next() => None,
     };
+    let mut stopped = None;
     let result = match started {
         None => Ok(ExitCode::SUCCESS),
         // Its faults were told.
@@ -121,25 +131,21 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
                 () = team.ended() => Err(anyhow::anyhow!("the hub has sent all agents of the team away")),
                 error = served => Err(error),
             };
-            let leaving = async {
-                team.stop().await;
-                workshop.close().await;
-                if let Some(everything) = everything {
-                    everything.stop().await;
-                }
-            };
-            signals.leave(leaving).await;
-            said?;
-            return ended;
+            stopped = Some(team);
+            said.map_err(Into::into).and(ended)
         }
     };
-    let leaving = async {
-        workshop.close().await;
+    let team = async {
+        if let Some(team) = stopped {
+            team.stop().await;
+        }
+    };
+    let hub = async {
         if let Some(everything) = everything {
             everything.stop().await;
         }
     };
-    signals.leave(leaving).await;
+    signals.leave(leave(team, workshop.close(), hub)).await;
     result
 }
 

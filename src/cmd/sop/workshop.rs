@@ -3,12 +3,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use agenthub_sdk::{AgentBuilder, Tool};
 use agenthub_sop::{self as sop, Definition, Fault, Fit, Roster};
-use tokio::sync::Mutex;
+use tokio::sync::OnceCell;
 
 use crate::{
     definition,
@@ -34,7 +34,7 @@ struct Inner {
     tools: Toolshed,
     telemetry: Telemetry,
     /// The files of the agents' runs, this process's until the end.
-    kept: Mutex<BTreeMap<String, Arc<Kept>>>,
+    kept: Mutex<BTreeMap<String, Arc<OnceCell<Arc<Kept>>>>>,
 }
 
 /// What an agent may use and whom it may ask, by the names in its file.
@@ -100,13 +100,15 @@ impl Workshop {
 
     /// The files of an agent's runs: the same however often its SOP changes.
     async fn kept(&self, name: &str) -> anyhow::Result<Arc<Kept>> {
-        let mut kept = self.0.kept.lock().await;
-        if let Some(kept) = kept.get(name) {
-            return Ok(Arc::clone(kept));
-        }
-        let opened = Arc::new(Kept::open(self.0.data.as_deref(), name).await?);
-        kept.insert(name.to_owned(), Arc::clone(&opened));
-        Ok(opened)
+        let cell = {
+            let mut kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(kept.entry(name.to_owned()).or_default())
+        };
+        let open = async || {
+            let kept = Kept::open(self.0.data.as_deref(), name).await?;
+            anyhow::Ok(Arc::new(kept))
+        };
+        cell.get_or_try_init(open).await.cloned()
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
     banner,
     cmd::sop::{
         found::{Found, start_error},
+        leaving::leave,
         news,
         place::{Place, unreachable},
         up::folder_argument,
@@ -161,14 +162,21 @@ fn is_taken(error: &anyhow::Error) -> bool {
 impl Here {
     /// Ends what runs in this process: agents first, so that they can still tell the hub.
     pub(super) async fn leave(self) {
-        if let Some(team) = self.team {
-            team.disband().await;
-        }
-        if let Some(workshop) = self.workshop {
-            workshop.close().await;
-        }
-        if let Some(serving) = self.serving {
-            serving.shutdown().await;
-        }
+        let team = async {
+            if let Some(team) = self.team {
+                team.disband().await;
+            }
+        };
+        let workshop = async {
+            if let Some(workshop) = self.workshop {
+                workshop.close().await;
+            }
+        };
+        let hub = async {
+            if let Some(serving) = self.serving {
+                serving.shutdown().await;
+            }
+        };
+        leave(team, workshop, hub).await;
     }
 }
