@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::log::say;
-use crate::redact;
+use crate::{model::cassette, redact};
 
 /// The agents that are asked at present, by step, and what a failure means.
 #[derive(Debug, Default)]
@@ -151,10 +151,8 @@ impl Asked {
                     StepResult::DelegationEnded(ended) if ended.error.is_empty() => {
                         (&*ended.state, format!("the task is {}", ended.state))
                     }
-                    StepResult::DelegationEnded(ended) => {
-                        (&*ended.state, redact::error(&ended.error))
-                    }
-                    StepResult::Failed(failure) => ("failed", redact::error(&failure.message)),
+                    StepResult::DelegationEnded(ended) => (&*ended.state, logged(&ended.error)),
+                    StepResult::Failed(failure) => ("failed", logged(&failure.message)),
                     _ => ("failed", String::new()),
                 };
                 // The text of an error has its sources, one after the other, wherever it was made of an error that has any.
@@ -183,4 +181,9 @@ pub(super) fn shown(value: &Value) -> String {
         Value::String(text) => redact::error(&text),
         clean => redact::error(&clean.to_string()),
     }
+}
+
+/// An error for the log, without secrets and prompts.
+fn logged(error: &str) -> String {
+    redact::error(cassette::without_difference(error))
 }

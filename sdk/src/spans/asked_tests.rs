@@ -246,6 +246,11 @@ fn a_failure_is_logged_with_who_why_and_how_long() {
         assert_eq!(fields["error"], "writing: disk full ([redacted])");
         assert!(!json!(lines).to_string().contains("half answer"));
     }
+    let missed = "no answer for this prompt:\n--- recorded\n+++ asked\n-rain\n+snow";
+    let missed = run(ErrorMode::FailFast, came("failed", "", missed));
+    let lines = logged(&missed, tracing::Level::INFO);
+    let fields = &one(&lines, "an agent failed")["fields"];
+    assert_eq!(fields["error"], "no answer for this prompt:");
     let lost = StepResult::Failed(Failure::lasting("no route"));
     let lines = logged(&run(ErrorMode::FailFast, lost), tracing::Level::INFO);
     let fields = &one(&lines, "an agent failed")["fields"];

@@ -25,6 +25,10 @@ const ALIKE: f64 = 0.5;
 /// After this a difference is looked for more roughly.
 const SEARCH: Duration = Duration::from_millis(500);
 
+/// The first lines of a difference.
+const BEFORE: &str = "--- recorded";
+const AFTER: &str = "+++ asked";
+
 /// A recorded request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate<'a> {
@@ -61,6 +65,14 @@ pub(super) fn described(file: &Path, asked: &Request, recorded: &[Candidate<'_>]
         nearest.line,
         difference(nearest.request, asked)
     )
+}
+
+/// An error without the difference that it may show: that is for whoever asked, and logs leave it out.
+pub(crate) fn without_difference(error: &str) -> &str {
+    match error.find(&format!("\n{BEFORE}\n{AFTER}")) {
+        Some(at) => &error[..at],
+        None => error,
+    }
 }
 
 /// The recorded request that is most like one: of the same asker if there is any, one that was not asked for yet if there is any.
@@ -110,7 +122,7 @@ fn difference(recorded: &Request, asked: &Request) -> String {
         .diff_lines(&*before, &*after);
     let mut unified = diff.unified_diff();
     unified.context_radius(1);
-    let mut lines = vec!["--- recorded".to_owned(), "+++ asked".to_owned()];
+    let mut lines = vec![BEFORE.to_owned(), AFTER.to_owned()];
     for hunk in unified.iter_hunks() {
         lines.push(hunk.header().to_string());
         let changes: Vec<_> = hunk.iter_changes().collect();

@@ -32,5 +32,6 @@ mod replayer;
 mod shown;
 mod variable;
 
+pub(crate) use miss::without_difference;
 pub use recorder::Recorder;
 pub use replayer::Replayer;

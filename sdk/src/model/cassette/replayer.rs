@@ -131,7 +131,8 @@ impl Replayer {
         drop(served);
         let said = miss::described(&shared.path, &asked.request, &candidates);
         // The first line says who asked and what to do; the others show what was asked.
-        let (first, difference) = said.split_once('\n').unwrap_or((&said, ""));
+        let first = miss::without_difference(&said);
+        let difference = &said[first.len()..];
         tracing::error!("{}", redact::text(first));
         // What the error becomes on its way is shortened.
         tracing::debug!("{}", redact::text(difference));
