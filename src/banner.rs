@@ -1,13 +1,17 @@
 //! What `up` and `broker` say when everything is ready.
 
-use std::{env, net::SocketAddr, path::PathBuf};
+use std::{
+    env,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
 use crate::{
     logging::Target,
     model,
-    settings::{DEFAULT_HUB, Model},
+    settings::{DEFAULT_DATA, DEFAULT_HUB, Model},
 };
 
 /// What there is to say.
@@ -50,6 +54,14 @@ pub(crate) fn hub_flag(url: &str) -> String {
     match url {
         DEFAULT_HUB => String::new(),
         url => format!(" --hub {url}"),
+    }
+}
+
+/// The flag that names a data folder, with a space before it; empty where it is not needed.
+pub(crate) fn data_flag(data: &Path) -> String {
+    match data == Path::new(DEFAULT_DATA) {
+        true => String::new(),
+        false => format!(" --data {}", data.display()),
     }
 }
 

@@ -15,11 +15,11 @@ use super::{
 };
 use crate::{
     banner,
-    cli::CortexAt,
+    cli::{CortexAt, Hub},
     listen::Listen,
     logging, output,
     run::Line,
-    settings::{DEFAULT_DATA, DEFAULT_HUB, Settings},
+    settings::{DEFAULT_HUB, Settings},
     stop::Signals,
 };
 
@@ -69,7 +69,7 @@ impl Place {
         settings: &Settings,
         signals: &mut Signals,
     ) -> anyhow::Result<Option<Self>> {
-        let is_named = at.cortex.is_some() || at.hub.hub.is_some() || settings.hub != DEFAULT_HUB;
+        let is_named = at.cortex.is_some() || is_named(&at.hub, settings);
         let is_missing = here != Here::Always && !is_named && !listens(settings).await;
         if is_missing && here == Here::Never {
             bail!(
@@ -183,10 +183,7 @@ impl Farewell {
                 )
             }
             Self::Waits(data) => {
-                let data = match data == Path::new(DEFAULT_DATA) {
-                    true => String::new(),
-                    false => format!(" --data {}", data.display()),
-                };
+                let data = banner::data_flag(data);
                 format!(
                     "the run waits, as what it ran on ends with this process; to finish it: {program} runs watch {run}{data}, or {program} up{data}"
                 )
@@ -194,6 +191,11 @@ impl Farewell {
             Self::Ends => "the run ends here, as this process keeps no files".to_owned(),
         }
     }
+}
+
+/// Whether a flag or the settings name a hub, so that it is to be that one.
+pub(super) fn is_named(hub: &Hub, settings: &Settings) -> bool {
+    hub.hub.is_some() || settings.hub != DEFAULT_HUB
 }
 
 /// Whether anybody listens where the hub is expected.
@@ -213,6 +215,7 @@ pub(super) fn free(address: Listen) -> Listen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::DEFAULT_DATA;
 
     #[test]
     fn who_leaves_is_told_how_to_come_back() {

@@ -5,8 +5,8 @@ use anyhow::bail;
 
 use crate::{
     cli::Hub,
-    cmd::place::listens,
-    settings::{DEFAULT_HUB, Settings},
+    cmd::place::{is_named, listens},
+    settings::Settings,
 };
 
 /// On which hub.
@@ -23,10 +23,9 @@ pub(super) enum Place {
 impl Place {
     /// The place that the flags name.
     pub(super) async fn find(hub: &Hub, here: bool, settings: &Settings) -> Self {
-        let is_named = hub.hub.is_some() || settings.hub != DEFAULT_HUB;
         match here {
             true => Self::Here,
-            false if is_named || listens(settings).await => Self::There,
+            false if is_named(hub, settings) || listens(settings).await => Self::There,
             false => Self::Own,
         }
     }
