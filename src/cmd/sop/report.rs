@@ -60,6 +60,9 @@ struct Found {
 
 /// Looks a run up in a data folder, with the runs that it led to if `all` are wanted.
 async fn find(wanted: &str, all: bool, data: &Path) -> anyhow::Result<Found> {
+    if wanted.trim().is_empty() {
+        bail!("no run is named: `agenthub sop ask` prints its id, and `latest` is the latest");
+    }
     let shown = data.display();
     let journals = journal::all(data)
         .await
@@ -200,6 +203,8 @@ mod tests {
             none.starts_with("there is no run ff; the latest are: 0a1b2c (in"),
             "{none}"
         );
+        let nameless = refused(" ", data.path()).await;
+        assert!(nameless.starts_with("no run is named"), "{nameless}");
         let none = refused("latest", data.path()).await;
         assert!(
             none.contains("was led by an SOP: `agenthub sop ask`"),

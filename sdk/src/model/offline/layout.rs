@@ -160,15 +160,20 @@ impl Given {
         let words = count(text);
         let longest = lengths.iter().max().copied().unwrap_or(0);
         let mut lines = vec![format!(
-            "It has {words} words in {} sentences; the longest sentence has {longest} words.",
-            lengths.len()
+            "It has {} in {}; the longest sentence has {}.",
+            so_many(words, "word"),
+            so_many(lengths.len(), "sentence"),
+            so_many(longest, "word"),
         )];
         match self.most_words {
             Some(most) if words > most => lines.push(format!(
-                "It is {} words over the limit of {most}.",
-                words - most
+                "It is {} over the limit of {most}.",
+                so_many(words - most, "word")
             )),
-            Some(most) => lines.push(format!("It keeps to the limit of {most} words.")),
+            Some(most) => lines.push(format!(
+                "It keeps to the limit of {}.",
+                so_many(most, "word")
+            )),
             None => {}
         }
         for (name, items) in &self.lists {
@@ -230,6 +235,14 @@ fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string());
     first.unwrap_or_default() + letters.as_str()
+}
+
+/// So many of something, in words.
+fn so_many(n: usize, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {one}s"),
+    }
 }
 
 #[cfg(test)]
