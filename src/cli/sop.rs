@@ -48,8 +48,8 @@ pub(crate) struct Up {
 #[derive(Debug, Args)]
 pub(crate) struct Ask {
     /// The folder with the files [default: ./sops], and what is wanted; - reads that from standard input
-    #[arg(value_names = ["DIR", "REQUEST"], num_args = 1..=2, required = true)]
-    words: Vec<String>,
+    #[arg(value_names = ["DIR", "REQUEST"], num_args = 1.., required = true)]
+    pub(crate) words: Vec<String>,
     /// Something that the orchestrator takes besides the request, such as tone=friendly; may be repeated
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = input)]
     pub(crate) inputs: Vec<(String, String)>,
@@ -149,7 +149,8 @@ const ASK: &str = "\
 Where the orchestrator is on the hub already (`agenthub sop up`), that team is asked. Otherwise the team of the folder is started in this \
 process for the request, with a hub of its own where none was named and none listens at the default address.
 
-With --error-mode continue, an answer in spite of failed agents counts as one: the exit code is 0, and a warning on stderr names them.
+With --error-mode continue, an answer in spite of failed agents counts as one: the exit code is 0, and a warning on stderr names them. \
+An agent that cannot start has failed too. A file that cannot be used is nobody: the others go on without it.
 
 Ctrl-C cancels the request, and what the agents do for it. Exit codes: 0 there is an answer; 1 there is none; 130 cancelled.";
 

@@ -1,24 +1,22 @@
 //! `agenthub sop ask`
 
+mod absent;
 mod show;
 mod start;
+mod words;
 
-use std::{
-    io::{self, Read},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{process::ExitCode, time::Duration};
 
 use agenthub_sdk::{Agent, Client, Delegation, Error, Outcome, Pending};
-use agenthub_sop::Definition;
-use anyhow::{Context, anyhow, bail};
-use serde_json::Value;
-use tokio::time::timeout;
+use agenthub_sop::{Definition, ErrorMode as Written};
+use anyhow::{anyhow, bail};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
-use self::{show::Screen, start::Here};
+use self::{absent::Told, show::Screen, start::Here, words::request};
 use super::{
-    found::{Found, find},
+    found::{Found, look},
     inputs::{inputs, missing},
     progress::Progress,
 };
@@ -28,15 +26,12 @@ use crate::{
     cmd::CLIENT_LEVEL,
     logging::{self, Target},
     output,
-    settings::{DEFAULT_DATA, Settings},
+    settings::Settings,
     stop::Signals,
 };
 
 /// How long a request may take to end once it is cancelled.
 const CANCELLING: Duration = Duration::from_secs(15);
-
-/// The longest request, in bytes.
-const MAX_REQUEST: u64 = 512 * 1024;
 
 /// The exit code of a request that was cancelled.
 const CANCELLED: u8 = 130;
@@ -47,15 +42,39 @@ struct Question<'a> {
     leads: &'a Definition,
     request: String,
     data: Option<Value>,
+    told: &'a Told,
 }
 
 /// Asks a team once.
 pub(super) async fn run(args: Ask, settings: &Settings) -> anyhow::Result<ExitCode> {
     logging::start(settings.log.as_deref(), CLIENT_LEVEL, &Target::Stderr)?;
-    let dir = args.dir();
-    let request = request(args.request())?;
-    let Some(found) = find(&dir, settings)? else {
-        return Ok(ExitCode::FAILURE);
+    let told = Told::default();
+    let result = asked(&args, settings, &told).await;
+    let faults = told.faults();
+    let error = match &result {
+        Ok(Some(code)) => return Ok(*code),
+        Ok(None) => {
+            let error = faults.iter().find(|fault| fault.is_error());
+            error.map(ToString::to_string).unwrap_or_default()
+        }
+        Err(error) => format!("{error:#}"),
+    };
+    if args.json {
+        let refused = json!({"ok": false, "error": error, "faults": faults});
+        output::line(refused.to_string())?;
+    }
+    result.map(|_| ExitCode::FAILURE)
+}
+
+/// Asks, and shows the answer. `None` where there is no team to ask; then it was told why.
+async fn asked(args: &Ask, settings: &Settings, told: &Told) -> anyhow::Result<Option<ExitCode>> {
+    let request = request(args)?;
+    let found = match look(&args.dir(), settings) {
+        Ok(found) => found,
+        Err(faults) => {
+            told.show(faults);
+            return Ok(None);
+        }
     };
     let leads = &found.leads;
     let data = inputs(&leads.schema, &args.inputs).map_err(|why| anyhow!(why))?;
@@ -69,17 +88,20 @@ pub(super) async fn run(args: Ask, settings: &Settings) -> anyhow::Result<ExitCo
         );
     }
     let question = Question {
-        args: &args,
+        args,
         leads,
         request,
         data,
+        told,
     };
     let mut signals = Signals::new()?;
     let mut here = Here::default();
     let result = question
         .answered(&found, settings, &mut here, &mut signals)
         .await;
-    signals.leave(here.leave()).await;
+    if !here.is_left {
+        signals.leave(here.leave()).await;
+    }
     result
 }
 
@@ -90,14 +112,20 @@ impl Question<'_> {
         settings: &Settings,
         here: &mut Here,
         signals: &mut Signals,
-    ) -> anyhow::Result<ExitCode> {
+    ) -> anyhow::Result<Option<ExitCode>> {
         let starting = self.client(found, settings, here);
         let client = tokio::select! {
             client = starting => client?,
-            _ = signals.next() => return Ok(ExitCode::from(CANCELLED)),
+            _ = signals.next() => {
+                if self.args.json {
+                    let cancelled = json!({"ok": false, "error": "cancelled", "faults": self.told.faults()});
+                    output::line(cancelled.to_string())?;
+                }
+                return Ok(Some(ExitCode::from(CANCELLED)));
+            }
         };
         let Some(client) = client else {
-            return Ok(ExitCode::FAILURE);
+            return Ok(None);
         };
         let is_kept = here.is_kept;
         let asking = self.ask(&client, signals);
@@ -108,21 +136,15 @@ impl Question<'_> {
                 error = serving.failed() => Err(error),
             },
         };
-        client.close().await;
-        let Asked {
-            run,
-            outcome,
-            progress,
-            is_cancelled,
-        } = asked?;
+        here.is_left = asked.as_ref().is_ok_and(|asked| asked.is_left);
+        if !here.is_left {
+            client.close().await;
+        }
+        let asked = asked?;
+        let run = &asked.run;
         let report = match (is_kept, here.team.is_some()) {
             (true, _) => {
-                let data = match settings.data() {
-                    Some(data) if data != std::path::Path::new(DEFAULT_DATA) => {
-                        format!(" --data {}", data.display())
-                    }
-                    _ => String::new(),
-                };
+                let data = settings.data().map(banner::data_flag).unwrap_or_default();
                 format!(
                     "; {} sop report {run}{data} says whether it kept to its procedure",
                     banner::program()
@@ -134,14 +156,22 @@ impl Question<'_> {
                 banner::program()
             ),
         };
-        let code = self.show(&run, &outcome, &progress, is_cancelled)?;
+        let code = self.show(&asked, &here.absent)?;
         if !self.args.json {
             output::aside(format!("run {run}{report}"));
         }
-        Ok(code)
+        Ok(Some(code))
     }
 
-    /// Asks, and shows what happens until there is an outcome. The first signal cancels.
+    /// Whether the first agent that fails ends the request.
+    fn is_fail_fast(&self) -> bool {
+        match self.args.error_mode {
+            Some(mode) => mode == ErrorMode::FailFast,
+            None => self.leads.error_mode.unwrap_or_default() == Written::FailFast,
+        }
+    }
+
+    /// Asks, and shows what happens until there is an outcome. The first signal cancels, and the second one leaves.
     async fn ask(&self, client: &Client, signals: &mut Signals) -> anyhow::Result<Asked> {
         let (task, message) = (
             Uuid::now_v7().to_string(),
@@ -162,39 +192,57 @@ impl Question<'_> {
             };
             delegation = delegation.metadata("error_mode", mode);
         }
+        let began = Instant::now();
         let mut pending = client.delegate(delegation).await?;
         let mut updates = pending.updates();
         let mut screen = Screen::new(self.args.json);
         let mut progress = Progress::default();
-        let mut is_cancelled = false;
+        let mut cancelled_at = None;
+        let mut is_left = false;
         loop {
-            let update = tokio::select! {
-                update = updates.next() => update,
+            tokio::select! {
+                update = updates.next() => {
+                    let Some(update) = update else { break };
+                    for show in progress.apply(&update) {
+                        screen.show(show)?;
+                    }
+                }
                 _ = signals.next() => {
-                    if std::mem::replace(&mut is_cancelled, true) {
+                    is_left = cancelled_at.replace(Instant::now()).is_some();
+                    if !is_left {
+                        screen.line("cancelling it; Ctrl-C again leaves at once")?;
+                        tokio::select! {
+                            () = self.cancel(&pending) => {}
+                            _ = signals.next() => is_left = true,
+                        }
+                    }
+                    if is_left {
                         break;
                     }
-                    screen.line("cancelling it; Ctrl-C again leaves at once")?;
-                    self.cancel(&pending).await;
-                    continue;
                 }
-            };
-            let Some(update) = update else { break };
-            for show in progress.apply(&update) {
-                screen.show(show)?;
+                () = given_up(cancelled_at) => break,
             }
         }
-        let outcome = match is_cancelled {
-            false => pending.outcome().await,
-            true => timeout(CANCELLING, pending.outcome())
-                .await
-                .unwrap_or_else(|_| Err(Error::Cancelled("by you".to_owned()))),
+        let cancelled = || Err(Error::Cancelled("by you".to_owned()));
+        let outcome = match is_left {
+            true => cancelled(),
+            false => tokio::select! {
+                biased;
+                outcome = pending.outcome() => outcome,
+                _ = signals.next() => {
+                    is_left = cancelled_at.replace(Instant::now()).is_some();
+                    cancelled()
+                }
+                () = given_up(cancelled_at) => cancelled(),
+            },
         };
         Ok(Asked {
             run,
             outcome,
             progress,
-            is_cancelled,
+            took: began.elapsed(),
+            is_cancelled: cancelled_at.is_some(),
+            is_left,
         })
     }
 
@@ -210,28 +258,17 @@ struct Asked {
     run: String,
     outcome: Result<Outcome, Error>,
     progress: Progress,
+    /// From the request to its end.
+    took: Duration,
     is_cancelled: bool,
+    /// Nothing is to be waited for any more.
+    is_left: bool,
 }
 
-/// What is wanted: the words, or what standard input says.
-fn request(words: &str) -> anyhow::Result<String> {
-    let text = match words {
-        "-" => {
-            let mut text = String::new();
-            let read = io::stdin()
-                .lock()
-                .take(MAX_REQUEST + 1)
-                .read_to_string(&mut text);
-            read.context("the request cannot be read from standard input")?;
-            text
-        }
-        words => words.to_owned(),
-    };
-    if text.len() as u64 > MAX_REQUEST {
-        bail!("the request is longer than {} KiB", MAX_REQUEST / 1024);
-    }
-    match text.trim() {
-        "" => bail!("the request is empty: say what is wanted"),
-        text => Ok(text.to_owned()),
+/// Waits until a request that was cancelled then should have ended; for ever if it was not.
+async fn given_up(cancelled_at: Option<Instant>) {
+    match cancelled_at {
+        Some(at) => sleep_until(at + CANCELLING).await,
+        None => std::future::pending().await,
     }
 }

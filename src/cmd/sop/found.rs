@@ -15,20 +15,24 @@ pub(super) struct Found {
 
 /// Reads the folder. `None` where it is no team; then all that is wrong with it was shown.
 pub(super) fn find(dir: &Path, settings: &Settings) -> anyhow::Result<Option<Found>> {
-    let refused = |faults: &[Fault]| {
-        faults.iter().for_each(show);
-        Ok(None)
-    };
-    let discovered = match discover(dir) {
-        Ok(discovered) => discovered,
-        Err(fault) => return refused(&[advised(fault)]),
-    };
+    Ok(look(dir, settings)
+        .map_err(|faults| faults.iter().for_each(show))
+        .ok())
+}
+
+/// Reads the folder.
+///
+/// # Errors
+///
+/// All that is wrong with it, where it is no team.
+pub(super) fn look(dir: &Path, settings: &Settings) -> Result<Found, Vec<Fault>> {
+    let discovered = discover(dir).map_err(|fault| vec![advised(fault)])?;
     match discovered.orchestrator(dir, settings.sop.default_orchestrator) {
-        Ok(leads) => Ok(Some(Found { leads, discovered })),
+        Ok(leads) => Ok(Found { leads, discovered }),
         Err(fault) => {
             let mut faults = discovered.faults;
             faults.push(fault);
-            refused(&faults)
+            Err(faults)
         }
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Progress {
     /// By task, in the order in which they were asked.
     order: Vec<String>,
     asked: BTreeMap<String, Asked>,
+    /// The tasks that failed, in the order in which they did.
+    failed: Vec<String>,
     /// The pieces of the answer so far.
     pieces: String,
 }
@@ -95,6 +97,12 @@ impl Progress {
             .collect()
     }
 
+    /// The agents that failed and why, in the order in which they did.
+    pub(super) fn failed(&self) -> impl Iterator<Item = (String, String)> {
+        let failed = self.failed.iter().filter_map(|task| self.asked.get(task));
+        failed.filter_map(|asked| Some((asked.agent.clone(), asked.error.clone()?)))
+    }
+
     fn status(&mut self, status: &TaskStatusUpdateEvent) -> Option<String> {
         let metadata = from_struct(status.metadata.as_ref()?);
         let tool = metadata.get("tool")?;
@@ -109,7 +117,7 @@ impl Progress {
             });
         }
         let ended = match (tool.get("error"), tool.get("result")) {
-            (Some(error), _) => Some(Err(words(error))),
+            (Some(error), _) => Some(Err(whole(error))),
             (None, Some(_)) => Some(Ok(())),
             (None, None) => None,
         };
@@ -146,7 +154,9 @@ impl Progress {
         Some(match ended {
             Ok(()) => format!("✓ {which}, after {seconds:.1} s"),
             Err(error) => {
-                let line = format!("✗ {which}, after {seconds:.1} s: {error}");
+                let short = output::cut(&error, MAX_WORDS);
+                let line = format!("✗ {which}, after {seconds:.1} s: {short}");
+                self.failed.push(task.to_owned());
                 if let Some(asked) = self.asked.get_mut(task) {
                     asked.error = Some(error);
                 }
@@ -188,19 +198,23 @@ pub(super) fn failed(outcome: &Outcome) -> Vec<(String, String)> {
                 "" => text("state"),
                 error => error,
             };
-            (text("agent").to_owned(), output::cut(why, 300))
+            (text("agent").to_owned(), why.to_owned())
         })
         .collect()
 }
 
 /// A value on one line, cut.
 fn words(value: &Value) -> String {
-    let text = match value {
+    output::cut(&whole(value), MAX_WORDS)
+}
+
+/// A value as text.
+fn whole(value: &Value) -> String {
+    match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
         value => value.to_string(),
-    };
-    output::cut(&text, MAX_WORDS)
+    }
 }
 
 #[cfg(test)]

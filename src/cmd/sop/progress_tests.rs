@@ -146,3 +146,22 @@ fn a_partial_answer_names_who_failed() {
     assert_eq!(failed(&outcome(&data)), expected);
     assert!(failed(&outcome(&json!({"partial": false}))).is_empty());
 }
+
+/// spec: SOP-8.5
+#[test]
+fn who_failed_is_told_whole_and_in_the_order_of_the_failures() {
+    let mut progress = Progress::default();
+    for task in ["a", "b"] {
+        let asked = json!({"agent": task, "taskId": task, "arguments": {"task": "x"}});
+        progress.apply(&tool(asked));
+    }
+    let why = "no model ".repeat(100);
+    for (task, error) in [("b", why.as_str()), ("a", "it was called back")] {
+        let failed = json!({"agent": task, "taskId": task, "error": error});
+        let line = lines(progress.apply(&tool(failed))).concat();
+        assert!(line.chars().count() < 150, "{line}");
+    }
+    let first = progress.failed().next();
+    assert_eq!(first, Some(("b".to_owned(), why.clone())));
+    assert_eq!(progress.agents()[1]["error"], why);
+}

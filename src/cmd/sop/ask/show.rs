@@ -3,34 +3,59 @@
 use std::{
     io::{self, IsTerminal, Write},
     process::ExitCode,
+    time::Duration,
 };
 
 use agenthub_sdk::{Error, Outcome, proto::a2a::TaskState};
 use anyhow::{Context, anyhow};
 use serde_json::json;
 
-use super::{CANCELLED, Question};
+use super::{Asked, CANCELLED, Question, absent::Absent};
 use crate::{
-    cmd::sop::progress::{Progress, Show, failed},
+    cmd::sop::progress::{Show, failed},
     output,
 };
 
+/// The longest reason in a warning, in characters.
+const MAX_WHY: usize = 300;
+
+/// How far clocks may be apart.
+const CLOCKS: Duration = Duration::from_millis(250);
+
 impl Question<'_> {
     /// Prints the answer, or why there is none.
-    pub(super) fn show(
-        &self,
-        run: &str,
-        outcome: &Result<Outcome, Error>,
-        progress: &Progress,
-        is_cancelled: bool,
-    ) -> anyhow::Result<ExitCode> {
+    pub(super) fn show(&self, asked: &Asked, absent: &Absent) -> anyhow::Result<ExitCode> {
+        let Asked {
+            run,
+            outcome,
+            progress,
+            is_cancelled,
+            ..
+        } = asked;
         let ok = outcome.as_ref().is_ok_and(Outcome::is_completed);
         let error = match outcome {
             Ok(outcome) => outcome.error.clone(),
             Err(error) => error.to_string(),
         };
-        let failed = outcome.as_ref().map(failed).unwrap_or_default();
-        let code = match (ok, is_cancelled) {
+        let has_failed = match outcome {
+            Ok(outcome) => outcome.state == TaskState::Failed,
+            Err(error) => matches!(error, Error::DeadlineExceeded { .. }),
+        };
+        let limit = Duration::from_secs(self.args.timeout);
+        let error = match has_failed && is_over(asked.took, limit) {
+            true => format!(
+                "it was not done within {} s: --timeout SECONDS gives it longer ({error})",
+                self.args.timeout
+            ),
+            false => error,
+        };
+        let mut failed = outcome.as_ref().map(failed).unwrap_or_default();
+        if !ok && failed.is_empty() && !is_cancelled {
+            // What comes after the first is called back, where the first one ends it.
+            let most = if self.is_fail_fast() { 1 } else { usize::MAX };
+            failed = progress.failed().take(most).collect();
+        }
+        let code = match (ok, *is_cancelled) {
             (true, _) => ExitCode::SUCCESS,
             (false, true) => ExitCode::from(CANCELLED),
             (false, false) => ExitCode::FAILURE,
@@ -51,31 +76,29 @@ impl Question<'_> {
                 "orchestrator": self.leads.name,
                 "answer": text,
                 "data": data,
-                "partial": !failed.is_empty(),
-                "failed": failed.iter().map(|(agent, why)| json!({"agent": agent, "error": why})).collect::<Vec<_>>(),
+                "partial": ok && !(failed.is_empty() && absent.agents.is_empty()),
+                "failed": absent.agents.iter().chain(&failed).map(|(agent, why)| json!({"agent": agent, "error": why})).collect::<Vec<_>>(),
+                "unusable": absent.unusable,
                 "agents": progress.agents(),
                 "error": (!ok).then_some(error),
             });
             output::line(value.to_string())?;
+            warn(&failed, absent, ok);
             return Ok(code);
         }
         let Ok(outcome) = outcome else {
-            let error = match outcome {
-                Err(Error::DeadlineExceeded { .. }) => self.too_late(),
-                _ => error,
-            };
-            return Err(anyhow!(error)).context("there is no answer");
-        };
-        if !ok {
-            if is_cancelled {
+            if *is_cancelled {
                 output::aside("cancelled: there is no answer");
                 return Ok(code);
             }
-            let is_late = outcome.state == TaskState::Failed && error.contains("deadline");
-            let error = match is_late {
-                true => self.too_late(),
-                false => error,
-            };
+            return Err(anyhow!(error)).context("there is no answer");
+        };
+        if !ok {
+            if *is_cancelled {
+                output::aside("cancelled: there is no answer");
+                return Ok(code);
+            }
+            warn(&[], absent, ok);
             if !outcome.text.is_empty() && outcome.text != error {
                 tracing::debug!(text = outcome.text, "what there was of an answer");
             }
@@ -93,21 +116,39 @@ impl Question<'_> {
                 output::line(output::plain(answer.trim_end()))?;
             }
         }
-        for (agent, why) in failed {
-            output::aside(format!(
-                "warning: the answer is without {agent}, which failed: {}",
-                output::plain(&why)
-            ));
-        }
+        warn(&failed, absent, ok);
         Ok(code)
     }
+}
 
-    fn too_late(&self) -> String {
-        format!(
-            "it was not done within {} s: --timeout SECONDS gives it longer",
-            self.args.timeout
-        )
+/// Says whom the answer is without, if there is one, and which files are nobody.
+fn warn(failed: &[(String, String)], absent: &Absent, is_answered: bool) {
+    let without = |agent: &str, what: &str, why: &str| {
+        output::aside(format!(
+            "warning: the answer is without {agent}, which {what}: {}",
+            output::cut(why, MAX_WHY)
+        ));
+    };
+    if is_answered {
+        for (agent, why) in &absent.agents {
+            without(agent, "could not start", why);
+        }
+        for (agent, why) in failed {
+            without(agent, "failed", why);
+        }
     }
+    for fault in absent.files() {
+        output::aside(format!(
+            "warning: the team was without {}, which cannot be used: {}",
+            fault.path.display(),
+            output::cut(&fault.message, MAX_WHY)
+        ));
+    }
+}
+
+/// Whether the time of a request is over. Its hub may have rounded it, or have a clock of its own.
+fn is_over(took: Duration, limit: Duration) -> bool {
+    took + CLOCKS >= limit
 }
 
 /// Where a request is shown: the answer on stdout as it grows, if that is a terminal, everything else on stderr.
@@ -163,4 +204,17 @@ fn answer(outcome: &Outcome) -> String {
     let said = outcome.message.as_ref().map(|m| m.text());
     said.filter(|text| !text.is_empty())
         .unwrap_or_else(|| outcome.text.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_late_when_its_own_time_is_over_and_not_before() {
+        let limit = Duration::from_secs(900);
+        assert!(is_over(limit, limit));
+        assert!(is_over(limit - Duration::from_millis(2), limit));
+        assert!(!is_over(Duration::from_secs(30), limit));
+    }
 }

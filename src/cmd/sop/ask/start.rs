@@ -10,13 +10,15 @@ use anyhow::bail;
 use axum::Router;
 use tonic::service::Routes;
 
-use super::Question;
+use super::{
+    Question,
+    absent::{Absent, absent},
+};
 use crate::{
     banner,
     cmd::sop::{
         found::{Found, start_error},
         leaving::leave,
-        news,
         place::{Place, unreachable},
         up::folder_argument,
         workshop::Workshop,
@@ -37,6 +39,10 @@ pub(super) struct Here {
     pub(super) team: Option<Team>,
     /// What the team does can be looked up afterwards.
     pub(super) is_kept: bool,
+    /// It is not to be waited for at the end.
+    pub(super) is_left: bool,
+    /// Whom the team is without.
+    pub(super) absent: Absent,
     workshop: Option<Workshop>,
 }
 
@@ -106,11 +112,13 @@ impl Question<'_> {
             default_orchestrator: settings.sop.default_orchestrator,
             fit: workshop.fit(),
             drain: DRAIN,
-            tell: news::tell_faults(),
+            tell: self.told.tell(),
         };
         here.workshop = Some(workshop);
         match Team::start(&hub, origin).await {
             Ok(team) => {
+                let members = team.members().await;
+                here.absent = absent(&found.discovered, &members, &self.told.faults());
                 here.team = Some(team);
                 here.is_kept = settings.data().is_some();
             }
@@ -118,6 +126,9 @@ impl Question<'_> {
                 start_error(error)?;
                 return Ok(None);
             }
+        }
+        if let Some(why) = here.absent.refusal().filter(|_| self.is_fail_fast()) {
+            bail!("{why}");
         }
         if found.discovered.agents.is_empty() {
             output::aside(format!(
