@@ -1,6 +1,6 @@
 //! What an SOP says, read and checked.
 
-use std::{fs, path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -48,11 +48,7 @@ pub struct Definition {
 impl Definition {
     /// Something wrong at a place of its file, which is read again to show the line.
     pub fn fault_at(&self, place: Place, message: impl Into<String>) -> Fault {
-        let fault = Fault::error(&self.path, message);
-        match fs::read_to_string(&self.path) {
-            Ok(text) => fault.placed(place, &Arc::from(text)),
-            Err(_) => fault,
-        }
+        Fault::error(&self.path, message).at_place(place)
     }
 }
 

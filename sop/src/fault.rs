@@ -1,6 +1,7 @@
 //! What is wrong with a file, and where.
 
 use std::{
+    fs,
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
@@ -96,6 +97,15 @@ impl Fault {
             place: Some(place),
             text: Arc::clone(text),
             ..self
+        }
+    }
+
+    /// With its place in its file, which is read again to show the line.
+    #[must_use]
+    pub fn at_place(self, place: Place) -> Self {
+        match fs::read_to_string(&self.path) {
+            Ok(text) => self.placed(place, &Arc::from(text)),
+            Err(_) => self,
         }
     }
 

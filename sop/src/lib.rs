@@ -20,7 +20,7 @@ pub use agent::{Roster, agent, limits, peers};
 pub use definition::{Definition, ErrorMode, Format, Kind, ToolName};
 pub use discover::{DEFAULT_DIR, Discovered, discover};
 pub use fault::{Fault, Place, Severity};
-pub use loader::{Loaded, load, parse, rules};
+pub use loader::{Loaded, load, parse, quoted, rules, tools};
 pub use rule::{Level, Rule};
 pub use starter::starter;
 pub use team::{Fit, Member, News, Origin, StartError, Team, is_same};

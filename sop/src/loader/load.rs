@@ -70,8 +70,7 @@ pub fn parse(path: &Path, text: &str, files: Vec<PathBuf>) -> Result<Loaded, Vec
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let text = plain(text);
     let mut faults = Faults::of(path, &text);
     let read = read(path, &text, format, &mut faults);
     let definition = read.map(|read| Definition {
@@ -87,6 +86,12 @@ pub fn parse(path: &Path, text: &str, files: Vec<PathBuf>) -> Result<Loaded, Vec
         }),
         None => Err(warnings),
     }
+}
+
+/// The text without the mark at its beginning, with one character for the end of a line.
+pub(super) fn plain(text: &str) -> String {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
 /// How a file is written, by its name.
@@ -166,7 +171,7 @@ fn read(path: &Path, text: &str, format: Format, faults: &mut Faults<'_>) -> Opt
 }
 
 /// The front matter as it stands; of a skill, with what other programs read as well.
-fn node(front: &str, format: Format, faults: &mut Faults<'_>) -> Option<Node> {
+pub(super) fn node(front: &str, format: Format, faults: &mut Faults<'_>) -> Option<Node> {
     let mut text = front.to_owned();
     for _ in 0..=MAX_QUOTED {
         let unread = match yaml::tree(&text) {

@@ -39,6 +39,12 @@ impl Block {
             .is_some_and(|range| range.contains(&at))
     }
 
+    /// The parts of the text that are code, each with the byte that it begins at.
+    pub(crate) fn codes(&self) -> impl Iterator<Item = (usize, &str)> {
+        let codes = self.code.iter().filter(|range| !range.is_empty());
+        codes.filter_map(|range| Some((range.start, self.text.get(range.clone())?)))
+    }
+
     fn push(&mut self, text: &str, origin: usize) {
         // Line breaks inside code become spaces.
         for part in text.split_inclusive(char::is_whitespace) {

@@ -11,9 +11,11 @@ mod mapping;
 mod markdown;
 pub(crate) mod name;
 mod path;
+mod peek;
 mod rules;
 mod sections;
 mod unread;
 
 pub use load::{Loaded, load, parse};
+pub use peek::{quoted, tools};
 pub use rules::rules;

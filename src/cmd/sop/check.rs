@@ -1,19 +1,23 @@
 //! `agenthub sop check`
 
-use std::{collections::BTreeSet, path::Path, process::ExitCode, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
 
-use agenthub_sop::{Definition, Discovered, Fault, Kind, discover, load};
+use agenthub_sop::{Definition, Discovered, Fault, Kind, discover, load, tools};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
     found::advised,
+    names::{folder_of, misspelt, unknown},
     news::{count, show},
     workshop::uses,
 };
-use crate::{
-    cli::sop::Check, definition::check_name, model, output, settings::Settings, tools::Toolshed,
-};
+use crate::{cli::sop::Check, model, output, settings::Settings, tools::Toolshed};
 
 /// What the files say, with all that is wrong.
 struct Checked {
@@ -51,8 +55,9 @@ pub(super) async fn run(args: &Check, settings: &Settings) -> anyhow::Result<Exi
 
 async fn check(args: &Check, shed: &Toolshed, settings: &Settings) -> Checked {
     let path = args.path.as_path();
-    let is_missing_file = !path.exists() && path.extension().is_some();
-    let mut checked = match path.is_file() {
+    let is_missing_file = !path.exists() && !path.is_symlink() && path.extension().is_some();
+    let is_file = path.is_file() || path.is_symlink() && !path.is_dir();
+    let mut checked = match is_file {
         true => file(path),
         false if is_missing_file => Checked {
             agents: Vec::new(),
@@ -64,15 +69,47 @@ async fn check(args: &Check, shed: &Toolshed, settings: &Settings) -> Checked {
         },
         false => folder(path, settings.sop.default_orchestrator),
     };
-    let written = match path.is_file() {
+    let mut written = match is_file {
         true => beside(path),
         false => checked.agents.iter().map(|d| d.name.clone()).collect(),
     };
-    let all = checked.agents.iter().chain(&checked.orchestrator);
-    let more =
-        all.map(|definition| further(definition, &written, shed, settings, !args.no_connect));
+    let broken: BTreeSet<PathBuf> = checked
+        .faults
+        .iter()
+        .filter(|fault| fault.is_error() && fault.path.is_file())
+        .map(|fault| fault.path.clone())
+        .collect();
+    // What such a file describes is there once it is mended.
+    let stems = broken.iter().filter_map(|path| path.file_stem());
+    written.extend(stems.map(|stem| stem.to_string_lossy().into_owned()));
+    for path in &broken {
+        let unknowns = tools(path)
+            .into_iter()
+            .filter(|tool| !shed.knows(&tool.name) && !written.contains(&tool.name));
+        let faults = unknowns.map(|tool| unknown(&tool, path, &written, shed));
+        checked.faults.extend(faults);
+    }
+    let all: Vec<&Arc<Definition>> = checked.agents.iter().chain(&checked.orchestrator).collect();
+    let misspelt: Vec<Fault> = all
+        .iter()
+        .flat_map(|definition| misspelt(definition, &all, &written, shed))
+        .collect();
+    let unset = match all.iter().any(|definition| definition.model.is_none()) {
+        true => model::model(&settings.model).await.err(),
+        false => None,
+    };
+    let unset = unset.map(|error| {
+        let name = &settings.model.name;
+        let message = format!("the model {name} of the settings cannot be used here: {error:#}");
+        Fault::warning(path, message)
+    });
+    let more = all
+        .iter()
+        .map(|definition| further(definition, &written, shed, settings, !args.no_connect));
     let more: Vec<Vec<Fault>> = join_all(more).await;
     checked.faults.extend(more.into_iter().flatten());
+    checked.faults.extend(misspelt);
+    checked.faults.extend(unset);
     // One file after the other, in each from top to bottom.
     let order = |fault: &Fault| (fault.path.clone(), fault.place);
     checked.faults.sort_by_key(order);
@@ -124,15 +161,7 @@ fn file(path: &Path) -> Checked {
 
 /// The agents of the folder that a file is in, which it may name.
 fn beside(file: &Path) -> BTreeSet<String> {
-    let is_skill = file.file_name().is_some_and(|name| name == "SKILL.md");
-    let folder = match is_skill {
-        true => file.parent().and_then(Path::parent),
-        false => file.parent(),
-    };
-    let folder = folder
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    discover(folder).map_or_else(
+    discover(folder_of(file)).map_or_else(
         |_| BTreeSet::new(),
         |found| found.agents.into_keys().collect(),
     )
@@ -150,9 +179,6 @@ async fn further(
         Ok(_) => Vec::new(),
         Err(faults) => faults,
     };
-    if let Err(error) = check_name(&definition.name) {
-        faults.push(Fault::error(&definition.path, error.to_string()));
-    }
     if definition.model.is_some() {
         let model = settings.model.unless(None, definition.model.as_deref());
         if let Err(error) = model::model(&model).await {

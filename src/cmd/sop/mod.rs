@@ -5,6 +5,7 @@ mod check;
 mod found;
 mod inputs;
 mod leaving;
+mod names;
 mod new;
 mod news;
 mod place;

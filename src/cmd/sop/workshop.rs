@@ -10,17 +10,14 @@ use agenthub_sdk::{AgentBuilder, Tool};
 use agenthub_sop::{self as sop, Definition, Fault, Fit, Roster};
 use tokio::sync::OnceCell;
 
+use super::names::unknown;
 use crate::{
-    definition,
     journal::Kept,
     model,
     settings::{Model, Settings},
     telemetry::Telemetry,
-    tools::{Toolshed, closest},
+    tools::Toolshed,
 };
-
-/// The names that are listed in a help text.
-const MAX_SHOWN: usize = 12;
 
 /// Makes agents of definitions. Cheap to clone. [`close`](Self::close) it.
 #[derive(Clone)]
@@ -81,7 +78,6 @@ impl Workshop {
             let message = format!("{} cannot work: {error:#}", definition.name);
             vec![Fault::error(&definition.path, message)]
         };
-        definition::check_name(&definition.name).map_err(wrong)?;
         let uses = uses(definition, &roster.written(), &inner.tools, true).await?;
         let model = inner
             .model
@@ -136,9 +132,7 @@ pub(super) async fn uses(
         } else if agents.contains(name) {
             uses.agents.push(name.to_owned());
         } else {
-            let message = format!("there is no tool `{name}`");
-            let fault = definition.fault_at(tool.place, message);
-            faults.push(fault.helped(known(name, definition, agents, shed)));
+            faults.push(unknown(tool, &definition.path, agents, shed));
         }
     }
     if connect && !names.is_empty() {
@@ -164,41 +158,4 @@ pub(super) async fn uses(
         true => Ok(uses),
         false => Err(faults),
     }
-}
-
-/// What was probably meant, or what there is.
-fn known(
-    name: &str,
-    definition: &Definition,
-    agents: &BTreeSet<String>,
-    shed: &Toolshed,
-) -> String {
-    let settings = shed.names();
-    let others = agents.iter().filter(|agent| **agent != definition.name);
-    let names: Vec<&str> = settings.iter().chain(others).map(String::as_str).collect();
-    // `server.tool` of a server whose name is misspelt.
-    let server = name.split_once('.').and_then(|(server, tool)| {
-        let close = closest(server, settings.iter().map(String::as_str))?;
-        Some(format!("{close}.{tool}"))
-    });
-    let close = closest(name, names.iter().copied()).map(str::to_owned);
-    if let Some(close) = close.or(server) {
-        return format!("did you mean `{close}`?");
-    }
-    if names.is_empty() {
-        return "no tools are defined: add [mcp.NAME] to agenthub.toml for the tools of an MCP server, or name another agent of this folder".to_owned();
-    }
-    let some: Vec<String> = names
-        .iter()
-        .take(MAX_SHOWN)
-        .map(|n| format!("`{n}`"))
-        .collect();
-    let more = match names.len().saturating_sub(MAX_SHOWN) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!(
-        "what there is: {}{more} (the settings and the agents of this folder)",
-        some.join(", ")
-    )
 }

@@ -1,0 +1,174 @@
+//! Names in a file that stand for nothing, and what was meant.
+
+use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+use agenthub_sop::{Definition, Fault, ToolName, discover, quoted};
+
+use crate::tools::{Toolshed, closest};
+
+/// The names that are listed in a help text.
+const MAX_SHOWN: usize = 12;
+
+/// Words that every SOP may have in backticks.
+const USUAL: [&str; 2] = ["task", "read_file"];
+
+/// The folder whose agents a file may name.
+pub(super) fn folder_of(file: &Path) -> &Path {
+    let is_skill = file
+        .file_name()
+        .is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
+    let folder = match is_skill {
+        true => file.parent().and_then(Path::parent),
+        false => file.parent(),
+    };
+    folder
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
+/// That a tool of a file is none, and what to do. `agents` are those of its folder.
+pub(super) fn unknown(
+    tool: &ToolName,
+    path: &Path,
+    agents: &BTreeSet<String>,
+    shed: &Toolshed,
+) -> Fault {
+    let name = &tool.name;
+    let found = discover(folder_of(path)).unwrap_or_default();
+    let is_own = |agent: &str| match found.agents.get(agent) {
+        Some(definition) => definition.path == path,
+        None => path.file_stem().is_some_and(|stem| stem == agent),
+    };
+    let agents = agents.iter().map(String::as_str);
+    let others: Vec<&str> = agents.filter(|agent| !is_own(agent)).collect();
+    if found.orchestrators.iter().any(|leads| leads.name == *name) {
+        let message = format!("`{name}` leads this folder, and can be no tool of its agents");
+        return Fault::error(path, message)
+            .at_place(tool.place)
+            .helped(format!(
+                "take `{name}` out of `tools`: it asks the agents, and they answer it"
+            ));
+    }
+    Fault::error(path, format!("there is no tool `{name}`"))
+        .at_place(tool.place)
+        .helped(known(name, &others, &shed.names()))
+}
+
+/// What was probably meant, and what there is.
+fn known(name: &str, others: &[&str], settings: &[String]) -> String {
+    let settings = settings.iter().map(String::as_str);
+    let names: Vec<&str> = settings.clone().chain(others.iter().copied()).collect();
+    if names.is_empty() {
+        return "no tools are defined: add [mcp.NAME] to agenthub.toml for the tools of an MCP server, or name another agent of this folder".to_owned();
+    }
+    // `server.tool` of a server whose name is misspelt.
+    let server = name.split_once('.').and_then(|(server, tool)| {
+        let close = closest(server, settings)?;
+        Some(format!("{close}.{tool}"))
+    });
+    let close = closest(name, names.iter().copied()).map(str::to_owned);
+    let meant = match close.or(server) {
+        Some(close) => format!("did you mean `{close}`? "),
+        None => String::new(),
+    };
+    let some: Vec<String> = names
+        .iter()
+        .take(MAX_SHOWN)
+        .map(|n| format!("`{n}`"))
+        .collect();
+    let more = match names.len().saturating_sub(MAX_SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{meant}what there is: {}{more} (the settings and the agents of this folder)",
+        some.join(", ")
+    )
+}
+
+/// Words in backticks that nobody has as a name, where an agent of the folder has nearly that one. `all` are the definitions that are known.
+pub(super) fn misspelt(
+    definition: &Definition,
+    all: &[&Arc<Definition>],
+    agents: &BTreeSet<String>,
+    shed: &Toolshed,
+) -> Vec<Fault> {
+    let mut words: BTreeSet<String> = USUAL.map(str::to_owned).into();
+    words.extend(shed.names().iter().map(|name| plain(name)));
+    words.extend(agents.iter().map(|name| plain(name)));
+    for definition in all {
+        words.insert(plain(&definition.name));
+        words.extend(definition.tools.iter().map(|tool| plain(&tool.name)));
+        let inputs = definition.schema["properties"].as_object();
+        for (name, input) in inputs.into_iter().flatten() {
+            words.insert(plain(name));
+            let values = input["enum"].as_array().into_iter().flatten();
+            words.extend(values.filter_map(|value| value.as_str()).map(plain));
+        }
+    }
+    let faults = quoted(&definition.path).into_iter().filter_map(|word| {
+        let name = word.name.strip_prefix("agent_").unwrap_or(&word.name);
+        if words.contains(&plain(name)) || words.contains(&plain(&word.name)) {
+            return None;
+        }
+        let meant = agents.iter().find(|agent| is_slip(name, agent))?;
+        let message = format!("nobody here is called `{name}`");
+        let fault = Fault::warning(&definition.path, message).at_place(word.place);
+        Some(fault.helped(format!("did you mean `{meant}`?")))
+    });
+    faults.collect()
+}
+
+/// A name as it is compared.
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace(['_', ' '], "-")
+}
+
+/// Whether a word is a name with a letter wrong, or of a long one two.
+fn is_slip(word: &str, name: &str) -> bool {
+    let slips = match name.chars().count() {
+        0..=3 => 0,
+        4..=7 => 1,
+        _ => 2,
+    };
+    let distance = strsim::osa_distance(&plain(word), &plain(name));
+    (1..=slips).contains(&distance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_nearly_a_name_is_a_slip() {
+        for (word, name) in [
+            ("quik", "quick"),
+            ("crtic", "critic"),
+            ("reseacher", "researcher"),
+            ("Note-Takr", "note_taker"),
+        ] {
+            assert!(is_slip(word, name), "{word}");
+        }
+        for (word, name) in [
+            ("cat", "car"),
+            ("quick", "quick"),
+            ("notes", "note-taker"),
+            ("research", "critic"),
+            ("README.md", "reader"),
+        ] {
+            assert!(!is_slip(word, name), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_there_is_is_listed_also_where_one_is_close() {
+        let help = known("critc", &["critic", "poet"], &["search".to_owned()]);
+        assert_eq!(
+            help,
+            "did you mean `critic`? what there is: `search`, `critic`, `poet` (the settings and the agents of this folder)"
+        );
+        let help = known("zzz", &["critic"], &[]);
+        assert!(help.starts_with("what there is: `critic`"), "{help}");
+        assert!(known("zzz", &[], &[]).contains("no tools are defined"));
+    }
+}
