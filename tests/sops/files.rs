@@ -209,3 +209,44 @@ fn a_new_file_is_one_to_go_on_with() {
     let route = new(&["cortex"]);
     assert_eq!(route.code, Some(1), "{route:?}");
 }
+
+/// What only a check can know: names that nobody has, who leads, a model without its key.
+#[test]
+fn names_that_stand_for_nothing_are_told_with_what_was_meant() {
+    let system = alone();
+    let page = |name: &str, lines: &str, body: &str| {
+        format!("---\nname: {name}\ndescription: x\n{lines}---\n{body}\n")
+    };
+    write(
+        system.folder(),
+        &[
+            ("agenthub.toml", "[model]\nname = \"openai/gpt-5\"\n"),
+            (
+                "team/lead.md",
+                &LEAD.replace("\n---\n", "\n---\nAsk `quik`, then `notes`.\n"),
+            ),
+            ("team/quick.md", &page("quick", "tools: [lead]\n", "Work.")),
+            (
+                "team/broken.md",
+                &page("broken", "type: boss\ntools: [quikc, nobody]\n", "Work."),
+            ),
+        ],
+    );
+    let check = system.run(&["sop", "check", "team"], "");
+    assert_eq!(check.code, Some(1), "{check:?}");
+    for part in [
+        "nobody here is called `quik`",
+        "did you mean `quick`?",
+        "`lead` leads this folder",
+        "there is no tool `quikc`",
+        "there is no tool `nobody`",
+        "what there is: `quick`",
+        "the model openai/gpt-5 of the settings cannot be used here",
+    ] {
+        assert!(check.stderr.contains(part), "{part}: {}", check.stderr);
+    }
+    assert!(!check.stderr.contains("called `notes`"), "{}", check.stderr);
+    let dotted = system.run(&["sop", "new", "x.sop"], "");
+    assert_eq!(dotted.code, Some(1), "{dotted:?}");
+    assert!(dotted.stderr.contains("leave .sop out"), "{dotted:?}");
+}

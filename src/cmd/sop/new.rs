@@ -13,7 +13,6 @@ use anyhow::{Context, anyhow, bail};
 use crate::{
     banner,
     cli::sop::{DEFAULT_DIR, New},
-    definition::check_name,
     output,
 };
 
@@ -24,7 +23,6 @@ pub(super) fn run(args: &New) -> anyhow::Result<ExitCode> {
         false => Kind::Agent,
     };
     let name = args.name.trim();
-    check_name(name)?;
     if let Some(c) = name
         .chars()
         .find(|c| r#"/\:*?"<>|"#.contains(*c) || c.is_control())
@@ -36,6 +34,7 @@ pub(super) fn run(args: &New) -> anyhow::Result<ExitCode> {
     if name.starts_with('.') {
         bail!("a file whose name begins with a dot is hidden: choose another name");
     }
+    ending(name)?;
     let text = starter(name, kind).map_err(|why| anyhow!(why))?;
     let dir = &args.dir;
     let is_new = !dir.exists();
@@ -78,6 +77,23 @@ pub(super) fn run(args: &New) -> anyhow::Result<ExitCode> {
         output::aside(format!("  {step}"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a name with which the file would be of another format, or have two endings.
+fn ending(name: &str) -> anyhow::Result<()> {
+    let lower = name.to_ascii_lowercase();
+    for ending in [".sop.md", ".sop", ".md", ".markdown"] {
+        if lower.ends_with(ending) {
+            let plain = &name[..name.len() - ending.len()];
+            bail!(
+                "a name has no ending, and the file gets its own: leave {ending} out, as in {plain}"
+            );
+        }
+    }
+    if lower == "skill" {
+        bail!("SKILL.md is a skill, which has the name of its folder: choose another name");
+    }
+    Ok(())
 }
 
 /// Refuses a name that another file of the folder has.
@@ -126,4 +142,19 @@ fn next(path: &Path, dir: &Path, kind: Kind, found: &Discovered) -> Vec<String> 
     ));
     steps.push(format!("{program} sop ask{folder} \"…\"   asks the team"));
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ending;
+
+    #[test]
+    fn names_that_give_a_file_another_format_are_refused() {
+        for name in ["x.sop", "x.md", "X.SOP.md", "x.markdown", "Skill", "ü.Sop"] {
+            assert!(ending(name).is_err(), "{name}");
+        }
+        for name in ["x", "sop", "md", "x.sops", "skills", "v1.5"] {
+            assert!(ending(name).is_ok(), "{name}");
+        }
+    }
 }
