@@ -1,7 +1,5 @@
 //! A provider of models on this machine, whose models fail, wait or answer, by their names.
 
-use std::sync::{Arc, Mutex};
-
 use axum::{
     Json, Router,
     body::Body,
@@ -14,7 +12,7 @@ use tokio::{net::TcpListener, runtime::Runtime, sync::watch};
 
 use crate::harness::eventually;
 
-/// A model that cannot be asked.
+/// A model that cannot be asked; it says so once the other one was asked.
 pub(crate) const FAILS: &str = "openai/fails";
 /// A model that answers when it is [let go](Brain::let_go).
 pub(crate) const WAITS: &str = "openai/waits";
@@ -28,7 +26,7 @@ pub(crate) struct Brain {
 
 #[derive(Clone)]
 struct Shared {
-    asked: Arc<Mutex<Vec<String>>>,
+    asked: watch::Sender<Vec<String>>,
     is_let_go: watch::Sender<bool>,
 }
 
@@ -36,7 +34,7 @@ impl Brain {
     pub(crate) fn start() -> Self {
         let runtime = Runtime::new().expect("threads");
         let shared = Shared {
-            asked: Arc::default(),
+            asked: watch::Sender::default(),
             is_let_go: watch::Sender::new(false),
         };
         let listener = runtime
@@ -60,7 +58,7 @@ impl Brain {
     /// How often a model was asked.
     pub(crate) fn asked(&self, model: &str) -> usize {
         let model = model.trim_start_matches("openai/");
-        let asked = self.shared.asked.lock().expect("no panic");
+        let asked = self.shared.asked.borrow();
         asked.iter().filter(|one| *one == model).count()
     }
 
@@ -74,9 +72,13 @@ impl Brain {
 
 async fn answer(State(shared): State<Shared>, Json(body): Json<Value>) -> Response {
     let model = body["model"].as_str().unwrap_or_default().to_owned();
-    let asked = shared.asked.clone();
-    asked.lock().expect("no panic").push(model.clone());
+    shared.asked.send_modify(|asked| asked.push(model.clone()));
     if model == "fails" {
+        let mut asked = shared.asked.subscribe();
+        asked
+            .wait_for(|asked| asked.iter().any(|one| one == "waits"))
+            .await
+            .expect("the provider is there");
         let error = json!({"error": {"message": "this model is out of order", "type": "invalid_request_error"}});
         return (StatusCode::BAD_REQUEST, Json(error)).into_response();
     }

@@ -1,7 +1,11 @@
 //! What becomes of a request whose agents fail.
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::{
@@ -9,7 +13,7 @@ use super::{
     brain::{Brain, FAILS, WAITS},
     json_of, write,
 };
-use crate::harness::{Finished, Process, System};
+use crate::harness::{Finished, Process, System, eventually};
 
 /// A team of two who are asked at once: the model of one is out of order, that of the other takes its time.
 fn team(system: &System, error_mode: &str) {
@@ -49,9 +53,9 @@ fn failure(finished: &Finished) {
     assert_eq!(finished.code, Some(1), "{finished:?}");
 }
 
-/// spec: SOP-8.3, SOP-8.4, SOP-8.5, SOP-9.3
+/// spec: SOP-8.4, SOP-8.5, SOP-9.3
 #[test]
-fn the_first_failure_ends_the_request_and_calls_the_others_back() {
+fn the_first_failure_ends_the_request_and_names_the_agent() {
     let system = alone();
     let brain = Brain::start();
     team(&system, "fail-fast");
@@ -67,7 +71,7 @@ fn the_first_failure_ends_the_request_and_calls_the_others_back() {
     for part in ["agent_shaky failed", "out of order"] {
         assert!(error.contains(part), "{part}: {error}");
     }
-    assert!(brain.asked(WAITS) <= 1, "it is not asked again");
+    assert_eq!(brain.asked(WAITS), 1, "both were at work");
     let logged = finished.stderr.lines().filter(|line| line.starts_with('{'));
     let mut logged = logged.filter(|line| line.contains("shaky") && line.contains("error"));
     assert!(
@@ -85,6 +89,118 @@ fn the_first_failure_ends_the_request_and_calls_the_others_back() {
             .is_some_and(|e| e.contains("agent_shaky failed")),
         "{value:#}"
     );
+    assert_eq!(value["partial"], false, "{value:#}");
+    let failed = value["failed"].as_array().expect("failed");
+    assert_eq!(failed.len(), 1, "{value:#}");
+    assert_eq!(failed[0]["agent"], "shaky", "{value:#}");
+    let why = failed[0]["error"].as_str();
+    assert!(
+        why.is_some_and(|why| why.contains("out of order")),
+        "{value:#}"
+    );
+}
+
+/// A team of two that stays on the hub of a system.
+fn stays(system: &System, brain: &Brain) -> Process {
+    let (url, key) = (PathBuf::from(&brain.url), PathBuf::from("key"));
+    let environment = [("AGENTHUB_MODEL_ENDPOINT", &url), ("OPENAI_API_KEY", &key)];
+    let args = ["sop", "up", "team", "--json"];
+    let up = Process::start_in(&environment, system.folder(), &system.hub(), &args);
+    up.line("the banner");
+    system.wait_online("lead");
+    up
+}
+
+/// spec: SOP-8.3, SOP-8.5
+#[test]
+fn the_first_failure_calls_the_others_back() {
+    let (system, _broker) = System::broker();
+    let brain = Brain::start();
+    team(&system, "fail-fast");
+    let _up = stays(&system, &brain);
+    failure(&system.run(&["sop", "ask", "team", "two halves"], ""));
+    assert_eq!(brain.asked(WAITS), 1, "both were at work");
+    eventually("the other one's task is cancelled", || {
+        let tasks = system.json(&["tasks", "list", "--json"]);
+        let cancelled = |task: &Value| {
+            let task = task.to_string();
+            task.contains("steady") && task.contains("TASK_STATE_CANCELLED")
+        };
+        tasks.iter().any(cancelled).then_some(())
+    });
+}
+
+#[test]
+fn who_is_told_to_stop_twice_does_not_wait_for_a_hub() {
+    let (system, broker) = System::broker();
+    let brain = Brain::start();
+    team(&system, "continue");
+    let _up = stays(&system, &brain);
+    let asking = system.start(&["sop", "ask", "team", "two halves"]);
+    brain.wait_asked(WAITS, 1);
+    // It takes the cancelling and does not answer.
+    broker.signal(Signal::SIGSTOP);
+    asking.signal(Signal::SIGINT);
+    eventually("it is being cancelled", || {
+        asking.said().contains("cancelling it").then_some(())
+    });
+    let told = Instant::now();
+    asking.signal(Signal::SIGINT);
+    let finished = asking.finish("");
+    broker.signal(Signal::SIGCONT);
+    assert_eq!(finished.code, Some(130), "{finished:?}");
+    assert!(told.elapsed() < Duration::from_secs(4), "{finished:?}");
+}
+
+/// spec: SOP-4.4, SOP-8.4, SOP-8.5, SOP-8.6, SOP-8.7
+#[test]
+fn an_agent_that_cannot_start_fails_as_one_that_was_asked_does() {
+    let system = alone();
+    let brain = Brain::start();
+    brain.let_go();
+    team(&system, "fail-fast");
+    let stranded =
+        "---\nname: stranded\ndescription: Makes halves\ntools: [nobody]\n---\nMake it.\n";
+    let steady =
+        format!("---\nname: shaky\ndescription: Makes halves\nmodel: {WAITS}\n---\nMake it.\n");
+    write(
+        system.folder(),
+        &[
+            ("team/stranded.md", stranded),
+            ("team/shaky.md", &steady),
+            ("team/broken.md", "---\ndescription: x\n---\nWork.\n"),
+        ],
+    );
+    let refused = begin(&system, &brain, &["--json"]).finish("");
+    failure(&refused);
+    let value = json_of(&refused);
+    assert_eq!(value["ok"], false, "{value:#}");
+    let error = value["error"].as_str().unwrap_or_default();
+    for part in ["stranded cannot start", "--error-mode continue"] {
+        assert!(error.contains(part), "{part}: {value:#}");
+    }
+    assert!(value["faults"].to_string().contains("stranded.md"));
+    assert_eq!(brain.asked(WAITS), 0, "nobody was asked");
+
+    let more = ["--json", "--error-mode", "continue"];
+    let partial = begin(&system, &brain, &more).finish("");
+    assert_eq!(partial.code, Some(0), "{partial:?}");
+    let value = json_of(&partial);
+    assert_eq!(value["partial"], true, "{value:#}");
+    assert_eq!(value["failed"][0]["agent"], "stranded", "{value:#}");
+    assert!(value["unusable"].to_string().contains("broken.md"));
+    for part in [
+        "the answer is without stranded, which could not start",
+        "the team was without team/broken.md",
+    ] {
+        assert!(partial.stderr.contains(part), "{part}: {partial:?}");
+    }
+
+    let gone = system.run(&["sop", "ask", "--json", "gone", "hello"], "");
+    failure(&gone);
+    let value = json_of(&gone);
+    assert_eq!(value["ok"], false, "{value:#}");
+    assert_eq!(value["faults"][0]["file"], "gone", "{value:#}");
 }
 
 /// spec: SOP-8.3, SOP-8.6, SOP-8.7
