@@ -57,7 +57,6 @@ fn a_team_is_asked_in_the_usual_folder_or_in_another() {
 fn what_is_wrong_is_wrong_usage() {
     for line in [
         "agenthub sop ask",
-        "agenthub sop ask a b c",
         "agenthub sop ask a --input tone",
         "agenthub sop ask a --error-mode sometimes",
         "agenthub sop ask a --timeout 0",
