@@ -11,6 +11,7 @@ use rmcp::{
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
+use serde_json::json;
 
 use super::{Shared, call, tools};
 
@@ -75,13 +76,10 @@ impl ServerHandler for Handler {
                 None,
             ));
         }
-        let params = request
-            .params
-            .map(serde_json::from_value::<CallToolRequestParams>);
-        let why = match params {
-            None => "there are none".to_owned(),
-            Some(Err(error)) => error.to_string(),
-            Some(Ok(_)) => "they cannot be read".to_owned(),
+        let params = request.params.unwrap_or_else(|| json!({}));
+        let why = match serde_json::from_value::<CallToolRequestParams>(params) {
+            Err(error) => error.to_string(),
+            Ok(_) => "they cannot be read".to_owned(),
         };
         Err(ErrorData::invalid_params(
             format!(

@@ -270,7 +270,7 @@ async fn a_call_with_parameters_of_another_shape_is_refused_with_the_reason() {
         }
     };
     for (params, part) in [
-        (None, "there are none"),
+        (None, "missing field `name`"),
         (Some(json!({"name": "agent_a", "arguments": "x"})), "\"x\""),
         (Some(json!({"arguments": {}})), "missing field `name`"),
     ] {
