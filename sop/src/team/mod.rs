@@ -6,6 +6,7 @@
 mod changes;
 pub(crate) mod identity;
 mod keeper;
+mod round;
 mod starting;
 mod watch;
 
