@@ -90,11 +90,14 @@ pub(crate) async fn serving(settings: Settings) -> Server {
     Server::start(settings).await.expect("an address of a hub")
 }
 
+/// Notes that a test has not read.
+const NOTES: usize = 1024;
+
 /// What a client notes.
 #[derive(Clone)]
 pub(crate) struct Notes {
-    progress: mpsc::UnboundedSender<ProgressNotificationParam>,
-    changed: mpsc::UnboundedSender<()>,
+    progress: mpsc::Sender<ProgressNotificationParam>,
+    changed: mpsc::Sender<()>,
 }
 
 impl ClientHandler for Notes {
@@ -103,18 +106,19 @@ impl ClientHandler for Notes {
         params: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        let _ = self.progress.send(params);
+        self.progress.try_send(params).expect("the test reads on");
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        let _ = self.changed.send(());
+        // That something changed is known already where there is no room.
+        let _ = self.changed.try_send(());
     }
 }
 
 pub(crate) struct McpClient {
     pub(crate) service: RunningService<RoleClient, Notes>,
-    pub(crate) progress: mpsc::UnboundedReceiver<ProgressNotificationParam>,
-    pub(crate) changed: mpsc::UnboundedReceiver<()>,
+    pub(crate) progress: mpsc::Receiver<ProgressNotificationParam>,
+    pub(crate) changed: mpsc::Receiver<()>,
     pub(crate) serving: Option<JoinHandle<()>>,
 }
 
@@ -155,8 +159,8 @@ impl McpClient {
         T: rmcp::transport::IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        let (progress, progressed) = mpsc::unbounded_channel();
-        let (changed, was_changed) = mpsc::unbounded_channel();
+        let (progress, progressed) = mpsc::channel(NOTES);
+        let (changed, was_changed) = mpsc::channel(NOTES);
         let notes = Notes { progress, changed };
         let service = soon(notes.serve_with_lifecycle(transport, lifecycle)).await;
         Self {

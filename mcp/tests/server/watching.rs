@@ -7,8 +7,9 @@ use agenthub_sdk::{
     proto::a2a::{Artifact, Part},
 };
 use rmcp::model::{CallToolRequest, ClientRequest};
-use rmcp::service::PeerRequestOptions;
+use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient};
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use crate::harness::{Hub, McpClient, lifecycles, params, soon, texts};
 
@@ -75,20 +76,27 @@ async fn a_call_that_is_cancelled_is_called_back_from_its_agent() {
     }
 }
 
+/// A call that its agent has begun and does not end by itself.
+async fn begun(
+    client: &McpClient,
+    heard: &mut mpsc::Receiver<String>,
+) -> RequestHandle<RoleClient> {
+    let call = params("agent_stubborn", json!({"request": "it"}));
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(call));
+    let options = PeerRequestOptions::no_options();
+    let sent = client.service.send_cancellable_request(request, options);
+    let sent = sent.await.expect("it is sent");
+    assert_eq!(soon(heard.recv()).await.as_deref(), Some("began it"));
+    sent
+}
+
 #[tokio::test]
 async fn a_client_that_leaves_calls_everything_back() {
     let hub = Hub::start().await;
     let (_agent, mut heard) = hub.stubborn().await;
     let server = Arc::new(hub.served().await);
     let client = McpClient::piped(&server).await;
-    let call = params("agent_stubborn", json!({"request": "it"}));
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(call));
-    let options = PeerRequestOptions::no_options();
-    let _sent = client
-        .service
-        .send_cancellable_request(request, options)
-        .await;
-    assert_eq!(soon(heard.recv()).await.as_deref(), Some("began it"));
+    let _sent = begun(&client, &mut heard).await;
     client.leave().await;
     assert_eq!(soon(heard.recv()).await.as_deref(), Some("ended it"));
 }
@@ -99,14 +107,7 @@ async fn a_server_that_is_stopped_calls_everything_back_first() {
     let (_agent, mut heard) = hub.stubborn().await;
     let server = Arc::new(hub.served().await);
     let client = McpClient::piped(&server).await;
-    let call = params("agent_stubborn", json!({"request": "it"}));
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(call));
-    let options = PeerRequestOptions::no_options();
-    let _sent = client
-        .service
-        .send_cancellable_request(request, options)
-        .await;
-    assert_eq!(soon(heard.recv()).await.as_deref(), Some("began it"));
+    let _sent = begun(&client, &mut heard).await;
     let serving = client.serving.expect("it is served");
     soon(server.stop()).await;
     assert_eq!(heard.try_recv().as_deref(), Ok("ended it"));
