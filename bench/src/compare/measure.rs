@@ -10,7 +10,7 @@ use super::{
     server::Server,
     system::{Programs, System},
     tally::Tally,
-    wire::{BATCH, Publisher, Readers, subscribe},
+    wire::{BATCH, Client, Publisher, Readers, subscribe},
 };
 
 /// How long everything runs before it counts.
@@ -26,6 +26,7 @@ const UNANSWERED: u64 = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Load {
     pub(super) system: System,
+    pub(super) client: Client,
     pub(super) subscribers: usize,
     /// The size of a message's text, in bytes.
     pub(super) text_bytes: usize,
@@ -81,10 +82,10 @@ pub(super) async fn measure(
     let server = load.system.start(programs, folder.path()).await?;
     let tally = Arc::new(Tally::new(matches!(load.pace, Pace::Rate(_))));
     let mut readers = Readers::new();
-    let (system, address) = (load.system, server.address());
+    let (spoken, address) = ((load.system, load.client), server.address());
     let publisher =
-        Publisher::connect(system, address, load.text_bytes, &tally, &mut readers).await?;
-    subscribe(system, address, load.subscribers, &tally, &mut readers).await?;
+        Publisher::connect(spoken, address, load.text_bytes, &tally, &mut readers).await?;
+    subscribe(spoken, address, load.subscribers, &tally, &mut readers).await?;
     let mut driving = tokio::spawn(drive(load, publisher, Arc::clone(&tally)));
     let watched = watch(&server, &tally, length);
     let measured = tokio::select! {
@@ -101,7 +102,7 @@ pub(super) async fn measure(
         _ => measured.deliveries_per_s,
     };
     if came == 0.0 {
-        bail!("{}: nothing of what was published came", system.name());
+        bail!("{}: nothing of what was published came", load.system.name());
     }
     Ok(measured)
 }

@@ -118,10 +118,10 @@ async fn compare(
 ) -> anyhow::Result<Option<Ratio>> {
     let other = match row.against {
         Against::Load(load) if !load.system.is_here(programs) => return Ok(None),
-        Against::Load(load) => row.figure.of(&tried(load, programs, length).await?),
-        Against::Number(number) => number,
+        Against::Load(load) => row.figure.sample(&tried(load, programs, length).await?),
+        Against::Number(number) => number.into(),
     };
-    let hub = row.figure.of(&tried(row.hub, programs, length).await?);
+    let hub = row.figure.sample(&tried(row.hub, programs, length).await?);
     Ok(Some(Ratio { hub, other }))
 }
 

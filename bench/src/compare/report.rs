@@ -5,16 +5,33 @@ use serde_json::json;
 
 use super::rows::{Goal, Row};
 
-/// A figure of the hub and the one that it is held against, from one round.
+/// What one side of a row came to in one round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sample {
+    pub(super) figure: f64,
+    /// The server's CPU time meanwhile, in microseconds for each delivery, or acknowledgement where nothing is delivered; where that is known.
+    pub(super) cpu_us: Option<f64>,
+}
+
+impl From<f64> for Sample {
+    fn from(figure: f64) -> Self {
+        Self {
+            figure,
+            cpu_us: None,
+        }
+    }
+}
+
+/// The hub and what it is held against, in one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ratio {
-    pub(super) hub: f64,
-    pub(super) other: f64,
+    pub(super) hub: Sample,
+    pub(super) other: Sample,
 }
 
 impl Ratio {
     fn value(self) -> f64 {
-        self.hub / self.other
+        self.hub.figure / self.other.figure
     }
 }
 
@@ -101,8 +118,8 @@ impl Report {
                     String::new(),
                 ],
                 Some((low, median, high)) => [
-                    plain(middle(line.ratios.iter().map(|r| r.hub))),
-                    plain(middle(line.ratios.iter().map(|r| r.other))),
+                    plain(middle(line.ratios.iter().map(|r| r.hub.figure))),
+                    plain(middle(line.ratios.iter().map(|r| r.other.figure))),
                     format!("{median:.2}"),
                     format!("{low:.2}–{high:.2}"),
                 ],
@@ -190,8 +207,8 @@ mod tests {
             panic!("it is to be fast");
         };
         let ratio = |value: f64| Ratio {
-            hub: value,
-            other: 1.0,
+            hub: value.into(),
+            other: 1.0.into(),
         };
         let mut report = Report::default();
         for value in [goal * 2.0, goal, goal / 2.0] {

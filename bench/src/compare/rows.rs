@@ -2,7 +2,9 @@
 
 use super::{
     measure::{Load, Measured, Pace},
+    report::Sample,
     system::System,
+    wire::Client,
 };
 
 /// One line of the table: a figure of the hub, against that of another system in the same round or against a number.
@@ -41,7 +43,15 @@ pub(super) enum Goal {
 }
 
 impl Figure {
-    pub(super) fn of(self, measured: &Measured) -> f64 {
+    /// With the CPU time that it took.
+    pub(super) fn sample(self, measured: &Measured) -> Sample {
+        Sample {
+            figure: self.of(measured),
+            cpu_us: Some(measured.cpu_us),
+        }
+    }
+
+    fn of(self, measured: &Measured) -> f64 {
         match self {
             Self::DeliveriesPerS => measured.deliveries_per_s,
             Self::AcknowledgedPerS => measured.acknowledged_per_s,
@@ -85,6 +95,7 @@ const SYNCED: u64 = 256;
 fn load(system: System, subscribers: usize, text_bytes: usize, pace: Pace) -> Load {
     Load {
         system,
+        client: Client::Real,
         subscribers,
         text_bytes,
         pace,

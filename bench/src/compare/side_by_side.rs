@@ -9,6 +9,7 @@ use super::{
     report::{middle, plain},
     system::{Programs, System},
     tried,
+    wire::Client,
 };
 
 const SUBSCRIBERS: usize = 10;
@@ -46,6 +47,7 @@ pub(super) async fn measure(
 ) -> anyhow::Result<Figures> {
     let load = |pace| Load {
         system,
+        client: Client::Real,
         subscribers: SUBSCRIBERS,
         text_bytes: TEXT_BYTES,
         pace,

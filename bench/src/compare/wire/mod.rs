@@ -13,6 +13,15 @@ use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, sync::mpsc, task::JoinS
 
 use super::{message::Template, system::System, tally::Tally};
 
+/// Who speaks with a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Client {
+    /// What users have: tonic, and async-nats. Where there is none of the kind, the one that counts.
+    Real,
+    /// One that finds where a message ends and no more, so that the server is what is measured.
+    Counting,
+}
+
 /// Everything that reads, until it is dropped.
 pub(super) type Readers = JoinSet<()>;
 
@@ -41,7 +50,7 @@ pub(super) const BATCH: u64 = 64;
 ///
 /// One of them cannot subscribe.
 pub(super) async fn subscribe(
-    system: System,
+    (system, _): (System, Client),
     server: SocketAddr,
     count: usize,
     tally: &Arc<Tally>,
@@ -71,7 +80,7 @@ impl Publisher {
     ///
     /// The server does not take it.
     pub(super) async fn connect(
-        system: System,
+        (system, _): (System, Client),
         server: SocketAddr,
         text_bytes: usize,
         tally: &Arc<Tally>,
