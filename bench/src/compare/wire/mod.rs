@@ -1,7 +1,8 @@
-//! How each system is spoken with: clients that count and do not decode.
+//! How each system is spoken with: by the clients that users have, and by some that only count. None decodes a message.
 
 pub(super) mod grpc;
 mod nats;
+mod nats_client;
 mod redis;
 mod scan;
 mod tcp;
@@ -11,6 +12,7 @@ use std::{net::SocketAddr, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, sync::mpsc, task::JoinSet};
 
+use self::nats_client::StreamPublisher;
 use super::{message::Template, system::System, tally::Tally};
 
 /// Who speaks with a system.
@@ -39,6 +41,8 @@ pub(super) struct Publisher {
 enum Out {
     Tcp(OwnedWriteHalf),
     Grpc(mpsc::Sender<Bytes>),
+    Nats(async_nats::Client),
+    JetStream(StreamPublisher),
 }
 
 /// The most messages that go out in one piece.
@@ -50,7 +54,7 @@ pub(super) const BATCH: u64 = 64;
 ///
 /// One of them cannot subscribe.
 pub(super) async fn subscribe(
-    (system, _): (System, Client),
+    (system, client): (System, Client),
     server: SocketAddr,
     count: usize,
     tally: &Arc<Tally>,
@@ -58,16 +62,24 @@ pub(super) async fn subscribe(
 ) -> anyhow::Result<()> {
     for number in 0..count {
         let tally = Arc::clone(tally);
-        match system {
-            System::HubMemory | System::HubSynced => {
+        match (system, client) {
+            (System::HubMemory | System::HubSynced, _) => {
                 let is_synced = system == System::HubSynced;
                 grpc::subscribe(server, number, is_synced, tally, readers).await?;
             }
-            System::NatsCore => nats::subscribe(server, tally, readers).await?,
-            System::JetStream => nats::consume(server, number, tally, readers).await?,
-            System::RedisPubSub => redis::subscribe(server, tally, readers).await?,
-            System::RedisStreams => redis::read(server, tally, readers).await?,
-            System::Floor => tcp::subscribe(server, tally, readers).await?,
+            (System::NatsCore, Client::Real) => {
+                nats_client::subscribe(server, tally, readers).await?;
+            }
+            (System::NatsCore, Client::Counting) => nats::subscribe(server, tally, readers).await?,
+            (System::JetStream, Client::Real) => {
+                nats_client::consume(server, number, tally, readers).await?;
+            }
+            (System::JetStream, Client::Counting) => {
+                nats::consume(server, number, tally, readers).await?;
+            }
+            (System::RedisPubSub, _) => redis::subscribe(server, tally, readers).await?,
+            (System::RedisStreams, _) => redis::read(server, tally, readers).await?,
+            (System::Floor, _) => tcp::subscribe(server, tally, readers).await?,
         }
     }
     Ok(())
@@ -80,23 +92,31 @@ impl Publisher {
     ///
     /// The server does not take it.
     pub(super) async fn connect(
-        (system, _): (System, Client),
+        (system, client): (System, Client),
         server: SocketAddr,
         text_bytes: usize,
         tally: &Arc<Tally>,
         readers: &mut Readers,
     ) -> anyhow::Result<Self> {
         let tally = Arc::clone(tally);
-        let out = match system {
-            System::HubMemory | System::HubSynced => {
+        let out = match (system, client) {
+            (System::HubMemory | System::HubSynced, _) => {
                 Out::Grpc(grpc::publisher(server, tally, readers).await?)
             }
-            System::NatsCore => Out::Tcp(nats::publisher(server, tally, readers).await?),
-            System::JetStream => Out::Tcp(nats::stream_publisher(server, tally, readers).await?),
-            System::RedisPubSub | System::RedisStreams => {
+            (System::NatsCore, Client::Real) => Out::Nats(nats_client::publisher(server).await?),
+            (System::NatsCore, Client::Counting) => {
+                Out::Tcp(nats::publisher(server, tally, readers).await?)
+            }
+            (System::JetStream, Client::Real) => {
+                Out::JetStream(StreamPublisher::connect(server, tally, readers).await?)
+            }
+            (System::JetStream, Client::Counting) => {
+                Out::Tcp(nats::stream_publisher(server, tally, readers).await?)
+            }
+            (System::RedisPubSub | System::RedisStreams, _) => {
                 Out::Tcp(redis::publisher(server, tally, readers).await?)
             }
-            System::Floor => Out::Tcp(tcp::publisher(server).await?),
+            (System::Floor, _) => Out::Tcp(tcp::publisher(server).await?),
         };
         let template = match system {
             System::HubMemory => grpc::template(text_bytes, false),
@@ -125,13 +145,17 @@ impl Publisher {
     pub(super) async fn publish(&mut self, count: u64, stamp: Option<&str>) -> anyhow::Result<()> {
         for number in self.next..self.next + count {
             let message = self.template.number(number, stamp);
-            match self.system {
-                System::HubMemory | System::HubSynced => grpc::frame(message, &mut self.buffer),
-                System::NatsCore => nats::frame(message, &mut self.buffer),
-                System::JetStream => nats::stream_frame(message, &mut self.buffer),
-                System::RedisPubSub => redis::publish_frame(message, &mut self.buffer),
-                System::RedisStreams => redis::add_frame(message, &mut self.buffer),
-                System::Floor => tcp::frame(message, &mut self.buffer),
+            match (&self.out, self.system) {
+                (Out::Nats(client), _) => nats_client::publish(client, message).await?,
+                (Out::JetStream(stream), _) => stream.publish(message).await?,
+                (_, System::HubMemory | System::HubSynced) => {
+                    grpc::frame(message, &mut self.buffer);
+                }
+                (_, System::NatsCore) => nats::frame(message, &mut self.buffer),
+                (_, System::JetStream) => nats::stream_frame(message, &mut self.buffer),
+                (_, System::RedisPubSub) => redis::publish_frame(message, &mut self.buffer),
+                (_, System::RedisStreams) => redis::add_frame(message, &mut self.buffer),
+                (_, System::Floor) => tcp::frame(message, &mut self.buffer),
             }
         }
         self.next += count;
@@ -139,6 +163,8 @@ impl Publisher {
         match &mut self.out {
             Out::Tcp(stream) => stream.write_all(&bytes).await?,
             Out::Grpc(frames) => frames.send(bytes).await?,
+            // They were given each message.
+            Out::Nats(_) | Out::JetStream(_) => {}
         }
         Ok(())
     }
