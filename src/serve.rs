@@ -78,10 +78,7 @@ impl Serving {
             reason = hub.log_failure() => anyhow::anyhow!(
                 "the hub's log has failed ({reason}): see to the disk, then start the hub again"
             ),
-            ended = self.server.failed() => match ended {
-                Ok(()) => anyhow::anyhow!("the hub no longer listens on {grpc}"),
-                Err(error) => anyhow::Error::new(error).context("the hub no longer listens"),
-            },
+            () = self.server.failed() => anyhow::anyhow!("the hub no longer listens on {grpc}"),
         }
     }
 

@@ -10,6 +10,7 @@ mod task;
 
 pub mod access;
 mod caller;
+mod connections;
 mod dead_letters;
 mod dedupe;
 mod error;

@@ -1,29 +1,24 @@
 //! The hub on a socket: gRPC with health and reflection, and how it goes away.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr};
 
 use agenthub_proto::agenthub::agent_hub_server;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpSocket,
-    task::JoinHandle,
     time::timeout,
 };
 use tokio_stream::{Stream, StreamExt, wrappers::TcpListenerStream};
-use tokio_util::sync::CancellationToken;
-use tonic::transport::{self, server::Connected};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic_health::{ServingStatus, pb::health_server, server::HealthReporter};
 use tonic_reflection::pb::{v1, v1alpha};
 
-use crate::{Hub, OpenError, Others, Settings, grpc::Front, limits::MESSAGE_BYTES};
+use crate::{Hub, OpenError, Others, Settings, connections, grpc::Front, limits::MESSAGE_BYTES};
 
 /// The largest request: a frame of several publishes.
 const REQUEST_BYTES: usize = 8 * MESSAGE_BYTES;
-/// How often an idle connection is pinged, and how long the answer may take.
-const KEEPALIVE: Duration = Duration::from_secs(5);
-
-/// Connections that wait to be taken.
-const BACKLOG: u32 = 1024;
+/// Connections that wait to be taken, if the system allows as many: a whole fleet may come at once.
+const BACKLOG: u32 = 8192;
 
 /// The hub cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +67,7 @@ pub struct Server {
     address: SocketAddr,
     health: HealthReporter,
     stop: CancellationToken,
-    serving: JoinHandle<Result<(), transport::Error>>,
+    serving: AbortOnDropHandle<()>,
 }
 
 impl Server {
@@ -115,7 +110,7 @@ impl Server {
     ) -> Result<Self, StartError>
     where
         I: Stream<Item = io::Result<S>> + Send + 'static,
-        S: AsyncRead + AsyncWrite + Connected + Send + Unpin + 'static,
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<Front>().await;
@@ -141,17 +136,13 @@ impl Server {
             );
 
         let stop = CancellationToken::new();
-        let serving = transport::Server::builder()
-            .http2_keepalive_interval(Some(KEEPALIVE))
-            .http2_keepalive_timeout(Some(KEEPALIVE))
-            .add_routes(routes)
-            .serve_with_incoming_shutdown(incoming, stop.clone().cancelled_owned());
+        let serving = connections::serve(incoming, routes, stop.clone());
         Ok(Self {
             hub,
             address,
             health,
             stop,
-            serving: tokio::spawn(serving),
+            serving: AbortOnDropHandle::new(tokio::spawn(serving)),
         })
     }
 
@@ -165,13 +156,10 @@ impl Server {
         &self.hub
     }
 
-    /// Waits until serving ends by itself, which it only does when the listener fails.
-    ///
-    /// # Errors
-    ///
-    /// What the transport says.
-    pub async fn failed(&mut self) -> Result<(), transport::Error> {
-        (&mut self.serving).await.unwrap_or(Ok(()))
+    /// Waits until serving ends by itself, which it only does when nobody can come in any more.
+    pub async fn failed(&mut self) {
+        // Serving that panicked has ended too.
+        let _ = (&mut self.serving).await;
     }
 
     /// Says NOT_SERVING, ends every stream with a reason on which clients connect again, and waits for that, but no longer than
@@ -183,13 +171,8 @@ impl Server {
         self.health.set_not_serving::<Front>().await;
         self.hub.drain();
         self.stop.cancel();
-        let mut serving = self.serving;
-        if timeout(self.hub.settings().drain, &mut serving)
-            .await
-            .is_err()
-        {
-            serving.abort();
-        }
+        // What has not ended by then does when the handle goes.
+        let _ = timeout(self.hub.settings().drain, self.serving).await;
         self.hub.stop().await;
     }
 }

@@ -133,7 +133,8 @@ async fn hub(settings: Settings) -> turmoil::Result {
     let hub = Hub::start(settings)?;
     let mut server =
         Server::over(hub, address, network::accept(listener), Routes::default()).await?;
-    Ok(server.failed().await?)
+    server.failed().await;
+    Ok(())
 }
 
 fn apply(sim: &mut Sim<'_>, change: &Change, ledger: &Ledger) {

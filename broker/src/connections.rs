@@ -1,0 +1,159 @@
+//! Connections of peers: letting them in, serving HTTP/2 on them, and seeing them off.
+
+mod deadline;
+mod greeting;
+
+use std::{convert::Infallible, io, pin::pin, time::Duration};
+
+use hyper::{Request, body::Incoming, rt::Executor, server::conn::http2, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    task::JoinSet,
+    time::sleep,
+};
+use tokio_stream::{Stream, StreamExt};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tonic::{body::Body, codegen::Service, service::Routes};
+
+/// How often an idle connection is pinged, how long the answer may take, and how long a peer may be silent in the beginning.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+/// What one stream may keep for a peer that does not take it, in bytes. One message more can be on top.
+const SEND_BUFFER: usize = 64 * 1024;
+/// What a peer may send on one stream, and on all of them, before it is read, in bytes. HTTP/2 closes a connection on which many
+/// small frames wait to be read: how many, goes with the second of these.
+const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
+const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
+/// The headers of one request, in bytes.
+const HEADERS: u32 = 16 * 1024;
+/// How long nobody is let in after this machine had no room for another connection.
+const NO_ROOM: Duration = Duration::from_millis(100);
+
+/// Serves everybody who comes in until `stop`. From then on nobody is let in, every peer is told to go, and this waits for the
+/// calls that are under way. Dropping it ends all connections at once, and with them their calls.
+pub(crate) async fn serve<S>(
+    incoming: impl Stream<Item = io::Result<S>> + Send,
+    routes: Routes,
+    stop: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let calls = Calls(TaskTracker::new());
+    let routes = routes.prepare();
+    let mut connections = JoinSet::new();
+    let mut has_room = true;
+    // The listener goes with this block, so that whoever comes later is turned away rather than left waiting.
+    {
+        let mut incoming = pin!(incoming);
+        loop {
+            let accepted = tokio::select! {
+                () = stop.cancelled() => break,
+                Some(_) = connections.join_next() => continue,
+                accepted = incoming.next() => accepted,
+            };
+            match accepted {
+                None => break,
+                Some(Ok(socket)) => {
+                    has_room = true;
+                    let serving = connection(socket, routes.clone(), calls.clone(), stop.clone());
+                    connections.spawn(serving);
+                }
+                Some(Err(error)) if is_of_one_peer(&error) => {
+                    tracing::debug!(%error, "a peer was gone before it was let in");
+                }
+                Some(Err(error)) => {
+                    if std::mem::take(&mut has_room) {
+                        tracing::warn!(%error, "no connections are taken for now: see to the limit of open files (ulimit -n)");
+                    }
+                    stop.run_until_cancelled(sleep(NO_ROOM)).await;
+                }
+            }
+        }
+    }
+    while connections.join_next().await.is_some() {}
+    calls.0.close();
+    calls.0.wait().await;
+}
+
+/// Whether accepting failed for reasons of the one who was to be accepted: accept(2) also hands on what went wrong on its way.
+fn is_of_one_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, HostUnreachable,
+        Interrupted, NetworkDown, NetworkUnreachable, TimedOut, WouldBlock,
+    };
+    matches!(
+        error.kind(),
+        BrokenPipe
+            | ConnectionAborted
+            | ConnectionRefused
+            | ConnectionReset
+            | HostUnreachable
+            | Interrupted
+            | NetworkDown
+            | NetworkUnreachable
+            | TimedOut
+            | WouldBlock
+    )
+}
+
+/// Serves one peer until it goes, falls silent, or after `stop` has nothing more under way.
+async fn connection<S>(socket: S, routes: Routes, calls: Calls, stop: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let greeted = tokio::select! {
+        () = stop.cancelled() => return,
+        greeted = greeting::hear(socket, KEEPALIVE) => greeted,
+    };
+    let socket = match greeted {
+        Ok(socket) => TokioIo::new(socket),
+        Err(error) => return tracing::debug!(%error, "a peer did not say that it speaks HTTP/2"),
+    };
+    let service = service_fn(move |request: Request<Incoming>| {
+        let within = deadline::of(request.headers());
+        let answer = routes.clone().call(request.map(Body::new));
+        async move { Ok::<_, Infallible>(deadline::keep(within, answer).await) }
+    });
+    let mut serving = pin!(http2(calls).serve_connection(socket, service));
+    let ended = tokio::select! {
+        ended = &mut serving => ended,
+        () = stop.cancelled() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke");
+    }
+}
+
+fn http2(calls: Calls) -> http2::Builder<Calls> {
+    let mut builder = http2::Builder::new(calls);
+    builder
+        .timer(TokioTimer::new())
+        .keep_alive_interval(KEEPALIVE)
+        .keep_alive_timeout(KEEPALIVE)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buf_size(SEND_BUFFER)
+        .max_header_list_size(HEADERS)
+        // An agent has one connection for all of its calls. The hub bounds the streams of all agents together.
+        .max_concurrent_streams(None);
+    builder
+}
+
+/// Where the calls of all connections run. They end when their connection does.
+#[derive(Clone)]
+struct Calls(TaskTracker);
+
+impl<F> Executor<F> for Calls
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    fn execute(&self, call: F) {
+        self.0.spawn(call);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! The first that a peer says: that it speaks HTTP/2 (RFC 9113, section 3.4).
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
+    time::timeout,
+};
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Waits until a peer has said it, or something else, about which whoever serves it has more to say.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::TimedOut`] if neither came in time, and what reading says.
+pub(super) async fn hear<S>(mut socket: S, within: Duration) -> io::Result<Greeted<S>>
+where
+    S: AsyncRead + Unpin,
+{
+    let mut heard = BytesMut::with_capacity(PREFACE.len());
+    let hearing = async {
+        while heard.len() < PREFACE.len() && PREFACE.starts_with(&heard) {
+            if socket.read_buf(&mut heard).await? == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+            }
+        }
+        Ok(())
+    };
+    timeout(within, hearing).await??;
+    Ok(Greeted {
+        heard: heard.freeze(),
+        socket,
+    })
+}
+
+/// A connection whose first bytes were read, and are read again.
+pub(super) struct Greeted<S> {
+    heard: Bytes,
+    socket: S,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Greeted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.heard.has_remaining() {
+            let some = self.heard.len().min(buffer.remaining());
+            buffer.put_slice(&self.heard.split_to(some));
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.socket).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Greeted<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write_vectored(cx, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+}
