@@ -12,6 +12,7 @@
 mod lanes;
 mod leases;
 mod mail;
+mod parcel;
 mod room;
 mod tries;
 mod view;
@@ -19,16 +20,21 @@ mod waiting;
 
 use std::{
     collections::{BTreeSet, HashSet},
+    sync::Arc,
     time::Duration,
 };
 
 use tokio::time::Instant;
 
-pub(crate) use self::mail::{Delivery, HandOver, Mail, Reclaimed, Timing, Undelivered};
 use self::{leases::Leases, room::Room, waiting::Waiting};
+pub(crate) use self::{
+    mail::{Delivery, HandOver, Mail, Reclaimed, Timing, Undelivered},
+    parcel::Parcel,
+};
 use crate::{
     id::{InstanceId, Version},
     log::Position,
+    segment::Segment,
 };
 
 /// Its bounds.
@@ -88,6 +94,24 @@ impl Mailbox {
             Some(due) => self.room.delay(waiting, due),
             None => self.room.insert(waiting),
         }
+    }
+
+    /// Adds the events of a segment, which may be lost; `first` is the first of them. See [`push`](Self::push).
+    pub(crate) fn pass(&mut self, first: Mail, segment: &Arc<Segment>, now: Instant) {
+        let first = Waiting::new(first, self.serial + 1, self.born, now);
+        let parcel = Parcel::new(first, segment.clone());
+        self.serial += parcel.len() as u64;
+        self.events += parcel.len();
+        self.bytes += parcel.bytes();
+        self.room.pass(parcel);
+    }
+
+    /// Takes out what may be lost and is next in turn, at most so many pieces: whoever takes it has it, once.
+    pub(crate) fn take_passing(&mut self, count: usize) -> Option<Parcel> {
+        let parcel = self.room.pop_passing(count)?;
+        self.events -= parcel.len();
+        self.bytes -= parcel.bytes();
+        Some(parcel)
     }
 
     /// Takes out the oldest that waits, as far as the mailbox is too full.

@@ -1,4 +1,5 @@
-//! An event as it is kept and sent: it does not change any more, so its bytes are made once for all streams that send it.
+//! An event as it is kept and sent: it does not change any more, so its bytes are made once for all streams that send it, and read only
+//! where somebody looks into it.
 
 use std::{ops::Deref, sync::OnceLock};
 
@@ -6,16 +7,25 @@ use agenthub_proto::agenthub::AgentEvent;
 use bytes::Bytes;
 use prost::Message;
 
-/// An event with its encoding.
+/// An event, its encoding, or both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sealed {
-    event: AgentEvent,
+    event: OnceLock<AgentEvent>,
     /// How many bytes it is on the wire.
     size: usize,
     bytes: OnceLock<Bytes>,
 }
 
 impl Sealed {
+    /// An event that is known to be well-formed, and is decoded when somebody looks into it.
+    pub(crate) fn encoded(bytes: Bytes) -> Self {
+        Self {
+            event: OnceLock::new(),
+            size: bytes.len(),
+            bytes: bytes.into(),
+        }
+    }
+
     /// How many [`bytes`](Self::bytes) there are. Mail that waits is not encoded for that.
     pub(crate) fn size(&self) -> usize {
         self.size
@@ -23,12 +33,14 @@ impl Sealed {
 
     /// The event as it travels. Encoded when it is first sent.
     pub(crate) fn bytes(&self) -> &Bytes {
-        self.bytes.get_or_init(|| self.event.encode_to_vec().into())
+        self.bytes.get_or_init(|| self.encode_to_vec().into())
     }
 
     /// The event, to be changed.
     pub(crate) fn open(self) -> AgentEvent {
-        self.event
+        // Decodes what is not decoded.
+        let _: &AgentEvent = &self;
+        self.event.into_inner().unwrap_or_default()
     }
 }
 
@@ -36,7 +48,7 @@ impl From<AgentEvent> for Sealed {
     fn from(event: AgentEvent) -> Self {
         Self {
             size: event.encoded_len(),
-            event,
+            event: event.into(),
             bytes: OnceLock::new(),
         }
     }
@@ -46,12 +58,15 @@ impl Deref for Sealed {
     type Target = AgentEvent;
 
     fn deref(&self) -> &AgentEvent {
-        &self.event
+        self.event.get_or_init(|| {
+            let bytes = self.bytes.get().map_or(&[][..], |bytes| bytes);
+            AgentEvent::decode(bytes).unwrap_or_default()
+        })
     }
 }
 
 impl PartialEq for Sealed {
     fn eq(&self, other: &Self) -> bool {
-        self.event == other.event
+        **self == **other
     }
 }

@@ -1,7 +1,7 @@
 //! What the hub knows: the fold of its log.
 
 use agenthub_proto::agenthub::{AgentEvent, AgentEventMetadata, agent_event::Payload};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
@@ -13,6 +13,9 @@ use crate::{
     mailbox::{Bounds, Mail, Undelivered},
     mailboxes::{Lifetime, Mailboxes, Post, own_type},
     registry::Registry,
+    routing::Route,
+    sealed::Sealed,
+    segment::Segment,
     settings::Settings,
     superseded::Superseded,
     tasks::{self, Tasks},
@@ -219,10 +222,26 @@ impl State {
         let sender = AgentId::from(event.sender());
         let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
         // Borrows the stores one by one: the mailboxes change below.
-        let post = post(&self.tasks, published, &sender, &order, how);
+        let post = post(&self.tasks, event, &published.route, &sender, &order, how);
         let registry = &self.registry;
         self.mailboxes
             .deliver(&post, |agent| registry.get(agent).is_some(), now)
+    }
+
+    /// Puts events that may be lost into the mailboxes that they are for. They are alike in sender, context, task, and all that a filter
+    /// looks at. Returns the mail that full mailboxes lost by that.
+    pub(crate) fn pass(
+        &mut self,
+        segment: &Arc<Segment>,
+        route: &Route,
+        how: Delivering,
+        now: Instant,
+    ) -> Vec<Undelivered> {
+        let event = segment.event(0);
+        let sender = AgentId::from(event.sender());
+        let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
+        let post = post(&self.tasks, event, route, &sender, &order, how);
+        self.mailboxes.pass(&post, segment, now)
     }
 
     /// The type of an event's task, or of the event itself where it has none.
@@ -243,7 +262,7 @@ impl State {
         let event = &published.event;
         let sender = AgentId::from(event.sender());
         let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
-        let post = post(&self.tasks, published, &sender, &order, how);
+        let post = post(&self.tasks, event, &published.route, &sender, &order, how);
         self.mailboxes.mail_for(id, &post, version, now)
     }
 
@@ -294,12 +313,12 @@ impl State {
 
 fn post<'a>(
     tasks: &'a Tasks,
-    published: &'a Published,
+    event: &'a Arc<Sealed>,
+    route: &'a Route,
     sender: &'a AgentId,
     order: &'a OrderKey,
     how: Delivering,
 ) -> Post<'a> {
-    let event = &published.event;
     let task = tasks.get(event.task_id());
     Post {
         event,
@@ -308,7 +327,7 @@ fn post<'a>(
         mailboxes: how.mailboxes,
         age: how.age,
         is_replayed: how.is_replayed,
-        route: &published.route,
+        route,
         sender,
         requester: task.map(tasks::Entry::requester),
         task_type: task.map_or_else(|| own_type(event), tasks::Entry::task_type),

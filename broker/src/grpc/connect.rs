@@ -6,31 +6,31 @@ use std::{
 };
 
 use agenthub_proto::{
-    agenthub::{AgentFrame, Publish, PublishResult, Welcome, publish::Payload},
+    agenthub::{Publish, PublishResult, Welcome, publish::Payload},
     wkt,
 };
+use bytes::Bytes;
 use tokio::{sync::mpsc, time::timeout};
-use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
 use super::{
-    frames::{SealedFrame, frames, goodbye},
+    body::FrameBody,
+    frames::{Frame, SealedFrame, frames, goodbye},
+    publishes::{Envelopes, Item, RawFrame},
     status::{code, explanation, status},
 };
 use crate::{
     Error,
     caller::Caller,
-    hub::{Body, Hub, Outgoing, Session, Together},
+    hub::{Body, Hub, Outgoing, Run, Session, Together},
     log::Position,
 };
 
-pub(super) type FrameStream = ReceiverStream<Result<SealedFrame, Status>>;
-
-/// Frames that wait for the transport.
-const QUEUE: usize = 8;
+/// Pieces of frames that wait for the transport. Those that are not shared have 64 KiB, unless one event alone has more.
+const QUEUE: usize = 4;
 /// Deliveries taken from the mailboxes at a time.
-const BATCH: usize = 64;
+const BATCH: usize = 256;
 /// The credit that one subscription can hold.
 const MAX_CREDIT: u32 = 65_536;
 
@@ -63,8 +63,8 @@ impl Outbox {
 pub(super) async fn start(
     hub: &Hub,
     caller: Caller,
-    mut frames: Streaming<AgentFrame>,
-) -> Result<FrameStream, Status> {
+    mut frames: Streaming<RawFrame>,
+) -> Result<FrameBody, Status> {
     let lease = hub.settings().presence_lease;
     let mut first = timeout(lease, frames.message())
         .await
@@ -96,11 +96,14 @@ pub(super) async fn start(
         ack_deadline: duration(settings.ack_deadline),
     };
     let (tx, rx) = mpsc::channel(QUEUE);
-    tx.try_send(Ok(SealedFrame {
+    let first_frame = Frame::from(SealedFrame {
         welcome: Some(welcome),
         ..SealedFrame::default()
-    }))
-    .map_err(|_| Status::internal("a new channel has room"))?;
+    });
+    for bytes in first_frame.bytes() {
+        tx.try_send(Ok(bytes))
+            .map_err(|_| Status::internal("a new channel has room"))?;
+    }
 
     let session = Arc::new(Mutex::new(session));
     let outbox = Arc::new(Mutex::new(Outbox {
@@ -113,13 +116,15 @@ pub(super) async fn start(
         session,
         outbox,
     };
-    peer.handle(first).map_err(status)?;
-    hub.spawn(peer.clone().read(frames, writer_is_gone.clone()));
+    let mut envelopes = Envelopes::default();
+    peer.handle(first, &mut envelopes).map_err(status)?;
+    let reading = peer.clone().read(frames, envelopes, writer_is_gone.clone());
+    hub.spawn(reading);
     hub.spawn(async move {
         let _guard = writer_is_gone.drop_guard();
         peer.write(tx).await;
     });
-    Ok(ReceiverStream::new(rx))
+    Ok(FrameBody::new(rx))
 }
 
 #[derive(Clone)]
@@ -139,7 +144,12 @@ impl Peer {
     }
 
     /// Reads frames until the peer goes, falls silent or breaks the protocol.
-    async fn read(self, mut frames: Streaming<AgentFrame>, writer_is_gone: CancellationToken) {
+    async fn read(
+        self,
+        mut frames: Streaming<RawFrame>,
+        mut envelopes: Envelopes,
+        writer_is_gone: CancellationToken,
+    ) {
         let silence = self.hub.settings().presence_lease;
         let wake = self.session().wake();
         let ended = loop {
@@ -158,7 +168,7 @@ impl Peer {
                 Ok(Ok(Some(frame))) => frame,
             };
             let is_goodbye = frame.goodbye.is_some();
-            if let Err(error) = self.handle(frame) {
+            if let Err(error) = self.handle(frame, &mut envelopes) {
                 break Some(status(error));
             }
             wake.notify_one();
@@ -171,17 +181,27 @@ impl Peer {
         wake.notify_one();
     }
 
-    fn handle(&self, frame: AgentFrame) -> Result<(), Error> {
+    fn handle(&self, frame: RawFrame, envelopes: &mut Envelopes) -> Result<(), Error> {
         if frame.hello.is_some() {
             return Err(Error::InvalidArgument(
                 "`hello` belongs into the first frame only".to_owned(),
             ));
         }
-        let session = self.session();
-        let mut together = session.together();
         let mut results = Vec::with_capacity(frame.publish.len());
-        for publish in frame.publish {
-            results.push(answer(&mut together, session.agent(), publish));
+        let session = self.session();
+        let items = envelopes
+            .gather(session.agent(), frame.publish)
+            .map_err(|error| Error::InvalidArgument(format!("a publish is malformed: {error}")))?;
+        let mut together = session.together();
+        for item in items {
+            match item {
+                Item::One(publish) => {
+                    results.push(answer(&mut together, session.agent(), publish));
+                }
+                Item::Run(run) => {
+                    results.extend(answer_run(&mut together, session.agent(), run));
+                }
+            }
         }
         let all_accepted = results.iter().all(|(_, r)| r.code == 0);
         for ack in frame.ack.iter().filter(|_| all_accepted) {
@@ -225,7 +245,7 @@ impl Peer {
     }
 
     /// Writes frames until the session ends or the peer takes nothing more.
-    async fn write(self, tx: mpsc::Sender<Result<SealedFrame, Status>>) {
+    async fn write(self, tx: mpsc::Sender<Result<Bytes, Status>>) {
         let stall = self.hub.settings().connect_stall;
         let wake = self.session().wake();
         let mut commits = self.hub.commits();
@@ -247,10 +267,11 @@ impl Peer {
                 Some(_) => Outgoing::default(),
             };
             self.spend(&outgoing);
-            let has_more = outgoing.deliveries.len() == BATCH;
+            let has_more = outgoing.events() == BATCH;
             let end = outgoing.end.clone();
-            for frame in frames(results, heartbeat, outgoing) {
-                match timeout(stall, tx.send(Ok(frame))).await {
+            let frames = frames(results, heartbeat, outgoing);
+            for bytes in frames.iter().flat_map(Frame::bytes) {
+                match timeout(stall, tx.send(Ok(bytes))).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_gone)) => return,
                     Err(_elapsed) => {
@@ -262,11 +283,13 @@ impl Peer {
                 }
             }
             if let Some(end) = end {
-                let last = Ok(SealedFrame {
+                let last = Frame::from(SealedFrame {
                     goodbye: Some(goodbye(&end)),
                     ..SealedFrame::default()
                 });
-                let _ = timeout(stall, tx.send(last)).await;
+                for bytes in last.bytes() {
+                    let _ = timeout(stall, tx.send(Ok(bytes))).await;
+                }
                 return;
             }
             if let Some(reason) = ended {
@@ -288,12 +311,39 @@ impl Peer {
     /// Every delivery uses up one credit of its subscription.
     fn spend(&self, outgoing: &Outgoing) {
         let mut outbox = self.outbox();
-        for (index, _) in &outgoing.deliveries {
+        for (index, handed) in &outgoing.deliveries {
             if let Some(credit) = outbox.credits.get_mut(*index) {
-                *credit = credit.saturating_sub(1);
+                let spent = u32::try_from(handed.len()).unwrap_or(u32::MAX);
+                *credit = credit.saturating_sub(spent);
             }
         }
     }
+}
+
+fn answer_run(
+    together: &mut Together<'_>,
+    agent: &str,
+    run: Run,
+) -> Vec<(Position, PublishResult)> {
+    let (code, error) = match together.publish_passing(&run) {
+        Ok(true) => (0, String::new()),
+        Ok(false) => {
+            let publishes = run.one_by_one();
+            return publishes.map(|p| answer(together, agent, p)).collect();
+        }
+        Err(error) => (code(&error).into(), explanation(&error)),
+    };
+    let results = run.publishes.into_iter().map(|(plain, event_id)| {
+        let result = PublishResult {
+            sequence: plain.sequence,
+            event_id: if code == 0 { event_id } else { String::new() },
+            code,
+            error: error.clone(),
+            ..PublishResult::default()
+        };
+        (Position(0), result)
+    });
+    results.collect()
 }
 
 fn answer(together: &mut Together<'_>, agent: &str, publish: Publish) -> (Position, PublishResult) {

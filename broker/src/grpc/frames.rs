@@ -5,16 +5,17 @@ use std::collections::HashSet;
 use agenthub_proto::agenthub::{
     Cancel, Delivery as Note, Goodbye, Heartbeat, PublishResult, Welcome,
 };
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 
 use crate::{
-    hub::{End, Outgoing},
-    mailbox::Delivery,
+    hub::{End, Handed, Outgoing},
+    mailbox::{Delivery, Parcel},
+    segment::{HEADER, header},
 };
 
 /// A frame is sent once its events are larger than this, in bytes.
-const FRAME_BYTES: usize = 256 * 1024;
+const FRAME_BYTES: usize = 64 * 1024;
 
 /// A `HubFrame` as it is written: its events are bytes that were made before, once for all who get them. On the wire there is no
 /// difference. The hub gives no credit for publishes beyond that of its welcome, so there is no field for it.
@@ -36,43 +37,92 @@ pub(super) struct SealedFrame {
     pub(super) goodbye: Option<Goodbye>,
 }
 
+/// One frame to send.
+#[derive(Debug)]
+pub(super) enum Frame {
+    /// One of its own.
+    Sealed(SealedFrame),
+    /// Events of the subscription with that index, with bytes that other streams send too.
+    Shared(usize, Parcel),
+}
+
+impl From<SealedFrame> for Frame {
+    fn from(frame: SealedFrame) -> Self {
+        Self::Sealed(frame)
+    }
+}
+
+impl Frame {
+    /// As gRPC sends it.
+    pub(super) fn bytes(&self) -> Vec<Bytes> {
+        match self {
+            Self::Sealed(frame) => vec![framed(frame, 0)],
+            // Whatever is the first attempt on the first subscription has no note.
+            Self::Shared(0, parcel) if parcel.len() == parcel.segment().len() => {
+                vec![parcel.segment().framed()]
+            }
+            Self::Shared(index, parcel) => {
+                let note = Note {
+                    position: String::new(),
+                    subscription: u32::try_from(*index).unwrap_or(u32::MAX),
+                    attempt: 1,
+                };
+                let notes = SealedFrame {
+                    delivery: vec![note; if *index == 0 { 0 } else { parcel.len() }],
+                    ..SealedFrame::default()
+                };
+                let events = parcel.segment().fields(parcel.range());
+                vec![framed(&notes, events.len()), events]
+            }
+        }
+    }
+}
+
+/// A frame as gRPC sends it, or the beginning of one that goes on with so many bytes more.
+fn framed(frame: &SealedFrame, more: usize) -> Bytes {
+    let length = frame.encoded_len();
+    let mut bytes = BytesMut::with_capacity(HEADER + length);
+    bytes.put_slice(&header(length + more));
+    frame.encode_raw(&mut bytes);
+    bytes.freeze()
+}
+
 /// Everything that is there to be sent, in frames of a size that the peer can take.
 pub(super) fn frames(
     results: Vec<PublishResult>,
     heartbeat: bool,
     outgoing: Outgoing,
-) -> Vec<SealedFrame> {
-    let mut frames = vec![SealedFrame {
+) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    let mut frame = SealedFrame {
         result: results,
         heartbeat: heartbeat.then_some(Heartbeat {}),
         cancel: outgoing.cancels,
         ..SealedFrame::default()
-    }];
-    let mut rest = outgoing.deliveries.as_slice();
+    };
+    let mut deliveries = outgoing.deliveries.into_iter().peekable();
     loop {
-        let (now, later) = rest.split_at(prefix(rest));
-        if let Some(frame) = frames.last_mut() {
-            frame.delivery = notes(now);
-            let events = now.iter().map(|(_, d)| d.mail.event.bytes().clone());
-            frame.event = events.collect();
+        let mut own = Vec::new();
+        let mut bytes = 0;
+        while bytes <= FRAME_BYTES
+            && let Some((index, Handed::One(delivery))) =
+                deliveries.next_if(|(_, handed)| matches!(handed, Handed::One(_)))
+        {
+            bytes += delivery.mail.event.size();
+            own.push((index, delivery));
         }
-        if later.is_empty() {
-            frames.retain(|f| *f != SealedFrame::default());
-            return frames;
+        frame.delivery = notes(&own);
+        let events = own.iter().map(|(_, d)| d.mail.event.bytes().clone());
+        frame.event = events.collect();
+        if frame != SealedFrame::default() {
+            frames.push(std::mem::take(&mut frame).into());
         }
-        frames.push(SealedFrame::default());
-        rest = later;
+        match deliveries.next_if(|(_, handed)| matches!(handed, Handed::Several(_))) {
+            Some((index, Handed::Several(parcel))) => frames.push(Frame::Shared(index, parcel)),
+            _ if deliveries.peek().is_none() => return frames,
+            _ => {}
+        }
     }
-}
-
-/// How many deliveries go into one frame.
-fn prefix(deliveries: &[(usize, Delivery)]) -> usize {
-    let mut bytes = 0;
-    let full = deliveries.iter().position(|(_, delivery)| {
-        bytes += delivery.mail.event.size();
-        bytes > FRAME_BYTES
-    });
-    full.map_or(deliveries.len(), |last| last + 1)
 }
 
 /// The notes on the deliveries of one frame, in their order. Events of one position are told apart by that order, so that all of
@@ -148,12 +198,14 @@ mod tests {
 
     /// The notes of each frame: position, subscription and attempt.
     fn noted(deliveries: Vec<(usize, Delivery)>) -> Vec<Vec<(String, u32, u32)>> {
+        let deliveries = deliveries.into_iter();
         let outgoing = Outgoing {
-            deliveries,
+            deliveries: deliveries.map(|(i, d)| (i, Handed::One(d))).collect(),
             ..Outgoing::default()
         };
         let note = |n: Note| (n.position, n.subscription, n.attempt);
         let frames = frames(Vec::new(), false, outgoing).into_iter();
+        let frames = frames.map(|f| HubFrame::decode(&f.bytes()[0][HEADER..]).expect("a frame"));
         frames
             .map(|f| f.delivery.into_iter().map(note).collect())
             .collect()

@@ -5,19 +5,20 @@ use std::{
     task::{Context, Poll},
 };
 
-use agenthub_proto::agenthub::{AgentFrame, agent_hub_server::AgentHubServer};
+use agenthub_proto::agenthub::agent_hub_server::AgentHubServer;
 use futures_util::future::BoxFuture;
 use tonic::{
-    Request, Response, Status, Streaming,
+    Status, Streaming,
     body::Body,
+    codec::Codec as _,
     codegen::{Service, http},
-    server::{Grpc, NamedService, StreamingService},
+    server::NamedService,
 };
 use tonic_prost::ProstCodec;
 
 use super::{
-    connect::{self, FrameStream},
-    frames::SealedFrame,
+    connect,
+    publishes::RawFrame,
     service::{HubService, caller},
 };
 use crate::hub::Hub;
@@ -63,28 +64,32 @@ impl Service<http::Request<Body>> for Front {
         if request.uri().path() != CONNECT {
             return self.generated.call(request);
         }
-        let (service, request_bytes) = (self.service.clone(), self.request_bytes);
+        let (hub, request_bytes) = (self.service.hub().clone(), self.request_bytes);
         Box::pin(async move {
-            let codec = ProstCodec::<SealedFrame, AgentFrame>::default();
-            let mut grpc = Grpc::new(codec)
-                .apply_max_message_size_config(Some(request_bytes), Some(usize::MAX));
-            Ok(grpc.streaming(Connect(service), request).await)
+            let answer = connect(&hub, request, request_bytes).await;
+            Ok(answer.unwrap_or_else(Status::into_http))
         })
     }
 }
 
-struct Connect(HubService);
-
-impl StreamingService<AgentFrame> for Connect {
-    type Response = SealedFrame;
-    type ResponseStream = FrameStream;
-    type Future = BoxFuture<'static, Result<Response<FrameStream>, Status>>;
-
-    fn call(&mut self, request: Request<Streaming<AgentFrame>>) -> Self::Future {
-        let service = self.0.clone();
-        Box::pin(async move {
-            let frames = connect::start(service.hub(), caller(), request.into_inner());
-            frames.await.map(Response::new)
-        })
+/// Serves `Connect`. What the answer consists of are bytes already, so that no codec of tonic is between them and the transport.
+async fn connect(
+    hub: &Hub,
+    request: http::Request<Body>,
+    request_bytes: usize,
+) -> Result<http::Response<Body>, Status> {
+    let encoding = request.headers().get("grpc-encoding");
+    if encoding.is_some_and(|encoding| encoding != "identity") {
+        return Err(Status::unimplemented(
+            "compressed frames are not taken; send them with grpc-encoding `identity`",
+        ));
     }
+    let decoder = ProstCodec::<RawFrame, RawFrame>::default().decoder();
+    let frames = Streaming::new_request(decoder, request.into_body(), None, Some(request_bytes));
+    let body = connect::start(hub, caller(), frames).await?;
+    let mut response = http::Response::new(Body::new(body));
+    let content_type = http::HeaderValue::from_static("application/grpc");
+    let headers = response.headers_mut();
+    headers.insert(http::header::CONTENT_TYPE, content_type);
+    Ok(response)
 }

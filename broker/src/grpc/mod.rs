@@ -1,8 +1,10 @@
 //! The hub's gRPC service.
 
+mod body;
 mod connect;
 mod frames;
 mod front;
+mod publishes;
 mod service;
 mod status;
 mod stream;

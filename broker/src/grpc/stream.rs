@@ -89,11 +89,11 @@ impl Sender {
             };
             let outgoing = self.session.take(&[u32::MAX], limit);
             let is_idle = outgoing.deliveries.is_empty();
-            first = first.saturating_sub(outgoing.deliveries.len());
-            for (_, delivery) in outgoing.deliveries {
+            first = first.saturating_sub(outgoing.events());
+            for event in outgoing.deliveries.iter().flat_map(|(_, h)| h.events()) {
                 // What was reread a moment ago has only to be acknowledged.
-                let is_new = !self.is_sent(&delivery.mail.event.position);
-                if is_new && !self.send(&tx, &delivery.mail.event).await {
+                let is_new = !self.is_sent(&event.position);
+                if is_new && !self.send(&tx, &event).await {
                     return;
                 }
             }

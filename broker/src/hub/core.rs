@@ -24,6 +24,7 @@ use crate::{
     mailbox::Undelivered,
     presence::Presence,
     routing::Route,
+    segment::Segment,
     settings::Settings,
     state::{Delivering, State},
 };
@@ -87,6 +88,8 @@ struct Held {
 enum Waiting {
     /// An event is delivered.
     Event(Published, Delivering),
+    /// Events are delivered that may be lost.
+    Passing(Arc<Segment>, Route, Delivering),
     /// What waits for an agent that has left is forgotten.
     Forget(AgentId),
 }
@@ -132,7 +135,10 @@ impl Core {
         self.state.apply(&record, now.instant);
         let position = record.position;
         let waiting = match &record.entry {
-            Entry::Published(published) => Some(self.event(published.clone(), Some(position))),
+            Entry::Published(published) => {
+                let how = self.delivering(Some(position));
+                Some(Waiting::Event(published.clone(), how))
+            }
             Entry::Unregistered { agent } => Some(Waiting::Forget(agent.clone())),
             _ => None,
         };
@@ -144,9 +150,9 @@ impl Core {
         token
     }
 
-    /// Delivers an event that is in no log, after those that came before it.
-    pub(crate) fn deliver_unlogged(&mut self, published: Published) {
-        let what = self.event(published, None);
+    /// Delivers events that are in no log, after those that came before them.
+    pub(crate) fn pass(&mut self, segment: Arc<Segment>, route: Route) {
+        let what = Waiting::Passing(segment, route, self.delivering(None));
         let until = self.last();
         self.held.push_back(Held { until, what });
     }
@@ -165,6 +171,10 @@ impl Core {
                 match held.what {
                     Waiting::Event(published, how) => {
                         let undelivered = self.state.deliver(&published, how, now.instant);
+                        self.give_up(undelivered, now);
+                    }
+                    Waiting::Passing(segment, route, how) => {
+                        let undelivered = self.state.pass(&segment, &route, how, now.instant);
                         self.give_up(undelivered, now);
                     }
                     Waiting::Forget(agent) => self.state.mailboxes.unclaimed.drop_all_of(&agent),
@@ -199,7 +209,7 @@ impl Core {
     pub(super) fn held_positions(&self) -> impl Iterator<Item = Position> + '_ {
         self.held.iter().filter_map(|held| match &held.what {
             Waiting::Event(_, how) => how.position,
-            Waiting::Forget(_) => None,
+            Waiting::Passing(..) | Waiting::Forget(_) => None,
         })
     }
 
@@ -213,14 +223,13 @@ impl Core {
         Position(self.log.next_position().0 - 1)
     }
 
-    fn event(&self, published: Published, position: Option<Position>) -> Waiting {
-        let how = Delivering {
+    fn delivering(&self, position: Option<Position>) -> Delivering {
+        Delivering {
             position,
             mailboxes: self.state.mailboxes.count(),
             age: Duration::ZERO,
             is_replayed: false,
-        };
-        Waiting::Event(published, how)
+        }
     }
 
     /// Puts an event into the log and delivers it.
@@ -324,12 +333,17 @@ pub(crate) fn hub() -> Caller {
     }
 }
 
+/// The id of the event that a message is.
+pub(super) fn message_event(message_id: &str, now: Now) -> String {
+    format!("evt_{message_id}_{}", now.unix_nanos() / 1_000_000_000)
+}
+
 /// An event with id, time and trace; its position comes with the log.
 pub(crate) fn event(payload: Payload, routing: Option<AgentEventMetadata>, now: Now) -> AgentEvent {
     let trace = TraceContext::parse_or_start(routing.as_ref().map_or("", |r| &r.traceparent));
     let nanos = now.unix_nanos();
     let event_id = match &payload {
-        Payload::Message(m) => format!("evt_{}_{}", m.message_id, nanos / 1_000_000_000),
+        Payload::Message(m) => message_event(&m.message_id, now),
         Payload::Task(t) => format!("task_{}_{nanos}", t.id),
         Payload::StatusUpdate(u) => format!("status_{}_{nanos}", u.task_id),
         Payload::ArtifactUpdate(u) => format!("artifact_{}_{nanos}", u.task_id),

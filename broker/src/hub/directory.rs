@@ -20,10 +20,11 @@ use crate::{
     caller::Caller,
     id::{Address, AgentId, InstanceId, MailboxId},
     limits,
-    log::{Entry, Published, Registration},
+    log::{Entry, Registration},
     mailbox::Mail,
     registry::{Agent, Change},
     routing::Route,
+    segment::Segment,
 };
 
 /// When a registration that changes nothing is worth telling.
@@ -273,14 +274,8 @@ impl Core {
     }
 
     fn broadcast_card(&mut self, card: AgentCardEvent, now: Now) {
-        let published = Published {
-            event: Arc::new(card_as_event(card, now).into()),
-            route: Route::Everyone,
-            assignee: None,
-            passes_by: false,
-            key: None,
-        };
-        self.deliver_unlogged(published);
+        let segment = Segment::of(Arc::new(card_as_event(card, now).into()));
+        self.pass(Arc::new(segment), Route::Everyone);
     }
 }
 

@@ -103,7 +103,7 @@ pub(super) fn page_size(size: i32) -> Result<usize, Error> {
     }
 }
 
-fn shown(agent: &AgentId, name: &str, seen: &Seen<'_>) -> Mailbox {
+fn shown(agent: &AgentId, name: &str, seen: &Seen) -> Mailbox {
     Mailbox {
         agent_id: agent.to_string(),
         name: name.to_owned(),

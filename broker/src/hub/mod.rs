@@ -40,9 +40,9 @@ use self::locked::Locked;
 pub(crate) use self::{
     directory::Announce,
     opening::StreamRequest,
-    publish::{Body, Receipt, Repetition},
+    publish::{Body, Envelope, Receipt, Repetition, Run},
     session::{Session, Together},
-    sessions::{End, Opened, Outgoing},
+    sessions::{End, Handed, Opened, Outgoing},
 };
 use crate::{
     Error,

@@ -1,7 +1,10 @@
 //! Publishing: check, decide, record.
 
 mod message;
+mod passing;
 mod update;
+
+use std::sync::Arc;
 
 use agenthub_proto::{
     a2a::Message,
@@ -19,7 +22,10 @@ use crate::{
     id::{Address, OrderKey},
     limits,
     log::{Position, Published},
+    segment::Segment,
 };
+
+pub(crate) use self::passing::{Envelope, Run};
 
 /// As what a publish is known when it comes again, with a digest of its body.
 type Known = Option<(Key, uuid::Uuid)>;
@@ -164,7 +170,7 @@ impl Core {
         let event_id = published.event.event_id.clone();
         if is_memory {
             self.counters.events.inc();
-            self.deliver_unlogged(published);
+            self.pass(Arc::new(Segment::of(published.event)), published.route);
             return Receipt {
                 event_id,
                 position: String::new(),

@@ -160,7 +160,6 @@ impl Core {
         let waiting = seen.map(|s| s.waiting).unwrap_or_default().into_iter();
         let skipped: Vec<Mail> = waiting
             .filter(|m| m.position.is_some_and(|p| p <= upto))
-            .cloned()
             .collect();
         if skipped.is_empty() {
             return 0;

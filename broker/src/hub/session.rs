@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use agenthub_proto::agenthub::AgentEventMetadata;
 
-use super::{Body, Hub, Opened, Outgoing, Receipt, Repetition, core::Now, enders, locked::Locked};
+use super::{
+    Body, Hub, Opened, Outgoing, Receipt, Repetition, Run, core::Now, enders, locked::Locked,
+};
 use crate::{
     Error,
     caller::Caller,
@@ -76,6 +78,21 @@ impl Together<'_> {
             (Err(_), _) => _ = self.session.hub.shared.counters.refused.inc(),
             (Ok(_), Some(task)) => self.core.note_ender(self.session.id(), &task),
             (Ok(_), None) => {}
+        }
+        result
+    }
+
+    /// See [`Core::publish_passing`].
+    pub(crate) fn publish_passing(&mut self, run: &Run) -> Result<bool, Error> {
+        let caller = &self.session.caller;
+        let result = self.core.publish_passing(caller, run, Now::read());
+        if result.is_err() {
+            self.session
+                .hub
+                .shared
+                .counters
+                .refused
+                .inc_by(run.len() as u64);
         }
         result
     }

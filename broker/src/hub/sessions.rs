@@ -14,7 +14,8 @@ use crate::{
     caller::Caller,
     id::{AgentId, InstanceId, MailboxId, SessionId, Version},
     log::{Entry, Position},
-    mailbox::{Delivery, Mail},
+    mailbox::{Delivery, Mail, Parcel},
+    sealed::Sealed,
     tasks::Tasks,
 };
 
@@ -68,13 +69,52 @@ pub(crate) struct Sessions {
     next: u64,
 }
 
+/// What a mailbox hands to a stream.
+#[derive(Debug)]
+pub(crate) enum Handed {
+    /// One delivery.
+    One(Delivery),
+    /// Events that may be lost; whoever gets them has them.
+    Several(Parcel),
+}
+
+impl Handed {
+    /// How many events it is.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Several(parcel) => parcel.len(),
+        }
+    }
+
+    /// Its events one by one.
+    pub(crate) fn events(&self) -> Vec<Arc<Sealed>> {
+        match self {
+            Self::One(delivery) => vec![delivery.mail.event.clone()],
+            Self::Several(parcel) => {
+                let events = parcel.range();
+                events
+                    .map(|at| parcel.segment().event(at).clone())
+                    .collect()
+            }
+        }
+    }
+}
+
 /// What an open stream has to send.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     /// With the index of its subscription.
-    pub(crate) deliveries: Vec<(usize, Delivery)>,
+    pub(crate) deliveries: Vec<(usize, Handed)>,
     pub(crate) cancels: Vec<Cancel>,
     pub(crate) end: Option<End>,
+}
+
+impl Outgoing {
+    /// How many events it has to send.
+    pub(crate) fn events(&self) -> usize {
+        self.deliveries.iter().map(|(_, handed)| handed.len()).sum()
+    }
 }
 
 /// A stream that was opened.
@@ -191,13 +231,25 @@ impl Core {
         }
         let mut void: Vec<(MailboxId, Position)> = Vec::new();
         let mut handed_over = Vec::new();
+        let mut room = limit;
         let count = open.mailboxes.len();
         let first = open.turn;
         open.turn = (first + 1) % count.max(1);
         for index in (first..count).chain(0..first) {
             let mailbox = &open.mailboxes[index];
-            let mut credit = credits.get(index).copied().unwrap_or(0);
-            while credit > 0 && outgoing.deliveries.len() < limit {
+            let credit = credits.get(index).copied().unwrap_or(0);
+            let mut credit = usize::try_from(credit).unwrap_or(usize::MAX);
+            while credit > 0 && room > 0 {
+                let passing = self
+                    .state
+                    .mailboxes
+                    .take_passing(*mailbox, credit.min(room));
+                if let Some(parcel) = passing {
+                    credit -= parcel.len();
+                    room -= parcel.len();
+                    outgoing.deliveries.push((index, Handed::Several(parcel)));
+                    continue;
+                }
                 let delivery = self.state.mailboxes.take(
                     *mailbox,
                     &open.instance,
@@ -210,13 +262,12 @@ impl Core {
                     continue;
                 }
                 credit -= 1;
+                room -= 1;
                 handed_over.extend(delivery.handed_over.clone());
-                outgoing.deliveries.push((index, delivery));
+                outgoing.deliveries.push((index, Handed::One(delivery)));
             }
         }
-        self.counters
-            .deliveries
-            .inc_by(outgoing.deliveries.len() as u64);
+        self.counters.deliveries.inc_by(outgoing.events() as u64);
         for (mailbox, position) in void {
             self.settle(&hub(), mailbox, vec![position], now);
         }

@@ -99,7 +99,7 @@ impl Core {
         let name = name.to_owned();
         tracing::info!(%agent, name, "durable subscription ended: nobody came for it");
         let seen = self.state.mailboxes.see(agent, &name);
-        let mail = seen.map(|s| s.waiting.into_iter().cloned().collect());
+        let mail = seen.map(|s| s.waiting);
         let mail: Vec<crate::mailbox::Mail> = mail.unwrap_or_default();
         let undelivered = mail.into_iter().map(|mail| Undelivered {
             mail,

@@ -1,14 +1,16 @@
 //! The waiting room of a mailbox: mail that is not out, in its lane or until its time, and when it has waited too long.
 //!
-//! Mail that may be lost needs no lane as long as nothing else is there: it passes through in the order in which it came, which is
-//! also that of its ranks. When anything comes for which that is not so, all of it goes into its lanes first.
+//! Mail that may be lost needs no lane as long as nothing else is there: it passes through in parcels, in the order in which it came,
+//! which is also that of its ranks. When anything comes for which that is not so, all of it goes into its lanes first, piece by piece.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use tokio::time::Instant;
 
 use super::{
+    Mail,
     lanes::{LaneKey, Lanes},
+    parcel::Parcel,
     waiting::Waiting,
 };
 use crate::{
@@ -29,7 +31,7 @@ enum Place {
 pub(super) struct Room {
     lanes: Lanes,
     /// While this holds something, the lanes are idle.
-    passing: VecDeque<Waiting>,
+    passing: VecDeque<Parcel>,
     later: BTreeMap<(Instant, u64), Waiting>,
     /// All mail that is in the log.
     places: HashMap<Position, Place>,
@@ -45,31 +47,54 @@ impl Room {
 
     /// Puts mail into its lane.
     pub(super) fn insert(&mut self, waiting: Waiting) {
-        if self.may_pass(&waiting) {
-            self.passing.push_back(waiting);
-            return;
-        }
         self.stop_passing();
         self.place(&waiting, Place::Lane(waiting.lane()));
         self.lanes.insert(waiting);
     }
 
+    /// Lets mail pass that may be lost, or puts it into its lanes.
+    pub(super) fn pass(&mut self, parcel: Parcel) {
+        if self.may_pass(parcel.first()) {
+            self.passing.push_back(parcel);
+            return;
+        }
+        self.stop_passing();
+        for waiting in parcel.each() {
+            self.lanes.insert(waiting);
+        }
+    }
+
     /// Puts all that passes into its lanes.
     fn stop_passing(&mut self) {
-        for waiting in std::mem::take(&mut self.passing) {
-            self.lanes.insert(waiting);
+        for parcel in std::mem::take(&mut self.passing) {
+            for waiting in parcel.each() {
+                self.lanes.insert(waiting);
+            }
         }
     }
 
     /// Whether mail is next in turn after all that passes, whoever asks.
     fn may_pass(&self, waiting: &Waiting) -> bool {
-        waiting.mail.position.is_none()
-            && waiting.mail.version.is_none()
+        waiting.mail.version.is_none()
             && self.lanes.is_idle()
             && self
                 .passing
                 .back()
-                .is_none_or(|last| last.rank < waiting.rank)
+                .is_none_or(|last| last.first().rank < waiting.rank)
+    }
+
+    /// Takes out what passes first, at most so many pieces of it.
+    pub(super) fn pop_passing(&mut self, count: usize) -> Option<Parcel> {
+        let (parcel, rest) = self.passing.pop_front()?.split(count);
+        if let Some(rest) = rest {
+            self.passing.push_front(rest);
+        }
+        Some(parcel)
+    }
+
+    /// What passes, piece by piece.
+    pub(super) fn passing(&self) -> impl Iterator<Item = Mail> {
+        self.passing.iter().flat_map(|p| p.each().map(|w| w.mail))
     }
 
     /// Keeps mail until it may be delivered.
@@ -89,8 +114,8 @@ impl Room {
         instance: &InstanceId,
         version: Option<&Version>,
     ) -> Option<Waiting> {
-        if let Some(waiting) = self.passing.pop_front() {
-            return Some(waiting);
+        if let Some(parcel) = self.pop_passing(1) {
+            return Some(parcel.first().clone());
         }
         let waiting = self.lanes.pop_for(instance, version)?;
         self.unplace(&waiting);
@@ -99,8 +124,8 @@ impl Room {
 
     /// Takes out what has waited longest.
     pub(super) fn pop_oldest(&mut self) -> Option<Waiting> {
-        if let Some(waiting) = self.passing.pop_front() {
-            return Some(waiting);
+        if let Some(parcel) = self.pop_passing(1) {
+            return Some(parcel.first().clone());
         }
         let waiting = match self.lanes.pop_oldest() {
             Some(waiting) => waiting,
@@ -169,9 +194,9 @@ impl Room {
         self.places.contains_key(&position)
     }
 
+    /// All that is in a lane, or will be.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
-        let waiting = self.passing.iter().chain(self.lanes.iter());
-        waiting.chain(self.later.values())
+        self.lanes.iter().chain(self.later.values())
     }
 
     fn pop_later(&mut self, at: (Instant, u64)) -> Option<Waiting> {

@@ -5,8 +5,9 @@ use crate::log::Position;
 
 impl Mailbox {
     /// Everything that waits, in the order of the log.
-    pub(crate) fn waiting(&self) -> Vec<&Mail> {
-        in_order(self.room.iter())
+    pub(crate) fn waiting(&self) -> Vec<Mail> {
+        let passing = self.room.passing();
+        passing.chain(in_order(self.room.iter())).collect()
     }
 
     /// How many are out with an instance.
@@ -29,7 +30,7 @@ impl Mailbox {
         self.room.holds(position) || self.leases.get(position).is_some()
     }
 
-    /// Everything that waits or is out, in the order in which it came.
+    /// Everything in the log that waits or is out, in the order in which it came.
     pub(crate) fn mail(&self) -> Vec<&Mail> {
         let mut all: Vec<&Waiting> = self.all().collect();
         all.sort_by_key(|w| w.rank.serial);
@@ -38,7 +39,8 @@ impl Mailbox {
 
     /// Everything that waits or is out, in the order of the log.
     pub(crate) fn into_mail(self) -> Vec<Mail> {
-        in_order(self.all()).into_iter().cloned().collect()
+        let passing = self.room.passing();
+        passing.chain(in_order(self.all())).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &Waiting> {
@@ -47,8 +49,8 @@ impl Mailbox {
     }
 }
 
-fn in_order<'a>(mail: impl Iterator<Item = &'a Waiting>) -> Vec<&'a Mail> {
+fn in_order<'a>(mail: impl Iterator<Item = &'a Waiting>) -> impl Iterator<Item = Mail> {
     let mut all: Vec<&Waiting> = mail.collect();
     all.sort_by_key(|w| (w.mail.position, w.rank.serial));
-    all.into_iter().map(|w| &w.mail).collect()
+    all.into_iter().map(|w| w.mail.clone())
 }

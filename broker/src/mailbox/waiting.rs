@@ -13,6 +13,16 @@ pub(super) struct Rank {
     pub(super) serial: u64,
 }
 
+impl Rank {
+    /// Of what came at the same time, so many pieces later.
+    pub(super) fn later(self, pieces: u64) -> Self {
+        Self {
+            serial: self.serial + pieces,
+            ..self
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub(super) mail: Mail,

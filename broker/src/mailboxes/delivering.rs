@@ -1,6 +1,6 @@
 //! Into which mailboxes an event goes.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use agenthub_proto::agenthub::{AgentEvent, Concern, EventKind, agent_event::Payload};
 use tokio::time::Instant;
@@ -10,9 +10,10 @@ use crate::{
     filter::{About, Filter},
     id::{Address, AgentId, MailboxId, OrderKey, Version},
     log::Position,
-    mailbox::{Mail, Timing, Undelivered},
+    mailbox::{Mail, Mailbox, Timing, Undelivered},
     routing::Route,
     sealed::Sealed,
+    segment::Segment,
 };
 
 /// An event on its way into mailboxes.
@@ -58,42 +59,72 @@ impl Mailboxes {
         now: Instant,
     ) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
-        let mut reached: BTreeSet<MailboxId> = BTreeSet::new();
-        match post.route {
-            Route::Everyone => {
-                let all: Vec<MailboxId> = self
-                    .slots
-                    .iter()
-                    .filter(|(_, s)| s.agent != *post.sender || post.sender.is_empty())
-                    .map(|(id, _)| *id)
-                    .collect();
-                for id in all {
-                    undelivered.extend(self.offer(id, post, None, now));
-                }
-                return undelivered;
-            }
-            Route::To(to) => {
-                for Address { agent, version } in to {
-                    if post.position.is_some() && self.is_to_wait(agent, post.event) {
-                        let mail = self.mail(post, agent, version.as_ref(), now);
-                        if post.is_replayed || self.unclaimed.has_room(&mail) {
-                            self.unclaimed.keep(mail, is_known(agent), post.age, now);
-                        } else {
-                            undelivered.push(self.unclaimed.refuse(mail));
-                        }
-                    }
-                    for id in self.of_agent(agent) {
-                        reached.insert(id);
-                        undelivered.extend(self.offer(id, post, version.as_ref(), now));
-                    }
+        let to = match post.route {
+            Route::To(to) => to.as_slice(),
+            Route::Everyone => &[],
+        };
+        for Address { agent, version } in to {
+            if self.is_to_wait(agent, post.event) {
+                let mail = self.mail(post, agent, version.as_ref(), now);
+                if post.is_replayed || self.unclaimed.has_room(&mail) {
+                    self.unclaimed.keep(mail, is_known(agent), post.age, now);
+                } else {
+                    undelivered.push(self.unclaimed.refuse(mail));
                 }
             }
         }
-        let observers: Vec<MailboxId> = self.observers.difference(&reached).copied().collect();
-        for id in observers {
-            undelivered.extend(self.offer(id, post, None, now));
+        for (id, version) in self.named(post.route, post.sender) {
+            if let Some(mail) = self.mail_for(id, post, version, now) {
+                let add = |mailbox: &mut Mailbox| mailbox.push(mail, now);
+                undelivered.extend(self.add(id, !post.is_replayed, add));
+            }
         }
         undelivered
+    }
+
+    /// Puts events that may be lost into the mailboxes of those whom their route names, all at once: they are alike in all that a filter
+    /// looks at. The post is that of the first.
+    pub(crate) fn pass(
+        &mut self,
+        post: &Post<'_>,
+        segment: &Arc<Segment>,
+        now: Instant,
+    ) -> Vec<Undelivered> {
+        let mut undelivered = Vec::new();
+        for (id, version) in self.named(post.route, post.sender) {
+            if let Some(mail) = self.mail_for(id, post, version, now) {
+                let add = |mailbox: &mut Mailbox| mailbox.pass(mail, segment, now);
+                undelivered.extend(self.add(id, true, add));
+            }
+        }
+        undelivered
+    }
+
+    /// The mailboxes that a route names, each with the version of its agent that it names, and those that see everything.
+    fn named<'a>(
+        &self,
+        route: &'a Route,
+        sender: &AgentId,
+    ) -> Vec<(MailboxId, Option<&'a Version>)> {
+        let to = match route {
+            Route::Everyone => {
+                let slots = self.slots.iter();
+                let others = slots.filter(|(_, s)| s.agent != *sender || sender.is_empty());
+                return others.map(|(id, _)| (*id, None)).collect();
+            }
+            Route::To(to) => to,
+        };
+        let mut named = Vec::with_capacity(to.len());
+        for Address { agent, version } in to {
+            let ids = self.by_agent.get(agent).into_iter().flatten();
+            named.extend(ids.map(|id| (*id, version.as_ref())));
+        }
+        if !self.observers.is_empty() {
+            let reached: HashSet<MailboxId> = named.iter().map(|(id, _)| *id).collect();
+            let others = self.observers.iter().filter(|id| !reached.contains(id));
+            named.extend(others.map(|id| (*id, None)));
+        }
+        named
     }
 
     /// Puts mail into one mailbox, whatever its route was.
@@ -107,22 +138,18 @@ impl Mailboxes {
         self.wake(id);
     }
 
-    /// Puts an event into one mailbox if its filter accepts it.
-    fn offer(
+    /// Puts something into one mailbox. Returns what that lost in its place, if it is bounded.
+    fn add(
         &mut self,
         id: MailboxId,
-        post: &Post<'_>,
-        version: Option<&Version>,
-        now: Instant,
+        is_bounded: bool,
+        add: impl FnOnce(&mut Mailbox),
     ) -> Vec<Undelivered> {
-        let Some(mail) = self.mail_for(id, post, version, now) else {
-            return Vec::new();
-        };
         let evicted = self.with(id, |mailbox| {
-            mailbox.push(mail, now);
-            match post.is_replayed {
-                true => Vec::new(),
-                false => mailbox.surplus(),
+            add(mailbox);
+            match is_bounded {
+                true => mailbox.surplus(),
+                false => Vec::new(),
             }
         });
         let evicted = evicted.unwrap_or_default();

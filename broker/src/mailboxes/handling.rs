@@ -8,7 +8,7 @@ use super::{Lifetime, Mailboxes, from_mailbox};
 use crate::{
     id::{AgentId, InstanceId, MailboxId, Version},
     log::Position,
-    mailbox::{Delivery, Reclaimed, Undelivered},
+    mailbox::{Delivery, Parcel, Reclaimed, Undelivered},
 };
 
 impl Mailboxes {
@@ -22,6 +22,12 @@ impl Mailboxes {
     ) -> Option<Delivery> {
         self.with(id, |mailbox| mailbox.take(instance, version, now))
             .flatten()
+    }
+
+    /// See [`Mailbox::take_passing`].
+    pub(crate) fn take_passing(&mut self, id: MailboxId, count: usize) -> Option<Parcel> {
+        // It has no time at which anything is due.
+        self.slots.get_mut(&id)?.mailbox.take_passing(count)
     }
 
     /// See [`Mailbox::acknowledge`].

@@ -9,10 +9,10 @@ use crate::{
 
 /// A durable mailbox, or with an empty name the mail that waits for an agent's first subscription.
 #[derive(Debug)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct Seen {
     pub(crate) ordered: bool,
     /// What waits, in the order of the log.
-    pub(crate) waiting: Vec<&'a Mail>,
+    pub(crate) waiting: Vec<Mail>,
     /// How many are out with an instance.
     pub(crate) leased: usize,
     /// Of all that it holds.
@@ -34,11 +34,11 @@ impl Mailboxes {
     }
 
     /// One mailbox.
-    pub(crate) fn see(&self, agent: &AgentId, name: &str) -> Option<Seen<'_>> {
+    pub(crate) fn see(&self, agent: &AgentId, name: &str) -> Option<Seen> {
         if name.is_empty() {
-            let mut waiting: Vec<&Mail> = self.unclaimed.of(agent).collect();
+            let mut waiting: Vec<Mail> = self.unclaimed.of(agent).cloned().collect();
             waiting.sort_by_key(|m| m.position);
-            let bytes = waiting.iter().map(|m| m.bytes()).sum();
+            let bytes = waiting.iter().map(Mail::bytes).sum();
             return (!waiting.is_empty()).then_some(Seen {
                 ordered: false,
                 waiting,

@@ -146,7 +146,7 @@ impl Core {
         self.record_event(caller, published, now);
     }
 
-    fn candidates(&self, wants: &Wants<'_>) -> Vec<Candidate> {
+    pub(super) fn candidates(&self, wants: &Wants<'_>) -> Vec<Candidate> {
         let able = self.state.registry.able(wants).into_iter();
         able.map(|agent| Candidate {
             online: self.presence.is_online(&agent),

@@ -165,7 +165,9 @@ fn run(b: &mut Bench, ops: Vec<Op>) {
             Op::Take(n) if !sessions.is_empty() => {
                 let session = sessions[usize::from(n) % sessions.len()];
                 for (_, delivery) in b.take(session).deliveries {
-                    taken.push((session, delivery.mail.event.position.clone()));
+                    for event in delivery.events() {
+                        taken.push((session, event.position.clone()));
+                    }
                 }
             }
             Op::Acknowledge(n) if !taken.is_empty() => {

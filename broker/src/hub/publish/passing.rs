@@ -1,0 +1,185 @@
+//! Publishing plain messages that may be lost, many at once: encoded before anything is locked, routed together, in one segment.
+
+use std::sync::Arc;
+
+use agenthub_proto::{
+    agenthub::{AgentEventMetadata, Durability, Publish, publish::Payload},
+    event::timestamp,
+    trace::TraceContext,
+    wkt::Timestamp,
+};
+use bytes::Bytes;
+use prost::Message;
+
+use super::super::core::{Core, Now, message_event};
+use crate::{
+    Error,
+    access::{Call, decide},
+    caller::Caller,
+    dedupe::Key,
+    id::{AgentId, OrderKey},
+    limits,
+    plain::{Plain, Text},
+    routing::{Facts, Wants, route},
+    segment::{self, Segment},
+};
+
+/// The envelope of publishes that pass: within its bounds, of a sender that may use it.
+#[derive(Debug)]
+pub(crate) struct Envelope {
+    routing: AgentEventMetadata,
+    /// As it travels on.
+    bytes: Bytes,
+}
+
+impl Envelope {
+    /// The envelope of an agent's publishes; `None` if they have to be looked at one by one.
+    pub(crate) fn passing(agent: &str, came: &Bytes) -> Option<Self> {
+        let mut routing = AgentEventMetadata::decode(came.clone()).ok()?;
+        let mut bytes = came.clone();
+        if routing.from_agent_id.is_empty() {
+            agent.clone_into(&mut routing.from_agent_id);
+            bytes = routing.encode_to_vec().into();
+        }
+        let passes = routing.durability() == Durability::Memory
+            && routing.from_agent_id == agent
+            && routing.idempotency_key.is_empty()
+            && limits::routing(&routing).is_ok();
+        passes.then_some(Self { routing, bytes })
+    }
+}
+
+/// Publishes one after the other with one envelope, in one context.
+#[derive(Debug)]
+pub(crate) struct Run {
+    envelope: Arc<Envelope>,
+    context: Text,
+    /// Each with the id of its event.
+    pub(crate) publishes: Vec<(Plain, String)>,
+    segment: Arc<Segment>,
+}
+
+impl Run {
+    /// The run that the publishes begin with, which it takes out.
+    pub(crate) fn first(
+        envelope: &Arc<Envelope>,
+        publishes: &mut std::iter::Peekable<impl Iterator<Item = Plain>>,
+    ) -> Option<Self> {
+        let now = Now::read();
+        let context = publishes.peek()?.context_id.clone();
+        let mut run = Vec::new();
+        let mut segment = segment::Builder::new(0);
+        while !segment.is_full()
+            && let Some(plain) = publishes.next_if(|plain| plain.context_id == context)
+        {
+            let event_id = message_event(plain.message_id.as_str(), now);
+            segment.push(&spliced(&plain, &event_id, envelope, now));
+            run.push((plain, event_id));
+        }
+        Some(Self {
+            envelope: envelope.clone(),
+            context,
+            publishes: run,
+            segment: Arc::new(segment.build()),
+        })
+    }
+
+    /// The publishes, to be looked at one by one.
+    pub(crate) fn one_by_one(&self) -> impl Iterator<Item = Publish> {
+        self.publishes.iter().map(|(plain, _)| Publish {
+            sequence: plain.sequence,
+            payload: plain.decoded().map(Payload::Message),
+            routing: Some(self.envelope.routing.clone()),
+        })
+    }
+
+    /// How many publishes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.publishes.len()
+    }
+}
+
+/// An `AgentEvent` (`events.proto`) whose message and envelope are bytes as they came.
+#[derive(Clone, PartialEq, Message)]
+struct Spliced {
+    #[prost(string, tag = "1")]
+    event_id: String,
+    #[prost(message, optional, tag = "2")]
+    timestamp: Option<Timestamp>,
+    #[prost(bytes = "bytes", tag = "10")]
+    message: Bytes,
+    #[prost(bytes = "bytes", tag = "20")]
+    routing: Bytes,
+    #[prost(string, tag = "30")]
+    trace_id: String,
+    #[prost(string, tag = "31")]
+    span_id: String,
+    #[prost(string, tag = "32")]
+    tracestate: String,
+}
+
+fn spliced(plain: &Plain, event_id: &str, envelope: &Envelope, now: Now) -> Spliced {
+    let trace = TraceContext::parse_or_start(&envelope.routing.traceparent);
+    Spliced {
+        event_id: event_id.to_owned(),
+        timestamp: Some(timestamp(now.time)),
+        message: plain.message.clone(),
+        routing: envelope.bytes.clone(),
+        trace_id: trace.trace_id(),
+        span_id: trace.span_id(),
+        tracestate: envelope.routing.tracestate.clone(),
+    }
+}
+
+impl Core {
+    /// Accepts a run of publishes, or says why none of it is. `false` if one of them was published before: they are to be published one
+    /// by one then.
+    ///
+    /// # Errors
+    ///
+    /// See [`Core::publish`].
+    pub(crate) fn publish_passing(
+        &mut self,
+        caller: &Caller,
+        run: &Run,
+        now: Now,
+    ) -> Result<bool, Error> {
+        let routing = &run.envelope.routing;
+        decide(Call::PublishMessage, caller, &routing.namespace)?;
+        self.log.admit()?;
+        let sender = AgentId::from(routing.from_agent_id.as_str());
+        let mut key = Key {
+            order: OrderKey::of(run.context.as_str(), "", &sender),
+            sender: sender.clone(),
+            id: String::new(),
+        };
+        for (plain, _) in &run.publishes {
+            key.id.clear();
+            key.id.push_str(plain.message_id.as_str());
+            if self.state.dedupe.get(&key, now.instant).is_some() {
+                return Ok(false);
+            }
+        }
+        let facts = Facts {
+            sender,
+            recipient: self.recipient(routing),
+            task: None,
+            wants_one: false,
+            wants: Wants {
+                topics: topics(routing),
+                tags: &routing.required_tags,
+                input_modes: &routing.required_input_modes,
+                output_modes: &routing.required_output_modes,
+            },
+        };
+        let route = route(&facts, |wants| self.candidates(wants));
+        self.counters.events.inc_by(run.len() as u64);
+        self.pass(run.segment.clone(), route);
+        Ok(true)
+    }
+}
+
+fn topics(routing: &AgentEventMetadata) -> Vec<&str> {
+    let topics = routing.subscriptions.iter().map(String::as_str);
+    topics.filter(|topic| !topic.is_empty()).collect()
+}

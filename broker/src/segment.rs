@@ -1,0 +1,182 @@
+//! Events that were published together and travel together: encoded once, one behind the other, as a frame holds them. All subscribers
+//! share these bytes.
+
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use prost::{
+    Message,
+    encoding::{WireType, encode_key, encode_varint},
+};
+
+use crate::sealed::Sealed;
+
+/// The field of a `HubFrame` that holds an event (`connect.proto`).
+const EVENT: u32 = 3;
+
+/// What gRPC puts before a message: that it is not compressed, and its length in 4 bytes.
+pub(crate) const HEADER: usize = 5;
+
+/// A segment takes no more events once it is larger than this, in bytes.
+const FULL_BYTES: usize = 64 * 1024;
+
+/// A segment takes no more events than this.
+const FULL_EVENTS: usize = 256;
+
+/// See the module's description. Holds one event at least.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    /// A frame with all its events, as gRPC sends it.
+    framed: Bytes,
+    /// Where the event lies in that, without the tag before it.
+    events: Vec<Range<usize>>,
+    /// The events by themselves, for those who take them one by one.
+    sealed: OnceLock<Vec<Arc<Sealed>>>,
+}
+
+impl Segment {
+    /// A segment of one event.
+    pub(crate) fn of(event: Arc<Sealed>) -> Self {
+        let mut builder = Builder::new(0);
+        builder.push(&**event);
+        Self {
+            sealed: vec![event].into(),
+            ..builder.build()
+        }
+    }
+
+    /// How many events there are.
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// How many bytes an event is by itself.
+    pub(crate) fn size(&self, index: usize) -> usize {
+        self.events[index].len()
+    }
+
+    /// One event.
+    pub(crate) fn event(&self, index: usize) -> &Arc<Sealed> {
+        let sealed = self.sealed.get_or_init(|| {
+            let events = self.events.iter().cloned();
+            let bytes = events.map(|range| self.framed.slice(range));
+            bytes
+                .map(|bytes| Arc::new(Sealed::encoded(bytes)))
+                .collect()
+        });
+        &sealed[index]
+    }
+
+    /// A frame with all its events and nothing else, as gRPC sends it.
+    pub(crate) fn framed(&self) -> Bytes {
+        self.framed.clone()
+    }
+
+    /// Some of its events, as fields of a frame.
+    pub(crate) fn fields(&self, range: Range<usize>) -> Bytes {
+        let end = |index: usize| match index {
+            0 => HEADER,
+            _ => self.events[index - 1].end,
+        };
+        self.framed.slice(end(range.start)..end(range.end))
+    }
+}
+
+/// What gRPC puts before a message of so many bytes.
+pub(crate) fn header(bytes: usize) -> [u8; HEADER] {
+    let [a, b, c, d] = u32::try_from(bytes).unwrap_or(u32::MAX).to_be_bytes();
+    [0, a, b, c, d]
+}
+
+/// A segment while it grows.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    framed: BytesMut,
+    events: Vec<Range<usize>>,
+}
+
+impl Builder {
+    /// An empty one, with room for so many bytes.
+    pub(crate) fn new(bytes: usize) -> Self {
+        let mut framed = BytesMut::with_capacity(HEADER + bytes);
+        framed.put_bytes(0, HEADER);
+        Self {
+            framed,
+            events: Vec::new(),
+        }
+    }
+
+    /// Adds an event.
+    pub(crate) fn push(&mut self, event: &impl Message) {
+        encode_key(EVENT, WireType::LengthDelimited, &mut self.framed);
+        encode_varint(event.encoded_len() as u64, &mut self.framed);
+        let start = self.framed.len();
+        event.encode_raw(&mut self.framed);
+        self.events.push(start..self.framed.len());
+    }
+
+    /// Whether it takes no more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.events.len() >= FULL_EVENTS || self.framed.len() > FULL_BYTES
+    }
+
+    /// The segment, which must hold something.
+    pub(crate) fn build(mut self) -> Segment {
+        let header = header(self.framed.len() - HEADER);
+        self.framed[..HEADER].copy_from_slice(&header);
+        Segment {
+            framed: self.framed.freeze(),
+            events: self.events,
+            sealed: OnceLock::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_proto::agenthub::{AgentEvent, HubFrame};
+
+    use super::*;
+
+    fn event(id: &str) -> AgentEvent {
+        AgentEvent {
+            event_id: id.to_owned(),
+            ..AgentEvent::default()
+        }
+    }
+
+    fn segment(ids: &[&str]) -> Segment {
+        let mut builder = Builder::new(0);
+        ids.iter().for_each(|id| builder.push(&event(id)));
+        builder.build()
+    }
+
+    fn ids(frame: &[u8]) -> Vec<String> {
+        let frame = HubFrame::decode(frame).expect("a frame");
+        frame.event.into_iter().map(|e| e.event_id).collect()
+    }
+
+    #[test]
+    fn a_segment_is_a_frame_of_its_events() {
+        let segment = segment(&["a", "b", "c"]);
+        let framed = segment.framed();
+        assert_eq!(framed[..HEADER], header(framed.len() - HEADER));
+        assert_eq!(ids(&framed[HEADER..]), ["a", "b", "c"]);
+        assert_eq!(ids(&segment.fields(0..3)), ["a", "b", "c"]);
+        assert_eq!(ids(&segment.fields(1..2)), ["b"]);
+        assert_eq!(AgentEvent::clone(segment.event(2)), event("c"));
+        assert_eq!(segment.size(2), event("c").encoded_len());
+    }
+
+    #[test]
+    fn a_segment_of_one_event_is_that() {
+        let segment = Segment::of(Arc::new(event("a").into()));
+        assert_eq!(
+            (segment.len(), ids(&segment.framed()[HEADER..])),
+            (1, vec!["a".to_owned()])
+        );
+    }
+}
