@@ -1,12 +1,17 @@
-//! The hub's service as it meets requests: `Connect` sends frames whose events are encoded already; all other calls are as generated.
+//! The hub's service as it meets requests: its streams send what is encoded already; all other calls are as generated.
 
 use std::{
     convert::Infallible,
     task::{Context, Poll},
 };
 
-use agenthub_proto::agenthub::agent_hub_server::AgentHubServer;
+use agenthub_proto::agenthub::{
+    SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
+    agent_hub_server::AgentHubServer,
+};
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use prost::Message;
 use tonic::{
     Status, Streaming,
     body::Body,
@@ -18,12 +23,10 @@ use tonic_prost::ProstCodec;
 
 use super::{
     connect,
-    publishes::RawFrame,
     service::{HubService, caller},
+    subscriptions::subscribe,
 };
 use crate::hub::Hub;
-
-const CONNECT: &str = "/agenthub.AgentHub/Connect";
 
 /// See the module's description.
 #[derive(Clone, Debug)]
@@ -45,6 +48,27 @@ impl Front {
             request_bytes,
         }
     }
+
+    /// Answers a call whose answer consists of bytes already, so that no codec of tonic is between these and the transport.
+    fn answer<R, A, B>(
+        &self,
+        request: http::Request<Body>,
+        call: impl FnOnce(Hub, Streaming<R>) -> A + Send + 'static,
+    ) -> BoxFuture<'static, Result<http::Response<Body>, Infallible>>
+    where
+        R: Message + Default + 'static,
+        A: Future<Output = Result<B, Status>> + Send,
+        B: hyper::body::Body<Data = Bytes, Error = Status> + Send + 'static,
+    {
+        let (hub, request_bytes) = (self.service.hub().clone(), self.request_bytes);
+        Box::pin(async move {
+            let answer = match messages(request, request_bytes) {
+                Ok(messages) => call(hub, messages).await.map(response),
+                Err(status) => Err(status),
+            };
+            Ok(answer.unwrap_or_else(Status::into_http))
+        })
+    }
 }
 
 impl NamedService for Front {
@@ -61,35 +85,51 @@ impl Service<http::Request<Body>> for Front {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        if request.uri().path() != CONNECT {
-            return self.generated.call(request);
+        match request.uri().path() {
+            "/agenthub.AgentHub/Connect" => self.answer(request, async |hub, frames| {
+                connect::start(&hub, caller(), frames).await
+            }),
+            "/agenthub.AgentHub/SubscribeToMessages" => {
+                self.answer(request, subscribe::<SubscribeToMessagesRequest>)
+            }
+            "/agenthub.AgentHub/SubscribeToTasks" => {
+                self.answer(request, subscribe::<SubscribeToTasksRequest>)
+            }
+            "/agenthub.AgentHub/SubscribeToAgentEvents" => {
+                self.answer(request, subscribe::<SubscribeToAgentEventsRequest>)
+            }
+            _ => self.generated.call(request),
         }
-        let (hub, request_bytes) = (self.service.hub().clone(), self.request_bytes);
-        Box::pin(async move {
-            let answer = connect(&hub, request, request_bytes).await;
-            Ok(answer.unwrap_or_else(Status::into_http))
-        })
     }
 }
 
-/// Serves `Connect`. What the answer consists of are bytes already, so that no codec of tonic is between them and the transport.
-async fn connect(
-    hub: &Hub,
-    request: http::Request<Body>,
-    request_bytes: usize,
-) -> Result<http::Response<Body>, Status> {
+/// The messages of a request, each of so many bytes at most.
+fn messages<R>(request: http::Request<Body>, most_bytes: usize) -> Result<Streaming<R>, Status>
+where
+    R: Message + Default + 'static,
+{
     let encoding = request.headers().get("grpc-encoding");
     if encoding.is_some_and(|encoding| encoding != "identity") {
         return Err(Status::unimplemented(
-            "compressed frames are not taken; send them with grpc-encoding `identity`",
+            "compressed messages are not taken; send them with grpc-encoding `identity`",
         ));
     }
-    let decoder = ProstCodec::<RawFrame, RawFrame>::default().decoder();
-    let frames = Streaming::new_request(decoder, request.into_body(), None, Some(request_bytes));
-    let body = connect::start(hub, caller(), frames).await?;
+    let decoder = ProstCodec::<R, R>::default().decoder();
+    let body = request.into_body();
+    Ok(Streaming::new_request(
+        decoder,
+        body,
+        None,
+        Some(most_bytes),
+    ))
+}
+
+fn response(
+    body: impl hyper::body::Body<Data = Bytes, Error = Status> + Send + 'static,
+) -> http::Response<Body> {
     let mut response = http::Response::new(Body::new(body));
     let content_type = http::HeaderValue::from_static("application/grpc");
     let headers = response.headers_mut();
     headers.insert(http::header::CONTENT_TYPE, content_type);
-    Ok(response)
+    response
 }

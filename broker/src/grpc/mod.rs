@@ -8,5 +8,6 @@ mod publishes;
 mod service;
 mod status;
 mod stream;
+mod subscriptions;
 
 pub(crate) use front::Front;

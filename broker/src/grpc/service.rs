@@ -3,35 +3,30 @@
 use agenthub_proto::{
     a2a::{AgentCard, Task},
     agenthub::{
-        AgentEntry, AgentEventMetadata, AgentFrame, CancelTaskRequest, DropDeadLetterRequest,
-        DropDeadLetterResponse, EventKind, GetAgentRequest, GetMailboxRequest, GetMailboxResponse,
-        GetTaskRequest, HubFrame, ListAgentsRequest, ListAgentsResponse, ListDeadLettersRequest,
-        ListDeadLettersResponse, ListMailboxesRequest, ListMailboxesResponse, ListTasksRequest,
-        ListTasksResponse, PublishMessageRequest, PublishResponse, PublishTaskArtifactRequest,
-        PublishTaskUpdateRequest, PurgeMailboxRequest, PurgeMailboxResponse, RegisterAgentRequest,
-        RegisterAgentResponse, RetryDeadLetterRequest, RetryDeadLetterResponse, SeekMailboxRequest,
-        SeekMailboxResponse, SubscribeToAgentEventsRequest, SubscribeToMessagesRequest,
-        SubscribeToTasksRequest, UnregisterAgentRequest, UnregisterAgentResponse,
-        agent_hub_server::AgentHub,
+        AgentEntry, AgentEvent, AgentEventMetadata, AgentFrame, CancelTaskRequest,
+        DropDeadLetterRequest, DropDeadLetterResponse, GetAgentRequest, GetMailboxRequest,
+        GetMailboxResponse, GetTaskRequest, HubFrame, ListAgentsRequest, ListAgentsResponse,
+        ListDeadLettersRequest, ListDeadLettersResponse, ListMailboxesRequest,
+        ListMailboxesResponse, ListTasksRequest, ListTasksResponse, PublishMessageRequest,
+        PublishResponse, PublishTaskArtifactRequest, PublishTaskUpdateRequest, PurgeMailboxRequest,
+        PurgeMailboxResponse, RegisterAgentRequest, RegisterAgentResponse, RetryDeadLetterRequest,
+        RetryDeadLetterResponse, SeekMailboxRequest, SeekMailboxResponse,
+        SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
+        UnregisterAgentRequest, UnregisterAgentResponse, agent_hub_server::AgentHub,
     },
 };
 use tokio_stream::Empty;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{
-    status::{explanation, published, status},
-    stream::{self, EventStream},
-};
+use super::status::{explanation, published, status};
 use crate::{
     Error,
-    access::Call,
     caller::Caller,
-    filter::{Filter, known},
-    hub::{Body, Hub, Receipt, Repetition, StreamRequest},
+    hub::{Body, Hub, Receipt, Repetition},
     log::Registration,
 };
 
-/// The service of one hub, but for `Connect`: what is served is [`Front`](super::front::Front).
+/// The service of one hub, but for its streams: what is served is [`Front`](super::front::Front).
 #[derive(Clone, Debug)]
 pub(super) struct HubService {
     hub: Hub,
@@ -77,17 +72,16 @@ impl HubService {
         self.hub.synced().await.map_err(status)?;
         Ok(Response::new(done))
     }
-
-    async fn subscribe(&self, request: StreamRequest) -> Result<Response<EventStream>, Status> {
-        let session = self.hub.open_stream(&caller(), request).await;
-        let session = session.map_err(status)?;
-        Ok(Response::new(stream::start(&self.hub, session)))
-    }
 }
 
 /// Who calls. Without identities that is nobody in particular.
 pub(super) fn caller() -> Caller {
     Caller::anonymous()
+}
+
+/// What [`Front`](super::front::Front) serves itself.
+fn elsewhere() -> Status {
+    Status::internal("this call is served elsewhere")
 }
 
 fn missing(what: &str) -> Error {
@@ -97,16 +91,16 @@ fn missing(what: &str) -> Error {
 #[tonic::async_trait]
 impl AgentHub for HubService {
     type ConnectStream = Empty<Result<HubFrame, Status>>;
-    type SubscribeToMessagesStream = EventStream;
-    type SubscribeToTasksStream = EventStream;
-    type SubscribeToAgentEventsStream = EventStream;
+    type SubscribeToMessagesStream = Empty<Result<AgentEvent, Status>>;
+    type SubscribeToTasksStream = Empty<Result<AgentEvent, Status>>;
+    type SubscribeToAgentEventsStream = Empty<Result<AgentEvent, Status>>;
 
     /// Never called: [`Front`](super::front::Front) serves `Connect` itself.
     async fn connect(
         &self,
         _: Request<Streaming<AgentFrame>>,
     ) -> Result<Response<Self::ConnectStream>, Status> {
-        Err(Status::internal("Connect is served elsewhere"))
+        Err(elsewhere())
     }
 
     async fn publish_message(
@@ -138,72 +132,26 @@ impl AgentHub for HubService {
         published(self.publish(body, routing).await).map(Response::new)
     }
 
+    /// Never called, as the other two that subscribe: see [`subscribe`](super::subscriptions::subscribe).
     async fn subscribe_to_messages(
         &self,
-        request: Request<SubscribeToMessagesRequest>,
-    ) -> Result<Response<EventStream>, Status> {
-        let request = request.into_inner();
-        self.subscribe(StreamRequest {
-            call: Call::SubscribeToMessages,
-            agent: request.agent_id.into(),
-            filter: Filter {
-                types: request.message_types,
-                contexts: request.contexts,
-                ..Filter::kinds(&[EventKind::Message])
-            },
-            after: request.after,
-            observes: false,
-        })
-        .await
+        _: Request<SubscribeToMessagesRequest>,
+    ) -> Result<Response<Self::SubscribeToMessagesStream>, Status> {
+        Err(elsewhere())
     }
 
     async fn subscribe_to_tasks(
         &self,
-        request: Request<SubscribeToTasksRequest>,
-    ) -> Result<Response<EventStream>, Status> {
-        let request = request.into_inner();
-        let states = known(&request.states, "states", |n| n.try_into().ok()).map_err(status)?;
-        self.subscribe(StreamRequest {
-            call: Call::SubscribeToTasks,
-            agent: request.agent_id.into(),
-            filter: Filter {
-                types: request.task_types,
-                states,
-                tasks: request.task_ids.into_iter().map(Into::into).collect(),
-                ..Filter::kinds(&[
-                    EventKind::Task,
-                    EventKind::StatusUpdate,
-                    EventKind::ArtifactUpdate,
-                ])
-            },
-            after: request.after,
-            observes: request.observe,
-        })
-        .await
+        _: Request<SubscribeToTasksRequest>,
+    ) -> Result<Response<Self::SubscribeToTasksStream>, Status> {
+        Err(elsewhere())
     }
 
     async fn subscribe_to_agent_events(
         &self,
-        request: Request<SubscribeToAgentEventsRequest>,
-    ) -> Result<Response<EventStream>, Status> {
-        let request = request.into_inner();
-        self.subscribe(StreamRequest {
-            call: Call::SubscribeToAgentEvents,
-            agent: request.agent_id.into(),
-            filter: Filter {
-                types: request.event_types,
-                ..Filter::kinds(&[
-                    EventKind::Message,
-                    EventKind::Task,
-                    EventKind::StatusUpdate,
-                    EventKind::ArtifactUpdate,
-                    EventKind::AgentCard,
-                ])
-            },
-            after: request.after,
-            observes: false,
-        })
-        .await
+        _: Request<SubscribeToAgentEventsRequest>,
+    ) -> Result<Response<Self::SubscribeToAgentEventsStream>, Status> {
+        Err(elsewhere())
     }
 
     async fn get_task(&self, request: Request<GetTaskRequest>) -> Result<Response<Task>, Status> {

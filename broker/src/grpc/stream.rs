@@ -3,6 +3,7 @@
 
 use std::{
     collections::VecDeque,
+    convert::Infallible,
     pin::Pin,
     sync::{
         Arc,
@@ -11,66 +12,117 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use agenthub_proto::agenthub::AgentEvent;
+use bytes::{BufMut, Bytes, BytesMut};
+use hyper::body::{Body, Frame};
 use tokio::{
-    sync::{Notify, mpsc},
+    sync::{Notify, mpsc, oneshot},
     time::timeout,
 };
-use tokio_stream::Stream;
-use tonic::Status;
+use tonic::{Status, codegen::http::HeaderMap};
 
 use super::status::{ended, status};
-use crate::hub::{Hub, Session};
+use crate::{
+    hub::{End, Handed, Hub, Session},
+    sealed::Sealed,
+};
 
-/// Events that wait for the transport.
-const QUEUE: usize = 16;
-/// Deliveries taken from the mailbox at a time.
+/// Pieces that wait for the transport.
+const QUEUE: usize = 2;
+/// Events taken from the mailbox at a time.
 const BATCH: usize = 64;
+/// A piece is sent once it is larger than this, in bytes: two frames of HTTP/2.
+const PIECE: usize = 32 * 1024;
+/// What stands before every message in gRPC: that it is not compressed, and its length.
+const HEADER: usize = 5;
+
+/// Events that go to the transport together.
+#[derive(Debug)]
+struct Piece {
+    bytes: Bytes,
+    events: usize,
+}
 
 /// What the transport takes events from. It counts them, and wakes the one who acknowledges them.
 #[derive(Debug)]
-pub(crate) struct EventStream {
-    events: mpsc::Receiver<Result<AgentEvent, Status>>,
+pub(crate) struct EventBody {
+    pieces: mpsc::Receiver<Piece>,
+    /// Why there are no more of them.
+    reason: oneshot::Receiver<Status>,
     taken: Arc<AtomicUsize>,
     wake: Arc<Notify>,
+    is_over: bool,
 }
 
-impl Stream for EventStream {
-    type Item = Result<AgentEvent, Status>;
+impl Body for EventBody {
+    type Data = Bytes;
+    type Error = Status;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let event = ready!(self.events.poll_recv(cx));
-        if event.is_some() {
-            self.taken.fetch_add(1, Ordering::Release);
-            self.wake.notify_one();
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.is_over {
+            return Poll::Ready(None);
         }
-        Poll::Ready(event)
+        if let Some(piece) = ready!(self.pieces.poll_recv(cx)) {
+            self.taken.fetch_add(piece.events, Ordering::Release);
+            self.wake.notify_one();
+            return Poll::Ready(Some(Ok(Frame::data(piece.bytes))));
+        }
+        let reason = self.reason.try_recv();
+        let status = reason.unwrap_or_else(|_stopped| ended(&End::Drain));
+        self.is_over = true;
+        let mut trailers = HeaderMap::new();
+        let added = status.add_header(&mut trailers);
+        Poll::Ready(Some(added.map(|()| Frame::trailers(trailers))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over
     }
 }
 
 /// Sends a session's deliveries until it ends, its client is gone, or nothing was read for too long.
-pub(super) fn start(hub: &Hub, session: Session) -> EventStream {
-    let (tx, events) = mpsc::channel(QUEUE);
+pub(super) fn start(hub: &Hub, session: Session) -> EventBody {
+    let (tx, pieces) = mpsc::channel(QUEUE);
+    let (tell, reason) = oneshot::channel();
     let taken = Arc::new(AtomicUsize::new(0));
     let wake = session.wake();
-    let sender = Sender {
+    let mut sender = Sender {
         hub: hub.clone(),
         session,
+        tx,
+        piece: BytesMut::new(),
+        events: 0,
         sent: VecDeque::new(),
         taken: taken.clone(),
         acknowledged: 0,
     };
-    hub.spawn(sender.run(tx));
-    EventStream {
-        events,
+    hub.spawn(async move {
+        let Err(over) = sender.send_all().await;
+        if let Some(status) = over {
+            let _ = tell.send(status);
+        }
+    });
+    EventBody {
+        pieces,
+        reason,
         taken,
         wake,
+        is_over: false,
     }
 }
+
+/// Why a stream is over; `None` if its client has gone.
+type Over = Option<Status>;
 
 struct Sender {
     hub: Hub,
     session: Session,
+    tx: mpsc::Sender<Piece>,
+    /// The events that are to be sent next, and how many they are.
+    piece: BytesMut,
+    events: usize,
     /// The positions of what was sent and not acknowledged; empty for what has none.
     sent: VecDeque<String>,
     taken: Arc<AtomicUsize>,
@@ -78,7 +130,7 @@ struct Sender {
 }
 
 impl Sender {
-    async fn run(mut self, tx: mpsc::Sender<Result<AgentEvent, Status>>) {
+    async fn send_all(&mut self) -> Result<Infallible, Over> {
         let wake = self.session.wake();
         let mut first = self.session.first();
         loop {
@@ -90,59 +142,76 @@ impl Sender {
             let outgoing = self.session.take(&[u32::MAX], limit);
             let is_idle = outgoing.deliveries.is_empty();
             first = first.saturating_sub(outgoing.events());
-            for event in outgoing.deliveries.iter().flat_map(|(_, h)| h.events()) {
+            for (_, handed) in &outgoing.deliveries {
+                let position = match handed {
+                    Handed::One(delivery) => delivery.mail.event.position.as_str(),
+                    Handed::Several(_) => "",
+                };
                 // What was reread a moment ago has only to be acknowledged.
-                let is_new = !self.is_sent(&event.position);
-                if is_new && !self.send(&tx, &event).await {
-                    return;
+                if self.is_sent(position) {
+                    continue;
+                }
+                for event in handed.events() {
+                    self.add(event, position).await?;
                 }
             }
+            self.flush().await?;
             if let Some(end) = outgoing.end {
-                // A client that does not read does not learn of it, and need not.
-                let _ = tx.try_send(Err(ended(&end)));
-                return;
+                return Err(Some(ended(&end)));
             }
             if is_idle && self.session.has_backlog() {
                 first = 0;
                 match self.session.reread().await {
                     Ok(events) => {
                         for event in events.into_iter().flatten() {
-                            if !self.send(&tx, &event).await {
-                                return;
-                            }
+                            self.add(&event, &event.position).await?;
                         }
+                        self.flush().await?;
                     }
-                    Err(error) => {
-                        let _ = tx.try_send(Err(status(error)));
-                        return;
-                    }
+                    Err(error) => return Err(Some(status(error))),
                 }
             } else if is_idle {
                 tokio::select! {
                     () = wake.notified() => {}
-                    () = tx.closed() => return,
+                    () = self.tx.closed() => return Err(None),
                 }
             }
         }
     }
 
-    /// Returns whether the stream goes on.
-    async fn send(
-        &mut self,
-        tx: &mpsc::Sender<Result<AgentEvent, Status>>,
-        event: &AgentEvent,
-    ) -> bool {
+    async fn add(&mut self, event: &Sealed, position: &str) -> Result<(), Over> {
+        let bytes = event.bytes();
+        self.piece.reserve(HEADER + bytes.len());
+        self.piece.put_u8(0);
+        // What is longer is not taken in the first place.
+        self.piece
+            .put_u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        self.piece.extend_from_slice(bytes);
+        self.events += 1;
+        self.sent.push_back(position.to_owned());
+        if self.piece.len() > PIECE {
+            self.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// Hands what was added to the transport, once that takes it.
+    async fn flush(&mut self) -> Result<(), Over> {
+        if self.events == 0 {
+            return Ok(());
+        }
+        let piece = Piece {
+            bytes: self.piece.split().freeze(),
+            events: std::mem::take(&mut self.events),
+        };
         let stall = self.hub.settings().stream_stall;
-        match timeout(stall, tx.send(Ok(event.clone()))).await {
-            Ok(Ok(())) => {
-                self.sent.push_back(event.position.clone());
-                true
-            }
-            Ok(Err(_gone)) => false,
+        match timeout(stall, self.tx.send(piece)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_gone)) => Err(None),
             Err(_elapsed) => {
                 self.hub.counters().cut_off.inc();
                 tracing::warn!(agent = %self.session.agent(), "stream cut off: nothing was read for {stall:?}");
-                false
+                Err(Some(ended(&End::Overflow)))
             }
         }
     }
@@ -168,71 +237,5 @@ impl Sender {
 impl Drop for Sender {
     fn drop(&mut self) {
         self.acknowledge();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        access::Call,
-        caller::Caller,
-        filter::Filter,
-        hub::{Body, Repetition, StreamRequest},
-        settings::Settings,
-    };
-    use agenthub_proto::{
-        a2a::{Message, Role},
-        agenthub::{AgentEventMetadata, EventKind},
-    };
-    use tokio_stream::StreamExt;
-
-    async fn open(hub: &Hub) -> EventStream {
-        let request = StreamRequest {
-            call: Call::SubscribeToMessages,
-            agent: "echo".into(),
-            filter: Filter::kinds(&[EventKind::Message]),
-            after: String::new(),
-            observes: false,
-        };
-        let session = hub.open_stream(&Caller::anonymous(), request).await;
-        start(hub, session.expect("it opens"))
-    }
-
-    #[tokio::test]
-    async fn the_next_stream_goes_on_where_the_transport_stopped() {
-        let hub = Hub::start(Settings::default()).expect("a log in memory opens");
-        let publish = |text: &str| {
-            let routing = AgentEventMetadata {
-                from_agent_id: "asker".into(),
-                to_agent_id: "echo".into(),
-                ..Default::default()
-            };
-            let body = Body::Message(Message::new(Role::User, text));
-            hub.publish(&Caller::anonymous(), body, routing, Repetition::Accept)
-                .expect("it is good");
-        };
-        for n in 0..40 {
-            publish(&n.to_string());
-        }
-        let mut next = 0;
-        for read in [3, 20, 17] {
-            let mut stream = open(&hub).await;
-            for _ in 0..read {
-                let event = stream.next().await.expect("there is more").expect("good");
-                let Some(agenthub_proto::agenthub::agent_event::Payload::Message(m)) =
-                    event.payload
-                else {
-                    panic!("not a message: {event:?}");
-                };
-                assert_eq!(m.text(), next.to_string());
-                next += 1;
-            }
-            drop(stream);
-            while hub.gauges().streams > 0 {
-                tokio::task::yield_now().await;
-            }
-        }
-        hub.stop().await;
     }
 }

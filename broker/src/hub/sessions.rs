@@ -88,16 +88,11 @@ impl Handed {
     }
 
     /// Its events one by one.
-    pub(crate) fn events(&self) -> Vec<Arc<Sealed>> {
-        match self {
-            Self::One(delivery) => vec![delivery.mail.event.clone()],
-            Self::Several(parcel) => {
-                let events = parcel.range();
-                events
-                    .map(|at| parcel.segment().event(at).clone())
-                    .collect()
-            }
-        }
+    pub(crate) fn events(&self) -> impl Iterator<Item = &Arc<Sealed>> {
+        (0..self.len()).map(move |index| match self {
+            Self::One(delivery) => &delivery.mail.event,
+            Self::Several(parcel) => parcel.segment().event(parcel.range().start + index),
+        })
     }
 }
 

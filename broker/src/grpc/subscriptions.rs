@@ -1,0 +1,98 @@
+//! The calls of older clients that subscribe to something.
+
+use agenthub_proto::agenthub::{
+    EventKind, SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
+};
+use tonic::{Status, Streaming};
+
+use super::{
+    service::caller,
+    status::status,
+    stream::{self, EventBody},
+};
+use crate::{
+    Error,
+    access::Call,
+    filter::{Filter, known},
+    hub::{Hub, StreamRequest},
+};
+
+/// Opens the stream that a client asks for.
+///
+/// # Errors
+///
+/// What the client is told.
+pub(super) async fn subscribe<R>(hub: Hub, mut requests: Streaming<R>) -> Result<EventBody, Status>
+where
+    R: TryInto<StreamRequest, Error = Error>,
+{
+    let request = requests.message().await?;
+    let request = request.ok_or_else(|| Status::invalid_argument("the request is missing"))?;
+    let wanted = request.try_into().map_err(status)?;
+    let session = hub.open_stream(&caller(), wanted).await.map_err(status)?;
+    Ok(stream::start(&hub, session))
+}
+
+impl TryFrom<SubscribeToMessagesRequest> for StreamRequest {
+    type Error = Error;
+
+    fn try_from(request: SubscribeToMessagesRequest) -> Result<Self, Error> {
+        Ok(Self {
+            call: Call::SubscribeToMessages,
+            agent: request.agent_id.into(),
+            filter: Filter {
+                types: request.message_types,
+                contexts: request.contexts,
+                ..Filter::kinds(&[EventKind::Message])
+            },
+            after: request.after,
+            observes: false,
+        })
+    }
+}
+
+impl TryFrom<SubscribeToTasksRequest> for StreamRequest {
+    type Error = Error;
+
+    fn try_from(request: SubscribeToTasksRequest) -> Result<Self, Error> {
+        Ok(Self {
+            call: Call::SubscribeToTasks,
+            agent: request.agent_id.into(),
+            filter: Filter {
+                types: request.task_types,
+                states: known(&request.states, "states", |n| n.try_into().ok())?,
+                tasks: request.task_ids.into_iter().map(Into::into).collect(),
+                ..Filter::kinds(&[
+                    EventKind::Task,
+                    EventKind::StatusUpdate,
+                    EventKind::ArtifactUpdate,
+                ])
+            },
+            after: request.after,
+            observes: request.observe,
+        })
+    }
+}
+
+impl TryFrom<SubscribeToAgentEventsRequest> for StreamRequest {
+    type Error = Error;
+
+    fn try_from(request: SubscribeToAgentEventsRequest) -> Result<Self, Error> {
+        Ok(Self {
+            call: Call::SubscribeToAgentEvents,
+            agent: request.agent_id.into(),
+            filter: Filter {
+                types: request.event_types,
+                ..Filter::kinds(&[
+                    EventKind::Message,
+                    EventKind::Task,
+                    EventKind::StatusUpdate,
+                    EventKind::ArtifactUpdate,
+                    EventKind::AgentCard,
+                ])
+            },
+            after: request.after,
+            observes: false,
+        })
+    }
+}
