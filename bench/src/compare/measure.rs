@@ -1,20 +1,21 @@
 //! One measurement: a fresh server, some subscribers, one publisher, for a moment.
 
-use std::{sync::Arc, time::Duration};
+use std::{process, sync::Arc, time::Duration};
 
 use anyhow::bail;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
+    machine::Cpus,
     pacer::Pacer,
-    server::Server,
+    server::{Server, cpu_of},
     system::{Programs, System},
     tally::Tally,
     wire::{BATCH, Client, Publisher, Readers, subscribe},
 };
 
 /// How long everything runs before it counts.
-const WARM_UP: Duration = Duration::from_millis(500);
+pub(super) const WARM_UP: Duration = Duration::from_millis(500);
 
 /// How long a publisher may wait for room before the measurement has failed.
 const STUCK: Duration = Duration::from_secs(10);
@@ -53,6 +54,8 @@ pub(super) struct Measured {
     pub(super) cpu_us: f64,
     /// The server's memory at the end, in bytes.
     pub(super) memory: u64,
+    /// The part of the machine that others used meanwhile, from 0 to 1.
+    pub(super) on_others: f64,
     /// From publish to delivery, sorted; with [`Pace::Rate`] alone.
     pub(super) latencies: Vec<Duration>,
 }
@@ -112,13 +115,16 @@ async fn watch(server: &Server, tally: &Tally, length: Duration) -> anyhow::Resu
     sleep(WARM_UP).await;
     tally.take_latencies();
     let began = Instant::now();
+    let (cpus, own) = (Cpus::now()?, cpu_of(process::id())?);
     let (cpu, deliveries, acknowledgements) =
         (server.cpu()?, tally.deliveries(), tally.acknowledgements());
     sleep(length).await;
     let seconds = began.elapsed().as_secs_f64();
     let deliveries = (tally.deliveries() - deliveries) as f64;
     let acknowledgements = (tally.acknowledgements() - acknowledgements) as f64;
-    let cpu = server.cpu()?.saturating_sub(cpu).as_secs_f64() * 1e6;
+    let cpu = server.cpu()?.saturating_sub(cpu).as_secs_f64();
+    let own = cpu_of(process::id())?.saturating_sub(own).as_secs_f64();
+    let on_others = Cpus::now()?.on_others(cpus, cpu + own);
     let per = if deliveries > 0.0 {
         deliveries
     } else {
@@ -129,8 +135,9 @@ async fn watch(server: &Server, tally: &Tally, length: Duration) -> anyhow::Resu
     Ok(Measured {
         deliveries_per_s: deliveries / seconds,
         acknowledged_per_s: acknowledgements / seconds,
-        cpu_us: cpu / per.max(1.0),
+        cpu_us: cpu * 1e6 / per.max(1.0),
         memory: server.memory()?,
+        on_others,
         latencies,
     })
 }

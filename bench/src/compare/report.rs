@@ -3,7 +3,13 @@
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::json;
 
-use super::rows::{Goal, Row};
+use super::{
+    figures::{Spread, plain},
+    rows::{Goal, Row},
+};
+
+/// How the names of rows about deliveries to many begin.
+const FAN_OUT: &str = "deliveries/s, ";
 
 /// What one side of a row came to in one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +41,15 @@ impl Ratio {
     }
 }
 
+/// A row about deliveries to many: the hub first, then what it is held against.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FanOut {
+    pub(super) name: String,
+    pub(super) against: String,
+    pub(super) per_s: [Spread; 2],
+    pub(super) cpu_us: [Spread; 2],
+}
+
 /// All rounds of all rows.
 #[derive(Debug, Default)]
 pub(super) struct Report {
@@ -44,6 +59,8 @@ pub(super) struct Report {
 #[derive(Debug)]
 struct Line {
     name: String,
+    /// What the hub is held against, if that has a name.
+    against: Option<&'static str>,
     goal: Goal,
     /// By rounds; empty where the other system is missing.
     ratios: Vec<Ratio>,
@@ -72,6 +89,7 @@ impl Report {
             None => {
                 self.rows.push(Line {
                     name: row.name.clone(),
+                    against: row.against_name(),
                     goal: row.goal,
                     ratios: Vec::new(),
                     failed: 0,
@@ -93,54 +111,30 @@ impl Report {
         json!({ "rows": rows }).to_string()
     }
 
-    /// A table for people.
+    /// The rows about deliveries to many, as far as they were measured.
+    pub(super) fn fan_outs(&self) -> Vec<FanOut> {
+        self.rows.iter().filter_map(Line::fan_out).collect()
+    }
+
+    /// A table for people, in Markdown.
     pub(super) fn table(&self) -> String {
         let mut table = Table::new();
         table.load_preset(presets::ASCII_MARKDOWN);
         table.set_header([
             "what",
             "AgentHub",
+            "server CPU, µs",
             "held against",
+            "server CPU, µs",
             "ratio",
             "range",
             "goal",
             "",
         ]);
         for line in &self.rows {
-            let cells = match line.spread() {
-                None => [
-                    "–".to_owned(),
-                    match line.failed {
-                        0 => "not installed".to_owned(),
-                        _ => "failed".to_owned(),
-                    },
-                    String::new(),
-                    String::new(),
-                ],
-                Some((low, median, high)) => [
-                    plain(middle(line.ratios.iter().map(|r| r.hub.figure))),
-                    plain(middle(line.ratios.iter().map(|r| r.other.figure))),
-                    format!("{median:.2}"),
-                    format!("{low:.2}–{high:.2}"),
-                ],
-            };
-            let met = match line.met() {
-                Some(true) => "reached",
-                Some(false) => "not reached",
-                None => "",
-            };
-            let [hub, other, ratio, range] = cells;
-            table.add_row([
-                line.name.clone(),
-                hub,
-                other,
-                ratio,
-                range,
-                line.goal.described(),
-                met.to_owned(),
-            ]);
+            table.add_row(line.cells());
         }
-        for column in 1..=5 {
+        for column in 1..=7 {
             if let Some(column) = table.column_mut(column) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
@@ -150,54 +144,96 @@ impl Report {
 }
 
 impl Line {
-    /// The lowest ratio, the median and the highest.
-    fn spread(&self) -> Option<(f64, f64, f64)> {
-        let mut ratios: Vec<f64> = self.ratios.iter().map(|r| r.value()).collect();
-        ratios.sort_by(f64::total_cmp);
-        let (low, high) = (*ratios.first()?, *ratios.last()?);
-        Some((low, middle(ratios.into_iter()), high))
+    fn ratio(&self) -> Option<Spread> {
+        Spread::of(self.ratios.iter().map(|r| r.value()))
     }
 
     fn met(&self) -> Option<bool> {
-        match self.spread() {
-            Some((_, median, _)) => Some(self.goal.is_met(median)),
+        match self.ratio() {
+            Some(ratio) => Some(self.goal.is_met(ratio.middle)),
             None => (self.failed > 0).then_some(false),
         }
     }
 
+    /// One side of it, in all rounds.
+    fn figure(&self, side: fn(&Ratio) -> Sample) -> Option<Spread> {
+        Spread::of(self.ratios.iter().map(|r| side(r).figure))
+    }
+
+    fn cpu_us(&self, side: fn(&Ratio) -> Sample) -> Option<Spread> {
+        Spread::of(self.ratios.iter().filter_map(|r| side(r).cpu_us))
+    }
+
+    fn fan_out(&self) -> Option<FanOut> {
+        let name = self.name.strip_prefix(FAN_OUT)?;
+        let (hub, other): (fn(&Ratio) -> Sample, fn(&Ratio) -> Sample) = (|r| r.hub, |r| r.other);
+        Some(FanOut {
+            name: name.to_owned(),
+            against: self.against?.to_owned(),
+            per_s: [self.figure(hub)?, self.figure(other)?],
+            cpu_us: [self.cpu_us(hub)?, self.cpu_us(other)?],
+        })
+    }
+
+    fn cells(&self) -> [String; 9] {
+        let median = |spread: Option<Spread>| spread.map(|spread| plain(spread.middle));
+        let other = match (median(self.figure(|r| r.other)), self.against) {
+            (Some(figure), Some(against)) => format!("{against}: {figure}"),
+            (Some(figure), None) => figure,
+            (None, _) if self.failed > 0 => "failed".to_owned(),
+            (None, _) => "not installed".to_owned(),
+        };
+        let (ratio, range) = match self.ratio() {
+            Some(ratio) => (
+                format!("{:.2}", ratio.middle),
+                format!("{:.2}–{:.2}", ratio.low, ratio.high),
+            ),
+            None => Default::default(),
+        };
+        let met = match self.met() {
+            Some(true) => "reached",
+            Some(false) => "not reached",
+            None => "",
+        };
+        [
+            self.name.clone(),
+            median(self.figure(|r| r.hub)).unwrap_or_else(|| "–".to_owned()),
+            median(self.cpu_us(|r| r.hub)).unwrap_or_default(),
+            other,
+            median(self.cpu_us(|r| r.other)).unwrap_or_default(),
+            ratio,
+            range,
+            self.goal.described(),
+            met.to_owned(),
+        ]
+    }
+
     fn json(&self) -> serde_json::Value {
-        let spread = self.spread();
+        let ratio = self.ratio();
         json!({
             "name": self.name,
             "goal": self.goal.number(),
-            "ratio": spread.map(|(_, median, _)| median),
-            "low": spread.map(|(low, ..)| low),
-            "high": spread.map(|(.., high)| high),
+            "ratio": ratio.map(|r| r.middle),
+            "low": ratio.map(|r| r.low),
+            "high": ratio.map(|r| r.high),
             "met": self.met(),
         })
-    }
-}
-
-/// The median.
-pub(super) fn middle(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// A number with as many digits as it means.
-pub(super) fn plain(number: f64) -> String {
-    match number {
-        n if n >= 1e6 => format!("{:.2} M", n / 1e6),
-        n if n >= 1e4 => format!("{:.0} k", n / 1e3),
-        n if n >= 100.0 => format!("{n:.0}"),
-        n => format!("{n:.3}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{super::rows::rows, *};
+
+    fn ratio(hub: f64, other: f64) -> Ratio {
+        Ratio {
+            hub: Sample {
+                figure: hub,
+                cpu_us: Some(0.5),
+            },
+            other: other.into(),
+        }
+    }
 
     #[test]
     fn a_goal_is_reached_by_the_median_and_never_by_what_failed() {
@@ -206,13 +242,9 @@ mod tests {
         let Goal::AtLeast(goal) = row.goal else {
             panic!("it is to be fast");
         };
-        let ratio = |value: f64| Ratio {
-            hub: value.into(),
-            other: 1.0.into(),
-        };
         let mut report = Report::default();
-        for value in [goal * 2.0, goal, goal / 2.0] {
-            report.add(row, ratio(value));
+        for hub in [goal * 2.0, goal, goal / 2.0] {
+            report.add(row, ratio(hub, 1.0));
         }
         assert!(report.is_met());
         let line: serde_json::Value = serde_json::from_str(&report.json()).expect("it is JSON");
@@ -228,5 +260,40 @@ mod tests {
         report.fail(&rows[2]);
         assert!(!report.is_met());
         assert!(report.table().contains("failed"));
+    }
+
+    #[test]
+    fn a_line_of_the_table_shows_both_sides_and_what_they_cost() {
+        let rows = rows();
+        let mut report = Report::default();
+        report.add(&rows[0], ratio(3_000_000.0, 1_000_000.0));
+        let table = report.table();
+        let line = table.lines().nth(2).expect("a line after the head");
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let expected = [
+            "3.00 M",
+            "0.500",
+            "NATS core: 1.00 M",
+            "",
+            "3.00",
+            "3.00–3.00",
+            "≥ 1.2",
+            "reached",
+        ];
+        assert_eq!(cells[2..10], expected, "{table}");
+    }
+
+    #[test]
+    fn the_chart_shows_every_fan_out_of_which_both_costs_are_known() {
+        let mut report = Report::default();
+        for row in rows() {
+            let mut ratio = ratio(2.0, 1.0);
+            ratio.other.cpu_us = Some(1.0);
+            report.add(&row, ratio);
+        }
+        let shown = report.fan_outs();
+        let names: Vec<&str> = shown.iter().map(|f| f.name.as_str()).collect();
+        assert_eq!((names.len(), names[0]), (9, "256 B, memory, 1→1"));
+        assert_eq!(shown[8].against, "JetStream (file)");
     }
 }

@@ -17,6 +17,16 @@ pub(super) struct Row {
     pub(super) goal: Goal,
 }
 
+impl Row {
+    /// The system that the hub is held against, if it is one.
+    pub(super) fn against_name(&self) -> Option<&'static str> {
+        match self.against {
+            Against::Load(load) => Some(load.system.name()),
+            Against::Number(_) => None,
+        }
+    }
+}
+
 /// What a figure is held against.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Against {
@@ -87,10 +97,13 @@ impl Goal {
 }
 
 /// Messages on the way to each subscriber while a system is saturated.
-const WINDOW: u64 = 1024;
+pub(super) const WINDOW: u64 = 1024;
+
+/// And the fewest, with long messages or very many subscribers.
+pub(super) const FEWEST: u64 = 32;
 
 /// Synced publishes that are unanswered.
-const SYNCED: u64 = 256;
+pub(super) const SYNCED: Pace = Pace::Acknowledged(256);
 
 fn load(system: System, subscribers: usize, text_bytes: usize, pace: Pace) -> Load {
     Load {
@@ -103,10 +116,10 @@ fn load(system: System, subscribers: usize, text_bytes: usize, pace: Pace) -> Lo
 }
 
 /// The window of a fan-out: with many subscribers, and with long messages, fewer fill it.
-fn window(subscribers: usize, text_bytes: usize) -> Pace {
+pub(super) fn window(subscribers: usize, text_bytes: usize) -> Pace {
     let by_count = if subscribers >= 1000 { 8 } else { 1 };
     let by_size = if text_bytes > 1024 { 8 } else { 1 };
-    Pace::Delivered((WINDOW / by_count / by_size).max(32))
+    Pace::Delivered((WINDOW / by_count / by_size).max(FEWEST))
 }
 
 /// All of them.
@@ -142,20 +155,15 @@ pub(super) fn rows() -> Vec<Row> {
     });
     rows.push(Row {
         name: "synced publishes/s, 256 B, 256 in flight".to_owned(),
-        hub: load(System::HubSynced, 0, 256, Pace::Acknowledged(SYNCED)),
-        against: Against::Load(load(System::JetStream, 0, 256, Pace::Acknowledged(SYNCED))),
+        hub: load(System::HubSynced, 0, 256, SYNCED),
+        against: Against::Load(load(System::JetStream, 0, 256, SYNCED)),
         figure: Figure::AcknowledgedPerS,
         goal: Goal::AtLeast(1.0),
     });
     rows.push(Row {
         name: "deliveries/s, 256 B, synced, 1→100".to_owned(),
-        hub: load(System::HubSynced, 100, 256, Pace::Acknowledged(SYNCED)),
-        against: Against::Load(load(
-            System::JetStream,
-            100,
-            256,
-            Pace::Acknowledged(SYNCED),
-        )),
+        hub: load(System::HubSynced, 100, 256, SYNCED),
+        against: Against::Load(load(System::JetStream, 100, 256, SYNCED)),
         figure: Figure::DeliveriesPerS,
         goal: Goal::AtLeast(3.0),
     });

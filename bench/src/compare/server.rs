@@ -80,19 +80,7 @@ impl Server {
     ///
     /// It has ended.
     pub(super) fn cpu(&self) -> anyhow::Result<Duration> {
-        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()))
-            .context("the server has ended")?;
-        let mut nanos = 0;
-        for task in tasks {
-            // A thread may end meanwhile.
-            let stat = fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
-            nanos += stat
-                .split(' ')
-                .next()
-                .and_then(|on_cpu| on_cpu.parse::<u64>().ok())
-                .unwrap_or_default();
-        }
-        Ok(Duration::from_nanos(nanos))
+        cpu_of(self.child.id())
     }
 
     /// The memory that it has in use, in bytes.
@@ -115,6 +103,26 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The CPU time of all threads of a process so far. Threads that have ended do not count.
+///
+/// # Errors
+///
+/// It has ended.
+pub(super) fn cpu_of(process: u32) -> anyhow::Result<Duration> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).context("the process has ended")?;
+    let mut nanos = 0;
+    for task in tasks {
+        // A thread may end meanwhile.
+        let stat = fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
+        nanos += stat
+            .split(' ')
+            .next()
+            .and_then(|on_cpu| on_cpu.parse::<u64>().ok())
+            .unwrap_or_default();
+    }
+    Ok(Duration::from_nanos(nanos))
 }
 
 /// An address of this machine at which nobody listens.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::{
+    figures::{middle, plain},
     measure::{Load, Pace},
-    report::{middle, plain},
     system::{Programs, System},
     tried,
     wire::Client,
@@ -68,7 +68,7 @@ impl SideBySide {
         self.0.push((system, figures));
     }
 
-    /// Medians, for people.
+    /// Medians, for people, in Markdown.
     pub(super) fn table(&self) -> String {
         let mut table = Table::new();
         table.load_preset(presets::ASCII_MARKDOWN);
@@ -76,6 +76,7 @@ impl SideBySide {
         let p50 = format!("p50 at {STEADY}/s, ms");
         table.set_header([
             "system",
+            "client",
             &deliveries,
             "server CPU, µs each",
             "memory, MiB",
@@ -95,6 +96,7 @@ impl SideBySide {
             let median = |figure: fn(&Figures) -> f64| plain(middle(its.iter().map(|f| figure(f))));
             table.add_row([
                 system.name().to_owned(),
+                Client::Real.name(system).to_owned(),
                 median(|f| f.deliveries_per_s),
                 median(|f| f.cpu_us),
                 median(|f| f.memory_mib),
@@ -102,7 +104,7 @@ impl SideBySide {
                 median(|f| f.p99_ms),
             ]);
         }
-        for column in 1..=5 {
+        for column in 2..=6 {
             if let Some(column) = table.column_mut(column) {
                 column.set_cell_alignment(CellAlignment::Right);
             }

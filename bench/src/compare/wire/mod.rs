@@ -1,6 +1,9 @@
 //! How each system is spoken with: by the clients that users have, and by some that only count. None decodes a message.
 
-pub(super) mod grpc;
+mod frames;
+mod grpc;
+mod http2;
+mod hub;
 mod nats;
 mod nats_client;
 mod redis;
@@ -12,7 +15,7 @@ use std::{net::SocketAddr, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, sync::mpsc, task::JoinSet};
 
-use self::nats_client::StreamPublisher;
+use self::{hub::Deliveries, nats_client::StreamPublisher};
 use super::{message::Template, system::System, tally::Tally};
 
 /// Who speaks with a system.
@@ -22,6 +25,24 @@ pub(super) enum Client {
     Real,
     /// One that finds where a message ends and no more, so that the server is what is measured.
     Counting,
+}
+
+impl Client {
+    /// What people call it.
+    pub(super) fn name(self, system: System) -> &'static str {
+        match (self, system) {
+            (Self::Real, System::HubMemory | System::HubSynced) => "tonic",
+            (Self::Real, System::NatsCore | System::JetStream) => "async-nats",
+            _ => "one that counts",
+        }
+    }
+}
+
+/// The bytes of an event with a text of so many bytes, as every system carries it.
+pub(super) fn event_bytes(text_bytes: usize) -> usize {
+    Template::event(hub::PUBLISHER, text_bytes)
+        .number(0, None)
+        .len()
 }
 
 /// Everything that reads, until it is dropped.
@@ -41,6 +62,7 @@ pub(super) struct Publisher {
 enum Out {
     Tcp(OwnedWriteHalf),
     Grpc(mpsc::Sender<Bytes>),
+    Http2(Arc<http2::Writer>),
     Nats(async_nats::Client),
     JetStream(StreamPublisher),
 }
@@ -64,8 +86,13 @@ pub(super) async fn subscribe(
         let tally = Arc::clone(tally);
         match (system, client) {
             (System::HubMemory | System::HubSynced, _) => {
-                let is_synced = system == System::HubSynced;
-                grpc::subscribe(server, number, is_synced, tally, readers).await?;
+                let deliveries = Deliveries::new(system == System::HubSynced, tally);
+                match client {
+                    Client::Real => grpc::subscribe(server, number, deliveries, readers).await?,
+                    Client::Counting => {
+                        http2::subscribe(server, number, deliveries, readers).await?;
+                    }
+                }
             }
             (System::NatsCore, Client::Real) => {
                 nats_client::subscribe(server, tally, readers).await?;
@@ -100,7 +127,10 @@ impl Publisher {
     ) -> anyhow::Result<Self> {
         let tally = Arc::clone(tally);
         let out = match (system, client) {
-            (System::HubMemory | System::HubSynced, _) => {
+            (System::HubMemory | System::HubSynced, Client::Counting) => {
+                Out::Http2(http2::publisher(server, tally, readers).await?)
+            }
+            (System::HubMemory | System::HubSynced, Client::Real) => {
                 Out::Grpc(grpc::publisher(server, tally, readers).await?)
             }
             (System::NatsCore, Client::Real) => Out::Nats(nats_client::publisher(server).await?),
@@ -119,9 +149,9 @@ impl Publisher {
             (System::Floor, _) => Out::Tcp(tcp::publisher(server).await?),
         };
         let template = match system {
-            System::HubMemory => grpc::template(text_bytes, false),
-            System::HubSynced => grpc::template(text_bytes, true),
-            _ => Template::event(grpc::PUBLISHER, text_bytes),
+            System::HubMemory => hub::template(text_bytes, false),
+            System::HubSynced => hub::template(text_bytes, true),
+            _ => Template::event(hub::PUBLISHER, text_bytes),
         };
         Ok(Self {
             system,
@@ -149,7 +179,7 @@ impl Publisher {
                 (Out::Nats(client), _) => nats_client::publish(client, message).await?,
                 (Out::JetStream(stream), _) => stream.publish(message).await?,
                 (_, System::HubMemory | System::HubSynced) => {
-                    grpc::frame(message, &mut self.buffer);
+                    hub::frame(message, &mut self.buffer);
                 }
                 (_, System::NatsCore) => nats::frame(message, &mut self.buffer),
                 (_, System::JetStream) => nats::stream_frame(message, &mut self.buffer),
@@ -163,6 +193,7 @@ impl Publisher {
         match &mut self.out {
             Out::Tcp(stream) => stream.write_all(&bytes).await?,
             Out::Grpc(frames) => frames.send(bytes).await?,
+            Out::Http2(writer) => writer.message(&bytes).await?,
             // They were given each message.
             Out::Nats(_) | Out::JetStream(_) => {}
         }

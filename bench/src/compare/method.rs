@@ -1,0 +1,35 @@
+//! What is done, told for those who read the report.
+
+use std::time::Duration;
+
+use super::{measure::WARM_UP, rows, wire::event_bytes};
+
+/// A paragraph each.
+pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
+    let [short, long] = [256, 4096].map(event_bytes);
+    let (warm_up, length) = (WARM_UP.as_secs_f64(), length.as_secs_f64());
+    vec![
+        format!(
+            "Each figure comes from a fresh server, a process of its own, and from its clients, all in one other process, over loopback on the same \
+             cores. There is one publisher, and every subscriber has a connection of its own. All systems carry the same bytes: an event whose text \
+             has 256 B takes {short} B, one with 4 KiB {long} B. What is counted begins after {warm_up} s, for {length} s. In each of {rounds} \
+             rounds everything is measured in turn, the hub right after what it is held against."
+        ),
+        format!(
+            "Goals hold for the clients that users have: tonic with the windows of the SDK, and async-nats with wide buffers and without any flush \
+             by hand; both take each message's bytes and decode nothing. Redis and the floor, a program that writes what it reads from one TCP \
+             connection to all others, are spoken with over TCP by a client that only finds where a message ends. At full speed the publisher keeps \
+             {} to {} messages on the way to each subscriber (fewer with 4 KiB and with 1,000 subscribers), so that nothing is dropped; what is kept \
+             is published with 256 unacknowledged. Latency is measured at a steady rate, from a stamp made when a thread that keeps the time \
+             ticks.",
+            rows::FEWEST, rows::WINDOW
+        ),
+        "The hub without synced keeps nothing on disk. Synced, it answers a publish and delivers it once it is on the disk, and subscribers \
+         acknowledge each delivery. JetStream has a stream in its file store, which syncs every two minutes, and push consumers that acknowledge \
+         nothing. Redis keeps nothing on disk."
+            .to_owned(),
+        "The server's CPU time is the time on a CPU of all its threads (`/proc/PID/task/*/schedstat`). A measurement during which others used more \
+         than 60 % of the machine is repeated once, and the quieter one counts."
+            .to_owned(),
+    ]
+}

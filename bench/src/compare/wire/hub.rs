@@ -1,0 +1,213 @@
+//! What the hub and its clients say over `Connect`. Frames are neither decoded nor built field by field: what is counted is found by its tags.
+
+use std::sync::Arc;
+
+use agenthub_sdk::proto::agenthub::{
+    Ack, AgentFrame, Credit, Durability, EventKind, Filter, Hello, Lifetime, Subscription,
+};
+use bytes::{BufMut as _, Bytes, BytesMut};
+use prost::{
+    Message as _,
+    encoding::{
+        DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,
+    },
+};
+
+use crate::compare::{
+    message::{TOPIC, Template},
+    tally::Tally,
+};
+
+/// Who publishes.
+pub(in crate::compare) const PUBLISHER: &str = "publisher";
+
+/// The RPC.
+pub(super) const CONNECT: &str = "/agenthub.AgentHub/Connect";
+
+/// Fields of the frames (`connect.proto`) and of an event (`events.proto`).
+const PUBLISH: u32 = 2;
+const EVENT: u32 = 3;
+const RESULT: u32 = 4;
+const POSITION: u32 = 40;
+
+/// The deliveries that a subscriber allows at a time, and after how many it allows as many more.
+const CREDIT: u32 = 32_768;
+const AGAIN: u32 = 8_192;
+
+/// The first frame of a subscriber with a subscription of its own for [`TOPIC`].
+pub(super) fn subscriber(number: usize) -> Bytes {
+    let subscription = Subscription {
+        name: "bench".to_owned(),
+        lifetime: Lifetime::Instance.into(),
+        filter: Some(Filter {
+            kinds: vec![EventKind::Message.into()],
+            types: vec![TOPIC.to_owned()],
+            ..Filter::default()
+        }),
+        credit: CREDIT,
+        ..Subscription::default()
+    };
+    hello(Hello {
+        subscription: vec![subscription],
+        topics: vec![TOPIC.to_owned()],
+        ..named(&format!("s{number}"))
+    })
+}
+
+/// The first frame of who publishes.
+pub(super) fn publisher() -> Bytes {
+    hello(named(PUBLISHER))
+}
+
+fn named(agent: &str) -> Hello {
+    Hello {
+        protocol_version: 1,
+        agent_id: agent.to_owned(),
+        instance_id: agent.to_owned(),
+        ..Hello::default()
+    }
+}
+
+fn hello(hello: Hello) -> Bytes {
+    let first = AgentFrame {
+        hello: Some(hello),
+        ..AgentFrame::default()
+    };
+    first.encode_to_vec().into()
+}
+
+/// What is published.
+pub(super) fn template(text_bytes: usize, is_synced: bool) -> Template {
+    let durability = match is_synced {
+        true => Durability::Unspecified,
+        false => Durability::Memory,
+    };
+    Template::publish(PUBLISHER, text_bytes, durability)
+}
+
+/// One publish as a part of a frame.
+pub(super) fn frame(publish: &[u8], buffer: &mut BytesMut) {
+    encode_key(PUBLISH, WireType::LengthDelimited, buffer);
+    encode_varint(publish.len() as u64, buffer);
+    buffer.put_slice(publish);
+}
+
+/// Counts the results of publishes in a frame of the hub.
+pub(super) fn results(frame: &[u8], tally: &Tally) {
+    let mut count = 0;
+    each(frame, RESULT, |_| count += 1);
+    tally.acknowledged(count);
+}
+
+/// What a subscriber has yet to answer.
+#[derive(Debug)]
+pub(super) struct Deliveries {
+    acknowledges: bool,
+    tally: Arc<Tally>,
+    used: u32,
+    handled: Vec<String>,
+}
+
+impl Deliveries {
+    pub(super) fn new(acknowledges: bool, tally: Arc<Tally>) -> Self {
+        Self {
+            acknowledges,
+            tally,
+            used: 0,
+            handled: Vec::new(),
+        }
+    }
+
+    /// Counts the events of a frame of the hub.
+    pub(super) fn take(&mut self, frame: &[u8]) {
+        let mut count = 0;
+        each(frame, EVENT, |event| {
+            count += 1;
+            self.tally.message(event);
+            if self.acknowledges {
+                self.handled.extend(position(event));
+            }
+        });
+        self.tally.delivered(u64::from(count));
+        self.used += count;
+    }
+
+    /// The frame that is due to the hub, if one is.
+    pub(super) fn answer(&mut self) -> Option<Bytes> {
+        let mut answer = AgentFrame::default();
+        if self.used >= AGAIN {
+            answer.credit.push(Credit {
+                subscription: 0,
+                messages: std::mem::take(&mut self.used),
+            });
+        }
+        if !self.handled.is_empty() {
+            answer.ack.push(Ack {
+                subscription: 0,
+                position: std::mem::take(&mut self.handled),
+            });
+        }
+        let is_due = !answer.credit.is_empty() || !answer.ack.is_empty();
+        is_due.then(|| answer.encode_to_vec().into())
+    }
+}
+
+/// Each value of a field that has a length.
+fn each(message: &[u8], field: u32, mut take: impl FnMut(&[u8])) {
+    let mut rest = message;
+    while let Ok((tag, kind)) = decode_key(&mut rest) {
+        if tag == field && kind == WireType::LengthDelimited {
+            let Some(length) = decode_varint(&mut rest)
+                .ok()
+                .and_then(|n| usize::try_from(n).ok())
+            else {
+                return;
+            };
+            let Some((value, after)) = rest.split_at_checked(length) else {
+                return;
+            };
+            take(value);
+            rest = after;
+        } else if skip_field(kind, tag, &mut rest, DecodeContext::default()).is_err() {
+            return;
+        }
+    }
+}
+
+fn position(event: &[u8]) -> Option<String> {
+    let mut found = None;
+    each(event, POSITION, |value| {
+        found = std::str::from_utf8(value).ok().map(str::to_owned);
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_sdk::proto::agenthub::{AgentEvent, HubFrame};
+
+    use super::*;
+
+    #[test]
+    fn events_and_their_positions_are_found_by_their_tags() {
+        let event = |position: &str| AgentEvent {
+            event_id: "e".to_owned(),
+            position: position.to_owned(),
+            ..AgentEvent::default()
+        };
+        let frame = HubFrame {
+            event: vec![event("p1"), event("p2")],
+            publish_credit: 7,
+            ..HubFrame::default()
+        };
+        let tally = Arc::new(Tally::new(false));
+        let mut deliveries = Deliveries::new(true, Arc::clone(&tally));
+        deliveries.take(&frame.encode_to_vec());
+        assert_eq!(tally.deliveries(), 2);
+        let answer = deliveries.answer().expect("events are acknowledged");
+        let answer = AgentFrame::decode(answer).expect("a frame");
+        assert_eq!(answer.ack[0].position, ["p1", "p2"]);
+        assert!(answer.credit.is_empty(), "there is enough left");
+        assert_eq!(deliveries.answer(), None);
+    }
+}
