@@ -18,10 +18,10 @@ use super::{
 pub(super) const WARM_UP: Duration = Duration::from_millis(500);
 
 /// How long a publisher may wait for room before the measurement has failed.
-const STUCK: Duration = Duration::from_secs(10);
+pub(super) const STUCK: Duration = Duration::from_secs(10);
 
 /// The publishes that the hub's `Welcome` allows to be unanswered.
-const UNANSWERED: u64 = 1024;
+pub(super) const UNANSWERED: u64 = 1024;
 
 /// What is done to a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,11 @@ pub(super) async fn measure(
 }
 
 /// Counts while it runs.
-async fn watch(server: &Server, tally: &Tally, length: Duration) -> anyhow::Result<Measured> {
+pub(super) async fn watch(
+    server: &Server,
+    tally: &Tally,
+    length: Duration,
+) -> anyhow::Result<Measured> {
     sleep(WARM_UP).await;
     tally.take_latencies();
     let began = Instant::now();

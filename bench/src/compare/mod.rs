@@ -1,7 +1,7 @@
 //! The hub beside other brokers: in one run, in turn, on fresh servers, with the same bytes.
 //!
 //! `rows.rs` says what is compared and what is to be reached, `side_by_side.rs` what is shown of every system, `ceilings.rs` what servers do
-//! for clients that only count, `measure.rs` how one figure comes about, `system.rs` how each server is started, and `wire/` how it is spoken
+//! for clients that only count, `measure.rs` how one figure comes about, `scene/` what is no load on a system but happens to the hub, `system.rs` how each server is started, and `wire/` how it is spoken
 //! with. A ratio is taken within a round, where both had the same machine. `document.rs` writes the page with all of it.
 
 mod ceilings;
@@ -16,10 +16,12 @@ mod method;
 mod pacer;
 mod report;
 mod rows;
+mod scene;
 mod server;
 mod side_by_side;
 mod system;
 mod tally;
+mod trial;
 mod versions;
 mod wire;
 
@@ -36,21 +38,13 @@ use self::{
     ceilings::Ceilings,
     document::{Contents, Folder},
     machine::{Busy, Cpus, Machine},
-    measure::{Load, Measured, measure},
-    report::{Ratio, Report},
-    rows::{Against, Row, rows},
+    report::Report,
+    rows::{Row, rows},
+    scene::Stage,
     side_by_side::SideBySide,
     system::{Programs, System},
+    trial::tried,
 };
-
-/// How often a measurement is tried before the row is left out.
-const TRIES: usize = 2;
-
-/// Others used more of the machine than this during a measurement that is repeated.
-const BUSY: f64 = 0.6;
-
-/// A measurement that is shorter is but a glance, and never repeated because of others.
-const GLANCE: Duration = Duration::from_secs(1);
 
 /// How thoroughly.
 #[derive(Debug, Args)]
@@ -101,22 +95,14 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
         only.is_none_or(|only| row.name.contains(only))
     };
     let rows: Vec<Row> = rows().into_iter().filter(is_wanted).collect();
+    let stage = Stage::new(programs.clone(), length)?;
     let mut report = Report::default();
     let mut side_by_side = SideBySide::default();
     let mut ceilings = Ceilings::default();
     let mut busy = Vec::new();
     for round in 1..=rounds {
         let began = Cpus::now()?;
-        for row in &rows {
-            match compare(row, &programs, length).await {
-                Ok(Some(ratio)) => report.add(row, ratio),
-                Ok(None) => report.skip(row),
-                Err(error) => {
-                    eprintln!("round {round}, {}: {error:#}", row.name);
-                    report.fail(row);
-                }
-            }
-        }
+        trial::all(round, &rows, &stage, &mut report).await;
         if settings.only.is_none() {
             for system in System::ALL.into_iter().filter(|s| s.is_here(&programs)) {
                 match side_by_side::measure(system, &programs, length).await {
@@ -153,41 +139,6 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
     Ok(report.is_met())
 }
 
-/// One round of a row; `None` where a program is missing.
-async fn compare(
-    row: &Row,
-    programs: &Programs,
-    length: Duration,
-) -> anyhow::Result<Option<Ratio>> {
-    let other = match row.against {
-        Against::Load(load) if !load.system.is_here(programs) => return Ok(None),
-        Against::Load(load) => row.figure.sample(&tried(load, programs, length).await?),
-        Against::Number(number) => number.into(),
-    };
-    let hub = row.figure.sample(&tried(row.hub, programs, length).await?);
-    Ok(Some(Ratio { hub, other }))
-}
-
-/// Measures, and again if that failed or if the machine was too busy with others; then what was measured in the quieter moment counts.
-async fn tried(load: Load, programs: &Programs, length: Duration) -> anyhow::Result<Measured> {
-    let mut best: Option<anyhow::Result<Measured>> = None;
-    for _ in 0..TRIES {
-        let measured = measure(load, programs, length).await;
-        let is_enough = measured
-            .as_ref()
-            .is_ok_and(|m| m.on_others <= BUSY || length < GLANCE);
-        best = match (measured, best) {
-            (Ok(this), Some(Ok(last))) if this.on_others > last.on_others => Some(Ok(last)),
-            (Err(_), Some(Ok(last))) => Some(Ok(last)),
-            (this, _) => Some(this),
-        };
-        if is_enough {
-            break;
-        }
-    }
-    best.context("nothing was tried")?
-}
-
 fn programs(settings: &Settings) -> anyhow::Result<Programs> {
     let own = env::current_exe().context("where this program is")?;
     let hub = match &settings.hub_binary {
@@ -207,6 +158,7 @@ fn programs(settings: &Settings) -> anyhow::Result<Programs> {
             .clone()
             .or_else(|| found("nats-server")),
         redis: found("redis-server"),
+        go: found("go"),
         own,
     };
     for system in [System::NatsCore, System::RedisPubSub] {

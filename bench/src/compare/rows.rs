@@ -3,26 +3,67 @@
 use super::{
     measure::{Load, Measured, Pace},
     report::Sample,
+    scene::Scene,
     system::System,
     wire::Client,
 };
 
-/// One line of the table: a figure of the hub, against that of another system in the same round or against a number.
+/// One line of the table: a figure, against another one of the same round or against a number.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) name: String,
-    pub(super) hub: Load,
-    pub(super) against: Against,
-    pub(super) figure: Figure,
+    pub(super) source: Source,
     pub(super) goal: Goal,
+}
+
+/// Where a ratio comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    /// A load on the hub, and what its figure is held against.
+    Load {
+        hub: Load,
+        against: Against,
+        figure: Figure,
+    },
+    /// The ratio of a scene that has this index among those that it gives.
+    Scene(Scene, usize),
+}
+
+impl Source {
+    /// Whether one trial gives the ratios of both.
+    pub(super) fn is_same_trial(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Scene(a, _), Self::Scene(b, _)) => a == b,
+            _ => false,
+        }
+    }
+
+    /// Which ratio of the trial it is.
+    pub(super) fn index(self) -> usize {
+        match self {
+            Self::Load { .. } => 0,
+            Self::Scene(_, index) => index,
+        }
+    }
+
+    /// In how many rounds it is tried, the first ones.
+    pub(super) fn rounds(self) -> u32 {
+        match self {
+            Self::Load { .. } => u32::MAX,
+            Self::Scene(scene, _) => scene.rounds(),
+        }
+    }
 }
 
 impl Row {
     /// The system that the hub is held against, if it is one.
     pub(super) fn against_name(&self) -> Option<&'static str> {
-        match self.against {
-            Against::Load(load) => Some(load.system.name()),
-            Against::Number(_) => None,
+        match self.source {
+            Source::Load {
+                against: Against::Load(load),
+                ..
+            } => Some(load.system.name()),
+            _ => None,
         }
     }
 }
@@ -131,9 +172,11 @@ pub(super) fn rows() -> Vec<Row> {
             let pace = window(subscribers, text_bytes);
             rows.push(Row {
                 name: format!("deliveries/s, {text_bytes} B, memory, 1→{subscribers}"),
-                hub: load(System::HubMemory, subscribers, text_bytes, pace),
-                against: Against::Load(load(System::NatsCore, subscribers, text_bytes, pace)),
-                figure: Figure::DeliveriesPerS,
+                source: Source::Load {
+                    hub: load(System::HubMemory, subscribers, text_bytes, pace),
+                    against: Against::Load(load(System::NatsCore, subscribers, text_bytes, pace)),
+                    figure: Figure::DeliveriesPerS,
+                },
                 goal: Goal::AtLeast(goal),
             });
         }
@@ -141,38 +184,126 @@ pub(super) fn rows() -> Vec<Row> {
     let pace = window(100, 256);
     rows.push(Row {
         name: "server CPU per delivery, 256 B, 1→100".to_owned(),
-        hub: load(System::HubMemory, 100, 256, pace),
-        against: Against::Load(load(System::Floor, 100, 256, pace)),
-        figure: Figure::CpuUs,
+        source: Source::Load {
+            hub: load(System::HubMemory, 100, 256, pace),
+            against: Against::Load(load(System::Floor, 100, 256, pace)),
+            figure: Figure::CpuUs,
+        },
         goal: Goal::AtMost(1.5),
     });
     rows.push(Row {
         name: "streamed publishes/s, 256 B, memory".to_owned(),
-        hub: load(System::HubMemory, 0, 256, Pace::Acknowledged(WINDOW)),
-        against: Against::Number(250_000.0),
-        figure: Figure::AcknowledgedPerS,
+        source: Source::Load {
+            hub: load(System::HubMemory, 0, 256, Pace::Acknowledged(WINDOW)),
+            against: Against::Number(250_000.0),
+            figure: Figure::AcknowledgedPerS,
+        },
         goal: Goal::AtLeast(1.0),
     });
     rows.push(Row {
         name: "synced publishes/s, 256 B, 256 in flight".to_owned(),
-        hub: load(System::HubSynced, 0, 256, SYNCED),
-        against: Against::Load(load(System::JetStream, 0, 256, SYNCED)),
-        figure: Figure::AcknowledgedPerS,
+        source: Source::Load {
+            hub: load(System::HubSynced, 0, 256, SYNCED),
+            against: Against::Load(load(System::JetStream, 0, 256, SYNCED)),
+            figure: Figure::AcknowledgedPerS,
+        },
         goal: Goal::AtLeast(1.0),
     });
     rows.push(Row {
         name: "deliveries/s, 256 B, synced, 1→100".to_owned(),
-        hub: load(System::HubSynced, 100, 256, SYNCED),
-        against: Against::Load(load(System::JetStream, 100, 256, SYNCED)),
-        figure: Figure::DeliveriesPerS,
+        source: Source::Load {
+            hub: load(System::HubSynced, 100, 256, SYNCED),
+            against: Against::Load(load(System::JetStream, 100, 256, SYNCED)),
+            figure: Figure::DeliveriesPerS,
+        },
         goal: Goal::AtLeast(3.0),
     });
     rows.push(Row {
         name: "publish to delivery, p50 at 1,000/s, memory".to_owned(),
-        hub: load(System::HubMemory, 1, 256, Pace::Rate(1000)),
-        against: Against::Number(0.2),
-        figure: Figure::P50Ms,
+        source: Source::Load {
+            hub: load(System::HubMemory, 1, 256, Pace::Rate(1000)),
+            against: Against::Number(0.2),
+            figure: Figure::P50Ms,
+        },
         goal: Goal::AtMost(1.0),
     });
+    rows.extend(scenes());
     rows
+}
+
+/// What scenes give, in their order.
+fn scenes() -> impl Iterator<Item = Row> {
+    let enough = Goal::AtLeast(1.0);
+    let within = Goal::AtMost(1.0);
+    let flat = Goal::AtMost(1.3);
+    let rows = [
+        (
+            Scene::Synced,
+            0,
+            "publish to delivery, p50 at 1,000/s, synced, ÷ the disk's sync + 0.3 ms",
+            within,
+        ),
+        (
+            Scene::OlderPublishes,
+            0,
+            "unary publishes/s of a Go client, 64 in flight",
+            enough,
+        ),
+        (
+            Scene::OlderStreams,
+            0,
+            "deliveries/s to server streams of a Go client, 1→100",
+            enough,
+        ),
+        (
+            Scene::OneStuck,
+            0,
+            "p99 of 1,000 subscribers, one of them stuck, ÷ none",
+            Goal::AtMost(1.2),
+        ),
+        (
+            Scene::AllStuck,
+            0,
+            "more memory with 1,000 stuck subscribers, MiB",
+            within,
+        ),
+        (
+            Scene::Arrivals,
+            0,
+            "10,000 agents connect at once: welcomed",
+            enough,
+        ),
+        (
+            Scene::Arrivals,
+            1,
+            "10,000 agents connect at once: p99 to the welcome, s",
+            within,
+        ),
+        (
+            Scene::Arrivals,
+            2,
+            "10,000 agents connect at once: memory, MiB",
+            within,
+        ),
+        (
+            Scene::Topics,
+            0,
+            "server CPU per delivery, 10,000 topics ÷ 10",
+            flat,
+        ),
+        (
+            Scene::Agents,
+            0,
+            "server CPU per delivery, 100,000 registered agents ÷ 10",
+            flat,
+        ),
+        (Scene::Up, 0, "`agenthub up` is ready, ms", within),
+        (Scene::Up, 1, "`agenthub up` idle: memory, MiB", within),
+        (Scene::Binary, 0, "size of the `dist` binary, MiB", within),
+    ];
+    rows.into_iter().map(|(scene, index, name, goal)| Row {
+        name: name.to_owned(),
+        source: Source::Scene(scene, index),
+        goal,
+    })
 }

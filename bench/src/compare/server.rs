@@ -89,11 +89,7 @@ impl Server {
     ///
     /// It has ended.
     pub(super) fn memory(&self) -> anyhow::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))
-            .context("the server has ended")?;
-        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|l| l.trim().split(' ').next()?.parse::<u64>().ok());
-        Ok(kib.context("its memory is not known")? * 1024)
+        memory_of(self.child.id())
     }
 }
 
@@ -123,6 +119,19 @@ pub(super) fn cpu_of(process: u32) -> anyhow::Result<Duration> {
             .unwrap_or_default();
     }
     Ok(Duration::from_nanos(nanos))
+}
+
+/// The memory that a process has in use, in bytes.
+///
+/// # Errors
+///
+/// It has ended.
+pub(super) fn memory_of(process: u32) -> anyhow::Result<u64> {
+    let status =
+        fs::read_to_string(format!("/proc/{process}/status")).context("the process has ended")?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|l| l.trim().split(' ').next()?.parse::<u64>().ok());
+    Ok(kib.context("its memory is not known")? * 1024)
 }
 
 /// An address of this machine at which nobody listens.

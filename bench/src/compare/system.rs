@@ -32,6 +32,8 @@ pub(super) struct Programs {
     pub(super) hub: PathBuf,
     pub(super) nats: Option<PathBuf>,
     pub(super) redis: Option<PathBuf>,
+    /// Builds the client of the older calls.
+    pub(super) go: Option<PathBuf>,
     /// This program, which is the floor's server.
     pub(super) own: PathBuf,
 }
@@ -79,12 +81,7 @@ impl System {
         let port = address.port().to_string();
         let command = match self {
             Self::HubMemory | Self::HubSynced => {
-                let mut hub = Command::new(&programs.hub);
-                for (name, _) in std::env::vars_os() {
-                    if name.to_string_lossy().starts_with("AGENTHUB_") {
-                        hub.env_remove(name);
-                    }
-                }
+                let mut hub = unset(&programs.hub);
                 hub.args([
                     "broker",
                     "--json",
@@ -124,4 +121,15 @@ impl System {
         };
         Server::start(command, address, folder).await
     }
+}
+
+/// The hub's program without settings from the environment.
+pub(super) fn unset(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("AGENTHUB_") {
+            command.env_remove(name);
+        }
+    }
+    command
 }

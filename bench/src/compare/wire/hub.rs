@@ -26,8 +26,8 @@ pub(super) const CONNECT: &str = "/agenthub.AgentHub/Connect";
 
 /// Fields of the frames (`connect.proto`) and of an event (`events.proto`).
 const PUBLISH: u32 = 2;
-const EVENT: u32 = 3;
-const RESULT: u32 = 4;
+pub(in crate::compare) const EVENT: u32 = 3;
+pub(in crate::compare) const RESULT: u32 = 4;
 const POSITION: u32 = 40;
 
 /// The deliveries that a subscriber allows at a time, and after how many it allows as many more.
@@ -153,7 +153,7 @@ impl Deliveries {
 }
 
 /// Each value of a field that has a length.
-fn each(message: &[u8], field: u32, mut take: impl FnMut(&[u8])) {
+pub(in crate::compare) fn each(message: &[u8], field: u32, mut take: impl FnMut(&[u8])) {
     let mut rest = message;
     while let Ok((tag, kind)) = decode_key(&mut rest) {
         if tag == field && kind == WireType::LengthDelimited {

@@ -15,6 +15,7 @@ use std::{net::SocketAddr, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, sync::mpsc, task::JoinSet};
 
+pub(super) use self::hub::{EVENT, RESULT, each};
 use self::{hub::Deliveries, nats_client::StreamPublisher};
 use super::{message::Template, system::System, tally::Tally};
 

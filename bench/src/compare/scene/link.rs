@@ -1,0 +1,183 @@
+//! A connection to the hub with one `Connect` stream on it, which is read when its owner wants that, and not before.
+
+use std::{net::SocketAddr, time::Duration};
+
+use agenthub_sdk::proto::agenthub::{AgentFrame, Heartbeat, Hello};
+use anyhow::{Context as _, bail};
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use h2::{RecvStream, SendStream, client};
+use prost::Message as _;
+use tokio::{
+    net::{TcpSocket, TcpStream},
+    time::interval,
+};
+use tokio_util::task::AbortOnDropHandle;
+use tonic::codegen::http::Request;
+
+/// How often something has to be said: the hub takes a peer for gone after 10 s.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(3);
+
+/// What a connection buffers, in bytes: what the SDK has.
+const STREAM_WINDOW: u32 = 4 << 20;
+const CONNECTION_WINDOW: u32 = 8 << 20;
+
+/// What the kernel buffers for one that is slow, in bytes.
+const SMALL: u32 = 4096;
+
+/// Before each message: a byte that says whether it is compressed, four of its length.
+const PREFIX: usize = 5;
+
+/// How much a connection takes before it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// As much as the SDK.
+    Wide,
+    /// What HTTP/2 gives if nobody asks for more, and little in the kernel.
+    Narrow,
+}
+
+/// The stream. Its connection answers pings until this is dropped, whether or not the stream is read. What is sent waits without bounds
+/// where the hub does not read.
+#[derive(Debug)]
+pub(super) struct Link {
+    to_hub: SendStream<Bytes>,
+    from_hub: RecvStream,
+    buffer: BytesMut,
+    _connection: AbortOnDropHandle<()>,
+}
+
+impl Link {
+    /// Connects, says hello, and waits for the hub's welcome.
+    ///
+    /// # Errors
+    ///
+    /// The hub does not take it.
+    pub(super) async fn open(hub: SocketAddr, hello: Hello, room: Room) -> anyhow::Result<Self> {
+        let stream = match room {
+            Room::Wide => TcpStream::connect(hub).await?,
+            Room::Narrow => {
+                let socket = TcpSocket::new_v4()?;
+                socket.set_recv_buffer_size(SMALL)?;
+                socket.connect(hub).await?
+            }
+        };
+        stream.set_nodelay(true)?;
+        let mut builder = client::Builder::new();
+        if room == Room::Wide {
+            builder.initial_window_size(STREAM_WINDOW);
+            builder.initial_connection_window_size(CONNECTION_WINDOW);
+        }
+        let (requests, connection) = builder.handshake(stream).await?;
+        let driving = tokio::spawn(async move {
+            // How it ended is seen by who uses the stream.
+            let _ = connection.await;
+        });
+        let connection = AbortOnDropHandle::new(driving);
+        let request = Request::post(format!("http://{hub}/agenthub.AgentHub/Connect"))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(())?;
+        let (response, mut to_hub) = requests.ready().await?.send_request(request, false)?;
+        let first = AgentFrame {
+            hello: Some(hello),
+            ..AgentFrame::default()
+        };
+        to_hub.send_data(framed(&first), false)?;
+        let mut link = Self {
+            to_hub,
+            from_hub: response.await?.into_body(),
+            buffer: BytesMut::new(),
+            _connection: connection,
+        };
+        link.message().await.context("the hub says no welcome")?;
+        Ok(link)
+    }
+
+    /// The next message, which is not lost when this is given up.
+    ///
+    /// # Errors
+    ///
+    /// The hub has ended the stream.
+    pub(super) async fn message(&mut self) -> anyhow::Result<Bytes> {
+        loop {
+            if let Some(message) = cut(&mut self.buffer) {
+                return Ok(message);
+            }
+            let Some(data) = self.from_hub.data().await else {
+                bail!("the hub has ended the stream");
+            };
+            let data = data?;
+            self.from_hub.flow_control().release_capacity(data.len())?;
+            self.buffer.put(data);
+        }
+    }
+
+    /// Sends a frame.
+    ///
+    /// # Errors
+    ///
+    /// The hub has ended the stream.
+    pub(super) fn say(&mut self, frame: &AgentFrame) -> anyhow::Result<()> {
+        Ok(self.to_hub.send_data(framed(frame), false)?)
+    }
+
+    /// Says that somebody is there, and reads nothing, until the hub ends the stream.
+    pub(super) async fn stay(mut self) {
+        let mut beats = interval(HEARTBEAT);
+        while self.heartbeat().is_ok() {
+            beats.tick().await;
+        }
+    }
+
+    /// Says that somebody is there.
+    ///
+    /// # Errors
+    ///
+    /// The hub has ended the stream.
+    pub(super) fn heartbeat(&mut self) -> anyhow::Result<()> {
+        self.say(&AgentFrame {
+            heartbeat: Some(Heartbeat {}),
+            ..AgentFrame::default()
+        })
+    }
+}
+
+/// The first message, if it is whole.
+fn cut(buffer: &mut BytesMut) -> Option<Bytes> {
+    let prefix = buffer.first_chunk::<PREFIX>()?;
+    let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]);
+    let whole = PREFIX + usize::try_from(length).ok()?;
+    if buffer.len() < whole {
+        return None;
+    }
+    let mut message = buffer.split_to(whole);
+    message.advance(PREFIX);
+    Some(message.freeze())
+}
+
+fn framed(frame: &AgentFrame) -> Bytes {
+    let mut bytes = BytesMut::zeroed(1);
+    bytes.put_u32(u32::try_from(frame.encoded_len()).unwrap_or(u32::MAX));
+    bytes.put_slice(&frame.encode_to_vec());
+    bytes.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_whole_and_one_after_the_other() {
+        let frame = AgentFrame {
+            heartbeat: Some(Heartbeat {}),
+            ..AgentFrame::default()
+        };
+        let sent = [framed(&frame), framed(&AgentFrame::default())].concat();
+        let mut buffer = BytesMut::from(&sent[..sent.len() - PREFIX]);
+        let first = cut(&mut buffer).expect("it is whole");
+        assert_eq!(AgentFrame::decode(first), Ok(frame));
+        assert_eq!(cut(&mut buffer), None);
+        buffer.put_slice(&sent[sent.len() - PREFIX..]);
+        assert_eq!(cut(&mut buffer).expect("it is whole").len(), 0);
+    }
+}

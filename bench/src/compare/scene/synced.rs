@@ -1,0 +1,64 @@
+//! How long a message takes through the hub that syncs each, against how long the disk takes for a sync.
+
+use std::{
+    fs::File,
+    io::{Seek as _, SeekFrom, Write as _},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use tokio::task::spawn_blocking;
+
+use super::{Stage, ratio};
+use crate::compare::{
+    figures::middle,
+    measure::{Load, Pace, measure},
+    report::Ratio,
+    system::System,
+    wire::Client,
+};
+
+/// What may come on top of the disk's time, in milliseconds.
+const BESIDE_MS: f64 = 0.3;
+
+/// What is written before each sync, in bytes, and how often.
+const PAGE: usize = 4096;
+const SYNCS: usize = 200;
+
+/// The p50 from publish to delivery at a steady load, against the disk's p50 and a little, in milliseconds. The disk is asked before and
+/// after.
+pub(super) async fn play(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
+    let load = Load {
+        system: System::HubSynced,
+        client: Client::Real,
+        subscribers: 1,
+        text_bytes: 256,
+        pace: Pace::Rate(1000),
+    };
+    let mut syncs = syncs(stage).await?;
+    let measured = measure(load, &stage.programs, stage.length).await?;
+    syncs.extend(self::syncs(stage).await?);
+    let disk = middle(syncs.iter().map(Duration::as_secs_f64)) * 1e3;
+    Ok(vec![ratio(measured.percentile_ms(50), disk + BESIDE_MS)])
+}
+
+async fn syncs(stage: &Stage) -> anyhow::Result<Vec<Duration>> {
+    let path = stage.folder.path().join("pages");
+    Ok(spawn_blocking(move || syncs_of(&path)).await??)
+}
+
+/// What each sync takes of one page in a file that has it already: the least that safety costs on this disk.
+fn syncs_of(path: &Path) -> std::io::Result<Vec<Duration>> {
+    let mut file = File::create(path)?;
+    file.write_all(&vec![0; PAGE * SYNCS])?;
+    file.sync_all()?;
+    file.seek(SeekFrom::Start(0))?;
+    let page = [1; PAGE];
+    let syncs = (0..SYNCS).map(|_| {
+        let began = Instant::now();
+        file.write_all(&page)?;
+        file.sync_data()?;
+        Ok(began.elapsed())
+    });
+    syncs.collect()
+}
