@@ -1,11 +1,12 @@
 //! Connections of peers: letting them in, serving HTTP/2 on them, and seeing them off.
 
+mod calls;
 mod deadline;
 mod greeting;
 
 use std::{convert::Infallible, io, pin::pin, time::Duration};
 
-use hyper::{Request, body::Incoming, rt::Executor, server::conn::http2, service::service_fn};
+use hyper::{Request, body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -15,6 +16,8 @@ use tokio::{
 use tokio_stream::{Stream, StreamExt};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{body::Body, codegen::Service, service::Routes};
+
+use self::calls::{Calls, Told};
 
 /// How often an idle connection is pinged, how long the answer may take, and how long a peer may be silent in the beginning.
 const KEEPALIVE: Duration = Duration::from_secs(5);
@@ -30,15 +33,20 @@ const HEADERS: u32 = 16 * 1024;
 const NO_ROOM: Duration = Duration::from_millis(100);
 
 /// Serves everybody who comes in until `stop`. From then on nobody is let in, every peer is told to go, and this waits for the
-/// calls that are under way. Dropping it ends all connections at once, and with them their calls.
+/// calls that are under way. A call whose peer takes nothing of its answer for `stall` ends, though its connection lives. Dropping
+/// this ends all connections at once, and with them their calls.
 pub(crate) async fn serve<S>(
     incoming: impl Stream<Item = io::Result<S>> + Send,
     routes: Routes,
+    stall: Duration,
     stop: CancellationToken,
 ) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let calls = Calls(TaskTracker::new());
+    let calls = Calls {
+        tasks: TaskTracker::new(),
+        stall,
+    };
     let routes = routes.prepare();
     let mut connections = JoinSet::new();
     let mut has_room = true;
@@ -71,8 +79,8 @@ pub(crate) async fn serve<S>(
         }
     }
     while connections.join_next().await.is_some() {}
-    calls.0.close();
-    calls.0.wait().await;
+    calls.tasks.close();
+    calls.tasks.wait().await;
 }
 
 /// Whether accepting failed for reasons of the one who was to be accepted: accept(2) also hands on what went wrong on its way.
@@ -112,7 +120,7 @@ where
     let service = service_fn(move |request: Request<Incoming>| {
         let within = deadline::of(request.headers());
         let answer = routes.clone().call(request.map(Body::new));
-        async move { Ok::<_, Infallible>(deadline::keep(within, answer).await) }
+        async move { Ok::<_, Infallible>(deadline::keep(within, answer).await.map(Told)) }
     });
     let mut serving = pin!(http2(calls).serve_connection(socket, service));
     let ended = tokio::select! {
@@ -140,19 +148,6 @@ fn http2(calls: Calls) -> http2::Builder<Calls> {
         // An agent has one connection for all of its calls. The hub bounds the streams of all agents together.
         .max_concurrent_streams(None);
     builder
-}
-
-/// Where the calls of all connections run. They end when their connection does.
-#[derive(Clone)]
-struct Calls(TaskTracker);
-
-impl<F> Executor<F> for Calls
-where
-    F: Future<Output: Send> + Send + 'static,
-{
-    fn execute(&self, call: F) {
-        self.0.spawn(call);
-    }
 }
 
 #[cfg(test)]

@@ -136,7 +136,9 @@ impl Server {
             );
 
         let stop = CancellationToken::new();
-        let serving = connections::serve(incoming, routes, stop.clone());
+        // Who sends to it has given up by then, and said so.
+        let stall = 2 * hub.settings().stream_stall;
+        let serving = connections::serve(incoming, routes, stall, stop.clone());
         Ok(Self {
             hub,
             address,

@@ -44,7 +44,7 @@ fn serving(what: Vec<io::Result<DuplexStream>>) -> Serving {
     let (incoming, asked) = coming(what);
     let stop = CancellationToken::new();
     Serving {
-        ended: tokio::spawn(serve(incoming, Routes::default(), stop.clone())),
+        ended: tokio::spawn(serve(incoming, Routes::default(), NO_ROOM, stop.clone())),
         stop,
         asked,
     }

@@ -27,11 +27,11 @@ use crate::{
 };
 
 /// Pieces that wait for the transport.
-const QUEUE: usize = 2;
+const QUEUE: usize = 1;
 /// Events taken from the mailbox at a time.
 const BATCH: usize = 64;
-/// A piece is sent once it is larger than this, in bytes: two frames of HTTP/2.
-const PIECE: usize = 32 * 1024;
+/// A piece is sent once it is larger than this, in bytes: what fills a frame of HTTP/2.
+const PIECE: usize = 16 * 1024;
 /// What stands before every message in gRPC: that it is not compressed, and its length.
 const HEADER: usize = 5;
 

@@ -7,6 +7,7 @@ mod connect;
 mod copies;
 mod crashes;
 mod errors;
+mod hazards;
 mod hostile;
 mod instances;
 mod leases;

@@ -1,0 +1,109 @@
+//! Calls under way, each in a task of its own, and the end of those whose peer takes nothing.
+
+use std::{
+    cell::Cell,
+    future::poll_fn,
+    pin::{Pin, pin},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use hyper::{
+    body::{Body, Frame, SizeHint},
+    rt::Executor,
+};
+use tokio::time::{Instant, sleep};
+use tokio_util::task::TaskTracker;
+
+tokio::task_local! {
+    static ANSWER: Answer;
+}
+
+/// How far a call's answer is.
+#[derive(Default)]
+struct Answer {
+    /// How many pieces of it were handed over.
+    pieces: Cell<u64>,
+    /// The last of them still waits: nobody has asked for more.
+    waits: Cell<bool>,
+}
+
+/// Where the calls of all connections run. They end when their connection does, or when their peer has not taken a piece of the
+/// answer for as long as this.
+#[derive(Clone)]
+pub(super) struct Calls {
+    pub(super) tasks: TaskTracker,
+    pub(super) stall: Duration,
+}
+
+impl<F> Executor<F> for Calls
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    fn execute(&self, call: F) {
+        let call = until_stuck(call, self.stall);
+        self.tasks.spawn(ANSWER.scope(Answer::default(), call));
+    }
+}
+
+/// Ends a call whose peer is stuck, so that HTTP/2 forgets what it keeps for it. A peer that still answers pings would keep that
+/// as long as it likes otherwise.
+async fn until_stuck(call: impl Future, stall: Duration) {
+    let mut call = pin!(call);
+    let mut look = pin!(sleep(stall));
+    let mut seen = None;
+    poll_fn(|cx| {
+        if call.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        let waiting = ANSWER.with(|a| a.waits.get().then(|| a.pieces.get()));
+        if waiting.is_none() {
+            return Poll::Pending;
+        }
+        if seen != waiting {
+            seen = waiting;
+            look.as_mut().reset(Instant::now() + stall);
+        }
+        ready!(look.as_mut().poll(cx));
+        tracing::debug!("a call ended: its peer took nothing of the answer for {stall:?}");
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// The answer to a call, which tells [`until_stuck`] what becomes of it.
+pub(super) struct Told<B>(pub(super) B);
+
+impl<B> Body for Told<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let tell = |is_piece: bool| {
+            // Whoever looks at an answer elsewhere has nobody to tell.
+            let _ = ANSWER.try_with(|answer| {
+                answer.waits.set(is_piece);
+                answer.pieces.update(|n| n + u64::from(is_piece));
+            });
+        };
+        tell(false);
+        let frame = ready!(Pin::new(&mut self.0).poll_frame(cx));
+        tell(matches!(&frame, Some(Ok(frame)) if frame.is_data()));
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+}
