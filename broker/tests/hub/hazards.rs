@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use agenthub_broker::{Settings, http_router};
 use agenthub_proto::agenthub::{
-    AgentFrame, Heartbeat, HubFrame, Publish, SubscribeToMessagesRequest, agent_event::Payload,
-    publish,
+    AgentEventMetadata, AgentFrame, Durability, Heartbeat, HubFrame, Publish,
+    SubscribeToMessagesRequest, agent_event::Payload, publish,
 };
 use bytes::{BufMut, Bytes, BytesMut};
 use h2::{Reason, RecvStream, SendStream, client};
@@ -22,7 +22,7 @@ use tonic::{
 use crate::{
     harness::{Client, TestHub, in_context, routing, until, user, within},
     operations::gauge,
-    peer::agent,
+    peer::{agent, try_connect},
 };
 
 /// What HTTP/2 gives if nothing else is said.
@@ -137,7 +137,7 @@ async fn a_reader_that_is_stuck_but_answers_pings_is_cut_off_alone() {
         cut_off.filter(|n| *n == 1)
     })
     .await;
-    let ended = until("its call ends", async || match stuck.data().await? {
+    let ended = until("its call ends", async || match within(stuck.data()).await? {
         Ok(_left_unread) => None,
         Err(error) => Some(error),
     })
@@ -179,29 +179,40 @@ async fn many_small_frames_that_wait_unread_end_a_connection() {
     let _ = serving.await;
 }
 
-/// The smallest events that there are, one at a time, to a client of ours that has the narrowest windows and pauses.
-///
-/// spec: promise 6
-#[tokio::test]
-async fn small_events_that_wait_unread_do_not_cost_the_connection() {
-    const COUNT: usize = 1000;
-    let hub = TestHub::start().await;
+/// A client of ours with the narrowest windows.
+async fn narrow(hub: &TestHub) -> Client {
     let endpoint = Endpoint::from_shared(format!("http://{}", hub.server.address()))
         .expect("an address")
         .initial_stream_window_size(NARROW)
         .initial_connection_window_size(NARROW);
-    let mut client = Client::new(within(endpoint.connect()).await.expect("it listens"));
+    Client::new(within(endpoint.connect()).await.expect("it listens"))
+}
+
+/// The smallest events that there are, one at a time; what of them may be lost has no position either.
+async fn trickle(hub: &TestHub, count: usize, durability: Durability) {
+    let mut other = hub.messages("other").await;
+    for _ in 0..count {
+        let routing = AgentEventMetadata {
+            durability: durability.into(),
+            ..routing("c", "")
+        };
+        hub.publish(user("x"), routing).await;
+        other.next().await;
+    }
+}
+
+/// spec: promise 6
+#[tokio::test]
+async fn small_events_that_wait_unread_do_not_cost_a_client_its_connection() {
+    const COUNT: usize = 1000;
+    let hub = TestHub::start().await;
     let request = SubscribeToMessagesRequest {
         agent_id: "a".to_owned(),
         ..Default::default()
     };
-    let answer = within(client.subscribe_to_messages(request)).await;
+    let answer = within(narrow(&hub).await.subscribe_to_messages(request)).await;
     let mut paused = answer.expect("subscribed").into_inner();
-    let mut other = hub.messages("b").await;
-    for _ in 0..COUNT {
-        hub.publish(user("x"), routing("c", "")).await;
-        other.next().await;
-    }
+    trickle(&hub, COUNT, Durability::Unspecified).await;
     for n in 0..COUNT {
         let event = within(paused.message()).await;
         let event = event.unwrap_or_else(|status| panic!("after {n} events: {status}"));
@@ -209,6 +220,23 @@ async fn small_events_that_wait_unread_do_not_cost_the_connection() {
             event.expect("it goes on").payload,
             Some(Payload::Message(_))
         ));
+    }
+}
+
+/// spec: promise 6
+#[tokio::test]
+async fn small_events_that_wait_unread_do_not_cost_an_agent_its_connection() {
+    const COUNT: usize = 500;
+    let hub = TestHub::start().await;
+    let first = AgentFrame {
+        hello: Some(agent("a", "i", 10_000)),
+        ..Default::default()
+    };
+    let connected = try_connect(&narrow(&hub).await, first).await;
+    let mut paused = connected.expect("welcome");
+    trickle(&hub, COUNT, Durability::Memory).await;
+    for _ in 0..COUNT {
+        assert_eq!(paused.word().await, "message x");
     }
 }
 
