@@ -1,4 +1,4 @@
-//! The hub's service as it meets requests: its streams send what is encoded already; all other calls are as generated.
+//! The hub's service as it meets requests: its streams and publishes are bytes to the transport; all other calls are as generated.
 
 use std::{
     convert::Infallible,
@@ -7,13 +7,13 @@ use std::{
 
 use agenthub_proto::agenthub::{
     SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
-    agent_hub_server::AgentHubServer,
+    agent_hub_server::{AgentHub, AgentHubServer},
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use prost::Message;
 use tonic::{
-    Status, Streaming,
+    Request, Response, Status, Streaming,
     body::Body,
     codec::Codec as _,
     codegen::{Service, http},
@@ -23,6 +23,7 @@ use tonic_prost::ProstCodec;
 
 use super::{
     connect,
+    once::{self, Once},
     service::{HubService, caller},
     subscriptions::subscribe,
 };
@@ -71,6 +72,30 @@ impl Front {
     }
 }
 
+impl Front {
+    /// Answers a call of one message with one message.
+    fn once<R, A, F>(
+        &self,
+        request: http::Request<Body>,
+        call: impl FnOnce(HubService, Request<R>) -> F + Send + 'static,
+    ) -> BoxFuture<'static, Result<http::Response<Body>, Infallible>>
+    where
+        R: Message + Default + 'static,
+        A: Message,
+        F: Future<Output = Result<Response<A>, Status>> + Send,
+    {
+        let (service, request_bytes) = (self.service.clone(), self.request_bytes);
+        Box::pin(async move {
+            let answer = match once::read(request.into_body(), request_bytes).await {
+                Ok(message) => call(service, Request::new(message)).await,
+                Err(status) => Err(status),
+            };
+            let answer = answer.map(|answer| response(Once::new(answer.get_ref())));
+            Ok(answer.unwrap_or_else(Status::into_http))
+        })
+    }
+}
+
 impl NamedService for Front {
     const NAME: &'static str = <AgentHubServer<HubService> as NamedService>::NAME;
 }
@@ -98,6 +123,17 @@ impl Service<http::Request<Body>> for Front {
             "/agenthub.AgentHub/SubscribeToAgentEvents" => {
                 self.answer(request, subscribe::<SubscribeToAgentEventsRequest>)
             }
+            "/agenthub.AgentHub/PublishMessage" => self.once(request, async |service, message| {
+                service.publish_message(message).await
+            }),
+            "/agenthub.AgentHub/PublishTaskUpdate" => self
+                .once(request, async |service, update| {
+                    service.publish_task_update(update).await
+                }),
+            "/agenthub.AgentHub/PublishTaskArtifact" => self
+                .once(request, async |service, artifact| {
+                    service.publish_task_artifact(artifact).await
+                }),
             _ => self.generated.call(request),
         }
     }

@@ -4,6 +4,7 @@ mod body;
 mod connect;
 mod frames;
 mod front;
+mod once;
 mod publishes;
 mod service;
 mod status;
