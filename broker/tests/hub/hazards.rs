@@ -137,11 +137,7 @@ async fn a_reader_that_is_stuck_but_answers_pings_is_cut_off_alone() {
         cut_off.filter(|n| *n == 1)
     })
     .await;
-    let ended = until("its call ends", async || match within(stuck.data()).await? {
-        Ok(_left_unread) => None,
-        Err(error) => Some(error),
-    })
-    .await;
+    let ended = until("its call ends", async || within(stuck.data()).await?.err()).await;
     assert_eq!(ended.reason(), Some(Reason::CANCEL), "{ended}");
     hub.publish(user("after that"), routing("asker", "")).await;
     read(&mut beside, 1).await;
