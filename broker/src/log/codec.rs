@@ -10,6 +10,7 @@ use agenthub_proto::{
     a2a::AgentCard,
     agenthub::{self, AgentEvent},
 };
+use bytes::Bytes;
 use prost::Message;
 use uuid::Uuid;
 
@@ -23,6 +24,7 @@ use crate::{
     filter::Filter,
     id::{Address, AgentId, Version},
     routing::Route,
+    sealed::Sealed,
 };
 
 /// The format of the records that this hub writes, and the newest that it reads.
@@ -194,6 +196,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
     )
 }
 
+/// The event that these bytes are, which are read here, so that damage is found where it is.
+fn sealed(bytes: Bytes) -> Result<Arc<Sealed>, Unreadable> {
+    let event = AgentEvent::decode(bytes).map_err(|e| Unreadable::Malformed(e.to_string()))?;
+    Ok(Arc::new(event.into()))
+}
+
 #[derive(Clone, PartialEq, Message)]
 struct EntryRecord {
     #[prost(uint32, tag = "1")]
@@ -231,8 +239,9 @@ enum What {
 
 #[derive(Clone, PartialEq, Message)]
 struct PublishedRecord {
-    #[prost(message, optional, tag = "1")]
-    event: Option<AgentEvent>,
+    /// An `AgentEvent`, as it travels.
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    event: Option<Bytes>,
     #[prost(bool, tag = "2")]
     to_everyone: bool,
     #[prost(message, repeated, tag = "3")]
@@ -332,7 +341,7 @@ impl From<&Published> for PublishedRecord {
             ),
         };
         Self {
-            event: Some(AgentEvent::clone(&published.event)),
+            event: Some(published.event.bytes().clone()),
             to_everyone,
             to,
             assignee: published
@@ -369,11 +378,7 @@ impl PublishedRecord {
             Ok((key, digest))
         });
         Ok(Published {
-            event: Arc::new(
-                self.event
-                    .ok_or_else(|| malformed("it has no event"))?
-                    .into(),
-            ),
+            event: sealed(self.event.ok_or_else(|| malformed("it has no event"))?)?,
             route: match self.to_everyone {
                 true => Route::Everyone,
                 false => Route::To(self.to.into_iter().map(address).collect()),

@@ -1,11 +1,10 @@
 //! Records of what was given up and of what goes into mailboxes again.
 
-use std::sync::Arc;
-
-use agenthub_proto::agenthub::{AgentEvent, Concern};
+use agenthub_proto::agenthub::Concern;
+use bytes::Bytes;
 use prost::Message;
 
-use super::Unreadable;
+use super::{Unreadable, sealed};
 use crate::{
     dead_letters::GivenUp,
     id::Version,
@@ -46,8 +45,9 @@ pub(super) struct RereadRecord {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct MailRecord {
-    #[prost(message, optional, tag = "1")]
-    event: Option<AgentEvent>,
+    /// An `AgentEvent`, as it travels.
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    event: Option<Bytes>,
     #[prost(uint64, tag = "2")]
     position: u64,
     #[prost(int32, tag = "3")]
@@ -61,7 +61,7 @@ pub(super) struct MailRecord {
 impl From<&Again> for MailRecord {
     fn from(mail: &Again) -> Self {
         Self {
-            event: Some(AgentEvent::clone(&mail.event)),
+            event: Some(mail.event.bytes().clone()),
             position: mail.position.0,
             concern: mail.concern.into(),
             version: mail
@@ -78,11 +78,10 @@ impl MailRecord {
     pub(super) fn read(self) -> Result<Again, Unreadable> {
         let malformed = |what: &str| Unreadable::Malformed(what.to_owned());
         Ok(Again {
-            event: Arc::new(
+            event: sealed(
                 self.event
-                    .ok_or_else(|| malformed("its mail has no event"))?
-                    .into(),
-            ),
+                    .ok_or_else(|| malformed("its mail has no event"))?,
+            )?,
             position: Position(self.position),
             concern: Concern::try_from(self.concern)
                 .map_err(|_| malformed("its concern is no known value"))?,
