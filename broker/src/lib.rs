@@ -36,6 +36,7 @@ mod settings;
 mod snapshot;
 mod state;
 mod superseded;
+mod table;
 mod tasks;
 mod unclaimed;
 mod upkeep;

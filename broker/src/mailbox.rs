@@ -9,6 +9,7 @@
 //! with [`take`](Mailbox::take), and leaves when it is acknowledged or given up. Whatever else happens to what is out (it is refused, its
 //! lease runs out, its instance goes), it comes back to the room through `give_back`, which alone gives up what was tried too often.
 
+mod deadlines;
 mod lanes;
 mod leases;
 mod mail;
@@ -18,11 +19,7 @@ mod tries;
 mod view;
 mod waiting;
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
@@ -35,6 +32,7 @@ use crate::{
     id::{InstanceId, Version},
     log::Position,
     segment::Segment,
+    table::Set,
 };
 
 /// Its bounds.
@@ -60,8 +58,10 @@ pub(crate) struct Mailbox {
     bytes: usize,
     room: Room,
     leases: Leases,
+    /// The log is told of its deliveries.
+    is_told: bool,
     /// The deliveries that the log does not know of yet.
-    untold: BTreeSet<Position>,
+    untold: Set<Position>,
 }
 
 impl Mailbox {
@@ -74,8 +74,14 @@ impl Mailbox {
             bytes: 0,
             room: Room::default(),
             leases: Leases::default(),
-            untold: BTreeSet::new(),
+            is_told: true,
+            untold: Set::default(),
         }
+    }
+
+    /// Whether the log is told of its deliveries.
+    pub(crate) fn set_told(&mut self, is_told: bool) {
+        self.is_told = is_told;
     }
 
     /// Whether the next delivery of a lane waits for the acknowledgement of the one before.
@@ -269,7 +275,7 @@ impl Mailbox {
         until: Instant,
     ) {
         waiting.last = Some(instance.clone());
-        self.untold.insert(position);
+        self.note(position);
         self.room.hold(&waiting.lane(), instance);
         self.leases.insert(position, waiting, instance, until);
     }
@@ -277,9 +283,16 @@ impl Mailbox {
     fn end_lease(&mut self, position: Position) -> Option<Waiting> {
         let mut waiting = self.leases.remove(position)?.waiting;
         waiting.was_out = false;
-        self.untold.insert(position);
+        self.note(position);
         self.room.release(&waiting.lane());
         Some(waiting)
+    }
+
+    /// Something has happened to a delivery.
+    fn note(&mut self, position: Position) {
+        if self.is_told {
+            self.untold.insert(position);
+        }
     }
 
     /// Ends a lease without success: the mail waits again, or is given up.

@@ -7,7 +7,7 @@ mod tries;
 mod view;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashSet},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -24,6 +24,7 @@ use crate::{
     id::{AgentId, InstanceId, MailboxId, SessionId},
     log::Position,
     mailbox::{Bounds, Mail, Mailbox, Undelivered},
+    table::Table,
     unclaimed::Unclaimed,
 };
 
@@ -64,6 +65,7 @@ struct Slot {
     listeners: Vec<(SessionId, Arc<Notify>)>,
     /// The mailbox lost mail that nobody else has.
     has_overflowed: bool,
+    /// No later than something is due.
     next_tick: Option<Instant>,
     /// What another of the agent's streams has handled: it does not wait for the next one.
     handled: HashSet<Position>,
@@ -75,8 +77,8 @@ pub(crate) struct Mailboxes {
     bounds: Bounds,
     /// How long mail waits in a mailbox.
     age: Duration,
-    slots: HashMap<MailboxId, Slot>,
-    by_agent: HashMap<AgentId, Vec<MailboxId>>,
+    slots: Table<MailboxId, Slot>,
+    by_agent: Table<AgentId, Vec<MailboxId>>,
     observers: BTreeSet<MailboxId>,
     /// Mail for agents without a subscription that takes it.
     pub(crate) unclaimed: Unclaimed,
@@ -91,8 +93,8 @@ impl Mailboxes {
         Self {
             bounds,
             age,
-            slots: HashMap::new(),
-            by_agent: HashMap::new(),
+            slots: Table::default(),
+            by_agent: Table::default(),
             observers: BTreeSet::new(),
             unclaimed: Unclaimed::new(bounds, unknown_recipient),
             ticks: BTreeSet::new(),
@@ -129,6 +131,7 @@ impl Mailboxes {
             bounds.ack_deadline = NEVER;
         }
         let mut mailbox = Mailbox::new(bounds, now);
+        mailbox.set_told(lifetime == Lifetime::Durable);
         mailbox.set_ordered(ordered);
         let slot = Slot {
             agent: agent.clone(),
@@ -287,6 +290,10 @@ impl Mailboxes {
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
         while let Some((_, id)) = self.ticks.first().copied().filter(|(at, _)| *at <= now) {
+            self.ticks.pop_first();
+            if let Some(slot) = self.slots.get_mut(&id) {
+                slot.next_tick = None;
+            }
             let given_up = self.with(id, |mailbox| mailbox.tick(now));
             undelivered.extend(from_mailbox(id, given_up.unwrap_or_default()));
             self.wake(id);
@@ -295,21 +302,21 @@ impl Mailboxes {
         undelivered
     }
 
-    /// Does something with a mailbox and keeps its next tick true.
+    /// Does something with a mailbox. It ticks no later than something is due there, and the log will be told of what it has to know.
     fn with<T>(&mut self, id: MailboxId, act: impl FnOnce(&mut Mailbox) -> T) -> Option<T> {
         let slot = self.slots.get_mut(&id)?;
         let result = act(&mut slot.mailbox);
         let next = slot.mailbox.next_tick();
-        if next != slot.next_tick {
-            if let Some(at) = slot.next_tick {
+        // A tick that comes too early does nothing; nearly everything that is due is done before.
+        if let Some(next) = next.filter(|next| slot.next_tick.is_none_or(|at| *next < at)) {
+            if let Some(at) = slot.next_tick.replace(next) {
                 self.ticks.remove(&(at, id));
             }
-            slot.next_tick = next;
-            if let Some(at) = next {
-                self.ticks.insert((at, id));
-            }
+            self.ticks.insert((next, id));
         }
-        self.note_untold(id);
+        if slot.mailbox.has_untold() {
+            self.untold.insert(id);
+        }
         Some(result)
     }
 

@@ -274,9 +274,7 @@ impl State {
             });
             self.mailboxes.handled(agent, positions);
         } else if let Some(id) = self.mailboxes.find(agent, name, &Lifetime::Durable) {
-            for position in positions {
-                self.mailboxes.acknowledge(id, *position);
-            }
+            self.mailboxes.acknowledge(id, positions.to_vec());
         }
     }
 

@@ -1,6 +1,6 @@
 //! Open streams: which mailboxes each drains, and what it is told outside their order.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use agenthub_proto::agenthub::{AgentEvent, Cancel, Concern, agent_event::Payload};
 use tokio::sync::Notify;
@@ -16,6 +16,7 @@ use crate::{
     log::{Entry, Position},
     mailbox::{Delivery, Mail, Parcel},
     sealed::Sealed,
+    table::Table,
     tasks::Tasks,
 };
 
@@ -65,7 +66,7 @@ impl Open {
 
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    open: HashMap<SessionId, Open>,
+    open: Table<SessionId, Open>,
     next: u64,
 }
 
@@ -245,21 +246,26 @@ impl Core {
                     outgoing.deliveries.push((index, Handed::Several(parcel)));
                     continue;
                 }
-                let delivery = self.state.mailboxes.take(
+                let deliveries = self.state.mailboxes.take(
                     *mailbox,
                     &open.instance,
                     open.version.as_ref(),
+                    credit.min(room),
                     now.instant,
                 );
-                let Some(delivery) = delivery else { break };
-                if is_void(&delivery.mail, &self.state.tasks) {
-                    void.extend(delivery.mail.position.map(|p| (*mailbox, p)));
-                    continue;
+                if deliveries.is_empty() {
+                    break;
                 }
-                credit -= 1;
-                room -= 1;
-                handed_over.extend(delivery.handed_over.clone());
-                outgoing.deliveries.push((index, Handed::One(delivery)));
+                for delivery in deliveries {
+                    if is_void(&delivery.mail, &self.state.tasks) {
+                        void.extend(delivery.mail.position.map(|p| (*mailbox, p)));
+                        continue;
+                    }
+                    credit -= 1;
+                    room -= 1;
+                    handed_over.extend(delivery.handed_over.clone());
+                    outgoing.deliveries.push((index, Handed::One(delivery)));
+                }
             }
         }
         self.counters.deliveries.inc_by(outgoing.events() as u64);
@@ -279,11 +285,11 @@ impl Core {
         tokens: &[String],
         now: Now,
     ) -> Result<(), Error> {
-        let mut positions = self.positions(tokens)?;
+        let positions = self.positions(tokens)?;
         let mailbox = self.mailbox(session, index)?;
         if let Some(Open { instance, .. }) = self.sessions.open.get(&session) {
             let mailboxes = &mut self.state.mailboxes;
-            positions.retain(|p| mailboxes.acknowledge_from(mailbox, *p, instance));
+            let positions = mailboxes.acknowledge_from(mailbox, positions, instance);
             self.record_settled(caller, mailbox, positions, now);
         }
         Ok(())
@@ -294,10 +300,10 @@ impl Core {
         &mut self,
         caller: &Caller,
         mailbox: MailboxId,
-        mut positions: Vec<Position>,
+        positions: Vec<Position>,
         now: Now,
     ) {
-        positions.retain(|p| self.state.mailboxes.acknowledge(mailbox, *p));
+        let positions = self.state.mailboxes.acknowledge(mailbox, positions);
         self.record_settled(caller, mailbox, positions, now);
     }
 
@@ -429,6 +435,7 @@ pub(super) fn is_void_work(event: &AgentEvent, concern: Concern, tasks: &Tasks) 
         return false;
     };
     concern == Concern::Work
+        && !message.task_id.is_empty()
         && tasks
             .get(&message.task_id)
             .is_some_and(crate::tasks::Entry::is_terminal)

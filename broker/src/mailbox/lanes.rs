@@ -1,11 +1,12 @@
 //! The lanes of a mailbox: what waits, by order key and version, and which head is whose turn.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::waiting::{Rank, Waiting};
 use crate::{
     id::{InstanceId, OrderKey, Version},
     log::Position,
+    table::Table,
 };
 
 /// A lane is mail with one order key for one version.
@@ -18,11 +19,44 @@ struct Lane {
     holder: Option<(InstanceId, usize)>,
     /// Mail that was out and comes back later.
     returning: usize,
+    /// What the indexes of heads say of it.
+    standing: Option<Standing>,
+}
+
+/// Where the head of a lane stands among those of other lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Standing {
+    rank: Rank,
+    turn: Turn,
+}
+
+/// Who may have the head of a lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Turn {
+    /// Any instance of the version.
+    Free,
+    /// The one that has deliveries of the lane.
+    Held(InstanceId),
+    /// Nobody: in an ordered mailbox something of the lane is out or comes back.
+    Nobody,
 }
 
 impl Lane {
     fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.holder.is_none() && self.returning == 0
+    }
+
+    /// Whose turn its head is; `None` without one.
+    fn stands(&self, is_ordered: bool) -> Option<Standing> {
+        let is_blocked = is_ordered && (self.holder.is_some() || self.returning > 0);
+        Some(Standing {
+            rank: self.queue.front()?.rank,
+            turn: match &self.holder {
+                _ if is_blocked => Turn::Nobody,
+                Some((instance, _)) => Turn::Held(instance.clone()),
+                None => Turn::Free,
+            },
+        })
     }
 }
 
@@ -31,11 +65,11 @@ impl Lane {
 pub(super) struct Lanes {
     /// The head of a lane waits until nothing of that lane is out or comes back.
     ordered: bool,
-    lanes: HashMap<LaneKey, Lane>,
+    lanes: Table<LaneKey, Lane>,
     /// The heads of the lanes that any instance of the version may have.
-    free: HashMap<Option<Version>, BTreeMap<Rank, LaneKey>>,
+    free: Table<Option<Version>, BTreeMap<Rank, LaneKey>>,
     /// The heads of the lanes that belong to an instance.
-    held: HashMap<InstanceId, BTreeMap<Rank, LaneKey>>,
+    held: Table<InstanceId, BTreeMap<Rank, LaneKey>>,
     /// The heads of all lanes, oldest first.
     oldest: BTreeMap<u64, LaneKey>,
 }
@@ -81,20 +115,22 @@ impl Lanes {
     /// Puts mail into its lane, in the order of the log.
     pub(super) fn insert(&mut self, waiting: Waiting) {
         self.change(&waiting.lane(), |lane| {
-            let at = lane
-                .queue
-                .partition_point(|w| w.rank.serial < waiting.rank.serial);
-            lane.queue.insert(at, waiting);
+            let serial = waiting.rank.serial;
+            match lane.queue.back() {
+                Some(last) if last.rank.serial > serial => {
+                    let at = lane.queue.partition_point(|w| w.rank.serial < serial);
+                    lane.queue.insert(at, waiting);
+                }
+                _ => lane.queue.push_back(waiting),
+            }
         });
     }
 
     /// Takes out one piece of mail.
     pub(super) fn remove(&mut self, key: &LaneKey, position: Position) -> Option<Waiting> {
         self.change(key, |lane| {
-            let at = lane
-                .queue
-                .iter()
-                .position(|w| w.mail.position == Some(position))?;
+            let mut queue = lane.queue.iter();
+            let at = queue.position(|w| w.mail.position == Some(position))?;
             lane.queue.remove(at)
         })
     }
@@ -145,43 +181,63 @@ impl Lanes {
 
     /// Changes a lane and keeps the indexes of heads true. A lane that is idle afterwards leaves.
     fn change<T>(&mut self, key: &LaneKey, change: impl FnOnce(&mut Lane) -> T) -> T {
-        let lane = self.lanes.entry(key.clone()).or_default();
-        if let Some(head) = lane.queue.front() {
-            self.oldest.remove(&head.rank.serial);
-            match &lane.holder {
-                Some((instance, _)) => remove_head(&mut self.held, instance, head.rank),
-                None => remove_head(&mut self.free, &key.1, head.rank),
-            }
-        }
+        let lane = match self.lanes.get_mut(key) {
+            Some(lane) => lane,
+            None => self.lanes.entry(key.clone()).or_default(),
+        };
         let result = change(lane);
-        if let Some(head) = lane.queue.front() {
-            self.oldest.insert(head.rank.serial, key.clone());
-            let is_blocked = self.ordered && (lane.holder.is_some() || lane.returning > 0);
-            let heads = match &lane.holder {
-                _ if is_blocked => None,
-                Some((instance, _)) => Some(self.held.entry(instance.clone()).or_default()),
-                None => Some(self.free.entry(key.1.clone()).or_default()),
-            };
-            if let Some(heads) = heads {
-                heads.insert(head.rank, key.clone());
-            }
+        let is_idle = lane.is_idle();
+        let after = lane.stands(self.ordered);
+        if after != lane.standing {
+            let before = std::mem::replace(&mut lane.standing, after.clone());
+            self.stand(key, before.as_ref(), after.as_ref());
         }
-        if lane.is_idle() {
+        if is_idle {
             self.lanes.remove(key);
         }
         result
     }
-}
 
-fn remove_head<K: std::hash::Hash + Eq>(
-    heads: &mut HashMap<K, BTreeMap<Rank, LaneKey>>,
-    of: &K,
-    rank: Rank,
-) {
-    if let Some(ranks) = heads.get_mut(of) {
-        ranks.remove(&rank);
-        if ranks.is_empty() {
-            heads.remove(of);
+    /// The head of a lane stands elsewhere.
+    fn stand(&mut self, key: &LaneKey, before: Option<&Standing>, after: Option<&Standing>) {
+        if let Some(Standing { rank, turn }) = before {
+            self.oldest.remove(&rank.serial);
+            if let Some(heads) = self.heads(turn, key) {
+                heads.remove(rank);
+            }
+        }
+        if let Some(Standing { rank, turn }) = after {
+            self.oldest.insert(rank.serial, key.clone());
+            if let Some(heads) = self.heads(turn, key) {
+                heads.insert(*rank, key.clone());
+            }
+        }
+        let turn = before.map(|b| &b.turn);
+        if turn != after.map(|a| &a.turn) {
+            self.forget_if_empty(turn, key);
+        }
+    }
+
+    /// The heads among which one is whose turn it is like that.
+    fn heads(&mut self, turn: &Turn, key: &LaneKey) -> Option<&mut BTreeMap<Rank, LaneKey>> {
+        match turn {
+            Turn::Free => Some(self.free.entry(key.1.clone()).or_default()),
+            Turn::Held(instance) => Some(self.held.entry(instance.clone()).or_default()),
+            Turn::Nobody => None,
+        }
+    }
+
+    fn forget_if_empty(&mut self, turn: Option<&Turn>, key: &LaneKey) {
+        match turn {
+            Some(Turn::Free) if self.free.get(&key.1).is_some_and(BTreeMap::is_empty) => {
+                self.free.remove(&key.1);
+            }
+            Some(Turn::Held(instance))
+                if self.held.get(instance).is_some_and(BTreeMap::is_empty) =>
+            {
+                self.held.remove(instance);
+            }
+            _ => {}
         }
     }
 }

@@ -1,11 +1,9 @@
 //! What is out with instances, and until when.
 
-use std::collections::{BTreeSet, HashMap};
-
 use tokio::time::Instant;
 
-use super::waiting::Waiting;
-use crate::{id::InstanceId, log::Position};
+use super::{deadlines::Deadlines, waiting::Waiting};
+use crate::{id::InstanceId, log::Position, table::Table};
 
 #[derive(Clone, Debug)]
 pub(super) struct Lease {
@@ -17,8 +15,8 @@ pub(super) struct Lease {
 /// See the module's description.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
-    leases: HashMap<Position, Lease>,
-    ends: BTreeSet<(Instant, Position)>,
+    leases: Table<Position, Lease>,
+    ends: Deadlines,
 }
 
 impl Leases {
@@ -30,18 +28,20 @@ impl Leases {
         instance: &InstanceId,
         until: Instant,
     ) {
-        self.ends.insert((until, position));
+        self.ends.insert(until, position);
         let lease = Lease {
             waiting,
             instance: instance.clone(),
             until,
         };
-        self.leases.insert(position, lease);
+        if self.leases.insert(position, lease).is_some() {
+            self.settle();
+        }
     }
 
     pub(super) fn remove(&mut self, position: Position) -> Option<Lease> {
         let lease = self.leases.remove(&position)?;
-        self.ends.remove(&(lease.until, position));
+        self.settle();
         Some(lease)
     }
 
@@ -81,20 +81,30 @@ impl Leases {
     pub(super) fn extend(&mut self, position: Position, instance: &InstanceId, until: Instant) {
         let lease = self.leases.get_mut(&position);
         if let Some(lease) = lease.filter(|l| l.instance == *instance) {
-            self.ends.remove(&(lease.until, position));
             lease.until = until;
-            self.ends.insert((until, position));
+            self.ends.insert(until, position);
+            self.settle();
         }
     }
 
     /// A lease that has run out.
     pub(super) fn over(&self, now: Instant) -> Option<Position> {
-        let (until, position) = *self.ends.first()?;
+        let (until, position) = self.ends.first()?;
         (until <= now).then_some(position)
     }
 
     /// When the next one runs out.
     pub(super) fn next_end(&self) -> Option<Instant> {
-        self.ends.first().map(|(until, _)| *until)
+        self.ends.first().map(|(until, _)| until)
+    }
+
+    /// Forgets the ends of leases that are over, or last longer.
+    fn settle(&mut self) {
+        let leases = &self.leases;
+        let holds = |until, position: Position| {
+            let lease = leases.get(&position);
+            lease.is_some_and(|l| l.until == until)
+        };
+        self.ends.settle(leases.len(), holds);
     }
 }

@@ -8,7 +8,8 @@ use crate::log::{Position, Try};
 impl Mailbox {
     /// What has happened to deliveries since this was asked last.
     pub(crate) fn untold(&mut self) -> Vec<Try> {
-        let untold = std::mem::take(&mut self.untold);
+        let mut untold: Vec<Position> = self.untold.drain().collect();
+        untold.sort_unstable();
         untold.into_iter().filter_map(|p| self.tried(p)).collect()
     }
 

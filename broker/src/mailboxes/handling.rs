@@ -12,16 +12,20 @@ use crate::{
 };
 
 impl Mailboxes {
-    /// The next delivery from a mailbox to an instance.
+    /// The next deliveries from a mailbox to an instance, at most so many.
     pub(crate) fn take(
         &mut self,
         id: MailboxId,
         instance: &InstanceId,
         version: Option<&Version>,
+        count: usize,
         now: Instant,
-    ) -> Option<Delivery> {
-        self.with(id, |mailbox| mailbox.take(instance, version, now))
-            .flatten()
+    ) -> Vec<Delivery> {
+        let taken = self.with(id, |mailbox| {
+            let next = || mailbox.take(instance, version, now);
+            std::iter::from_fn(next).take(count).collect()
+        });
+        taken.unwrap_or_default()
     }
 
     /// See [`Mailbox::take_passing`].
@@ -30,13 +34,18 @@ impl Mailboxes {
         self.slots.get_mut(&id)?.mailbox.take_passing(count)
     }
 
-    /// See [`Mailbox::acknowledge`].
-    pub(crate) fn acknowledge(&mut self, id: MailboxId, position: Position) -> bool {
-        let was_here = self
-            .with(id, |mailbox| mailbox.acknowledge(position))
-            .unwrap_or(false);
+    /// See [`Mailbox::acknowledge`]. Returns what was there.
+    pub(crate) fn acknowledge(
+        &mut self,
+        id: MailboxId,
+        mut positions: Vec<Position>,
+    ) -> Vec<Position> {
+        let was_here = self.with(id, |mailbox| {
+            positions.retain(|p| mailbox.acknowledge(*p));
+            positions
+        });
         self.wake_others(id);
-        was_here
+        was_here.unwrap_or_default()
     }
 
     /// What was in no durable mailbox was handled: other streams of the agent need not hand it on.
@@ -50,21 +59,24 @@ impl Mailboxes {
         }
     }
 
-    /// See [`Mailbox::acknowledge_from`].
+    /// See [`Mailbox::acknowledge_from`]. Returns what was there.
     pub(crate) fn acknowledge_from(
         &mut self,
         id: MailboxId,
-        position: Position,
+        mut positions: Vec<Position>,
         instance: &InstanceId,
-    ) -> bool {
-        let was_here = self
-            .with(id, |mailbox| mailbox.acknowledge_from(position, instance))
-            .unwrap_or(false);
-        if let Some(slot) = self.slots.get_mut(&id) {
-            slot.handled.remove(&position);
+    ) -> Vec<Position> {
+        if let Some(slot) = self.slots.get_mut(&id).filter(|s| !s.handled.is_empty()) {
+            for position in &positions {
+                slot.handled.remove(position);
+            }
         }
+        let was_here = self.with(id, |mailbox| {
+            positions.retain(|p| mailbox.acknowledge_from(*p, instance));
+            positions
+        });
         self.wake_others(id);
-        was_here
+        was_here.unwrap_or_default()
     }
 
     /// See [`Mailbox::refuse`].

@@ -41,15 +41,4 @@ impl Mailboxes {
             self.with(id, |mailbox| mailbox.resume(until));
         }
     }
-
-    /// Notes whether the log has to be told of a mailbox.
-    pub(super) fn note_untold(&mut self, id: MailboxId) {
-        match self.slots.get_mut(&id) {
-            Some(slot) if slot.lifetime != Lifetime::Durable => slot.mailbox.forget_untold(),
-            Some(slot) if slot.mailbox.has_untold() => {
-                self.untold.insert(id);
-            }
-            _ => {}
-        }
-    }
 }
