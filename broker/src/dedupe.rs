@@ -1,15 +1,15 @@
 //! Publishes that were seen before.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use sha1::{Digest, Sha1};
 use tokio::time::Instant;
 use uuid::{Builder, Uuid};
 
-use crate::id::{AgentId, OrderKey};
+use crate::{
+    id::{AgentId, OrderKey},
+    table::Table,
+};
 
 /// A publish as its sender names it: with the message id, or the idempotency key if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,8 +32,8 @@ pub(crate) struct Seen {
 #[derive(Debug)]
 pub(crate) struct Dedupe {
     window: Duration,
-    seen: HashMap<Key, (Instant, Seen)>,
-    by_age: VecDeque<(Instant, Key)>,
+    seen: Table<Arc<Key>, (Instant, Seen)>,
+    by_age: VecDeque<(Instant, Arc<Key>)>,
 }
 
 /// More than this in one window, and the oldest are forgotten early.
@@ -43,7 +43,7 @@ impl Dedupe {
     pub(crate) fn new(window: Duration) -> Self {
         Self {
             window,
-            seen: HashMap::new(),
+            seen: Table::default(),
             by_age: VecDeque::new(),
         }
     }
@@ -57,7 +57,7 @@ impl Dedupe {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, Instant, &Seen)> {
         self.by_age.iter().filter_map(|(at, key)| {
             let (latest, seen) = self.seen.get(key)?;
-            (latest == at).then_some((key, *at, seen))
+            (latest == at).then_some((&**key, *at, seen))
         })
     }
 
@@ -77,6 +77,7 @@ impl Dedupe {
                 self.seen.remove(&old);
             }
         }
+        let key = Arc::new(key);
         self.seen.insert(key.clone(), (now, seen));
         self.by_age.push_back((now, key));
     }

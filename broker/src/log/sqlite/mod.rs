@@ -251,7 +251,7 @@ impl EventLog for SqliteLog {
     fn append(&mut self, record: Record) {
         debug_assert_eq!(record.position.0, self.next);
         self.next += 1;
-        self.group.push(Row::from(&record));
+        self.group.push(Row::from(record));
     }
 
     fn commit(&mut self) {

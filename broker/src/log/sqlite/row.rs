@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::super::{Entry, Position, Record, codec};
+use crate::id::OrderKey;
 
 /// A record as it is written.
 #[derive(Debug)]
@@ -11,7 +12,7 @@ pub(super) struct Row {
     pub(super) time_us: i64,
     pub(super) kind: i64,
     pub(super) namespace: String,
-    pub(super) order: String,
+    pub(super) order: OrderKey,
     pub(super) principal: String,
     pub(super) payload: Vec<u8>,
 }
@@ -115,8 +116,8 @@ impl<'a> RowRef<'a> {
     }
 }
 
-impl From<&Record> for Row {
-    fn from(record: &Record) -> Self {
+impl From<Record> for Row {
+    fn from(record: Record) -> Self {
         let since = record
             .time
             .duration_since(SystemTime::UNIX_EPOCH)
@@ -125,9 +126,9 @@ impl From<&Record> for Row {
             position: record.position.0,
             time_us: i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
             kind: codec::kind(&record.entry),
-            namespace: record.namespace.clone(),
-            order: record.order.to_string(),
-            principal: record.principal.clone(),
+            namespace: record.namespace,
+            order: record.order,
+            principal: record.principal,
             payload: codec::encode(&record.entry),
         }
     }

@@ -128,7 +128,7 @@ fn build(folder: &Path) {
         .expect("the table is there");
     for position in 1..=RECORDS {
         let entry = entry(position);
-        let row = Row::from(&Record {
+        let row = Row::from(Record {
             position: Position(position),
             time: begin + Duration::from_millis(position),
             namespace: "default".into(),
@@ -142,7 +142,7 @@ fn build(folder: &Path) {
                 row.time_us,
                 row.kind,
                 row.namespace,
-                row.order,
+                &*row.order,
                 row.principal,
                 row.payload,
                 row.sum()

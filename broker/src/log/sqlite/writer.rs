@@ -152,7 +152,7 @@ impl Writer {
                     row.time_us,
                     row.kind,
                     row.namespace,
-                    row.order,
+                    &*row.order,
                     row.principal,
                     row.payload,
                     row.sum(),
