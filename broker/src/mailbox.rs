@@ -144,7 +144,7 @@ impl Mailbox {
     ) -> Option<Delivery> {
         let mut waiting = self.room.pop_for(instance, version)?;
         waiting.attempts += 1;
-        let handed_over = waiting.hand_over_to(instance);
+        let handed_over = waiting.hand_over_to(instance).map(Box::new);
         let attempt = waiting.attempts;
         let mail = match waiting.mail.position {
             Some(at) => {

@@ -256,14 +256,15 @@ impl Core {
                 if deliveries.is_empty() {
                     break;
                 }
-                for delivery in deliveries {
+                outgoing.deliveries.reserve(deliveries.len());
+                for mut delivery in deliveries {
                     if is_void(&delivery.mail, &self.state.tasks) {
                         void.extend(delivery.mail.position.map(|p| (*mailbox, p)));
                         continue;
                     }
                     credit -= 1;
                     room -= 1;
-                    handed_over.extend(delivery.handed_over.clone());
+                    handed_over.extend(delivery.handed_over.take().map(|h| *h));
                     outgoing.deliveries.push((index, Handed::One(delivery)));
                 }
             }

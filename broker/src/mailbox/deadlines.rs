@@ -30,10 +30,17 @@ impl Deadlines {
         }
     }
 
-    /// Some entries hold no more; so many do.
-    pub(super) fn settle(&mut self, count: usize, holds: impl Fn(Instant, Position) -> bool) {
-        while self.queue.front().is_some_and(|(at, p)| !holds(*at, *p)) {
-            self.queue.pop_front();
+    /// What was due for a piece of mail is so no more, or later. So many entries hold.
+    pub(super) fn forget(
+        &mut self,
+        position: Position,
+        count: usize,
+        holds: impl Fn(Instant, Position) -> bool,
+    ) {
+        if self.queue.front().is_some_and(|(_, p)| *p == position) {
+            while self.queue.front().is_some_and(|(at, p)| !holds(*at, *p)) {
+                self.queue.pop_front();
+            }
         }
         if self.queue.len() > 2 * count + SLACK {
             self.queue.retain(|(at, p)| holds(*at, *p));
@@ -78,7 +85,7 @@ mod tests {
                 } else {
                     held.remove(&position);
                 }
-                deadlines.settle(held.len(), |at, p| held.get(&p) == Some(&at));
+                deadlines.forget(position, held.len(), |at, p| held.get(&p) == Some(&at));
                 let sorted: BTreeSet<(Instant, Position)> =
                     held.iter().map(|(p, at)| (*at, *p)).collect();
                 prop_assert_eq!(deadlines.first(), sorted.first().copied());

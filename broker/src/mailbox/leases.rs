@@ -35,13 +35,13 @@ impl Leases {
             until,
         };
         if self.leases.insert(position, lease).is_some() {
-            self.settle();
+            self.settle(position);
         }
     }
 
     pub(super) fn remove(&mut self, position: Position) -> Option<Lease> {
         let lease = self.leases.remove(&position)?;
-        self.settle();
+        self.settle(position);
         Some(lease)
     }
 
@@ -83,7 +83,7 @@ impl Leases {
         if let Some(lease) = lease.filter(|l| l.instance == *instance) {
             lease.until = until;
             self.ends.insert(until, position);
-            self.settle();
+            self.settle(position);
         }
     }
 
@@ -98,13 +98,13 @@ impl Leases {
         self.ends.first().map(|(until, _)| until)
     }
 
-    /// Forgets the ends of leases that are over, or last longer.
-    fn settle(&mut self) {
+    /// The lease on it is over, or lasts longer.
+    fn settle(&mut self, position: Position) {
         let leases = &self.leases;
         let holds = |until, position: Position| {
             let lease = leases.get(&position);
             lease.is_some_and(|l| l.until == until)
         };
-        self.ends.settle(leases.len(), holds);
+        self.ends.forget(position, leases.len(), holds);
     }
 }

@@ -74,7 +74,7 @@ pub(crate) struct Delivery {
     /// 1 on the first delivery.
     pub(crate) attempt: u32,
     /// Another instance had it before.
-    pub(crate) handed_over: Option<HandOver>,
+    pub(crate) handed_over: Option<Box<HandOver>>,
 }
 
 /// Mail that one instance had and another one has.

@@ -3,12 +3,13 @@
 //! Mail that may be lost needs no lane as long as nothing else is there: it passes through in parcels, in the order in which it came,
 //! which is also that of its ranks. When anything comes for which that is not so, all of it goes into its lanes first, piece by piece.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use tokio::time::Instant;
 
 use super::{
     Mail,
+    deadlines::Deadlines,
     lanes::{LaneKey, Lanes},
     parcel::Parcel,
     waiting::Waiting,
@@ -16,6 +17,7 @@ use super::{
 use crate::{
     id::{InstanceId, Version},
     log::Position,
+    table::Table,
 };
 
 /// Where mail is.
@@ -26,6 +28,13 @@ enum Place {
     Later((Instant, u64)),
 }
 
+/// Where mail is that is in the log, and until when.
+#[derive(Clone, Debug)]
+struct Placed {
+    place: Place,
+    expires: Instant,
+}
+
 /// See the module's description.
 #[derive(Debug, Default)]
 pub(super) struct Room {
@@ -34,9 +43,9 @@ pub(super) struct Room {
     passing: VecDeque<Parcel>,
     later: BTreeMap<(Instant, u64), Waiting>,
     /// All mail that is in the log.
-    places: HashMap<Position, Place>,
+    places: Table<Position, Placed>,
     /// When that is given up.
-    expiries: BTreeSet<(Instant, Position)>,
+    expiries: Deadlines,
 }
 
 impl Room {
@@ -140,7 +149,7 @@ impl Room {
 
     /// Takes out one piece of mail.
     pub(super) fn remove(&mut self, position: Position) -> Option<Waiting> {
-        let waiting = match self.places.get(&position)?.clone() {
+        let waiting = match self.places.get(&position)?.place.clone() {
             Place::Lane(key) => self.lanes.remove(&key, position),
             Place::Later(at) => self.pop_later(at),
         }?;
@@ -150,7 +159,7 @@ impl Room {
 
     /// One piece of mail. Takes as long as its lane is.
     pub(super) fn get(&self, position: Position) -> Option<&Waiting> {
-        match self.places.get(&position)? {
+        match &self.places.get(&position)?.place {
             Place::Lane(key) => self.lanes.get(key, position),
             Place::Later(at) => self.later.get(at),
         }
@@ -179,14 +188,14 @@ impl Room {
 
     /// Takes out something that has waited too long.
     pub(super) fn pop_expired(&mut self, now: Instant) -> Option<Waiting> {
-        let (expires, position) = *self.expiries.first()?;
+        let (expires, position) = self.expiries.first()?;
         (expires <= now).then(|| self.remove(position)).flatten()
     }
 
     /// When there is something to [bring](Self::bring), or something has waited too long.
     pub(super) fn next(&self) -> Option<Instant> {
         let later = self.later.first_key_value().map(|((at, _), _)| *at);
-        let expiry = self.expiries.first().map(|(at, _)| *at);
+        let expiry = self.expiries.first().map(|(at, _)| at);
         later.into_iter().chain(expiry).min()
     }
 
@@ -209,17 +218,21 @@ impl Room {
 
     fn place(&mut self, waiting: &Waiting, place: Place) {
         if let Some(position) = waiting.mail.position {
-            self.places.insert(position, place);
-            self.expiries
-                .insert((waiting.mail.timing.expires, position));
+            let expires = waiting.mail.timing.expires;
+            self.places.insert(position, Placed { place, expires });
+            self.expiries.insert(expires, position);
         }
     }
 
     fn unplace(&mut self, waiting: &Waiting) {
         if let Some(position) = waiting.mail.position {
             self.places.remove(&position);
-            self.expiries
-                .remove(&(waiting.mail.timing.expires, position));
+            let places = &self.places;
+            let holds = |expires, position: Position| {
+                let placed = places.get(&position);
+                placed.is_some_and(|p| p.expires == expires)
+            };
+            self.expiries.forget(position, places.len(), holds);
         }
     }
 }

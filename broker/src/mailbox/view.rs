@@ -15,6 +15,11 @@ impl Mailbox {
         self.leases.len()
     }
 
+    /// How many wait.
+    pub(crate) fn waits(&self) -> usize {
+        self.events - self.leases.len()
+    }
+
     /// How many it holds, waiting or out.
     pub(crate) fn events(&self) -> usize {
         self.events

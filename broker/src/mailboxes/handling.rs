@@ -22,8 +22,13 @@ impl Mailboxes {
         now: Instant,
     ) -> Vec<Delivery> {
         let taken = self.with(id, |mailbox| {
-            let next = || mailbox.take(instance, version, now);
-            std::iter::from_fn(next).take(count).collect()
+            let mut taken = Vec::with_capacity(count.min(mailbox.waits()));
+            while taken.len() < count
+                && let Some(delivery) = mailbox.take(instance, version, now)
+            {
+                taken.push(delivery);
+            }
+            taken
         });
         taken.unwrap_or_default()
     }
