@@ -9,8 +9,8 @@ use rusqlite::{Connection, ErrorCode, hooks::Wal};
 
 use super::room::Room;
 
-/// Pages of the write-ahead log from which on they are moved.
-pub(super) const PAGES: i32 = 4000;
+/// Pages of the write-ahead log from which on they are moved: 16 MiB.
+pub(super) const PAGES: i32 = 2000;
 
 /// When pages of the write-ahead log are moved.
 #[derive(Debug)]
