@@ -109,3 +109,113 @@ fn runs(passing: Vec<(Plain, Arc<Envelope>)>) -> Vec<Item> {
         .map(Item::Run)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use agenthub_proto::{
+        a2a::{Message as Said, Role},
+        agenthub::{AgentEventMetadata, AgentFrame, Durability, publish::Payload},
+    };
+
+    use super::*;
+
+    /// A field that is added to the protocol has to be added here.
+    #[test]
+    fn a_raw_frame_is_a_frame_of_the_protocol() {
+        let frame = AgentFrame {
+            hello: Some(Hello::default()),
+            publish: vec![publish("m", "c", &routing())],
+            ack: vec![Ack::default()],
+            refuse: vec![Refusal::default()],
+            extend: vec![Extension::default()],
+            credit: vec![Credit::default()],
+            heartbeat: Some(Heartbeat {}),
+            goodbye: Some(Goodbye::default()),
+        };
+        let raw = RawFrame::decode(&*frame.encode_to_vec()).expect("it is one");
+        assert_eq!(raw.encode_to_vec(), frame.encode_to_vec());
+        let publish = Publish::decode(raw.publish[0].clone());
+        assert_eq!(publish.as_ref(), Ok(&frame.publish[0]));
+    }
+
+    fn routing() -> AgentEventMetadata {
+        AgentEventMetadata {
+            event_type: "t".to_owned(),
+            durability: Durability::Memory.into(),
+            ..AgentEventMetadata::default()
+        }
+    }
+
+    fn publish(id: &str, context: &str, routing: &AgentEventMetadata) -> Publish {
+        Publish {
+            sequence: 1,
+            payload: Some(Payload::Message(Said {
+                message_id: id.to_owned(),
+                context_id: context.to_owned(),
+                ..Said::new(Role::User, "text")
+            })),
+            routing: Some(routing.clone()),
+        }
+    }
+
+    /// The ids of what is published together.
+    fn gathered(publishes: &[Publish]) -> Vec<Vec<String>> {
+        let bytes = publishes.iter().map(|p| p.encode_to_vec().into());
+        let items = Envelopes::default().gather("a", bytes.collect());
+        let id = |publish: Publish| match publish.payload {
+            Some(Payload::Message(said)) => said.message_id,
+            _ => String::new(),
+        };
+        let ids = items
+            .expect("well-formed")
+            .into_iter()
+            .map(|item| match item {
+                Item::One(publish) => vec![format!("{} alone", id(publish))],
+                Item::Run(run) => run.one_by_one().map(id).collect(),
+            });
+        ids.collect()
+    }
+
+    #[test]
+    fn what_may_be_lost_goes_together_as_long_as_it_is_alike() {
+        let with = |change: fn(&mut AgentEventMetadata)| {
+            let mut routing = routing();
+            change(&mut routing);
+            routing
+        };
+        let same = routing();
+        let other = with(|r| r.event_type = "u".to_owned());
+        let safe = with(|r| r.durability = 0);
+        let anothers = with(|r| r.from_agent_id = "b".to_owned());
+        let keyed = with(|r| r.idempotency_key = "k".to_owned());
+        let publishes = [
+            publish("1", "c", &same),
+            publish("2", "c", &same),
+            publish("3", "d", &same),
+            publish("4", "d", &other),
+            publish("5", "d", &safe),
+            publish("6", "d", &other),
+            publish("7", "d", &anothers),
+            publish("8", "d", &keyed),
+            publish("9", "d", &other),
+            publish("10", "d", &other),
+        ];
+        let expected: [&[&str]; 8] = [
+            &["1", "2"],
+            &["3"],
+            &["4"],
+            &["5 alone"],
+            &["6"],
+            &["7 alone"],
+            &["8 alone"],
+            &["9", "10"],
+        ];
+        assert_eq!(gathered(&publishes), expected);
+    }
+
+    #[test]
+    fn what_is_no_publish_is_refused() {
+        let refused = Envelopes::default().gather("a", vec![Bytes::from_static(b"\x12\xff")]);
+        assert!(refused.is_err());
+    }
+}

@@ -183,3 +183,60 @@ fn topics(routing: &AgentEventMetadata) -> Vec<&str> {
     let topics = routing.subscriptions.iter().map(String::as_str);
     topics.filter(|topic| !topic.is_empty()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use agenthub_proto::{
+        a2a::{Message as Said, Role},
+        agenthub::agent_event,
+    };
+
+    use super::{super::super::core::event, *};
+
+    /// Subscribers see no difference between what passed and what was looked at by itself.
+    #[test]
+    fn what_passes_is_the_event_that_it_would_have_been() {
+        let said = Said {
+            message_id: "m".to_owned(),
+            context_id: "c".to_owned(),
+            ..Said::new(Role::User, "text")
+        };
+        let routing = AgentEventMetadata {
+            event_type: "t".to_owned(),
+            durability: Durability::Memory.into(),
+            traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned(),
+            tracestate: "vendor=1".to_owned(),
+            ..AgentEventMetadata::default()
+        };
+        let publish = Publish {
+            sequence: 7,
+            payload: Some(Payload::Message(said.clone())),
+            routing: Some(routing.clone()),
+        };
+        let plain = Plain::read(&publish.encode_to_vec().into()).expect("it is plain");
+        let envelope = Envelope::passing("a", &plain.routing).expect("it passes");
+        let mut publishes = [plain].into_iter().peekable();
+        let run = Run::first(&Arc::new(envelope), &mut publishes).expect("there is one");
+
+        let from = AgentEventMetadata {
+            from_agent_id: "a".to_owned(),
+            ..routing
+        };
+        let payload = agent_event::Payload::Message(said);
+        let found = run.segment.event(0);
+        let mut expected = event(payload, Some(from.clone()), Now::read());
+        expected.event_id.clone_from(&found.event_id);
+        expected.timestamp.clone_from(&found.timestamp);
+        assert_eq!(***found, expected);
+        assert_eq!(run.publishes[0].1, found.event_id);
+        assert!(found.event_id.starts_with("evt_m_"), "{}", found.event_id);
+        let again: Vec<Publish> = run.one_by_one().collect();
+        assert_eq!(
+            again,
+            [Publish {
+                routing: Some(from),
+                ..publish
+            }]
+        );
+    }
+}
