@@ -10,14 +10,17 @@ use agenthub_proto::{
     wkt,
 };
 use bytes::Bytes;
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::mpsc::{self, error::TrySendError},
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
 use super::{
     body::FrameBody,
     frames::{Frame, SealedFrame, frames, goodbye},
-    publishes::{Envelopes, Item, RawFrame},
+    publishes::{Envelopes, Frames, Item, RawFrame},
     status::{code, explanation, status},
 };
 use crate::{
@@ -63,10 +66,11 @@ impl Outbox {
 pub(super) async fn start(
     hub: &Hub,
     caller: Caller,
-    mut frames: Streaming<RawFrame>,
+    frames: Streaming<RawFrame>,
 ) -> Result<FrameBody, Status> {
+    let mut frames = Frames::new(frames);
     let lease = hub.settings().presence_lease;
-    let mut first = timeout(lease, frames.message())
+    let mut first = timeout(lease, frames.next())
         .await
         .map_err(|_| {
             Status::deadline_exceeded("the first frame did not come in time; it must hold `hello`")
@@ -146,7 +150,7 @@ impl Peer {
     /// Reads frames until the peer goes, falls silent or breaks the protocol.
     async fn read(
         self,
-        mut frames: Streaming<RawFrame>,
+        mut frames: Frames,
         mut envelopes: Envelopes,
         writer_is_gone: CancellationToken,
     ) {
@@ -155,7 +159,7 @@ impl Peer {
         let ended = loop {
             let frame = tokio::select! {
                 () = writer_is_gone.cancelled() => break None,
-                frame = timeout(silence, frames.message()) => frame,
+                frame = timeout(silence, frames.next()) => frame,
             };
             let frame = match frame {
                 Err(_elapsed) => {
@@ -271,7 +275,10 @@ impl Peer {
             let end = outgoing.end.clone();
             let frames = frames(results, heartbeat, outgoing);
             for bytes in frames.iter().flat_map(Frame::bytes) {
-                match timeout(stall, tx.send(Ok(bytes))).await {
+                let Err(TrySendError::Full(bytes)) = tx.try_send(Ok(bytes)) else {
+                    continue;
+                };
+                match timeout(stall, tx.send(bytes)).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_gone)) => return,
                     Err(_elapsed) => {

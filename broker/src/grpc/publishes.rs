@@ -6,12 +6,17 @@ use agenthub_proto::agenthub::{
     Ack, Credit, Extension, Goodbye, Heartbeat, Hello, Publish, Refusal,
 };
 use bytes::Bytes;
+use futures_util::FutureExt;
 use prost::Message;
+use tonic::{Status, Streaming};
 
 use crate::{
     hub::{Envelope, Run},
     plain::Plain,
 };
+
+/// No more publishes are handled together once there are so many.
+const TOGETHER: usize = 256;
 
 /// An `AgentFrame` (`connect.proto`) whose publishes are bytes as they came.
 #[derive(Clone, PartialEq, Message)]
@@ -32,6 +37,80 @@ pub(super) struct RawFrame {
     pub(super) heartbeat: Option<Heartbeat>,
     #[prost(message, optional, tag = "8")]
     pub(super) goodbye: Option<Goodbye>,
+}
+
+impl RawFrame {
+    /// Whether it holds publishes and nothing else.
+    fn is_publishes(&self) -> bool {
+        let Self {
+            hello,
+            publish,
+            ack,
+            refuse,
+            extend,
+            credit,
+            heartbeat,
+            goodbye,
+        } = self;
+        !publish.is_empty()
+            && hello.is_none()
+            && ack.is_empty()
+            && refuse.is_empty()
+            && extend.is_empty()
+            && credit.is_empty()
+            && heartbeat.is_none()
+            && goodbye.is_none()
+    }
+}
+
+/// The frames of a stream. Frames with publishes that come faster than they are handled are handled together.
+#[derive(Debug)]
+pub(super) struct Frames {
+    stream: Streaming<RawFrame>,
+    /// Came, and was not taken yet.
+    next: Option<Result<Option<RawFrame>, Status>>,
+}
+
+impl Frames {
+    pub(super) fn new(stream: Streaming<RawFrame>) -> Self {
+        Self { stream, next: None }
+    }
+
+    /// The next frame; `None` at the end. Nothing is lost when this is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// See [`Streaming::message`].
+    pub(super) async fn next(&mut self) -> Result<Option<RawFrame>, Status> {
+        if self.next.is_none() {
+            self.next = Some(self.stream.message().await);
+        }
+        if let Some(Ok(Some(frame))) = &self.next
+            && frame.is_publishes()
+        {
+            // All who have something to do go first: under load, more comes meanwhile.
+            tokio::task::yield_now().await;
+        }
+        let Some(first) = self.next.take() else {
+            return Ok(None);
+        };
+        let Ok(Some(mut frame)) = first else {
+            return first;
+        };
+        while frame.publish.len() < TOGETHER
+            && frame.is_publishes()
+            && let Some(next) = self.stream.message().now_or_never()
+        {
+            match next {
+                Ok(Some(next)) if next.is_publishes() => frame.publish.extend(next.publish),
+                next => {
+                    self.next = Some(next);
+                    break;
+                }
+            }
+        }
+        Ok(Some(frame))
+    }
 }
 
 /// What is published at a time.
