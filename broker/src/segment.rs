@@ -33,6 +33,8 @@ pub(crate) struct Segment {
     framed: Bytes,
     /// Where the event lies in that, without the tag before it.
     events: Vec<Range<usize>>,
+    /// The first event by itself: it stands for all of them where they are alike.
+    first: OnceLock<Arc<Sealed>>,
     /// The events by themselves, for those who take them one by one.
     sealed: OnceLock<Vec<Arc<Sealed>>>,
 }
@@ -43,6 +45,7 @@ impl Segment {
         let mut builder = Builder::new(0);
         builder.push(&**event);
         Self {
+            first: event.clone().into(),
             sealed: vec![event].into(),
             ..builder.build()
         }
@@ -58,16 +61,19 @@ impl Segment {
         self.events[index].len()
     }
 
+    /// The first event.
+    pub(crate) fn first(&self) -> &Arc<Sealed> {
+        self.first.get_or_init(|| self.sealed(&self.events[0]))
+    }
+
     /// One event.
     pub(crate) fn event(&self, index: usize) -> &Arc<Sealed> {
-        let sealed = self.sealed.get_or_init(|| {
-            let events = self.events.iter().cloned();
-            let bytes = events.map(|range| self.framed.slice(range));
-            bytes
-                .map(|bytes| Arc::new(Sealed::encoded(bytes)))
-                .collect()
-        });
-        &sealed[index]
+        let all = || self.events.iter().map(|range| self.sealed(range)).collect();
+        &self.sealed.get_or_init(all)[index]
+    }
+
+    fn sealed(&self, range: &Range<usize>) -> Arc<Sealed> {
+        Arc::new(Sealed::encoded(self.framed.slice(range.clone())))
     }
 
     /// A frame with all its events and nothing else, as gRPC sends it.
@@ -99,9 +105,9 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// An empty one, with room for so many bytes.
+    /// An empty one, with room for so many bytes as far as it takes them.
     pub(crate) fn new(bytes: usize) -> Self {
-        let mut framed = BytesMut::with_capacity(HEADER + bytes);
+        let mut framed = BytesMut::with_capacity(HEADER + bytes.min(FULL_BYTES));
         framed.put_bytes(0, HEADER);
         Self {
             framed,
@@ -130,6 +136,7 @@ impl Builder {
         Segment {
             framed: self.framed.freeze(),
             events: self.events,
+            first: OnceLock::new(),
             sealed: OnceLock::new(),
         }
     }

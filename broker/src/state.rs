@@ -237,7 +237,7 @@ impl State {
         how: Delivering,
         now: Instant,
     ) -> Vec<Undelivered> {
-        let event = segment.event(0);
+        let event = segment.first();
         let sender = AgentId::from(event.sender());
         let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
         let post = post(&self.tasks, event, route, &sender, &order, how);

@@ -84,13 +84,20 @@ impl TraceContext {
 
     /// 32 hex digits.
     pub fn trace_id(self) -> String {
-        format!("{:032x}", self.trace_id)
+        hex(self.trace_id)
     }
 
     /// 16 hex digits.
     pub fn span_id(self) -> String {
-        format!("{:016x}", self.span_id)
+        hex(self.span_id.into()).split_off(16)
     }
+}
+
+/// 32 hex digits.
+fn hex(number: u128) -> String {
+    let mut digits = [0; 32];
+    let simple = Uuid::from_u128(number).simple();
+    simple.encode_lower(&mut digits).to_owned()
 }
 
 /// The position at which a trace starts: the lower half of its id.

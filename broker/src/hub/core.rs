@@ -44,6 +44,12 @@ impl Now {
         }
     }
 
+    /// Seconds since 1970.
+    pub(crate) fn unix_seconds(self) -> u64 {
+        let since = self.time.duration_since(SystemTime::UNIX_EPOCH);
+        since.unwrap_or_default().as_secs()
+    }
+
     /// Nanoseconds since 1970.
     pub(crate) fn unix_nanos(self) -> u128 {
         self.time
@@ -333,9 +339,9 @@ pub(crate) fn hub() -> Caller {
     }
 }
 
-/// The id of the event that a message is.
-pub(super) fn message_event(message_id: &str, now: Now) -> String {
-    format!("evt_{message_id}_{}", now.unix_nanos() / 1_000_000_000)
+/// The id of the event that a message is which came so many seconds after 1970.
+pub(super) fn message_event(message_id: &str, seconds: u64) -> String {
+    format!("evt_{message_id}_{seconds}")
 }
 
 /// An event with id, time and trace; its position comes with the log.
@@ -343,7 +349,7 @@ pub(crate) fn event(payload: Payload, routing: Option<AgentEventMetadata>, now: 
     let trace = TraceContext::parse_or_start(routing.as_ref().map_or("", |r| &r.traceparent));
     let nanos = now.unix_nanos();
     let event_id = match &payload {
-        Payload::Message(m) => message_event(&m.message_id, now),
+        Payload::Message(m) => message_event(&m.message_id, now.unix_seconds()),
         Payload::Task(t) => format!("task_{}_{nanos}", t.id),
         Payload::StatusUpdate(u) => format!("status_{}_{nanos}", u.task_id),
         Payload::ArtifactUpdate(u) => format!("artifact_{}_{nanos}", u.task_id),

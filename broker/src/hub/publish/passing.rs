@@ -24,6 +24,9 @@ use crate::{
     segment::{self, Segment},
 };
 
+/// What an event has beside its message and envelope, in bytes, as a rule.
+const BESIDES: usize = 160;
+
 /// The envelope of publishes that pass: within its bounds, of a sender that may use it.
 #[derive(Debug)]
 pub(crate) struct Envelope {
@@ -66,13 +69,15 @@ impl Run {
         publishes: &mut std::iter::Peekable<impl Iterator<Item = Plain>>,
     ) -> Option<Self> {
         let now = Now::read();
+        let seconds = now.unix_seconds();
         let context = publishes.peek()?.context_id.clone();
         let mut run = Vec::new();
-        let mut segment = segment::Builder::new(0);
+        let each = publishes.peek()?.message.len() + envelope.bytes.len() + BESIDES;
+        let mut segment = segment::Builder::new(each * publishes.size_hint().0);
         while !segment.is_full()
             && let Some(plain) = publishes.next_if(|plain| plain.context_id == context)
         {
-            let event_id = message_event(plain.message_id.as_str(), now);
+            let event_id = message_event(plain.message_id.as_str(), seconds);
             segment.push(&spliced(&plain, &event_id, envelope, now));
             run.push((plain, event_id));
         }
