@@ -2,6 +2,7 @@
 
 mod calls;
 mod deadline;
+mod gathered;
 mod greeting;
 
 use std::{convert::Infallible, io, pin::pin, time::Duration};
@@ -17,7 +18,10 @@ use tokio_stream::{Stream, StreamExt};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{body::Body, codegen::Service, service::Routes};
 
-use self::calls::{Calls, Told};
+use self::{
+    calls::{Calls, Told},
+    gathered::Gathered,
+};
 
 /// How often an idle connection is pinged, how long the answer may take, and how long a peer may be silent in the beginning.
 const KEEPALIVE: Duration = Duration::from_secs(5);
@@ -114,7 +118,7 @@ where
         greeted = greeting::hear(socket, KEEPALIVE) => greeted,
     };
     let socket = match greeted {
-        Ok(socket) => TokioIo::new(socket),
+        Ok(socket) => TokioIo::new(Gathered::new(socket)),
         Err(error) => return tracing::debug!(%error, "a peer did not say that it speaks HTTP/2"),
     };
     let service = service_fn(move |request: Request<Incoming>| {
