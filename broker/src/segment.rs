@@ -6,10 +6,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use prost::{
     Message,
-    encoding::{WireType, encode_key, encode_varint},
+    encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len},
 };
 
 use crate::sealed::Sealed;
@@ -42,7 +42,7 @@ pub(crate) struct Segment {
 impl Segment {
     /// A segment of one event.
     pub(crate) fn of(event: Arc<Sealed>) -> Self {
-        let mut builder = Builder::new(0);
+        let mut builder = Builder::new(1, event.size());
         builder.push(&**event);
         Self {
             first: event.clone().into(),
@@ -100,28 +100,39 @@ pub(crate) fn header(bytes: usize) -> [u8; HEADER] {
 /// A segment while it grows.
 #[derive(Debug)]
 pub(crate) struct Builder {
-    framed: BytesMut,
+    framed: Vec<u8>,
     events: Vec<Range<usize>>,
 }
 
 impl Builder {
-    /// An empty one, with room for so many bytes as far as it takes them.
-    pub(crate) fn new(bytes: usize) -> Self {
-        let mut framed = BytesMut::with_capacity(HEADER + bytes.min(FULL_BYTES));
-        framed.put_bytes(0, HEADER);
+    /// An empty one, with room for so many events of so many bytes, as far as it takes them.
+    pub(crate) fn new(events: usize, bytes: usize) -> Self {
+        let events = events.min(FULL_EVENTS);
+        let mut framed = Vec::with_capacity(HEADER + (events * bytes).min(FULL_BYTES + bytes));
+        framed.resize(HEADER, 0);
         Self {
             framed,
-            events: Vec::new(),
+            events: Vec::with_capacity(events),
         }
     }
 
     /// Adds an event.
     pub(crate) fn push(&mut self, event: &impl Message) {
-        encode_key(EVENT, WireType::LengthDelimited, &mut self.framed);
-        encode_varint(event.encoded_len() as u64, &mut self.framed);
-        let start = self.framed.len();
-        event.encode_raw(&mut self.framed);
-        self.events.push(start..self.framed.len());
+        self.add(event.encoded_len(), |framed| event.encode_raw(framed));
+    }
+
+    /// Adds an event that consists of these fields, each with its bytes.
+    pub(crate) fn push_fields(&mut self, fields: &[(u32, &[u8])]) {
+        let length = |(field, bytes): &(u32, &[u8])| {
+            key_len(*field) + encoded_len_varint(bytes.len() as u64) + bytes.len()
+        };
+        self.add(fields.iter().map(length).sum(), |framed| {
+            for (field, bytes) in fields {
+                encode_key(*field, WireType::LengthDelimited, framed);
+                encode_varint(bytes.len() as u64, framed);
+                framed.extend_from_slice(bytes);
+            }
+        });
     }
 
     /// Whether it takes no more.
@@ -134,11 +145,19 @@ impl Builder {
         let header = header(self.framed.len() - HEADER);
         self.framed[..HEADER].copy_from_slice(&header);
         Segment {
-            framed: self.framed.freeze(),
+            framed: self.framed.into(),
             events: self.events,
             first: OnceLock::new(),
             sealed: OnceLock::new(),
         }
+    }
+
+    fn add(&mut self, length: usize, encode: impl FnOnce(&mut Vec<u8>)) {
+        encode_key(EVENT, WireType::LengthDelimited, &mut self.framed);
+        encode_varint(length as u64, &mut self.framed);
+        let start = self.framed.len();
+        encode(&mut self.framed);
+        self.events.push(start..self.framed.len());
     }
 }
 
@@ -156,7 +175,7 @@ mod tests {
     }
 
     fn segment(ids: &[&str]) -> Segment {
-        let mut builder = Builder::new(0);
+        let mut builder = Builder::new(0, 0);
         ids.iter().for_each(|id| builder.push(&event(id)));
         builder.build()
     }

@@ -6,7 +6,6 @@ use agenthub_proto::{
     agenthub::{AgentEventMetadata, Durability, Publish, publish::Payload},
     event::timestamp,
     trace::TraceContext,
-    wkt::Timestamp,
 };
 use bytes::Bytes;
 use prost::Message;
@@ -71,14 +70,16 @@ impl Run {
         let now = Now::read();
         let seconds = now.unix_seconds();
         let context = publishes.peek()?.context_id.clone();
-        let mut run = Vec::new();
+        let timestamp = timestamp(now.time).encode_to_vec();
+        let count = publishes.size_hint().0;
         let each = publishes.peek()?.message.len() + envelope.bytes.len() + BESIDES;
-        let mut segment = segment::Builder::new(each * publishes.size_hint().0);
+        let mut segment = segment::Builder::new(count, each);
+        let mut run = Vec::with_capacity(count);
         while !segment.is_full()
             && let Some(plain) = publishes.next_if(|plain| plain.context_id == context)
         {
             let event_id = message_event(plain.message_id.as_str(), seconds);
-            segment.push(&spliced(&plain, &event_id, envelope, now));
+            splice(&mut segment, &plain, &event_id, envelope, &timestamp);
             run.push((plain, event_id));
         }
         Some(Self {
@@ -104,36 +105,38 @@ impl Run {
     }
 }
 
-/// An `AgentEvent` (`events.proto`) whose message and envelope are bytes as they came.
-#[derive(Clone, PartialEq, Message)]
-struct Spliced {
-    #[prost(string, tag = "1")]
-    event_id: String,
-    #[prost(message, optional, tag = "2")]
-    timestamp: Option<Timestamp>,
-    #[prost(bytes = "bytes", tag = "10")]
-    message: Bytes,
-    #[prost(bytes = "bytes", tag = "20")]
-    routing: Bytes,
-    #[prost(string, tag = "30")]
-    trace_id: String,
-    #[prost(string, tag = "31")]
-    span_id: String,
-    #[prost(string, tag = "32")]
-    tracestate: String,
+/// The fields of an `AgentEvent` (`events.proto`).
+mod field {
+    pub(super) const EVENT_ID: u32 = 1;
+    pub(super) const TIMESTAMP: u32 = 2;
+    pub(super) const MESSAGE: u32 = 10;
+    pub(super) const ROUTING: u32 = 20;
+    pub(super) const TRACE_ID: u32 = 30;
+    pub(super) const SPAN_ID: u32 = 31;
+    pub(super) const TRACESTATE: u32 = 32;
 }
 
-fn spliced(plain: &Plain, event_id: &str, envelope: &Envelope, now: Now) -> Spliced {
+/// Adds the event of a publish: message and envelope are bytes as they came.
+fn splice(
+    segment: &mut segment::Builder,
+    plain: &Plain,
+    event_id: &str,
+    envelope: &Envelope,
+    timestamp: &[u8],
+) {
     let trace = TraceContext::parse_or_start(&envelope.routing.traceparent);
-    Spliced {
-        event_id: event_id.to_owned(),
-        timestamp: Some(timestamp(now.time)),
-        message: plain.message.clone(),
-        routing: envelope.bytes.clone(),
-        trace_id: trace.trace_id(),
-        span_id: trace.span_id(),
-        tracestate: envelope.routing.tracestate.clone(),
-    }
+    let (trace_id, span_id) = (trace.trace_id(), trace.span_id());
+    let fields = [
+        (field::EVENT_ID, event_id.as_bytes()),
+        (field::TIMESTAMP, timestamp),
+        (field::MESSAGE, &plain.message),
+        (field::ROUTING, &envelope.bytes),
+        (field::TRACE_ID, trace_id.as_bytes()),
+        (field::SPAN_ID, span_id.as_bytes()),
+        (field::TRACESTATE, envelope.routing.tracestate.as_bytes()),
+    ];
+    let has_tracestate = !envelope.routing.tracestate.is_empty();
+    segment.push_fields(&fields[..fields.len() - usize::from(!has_tracestate)]);
 }
 
 impl Core {

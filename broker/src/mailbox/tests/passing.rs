@@ -25,7 +25,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 impl Box {
     /// Mail that may be lost.
     fn pass(&mut self, mail: &[Mail]) {
-        let mut segment = segment::Builder::new(0);
+        let mut segment = segment::Builder::new(0, 0);
         mail.iter().for_each(|m| segment.push(&**m.event));
         let mut first = mail[0].clone();
         first.position = None;
