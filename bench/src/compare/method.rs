@@ -13,7 +13,8 @@ pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
             "Each figure comes from a fresh server, a process of its own, and from its clients, all in one other process, over loopback on the same \
              cores. There is one publisher, and every subscriber has a connection of its own. All systems carry the same bytes: an event whose text \
              has 256 B takes {short} B, one with 4 KiB {long} B. What is counted begins after {warm_up} s, for {length} s. In each of {rounds} \
-             rounds everything is measured in turn, the hub right after what it is held against."
+             rounds everything is measured in turn, the hub right after what it is held against; what takes long (stuck subscribers, many agents) is \
+             measured in the first rounds alone."
         ),
         format!(
             "Goals hold for the clients that users have: tonic with the windows of the SDK, and async-nats with wide buffers and without any flush \

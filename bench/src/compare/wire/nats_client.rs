@@ -9,7 +9,7 @@ use async_nats::{
     Client, ConnectOptions, Message, RequestErrorKind, Subject,
     jetstream::{
         self,
-        consumer::{AckPolicy, DeliverPolicy, push},
+        consumer::{DeliverPolicy, push},
         context::{Context, PublishAckFuture},
         stream,
     },
@@ -110,7 +110,8 @@ impl StreamPublisher {
     }
 }
 
-/// A consumer of the stream that needs no acknowledgements.
+/// An ordered push consumer, which needs no acknowledgements. Of what a stream offers to one who reads all of it, it measured as the fastest: a
+/// plain push consumer without acknowledgements took the server more time for each delivery, an ordered pull consumer delivered less.
 pub(super) async fn consume(
     server: SocketAddr,
     number: usize,
@@ -120,11 +121,10 @@ pub(super) async fn consume(
     let client = connect(server).await?;
     let context = jetstream::new(client.clone());
     let stream = make_stream(&context).await?;
-    let config = push::Config {
+    let config = push::OrderedConfig {
         deliver_subject: format!("{DELIVERIES}.{number}"),
         deliver_policy: DeliverPolicy::New,
-        ack_policy: AckPolicy::None,
-        ..push::Config::default()
+        ..push::OrderedConfig::default()
     };
     let messages = stream.create_consumer(config).await?.messages().await?;
     let messages = messages.filter_map(async |message| message.ok().map(|m| m.message));

@@ -1,11 +1,16 @@
 //! Redis: PUBLISH and SUBSCRIBE, and streams.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use anyhow::{Context as _, bail};
 use bytes::{BufMut as _, BytesMut};
 use tokio::{
-    io::AsyncWriteExt,
-    net::{TcpStream, tcp::OwnedWriteHalf},
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    time::timeout,
 };
 
 use super::{
@@ -13,6 +18,9 @@ use super::{
     scan::{self, Piece, line, number},
 };
 use crate::compare::{message::TOPIC, tally::Tally};
+
+/// How long the server may take for an answer.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// Entries that a stream keeps, about.
 const KEPT: usize = 100_000;
@@ -22,18 +30,30 @@ pub(super) async fn subscribe(
     tally: Arc<Tally>,
     readers: &mut Readers,
 ) -> anyhow::Result<()> {
-    let (reader, mut writer) = open(server).await?;
+    let (mut reader, mut writer) = open(server).await?;
     writer
         .write_all(format!("SUBSCRIBE {TOPIC}\r\n").as_bytes())
         .await?;
+    let mut buffer = BytesMut::new();
+    let confirmed = async {
+        while piece(&buffer).is_none() {
+            if reader.read_buf(&mut buffer).await? == 0 {
+                bail!("the Redis server is gone");
+            }
+        }
+        Ok(())
+    };
+    timeout(ANSWER, confirmed)
+        .await
+        .context("the Redis server does not answer")??;
     readers.spawn(async move {
         let _writer = writer;
-        scan::read(reader, BytesMut::new(), piece, tally, Tally::delivered).await;
+        scan::read(reader, buffer, piece, tally, Tally::delivered).await;
     });
     Ok(())
 }
 
-/// Reads a stream, block by block.
+/// Reads a stream from its beginning, block by block.
 pub(super) async fn read(
     server: SocketAddr,
     tally: Arc<Tally>,
@@ -48,12 +68,11 @@ pub(super) async fn read(
 }
 
 async fn blocks(
-    mut reader: tokio::net::tcp::OwnedReadHalf,
+    mut reader: OwnedReadHalf,
     mut writer: OwnedWriteHalf,
     tally: &Tally,
 ) -> std::io::Result<()> {
-    use tokio::io::AsyncReadExt;
-    let mut last = "$".to_owned();
+    let mut last = "0".to_owned();
     let mut buffer = BytesMut::new();
     loop {
         let ask = format!("XREAD COUNT 256 BLOCK 0 STREAMS {TOPIC} {last}\r\n");
@@ -148,9 +167,7 @@ fn put(words: &[&str], message: &[u8], buffer: &mut BytesMut) {
     }
 }
 
-async fn open(
-    server: SocketAddr,
-) -> anyhow::Result<(tokio::net::tcp::OwnedReadHalf, OwnedWriteHalf)> {
+async fn open(server: SocketAddr) -> anyhow::Result<(OwnedReadHalf, OwnedWriteHalf)> {
     let stream = TcpStream::connect(server).await?;
     stream.set_nodelay(true)?;
     Ok(stream.into_split())
