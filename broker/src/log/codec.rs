@@ -2,30 +2,19 @@
 //! changed.
 
 mod mail;
+mod published;
 mod tries;
 
-use std::sync::Arc;
-
-use agenthub_proto::{
-    a2a::AgentCard,
-    agenthub::{self, AgentEvent},
-};
-use bytes::Bytes;
+use agenthub_proto::{a2a::AgentCard, agenthub};
 use prost::Message;
-use uuid::Uuid;
 
 use self::{
     mail::{GivenUpRecord, MailRecord, RereadRecord, SettledRecord},
+    published::PublishedRecord,
     tries::{SupersededRecord, TriedRecord, TryRecord},
 };
-use super::{Entry, Position, Published, Registration, Try};
-use crate::{
-    dedupe::Key,
-    filter::Filter,
-    id::{Address, AgentId, Version},
-    routing::Route,
-    sealed::Sealed,
-};
+use super::{Entry, Position, Registration, Try};
+use crate::filter::Filter;
 
 /// The format of the records that this hub writes, and the newest that it reads.
 pub(crate) const FORMAT: u32 = 1;
@@ -62,7 +51,7 @@ pub(crate) fn kind(entry: &Entry) -> i64 {
 /// An entry as bytes.
 pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
     let what = match entry {
-        Entry::Published(published) => What::Published(published.into()),
+        Entry::Published(published) => return published::encode(published),
         Entry::Registered(registration) => What::Registered(RegisteredRecord {
             card: Some(registration.card.clone()),
             topics: registration.topics.clone(),
@@ -196,12 +185,6 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
     )
 }
 
-/// The event that these bytes are, which are read here, so that damage is found where it is.
-fn sealed(bytes: Bytes) -> Result<Arc<Sealed>, Unreadable> {
-    let event = AgentEvent::decode(bytes).map_err(|e| Unreadable::Malformed(e.to_string()))?;
-    Ok(Arc::new(event.into()))
-}
-
 #[derive(Clone, PartialEq, Message)]
 struct EntryRecord {
     #[prost(uint32, tag = "1")]
@@ -235,43 +218,6 @@ enum What {
     Superseded(SupersededRecord),
     #[prost(message, tag = "12")]
     Unsubscribed(UnsubscribedRecord),
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PublishedRecord {
-    /// An `AgentEvent`, as it travels.
-    #[prost(bytes = "bytes", optional, tag = "1")]
-    event: Option<Bytes>,
-    #[prost(bool, tag = "2")]
-    to_everyone: bool,
-    #[prost(message, repeated, tag = "3")]
-    to: Vec<AddressRecord>,
-    #[prost(string, tag = "4")]
-    assignee: String,
-    #[prost(bool, tag = "5")]
-    passes_by: bool,
-    #[prost(message, optional, tag = "6")]
-    key: Option<KeyRecord>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct AddressRecord {
-    #[prost(string, tag = "1")]
-    agent: String,
-    #[prost(string, tag = "2")]
-    version: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct KeyRecord {
-    #[prost(string, tag = "1")]
-    sender: String,
-    #[prost(string, tag = "2")]
-    order: String,
-    #[prost(string, tag = "3")]
-    id: String,
-    #[prost(bytes = "vec", tag = "4")]
-    digest: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -320,74 +266,4 @@ struct AcknowledgedRecord {
     name: String,
     #[prost(uint64, repeated, tag = "3")]
     positions: Vec<u64>,
-}
-
-impl From<&Published> for PublishedRecord {
-    fn from(published: &Published) -> Self {
-        let (to_everyone, to) = match &published.route {
-            Route::Everyone => (true, Vec::new()),
-            Route::To(to) => (
-                false,
-                to.iter()
-                    .map(|a| AddressRecord {
-                        agent: a.agent.to_string(),
-                        version: a
-                            .version
-                            .as_ref()
-                            .map(ToString::to_string)
-                            .unwrap_or_default(),
-                    })
-                    .collect(),
-            ),
-        };
-        Self {
-            event: Some(published.event.bytes().clone()),
-            to_everyone,
-            to,
-            assignee: published
-                .assignee
-                .as_ref()
-                .map(ToString::to_string)
-                .unwrap_or_default(),
-            passes_by: published.passes_by,
-            key: published.key.as_ref().map(|(key, digest)| KeyRecord {
-                sender: key.sender.to_string(),
-                order: key.order.to_string(),
-                id: key.id.clone(),
-                digest: digest.as_bytes().to_vec(),
-            }),
-        }
-    }
-}
-
-impl PublishedRecord {
-    fn read(self) -> Result<Published, Unreadable> {
-        let malformed = |what: &str| Unreadable::Malformed(what.to_owned());
-        let address = |a: AddressRecord| Address {
-            agent: a.agent.into(),
-            version: Some(a.version).filter(|v| !v.is_empty()).map(Version::from),
-        };
-        let key = self.key.map(|k| {
-            let digest = Uuid::from_slice(&k.digest)
-                .map_err(|_| malformed("its digest has not 16 bytes"))?;
-            let key = Key {
-                sender: k.sender.into(),
-                order: k.order.into(),
-                id: k.id,
-            };
-            Ok((key, digest))
-        });
-        Ok(Published {
-            event: sealed(self.event.ok_or_else(|| malformed("it has no event"))?)?,
-            route: match self.to_everyone {
-                true => Route::Everyone,
-                false => Route::To(self.to.into_iter().map(address).collect()),
-            },
-            assignee: Some(self.assignee)
-                .filter(|a| !a.is_empty())
-                .map(AgentId::from),
-            passes_by: self.passes_by,
-            key: key.transpose()?,
-        })
-    }
 }

@@ -4,7 +4,7 @@ use agenthub_proto::agenthub::Concern;
 use bytes::Bytes;
 use prost::Message;
 
-use super::{Unreadable, sealed};
+use super::{Unreadable, published::sealed};
 use crate::{
     dead_letters::GivenUp,
     id::Version,
