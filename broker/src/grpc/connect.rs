@@ -6,7 +6,7 @@ use std::{
 };
 
 use agenthub_proto::{
-    agenthub::{Publish, PublishResult, Welcome, publish::Payload},
+    agenthub::{PublishResult, Welcome},
     wkt,
 };
 use bytes::Bytes;
@@ -18,15 +18,17 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
 use super::{
+    answers::answers,
     body::FrameBody,
     frames::{Frame, SealedFrame, frames, goodbye},
-    publishes::{Envelopes, Frames, Item, RawFrame},
-    status::{code, explanation, status},
+    incoming::{Frames, RawFrame},
+    publishes::Envelopes,
+    status::status,
 };
 use crate::{
     Error,
     caller::Caller,
-    hub::{Body, Hub, Outgoing, Run, Session, Together},
+    hub::{Hub, Outgoing, Session},
     log::Position,
 };
 
@@ -191,22 +193,12 @@ impl Peer {
                 "`hello` belongs into the first frame only".to_owned(),
             ));
         }
-        let mut results = Vec::with_capacity(frame.publish.len());
         let session = self.session();
         let items = envelopes
             .gather(session.agent(), frame.publish)
             .map_err(|error| Error::InvalidArgument(format!("a publish is malformed: {error}")))?;
         let mut together = session.together();
-        for item in items {
-            match item {
-                Item::One(publish) => {
-                    results.push(answer(&mut together, session.agent(), publish));
-                }
-                Item::Run(run) => {
-                    results.extend(answer_run(&mut together, session.agent(), run));
-                }
-            }
-        }
+        let results = answers(&mut together, session.agent(), items);
         let all_accepted = results.iter().all(|(_, r)| r.code == 0);
         for ack in frame.ack.iter().filter(|_| all_accepted) {
             tolerate(together.acknowledge(ack.subscription, &ack.position))?;
@@ -324,79 +316,6 @@ impl Peer {
                 *credit = credit.saturating_sub(spent);
             }
         }
-    }
-}
-
-fn answer_run(
-    together: &mut Together<'_>,
-    agent: &str,
-    run: Run,
-) -> Vec<(Position, PublishResult)> {
-    let (code, error) = match together.publish_passing(&run) {
-        Ok(true) => (0, String::new()),
-        Ok(false) => {
-            let publishes = run.one_by_one();
-            return publishes.map(|p| answer(together, agent, p)).collect();
-        }
-        Err(error) => (code(&error).into(), explanation(&error)),
-    };
-    let results = run.publishes.into_iter().map(|(plain, event_id)| {
-        let result = PublishResult {
-            sequence: plain.sequence,
-            event_id: if code == 0 { event_id } else { String::new() },
-            code,
-            error: error.clone(),
-            ..PublishResult::default()
-        };
-        (Position(0), result)
-    });
-    results.collect()
-}
-
-fn answer(together: &mut Together<'_>, agent: &str, publish: Publish) -> (Position, PublishResult) {
-    let body = match publish.payload {
-        Some(Payload::Message(message)) => Ok(Body::Message(message)),
-        Some(Payload::StatusUpdate(update)) => Ok(Body::Status(update)),
-        Some(Payload::ArtifactUpdate(update)) => Ok(Body::Artifact(update)),
-        None => Err(Error::InvalidArgument(
-            "publish.payload is required".to_owned(),
-        )),
-    };
-    let accepted = body.and_then(|body| {
-        let mut routing = publish
-            .routing
-            .ok_or_else(|| Error::InvalidArgument("publish.routing is required".to_owned()))?;
-        if routing.from_agent_id.is_empty() {
-            agent.clone_into(&mut routing.from_agent_id);
-        }
-        if routing.from_agent_id != agent {
-            return Err(Error::PermissionDenied(format!(
-                "this stream belongs to \"{agent}\": it cannot publish in the name of \"{}\"",
-                routing.from_agent_id
-            )));
-        }
-        together.publish(body, routing)
-    });
-    let sequence = publish.sequence;
-    match accepted {
-        Ok(receipt) => (
-            receipt.safe_at,
-            PublishResult {
-                sequence,
-                event_id: receipt.event_id,
-                position: receipt.position,
-                ..PublishResult::default()
-            },
-        ),
-        Err(error) => (
-            Position(0),
-            PublishResult {
-                sequence,
-                code: code(&error).into(),
-                error: explanation(&error),
-                ..PublishResult::default()
-            },
-        ),
     }
 }
 

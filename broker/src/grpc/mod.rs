@@ -1,9 +1,11 @@
 //! The hub's gRPC service.
 
+mod answers;
 mod body;
 mod connect;
 mod frames;
 mod front;
+mod incoming;
 mod once;
 mod publishes;
 mod service;
