@@ -73,17 +73,11 @@ fn draw<'a>(area: &Area<'a>, fan_outs: &[FanOut]) -> Drawn<'a> {
         let against = format!("against {}", fan_out.against);
         area.draw(&Text::new(against, (20, top + 9 + STEP), name(11, &FAINT)))?;
     }
-    let panels: [(&str, fn(&FanOut) -> [Spread; 2]); 2] = [
-        ("deliveries/s (more is better)", |f| f.per_s),
-        ("server CPU, µs per delivery (less is better)", |f| {
-            f.cpu_us
-        }),
-    ];
-    for (index, (title, of)) in (0..).zip(panels) {
-        let left = NAMES + index * (PANEL + BETWEEN);
-        area.draw(&Text::new(title, (left, 60), name(14, &INK)))?;
-        panel(area, left, fan_outs, of)?;
-    }
+    let per_s = "deliveries/s (more is better)";
+    panel(area, NAMES, per_s, fan_outs, |f| f.per_s)?;
+    let cpu_us = "server CPU, µs per delivery (less is better)";
+    let left = NAMES + PANEL + BETWEEN;
+    panel(area, left, cpu_us, fan_outs, |f| f.cpu_us)?;
     Ok(())
 }
 
@@ -91,6 +85,7 @@ fn draw<'a>(area: &Area<'a>, fan_outs: &[FanOut]) -> Drawn<'a> {
 fn panel<'a>(
     area: &Area<'a>,
     left: i32,
+    title: &str,
     fan_outs: &[FanOut],
     of: fn(&FanOut) -> [Spread; 2],
 ) -> Drawn<'a> {
@@ -102,10 +97,12 @@ fn panel<'a>(
     let at = |value: f64| left + (value / most * f64::from(PANEL)) as i32;
     let bottom = top(i32::try_from(fan_outs.len()).unwrap_or(i32::MAX)) - 6;
     let middle = Pos::new(HPos::Left, VPos::Center);
+    let head = (FONT, 14).into_font().color(&INK).pos(middle);
+    area.draw(&Text::new(title, (left, 60), head))?;
     let label = (FONT, 12).into_font().color(&INK).pos(middle);
     area.draw(&PathElement::new(
         [(left, top(0) - 6), (left, bottom)],
-        &LINE,
+        LINE,
     ))?;
     for (index, fan_out) in (0..).zip(fan_outs) {
         for (nth, (spread, color)) in (0..).zip(of(fan_out).into_iter().zip([HUB, OTHER])) {
@@ -114,7 +111,7 @@ fn panel<'a>(
             area.draw(&Rectangle::new(bar, color.filled()))?;
             let (low, high) = (at(spread.low), at(spread.high));
             let range = [(low, y + BAR / 2), (high, y + BAR / 2)];
-            area.draw(&PathElement::new(range, &INK))?;
+            area.draw(&PathElement::new(range, INK))?;
             let beside = (high.max(bar[1].0) + 6, y + BAR / 2 + 1);
             area.draw(&Text::new(plain(spread.middle), beside, label.clone()))?;
         }

@@ -7,7 +7,7 @@ use super::{measure::WARM_UP, rows, wire::event_bytes};
 /// A paragraph each.
 pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
     let [short, long] = [256, 4096].map(event_bytes);
-    let (warm_up, length) = (WARM_UP.as_secs_f64(), length.as_secs_f64());
+    let (warm_up, length) = (WARM_UP.min(length).as_secs_f64(), length.as_secs_f64());
     vec![
         format!(
             "Each figure comes from a fresh server, a process of its own, and from its clients, all in one other process, over loopback on the same \
@@ -25,9 +25,9 @@ pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
              ticks.",
             rows::FEWEST, rows::WINDOW
         ),
-        "The hub without synced keeps nothing on disk. Synced, it answers a publish and delivers it once it is on the disk, and subscribers \
-         acknowledge each delivery. JetStream has a stream in its file store, which syncs every two minutes, and push consumers that acknowledge \
-         nothing. Redis keeps nothing on disk."
+        "The hub in memory keeps nothing on disk. Synced, it answers a publish and delivers it once it is on the disk, and subscribers \
+         acknowledge each delivery. JetStream has a stream in its file store, which syncs every two minutes, and ordered push consumers, \
+         which acknowledge nothing. Redis keeps nothing on disk."
             .to_owned(),
         "The server's CPU time is the time on a CPU of all its threads (`/proc/PID/task/*/schedstat`). A measurement during which others used more \
          than 60 % of the machine is repeated once, and the quieter one counts."

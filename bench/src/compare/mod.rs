@@ -46,6 +46,9 @@ use self::{
     trial::tried,
 };
 
+/// How long a figure is measured when it has to be quick.
+const QUICK: Duration = Duration::from_millis(250);
+
 /// How thoroughly.
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
@@ -87,56 +90,69 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
     let folder = is_full.then(|| Folder::find(settings.output.as_deref()));
     let folder = folder.transpose()?;
     let (rounds, length) = match settings.quick {
-        true => (1, Duration::from_millis(600)),
+        true => (1, QUICK),
         false => (settings.rounds, Duration::from_millis(settings.length)),
     };
-    let is_wanted = |row: &Row| {
-        let only = settings.only.as_deref();
-        only.is_none_or(|only| row.name.contains(only))
-    };
-    let rows: Vec<Row> = rows().into_iter().filter(is_wanted).collect();
     let stage = Stage::new(programs.clone(), length)?;
-    let mut report = Report::default();
-    let mut side_by_side = SideBySide::default();
-    let mut ceilings = Ceilings::default();
-    let mut busy = Vec::new();
-    for round in 1..=rounds {
-        let began = Cpus::now()?;
-        trial::all(round, &rows, &stage, &mut report).await;
-        if settings.only.is_none() {
-            for system in System::ALL.into_iter().filter(|s| s.is_here(&programs)) {
-                match side_by_side::measure(system, &programs, length).await {
-                    Ok(figures) => side_by_side.add(system, figures),
-                    Err(error) => eprintln!("round {round}, {}: {error:#}", system.name()),
-                }
-            }
-            ceilings.measure(&programs, length).await;
-        }
-        busy.push(Busy::since(began)?);
-        eprintln!("round {round} of {rounds} is over");
-    }
-    println!("{}", report.table());
+    let found = measured(&settings, rounds, &stage).await?;
+    println!("{}", found.report.table());
     if settings.only.is_none() {
-        println!("\n{}\n\n{}", side_by_side.table(), ceilings.table());
+        println!("\n{}", found.side_by_side.table());
     }
     if let Some(folder) = folder {
+        println!("\n{}", found.ceilings.table());
         let written = folder.write(&Contents {
             date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
             machine: Machine::this(),
             versions: versions::versions(&programs),
             method: method::described(rounds, length),
-            rows: report.table(),
-            side_by_side: side_by_side.table(),
-            ceilings: ceilings.table(),
-            fan_outs: report.fan_outs(),
-            busy,
+            rows: found.report.table(),
+            side_by_side: found.side_by_side.table(),
+            ceilings: found.ceilings.table(),
+            fan_outs: found.report.fan_outs(),
+            busy: found.busy,
         })?;
         eprintln!("the report is in {}", written.display());
     }
     if settings.json {
-        println!("{}", report.json());
+        println!("{}", found.report.json());
     }
-    Ok(report.is_met())
+    Ok(found.report.is_met())
+}
+
+/// What all rounds found.
+#[derive(Debug, Default)]
+struct Found {
+    report: Report,
+    side_by_side: SideBySide,
+    ceilings: Ceilings,
+    busy: Vec<Busy>,
+}
+
+/// Measures the rows that are wanted; every system beside the others, if all are; and what servers can do, unless it has to be quick.
+async fn measured(settings: &Settings, rounds: u32, stage: &Stage) -> anyhow::Result<Found> {
+    let is_wanted = |row: &Row| {
+        let only = settings.only.as_deref();
+        only.is_none_or(|only| row.name.contains(only))
+    };
+    let rows: Vec<Row> = rows().into_iter().filter(is_wanted).collect();
+    let Stage {
+        programs, length, ..
+    } = stage;
+    let mut found = Found::default();
+    for round in 1..=rounds {
+        let began = Cpus::now()?;
+        trial::all(round, &rows, stage, &mut found.report).await;
+        if settings.only.is_none() {
+            found.side_by_side.measure(programs, *length).await;
+            if !settings.quick {
+                found.ceilings.measure(programs, *length).await;
+            }
+        }
+        found.busy.push(Busy::since(began)?);
+        eprintln!("round {round} of {rounds} is over");
+    }
+    Ok(found)
 }
 
 fn programs(settings: &Settings) -> anyhow::Result<Programs> {

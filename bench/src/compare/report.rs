@@ -166,7 +166,7 @@ impl Line {
 
     fn fan_out(&self) -> Option<FanOut> {
         let name = self.name.strip_prefix(FAN_OUT)?;
-        let (hub, other): (fn(&Ratio) -> Sample, fn(&Ratio) -> Sample) = (|r| r.hub, |r| r.other);
+        let [hub, other]: [fn(&Ratio) -> Sample; 2] = [|r| r.hub, |r| r.other];
         Some(FanOut {
             name: name.to_owned(),
             against: self.against?.to_owned(),
@@ -181,7 +181,7 @@ impl Line {
             (Some(figure), Some(against)) => format!("{against}: {figure}"),
             (Some(figure), None) => figure,
             (None, _) if self.failed > 0 => "failed".to_owned(),
-            (None, _) => "not installed".to_owned(),
+            (None, _) => "left out".to_owned(),
         };
         let (ratio, range) = match self.ratio() {
             Some(ratio) => (

@@ -23,7 +23,7 @@ const STEADY: u32 = 500;
 
 /// What one round found of a system.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Figures {
+struct Figures {
     deliveries_per_s: f64,
     cpu_us: f64,
     memory_mib: f64,
@@ -36,15 +36,7 @@ pub(super) struct Figures {
 pub(super) struct SideBySide(Vec<(System, Figures)>);
 
 /// One round of one system.
-///
-/// # Errors
-///
-/// It does not start, or what is published does not arrive.
-pub(super) async fn measure(
-    system: System,
-    programs: &Programs,
-    length: Duration,
-) -> anyhow::Result<Figures> {
+async fn measure(system: System, programs: &Programs, length: Duration) -> anyhow::Result<Figures> {
     let load = |pace| Load {
         system,
         client: Client::Real,
@@ -64,8 +56,14 @@ pub(super) async fn measure(
 }
 
 impl SideBySide {
-    pub(super) fn add(&mut self, system: System, figures: Figures) {
-        self.0.push((system, figures));
+    /// One round of every system that is here. What fails is told, and left out.
+    pub(super) async fn measure(&mut self, programs: &Programs, length: Duration) {
+        for system in System::ALL.into_iter().filter(|s| s.is_here(programs)) {
+            match measure(system, programs, length).await {
+                Ok(figures) => self.0.push((system, figures)),
+                Err(error) => eprintln!("{}: {error:#}", system.name()),
+            }
+        }
     }
 
     /// Medians, for people, in Markdown.

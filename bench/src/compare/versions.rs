@@ -11,8 +11,7 @@ const TONIC: &str = env!("BENCH_TONIC");
 
 /// Each by its name.
 pub(super) fn versions(programs: &Programs) -> Vec<(&'static str, String)> {
-    let of =
-        |program: Option<&Path>| program.map_or_else(|| "not installed".to_owned(), |p| said(p));
+    let of = |program: Option<&Path>| program.map_or_else(|| "not installed".to_owned(), said);
     vec![
         ("AgentHub", of(Some(&programs.hub))),
         ("NATS server", of(programs.nats.as_deref())),
