@@ -1,12 +1,42 @@
 //! Tables whose keys are looked up for every delivery.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{BuildHasher, RandomState},
+    sync::LazyLock,
+};
 
-use foldhash::quality::RandomState;
+use foldhash::{
+    SharedSeed,
+    quality::{FoldHasher, SeedableRandomState},
+};
 
 /// A table with a hash that is several times as fast as that of the standard library, and keyed at random, so that those who choose keys
 /// do not choose where they go.
-pub(crate) type Table<K, V> = HashMap<K, V, RandomState>;
+pub(crate) type Table<K, V> = HashMap<K, V, Keyed>;
 
 /// A set with the same hash.
-pub(crate) type Set<T> = HashSet<T, RandomState>;
+pub(crate) type Set<T> = HashSet<T, Keyed>;
+
+/// A hash with a key from the randomness of the system, which simulations replace; foldhash itself takes addresses.
+#[derive(Clone)]
+pub(crate) struct Keyed(SeedableRandomState);
+
+impl Default for Keyed {
+    fn default() -> Self {
+        static SHARED: LazyLock<SharedSeed> = LazyLock::new(|| SharedSeed::from_u64(random()));
+        Self(SeedableRandomState::with_seed(random(), &SHARED))
+    }
+}
+
+impl BuildHasher for Keyed {
+    type Hasher = FoldHasher<'static>;
+
+    fn build_hasher(&self) -> Self::Hasher {
+        self.0.build_hasher()
+    }
+}
+
+fn random() -> u64 {
+    RandomState::new().hash_one(())
+}
