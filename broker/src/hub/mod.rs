@@ -12,6 +12,7 @@ mod keeper;
 mod locked;
 mod mailboxes_admin;
 mod opening;
+mod outgoing;
 mod publish;
 mod seek;
 mod session;
@@ -40,9 +41,10 @@ use self::locked::Locked;
 pub(crate) use self::{
     directory::Announce,
     opening::StreamRequest,
+    outgoing::{End, Handed, Outgoing},
     publish::{Body, Envelope, Receipt, Repetition, Run},
     session::{Session, Together},
-    sessions::{End, Handed, Opened, Outgoing},
+    sessions::Opened,
 };
 use crate::{
     Error,

@@ -19,8 +19,9 @@ use super::{
     core::{Core, Now},
     directory::Announce,
     opening::StreamRequest,
+    outgoing::{End, Outgoing},
     publish::{Body, Receipt, Repetition},
-    sessions::{End, Opened, Outgoing},
+    sessions::Opened,
 };
 use crate::{
     Error,

@@ -1,0 +1,64 @@
+//! What a stream has to send.
+
+use std::sync::Arc;
+
+use agenthub_proto::agenthub::Cancel;
+
+use crate::{
+    mailbox::{Delivery, Parcel},
+    sealed::Sealed,
+};
+
+/// Why the hub ends a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The hub is going away: connect again.
+    Drain,
+    /// Not to be repeated as it is: another stream has taken its place, or the agent was unregistered.
+    Superseded(String),
+    /// It did not take its mail.
+    Overflow,
+}
+
+/// What a mailbox hands to a stream.
+#[derive(Debug)]
+pub(crate) enum Handed {
+    /// One delivery.
+    One(Delivery),
+    /// Events that may be lost; whoever gets them has them.
+    Several(Parcel),
+}
+
+impl Handed {
+    /// How many events it is.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Several(parcel) => parcel.len(),
+        }
+    }
+
+    /// Its events one by one.
+    pub(crate) fn events(&self) -> impl Iterator<Item = &Arc<Sealed>> {
+        (0..self.len()).map(move |index| match self {
+            Self::One(delivery) => &delivery.mail.event,
+            Self::Several(parcel) => parcel.segment().event(parcel.range().start + index),
+        })
+    }
+}
+
+/// What an open stream has to send.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    /// With the index of its subscription.
+    pub(crate) deliveries: Vec<(usize, Handed)>,
+    pub(crate) cancels: Vec<Cancel>,
+    pub(crate) end: Option<End>,
+}
+
+impl Outgoing {
+    /// How many events it has to send.
+    pub(crate) fn events(&self) -> usize {
+        self.deliveries.iter().map(|(_, handed)| handed.len()).sum()
+    }
+}
