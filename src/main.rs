@@ -15,6 +15,7 @@ mod listen;
 mod listing;
 mod logging;
 mod model;
+mod open_files;
 mod output;
 mod rpc;
 mod run;

@@ -9,6 +9,7 @@ use axum::Router;
 use crate::{
     http::{Bound, HttpServer, check},
     listen::Listen,
+    open_files,
     settings::Settings,
 };
 
@@ -36,6 +37,7 @@ impl Serving {
         for (flag, address) in [("--grpc", settings.grpc), ("--http", settings.http)] {
             check(flag, address, settings.insecure)?;
         }
+        open_files::allow_most();
         let http = Bound::bind(settings.http).await?;
         let hub = HubSettings {
             storage: match settings.data() {
