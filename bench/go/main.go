@@ -49,8 +49,13 @@ func main() {
 	if err != nil {
 		log.Fatalf("connecting: %v", err)
 	}
+	var room chan struct{}
+	if *subscribers > 0 {
+		room = make(chan struct{}, *window)
+		go admit(room)
+	}
 	for publisher := range *inFlight {
-		go publish(ctx, hub, publisher)
+		go publish(ctx, hub, publisher, room)
 	}
 
 	time.Sleep(*warmUp)
@@ -110,12 +115,22 @@ func subscribe(ctx context.Context, agent string) error {
 	return nil
 }
 
-// Publishes one message after the other, as long as subscribers keep up.
-func publish(ctx context.Context, hub *grpc.ClientConn, publisher int) {
+// Makes room for another message as subscribers have taken one.
+func admit(room chan<- struct{}) {
+	for admitted := int64(0); ; time.Sleep(200 * time.Microsecond) {
+		for admitted-delivered.Load()/int64(*subscribers) < *window {
+			room <- struct{}{}
+			admitted++
+		}
+	}
+}
+
+// Publishes one message after the other; where there is a channel for room, it waits for that.
+func publish(ctx context.Context, hub *grpc.ClientConn, publisher int, room <-chan struct{}) {
 	text := strings.Repeat("x", *textBytes)
 	for number := 0; ; number++ {
-		for *subscribers > 0 && published.Load()-delivered.Load()/int64(*subscribers) >= *window {
-			time.Sleep(100 * time.Microsecond)
+		if room != nil {
+			<-room
 		}
 		request := &agenthub.PublishMessageRequest{
 			Message: &a2a.Message{

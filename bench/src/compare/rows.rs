@@ -307,3 +307,24 @@ fn scenes() -> impl Iterator<Item = Row> {
         goal,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_scene_gives_is_beside_each_other_and_in_its_order() {
+        let rows = rows();
+        let trials = rows.chunk_by(|a, b| a.source.is_same_trial(b.source));
+        let mut scenes = Vec::new();
+        for trial in trials {
+            let indices: Vec<usize> = trial.iter().map(|row| row.source.index()).collect();
+            assert_eq!(indices, Vec::from_iter(0..trial.len()), "{trial:?}");
+            if let Source::Scene(scene, _) = trial[0].source {
+                assert!(!scenes.contains(&scene), "{scene:?} is played twice");
+                scenes.push(scene);
+            }
+        }
+        assert_eq!(scenes.len(), 10);
+    }
+}

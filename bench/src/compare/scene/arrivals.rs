@@ -3,6 +3,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use anyhow::Context as _;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::{
     sync::{mpsc, watch},
@@ -15,7 +16,10 @@ use super::{
     link::{Link, Room},
     people, ratio,
 };
-use crate::compare::{report::Ratio, system::System};
+use crate::compare::{
+    report::{Ratio, Sample},
+    system::System,
+};
 
 const AGENTS: usize = 10_000;
 
@@ -53,13 +57,28 @@ pub(super) async fn play(stage: &Stage) -> anyhow::Result<Option<Vec<Ratio>>> {
     drop(welcomed);
     go.send_replace(Some(Instant::now()));
     let mut waited = Vec::with_capacity(AGENTS);
+    let mut failed = Vec::new();
     while let Some(wait) = waits.recv().await {
-        waited.push(wait);
+        match wait {
+            Ok(wait) => waited.push(wait),
+            Err(error) => failed.push(error),
+        }
+    }
+    if let Some(error) = failed.first() {
+        let count = failed.len();
+        eprintln!("{count} of {AGENTS} agents were not welcomed, one of them: {error:#}");
     }
     sleep(CALM).await;
+    let cpu = server.cpu()?.as_secs_f64() * 1e6;
     let memory = server.memory()? as f64 / MIB;
     Ok(Some(vec![
-        ratio(waited.len() as f64, AGENTS as f64),
+        Ratio {
+            hub: Sample {
+                figure: waited.len() as f64,
+                cpu_us: Some(cpu / AGENTS as f64),
+            },
+            other: (AGENTS as f64).into(),
+        },
         ratio(p99(waited, AGENTS).as_secs_f64(), P99_S),
         ratio(memory, MOST_MIB),
     ]))
@@ -70,20 +89,25 @@ async fn arrive(
     hub: SocketAddr,
     number: usize,
     mut start: watch::Receiver<Option<Instant>>,
-    welcomed: mpsc::Sender<Duration>,
+    welcomed: mpsc::Sender<anyhow::Result<Duration>>,
 ) {
     let Ok(began) = start.wait_for(Option::is_some).await.map(|began| *began) else {
         return;
     };
-    let connecting = Link::open(hub, people::agent(number), Room::Wide);
-    let Ok(Ok(link)) = timeout(LONGEST, connecting).await else {
-        return;
+    let connecting = timeout(LONGEST, Link::open(hub, people::agent(number), Room::Wide));
+    let (wait, link) = match connecting.await.context("it takes too long").flatten() {
+        Ok(link) => (
+            Ok(began.map_or(Duration::ZERO, |began| began.elapsed())),
+            Some(link),
+        ),
+        Err(error) => (Err(error), None),
     };
-    let wait = began.map_or(Duration::ZERO, |began| began.elapsed());
     // There is room for every agent.
     let _ = welcomed.try_send(wait);
     drop(welcomed);
-    link.stay().await;
+    if let Some(link) = link {
+        link.stay().await;
+    }
 }
 
 /// The p99 of what so many waited; those who were not welcomed waited as long as one can.

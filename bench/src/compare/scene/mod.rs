@@ -55,7 +55,7 @@ impl Scene {
     pub(super) fn rounds(self) -> u32 {
         match self {
             Self::Binary => 1,
-            Self::AllStuck | Self::Arrivals | Self::Agents => 2,
+            Self::AllStuck | Self::Arrivals | Self::Agents => 3,
             _ => u32::MAX,
         }
     }

@@ -45,7 +45,7 @@ pub(super) async fn publishes(stage: &Stage) -> anyhow::Result<Option<Vec<Ratio>
 
 /// Deliveries a second to a hundred server streams. `None` without Go.
 pub(super) async fn streams(stage: &Stage) -> anyhow::Result<Option<Vec<Ratio>>> {
-    let counted = run(stage, &["--subscribers", "100", "--in-flight", "16"]).await?;
+    let counted = run(stage, &["--subscribers", "100", "--in-flight", "64"]).await?;
     Ok(counted.map(|(c, cpu)| vec![ratio(c.deliveries, c.seconds, cpu, DELIVERIES_PER_S)]))
 }
 

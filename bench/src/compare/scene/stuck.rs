@@ -25,7 +25,7 @@ const STEADY: Pace = Pace::Rate(20);
 const LONGER: u32 = 2;
 
 /// Publishes a second to those of whom nobody reads, and how many times as long as other figures: until the hub has cut them off.
-const FLOOD: Pace = Pace::Rate(500);
+const FLOOD: Pace = Pace::Rate(200);
 const FLOODED: u32 = 10;
 
 /// The most that many stuck ones may take, in MiB.
