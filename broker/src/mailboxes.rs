@@ -80,6 +80,8 @@ pub(crate) struct Mailboxes {
     slots: Table<MailboxId, Slot>,
     by_agent: Table<AgentId, Vec<MailboxId>>,
     observers: BTreeSet<MailboxId>,
+    /// The mailboxes that take changes of the directory, of which everyone is told.
+    watchers: BTreeSet<MailboxId>,
     /// Mail for agents without a subscription that takes it.
     pub(crate) unclaimed: Unclaimed,
     ticks: BTreeSet<(Instant, MailboxId)>,
@@ -96,6 +98,7 @@ impl Mailboxes {
             slots: Table::default(),
             by_agent: Table::default(),
             observers: BTreeSet::new(),
+            watchers: BTreeSet::new(),
             unclaimed: Unclaimed::new(bounds, unknown_recipient),
             ticks: BTreeSet::new(),
             untold: BTreeSet::new(),
@@ -114,6 +117,7 @@ impl Mailboxes {
         now: Instant,
     ) -> MailboxId {
         if let Some(id) = self.find(agent, name, &lifetime) {
+            self.watch(id, &filter);
             if let Some(slot) = self.slots.get_mut(&id) {
                 slot.filter = filter;
                 slot.ordered = ordered;
@@ -126,6 +130,7 @@ impl Mailboxes {
         }
         self.next += 1;
         let id = MailboxId(self.next);
+        self.watch(id, &filter);
         let mut bounds = self.bounds;
         if let Lifetime::Stream(_) = lifetime {
             bounds.ack_deadline = NEVER;
@@ -149,6 +154,14 @@ impl Mailboxes {
         self.slots.insert(id, slot);
         self.by_agent.entry(agent.clone()).or_default().push(id);
         id
+    }
+
+    /// Notes whether a mailbox takes changes of the directory.
+    fn watch(&mut self, id: MailboxId, filter: &Filter) {
+        match filter.takes(EventKind::AgentCard) {
+            true => self.watchers.insert(id),
+            false => self.watchers.remove(&id),
+        };
     }
 
     /// The mailbox sees the events of every agent.
@@ -238,6 +251,7 @@ impl Mailboxes {
             return Vec::new();
         };
         self.observers.remove(&id);
+        self.watchers.remove(&id);
         if let Some(at) = slot.next_tick {
             self.ticks.remove(&(at, id));
         }

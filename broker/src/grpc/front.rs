@@ -15,7 +15,7 @@ use prost::Message;
 use tonic::{
     Request, Response, Status, Streaming,
     body::Body,
-    codec::Codec as _,
+    codec::BufferSettings,
     codegen::{Service, http},
     server::NamedService,
 };
@@ -28,6 +28,9 @@ use super::{
     subscriptions::subscribe,
 };
 use crate::hub::Hub;
+
+/// What a stream has for what it reads, in bytes, until something larger comes: most agents say little.
+const READ: usize = 1024;
 
 /// See the module's description.
 #[derive(Clone, Debug)]
@@ -150,7 +153,7 @@ where
             "compressed messages are not taken; send them with grpc-encoding `identity`",
         ));
     }
-    let decoder = ProstCodec::<R, R>::default().decoder();
+    let decoder = ProstCodec::<R, R>::raw_decoder(BufferSettings::new(READ, READ));
     let body = request.into_body();
     Ok(Streaming::new_request(
         decoder,

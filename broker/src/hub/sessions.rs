@@ -56,6 +56,7 @@ impl Open {
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     open: Table<SessionId, Open>,
+    by_agent: Table<AgentId, Vec<SessionId>>,
     next: u64,
 }
 
@@ -79,29 +80,32 @@ impl Sessions {
 
     /// Whether an agent can be told something outside the order of its mailbox.
     pub(crate) fn has_lifeline(&self, agent: &AgentId) -> bool {
-        let mut open = self.open.values();
-        open.any(|o| o.kind == Kind::Connect && o.agent == *agent)
+        let ids = self.by_agent.get(agent).into_iter().flatten();
+        let mut open = ids.filter_map(|id| self.open.get(id));
+        open.any(|o| o.kind == Kind::Connect)
     }
 
     /// Tells every lifeline of an agent that a task has ended, or is to end.
     pub(crate) fn cancel(&mut self, agent: &AgentId, cancel: &Cancel) {
-        let is_told = |o: &&mut Open| o.kind == Kind::Connect && o.agent == *agent;
-        for open in self.open.values_mut().filter(is_told) {
+        self.each_of(agent, |open| {
+            if open.kind != Kind::Connect {
+                return;
+            }
             if open.cancels.len() >= CANCELS {
                 open.end = Some(End::Overflow);
             } else {
                 open.cancels.push(cancel.clone());
             }
             open.wake.notify_one();
-        }
+        });
     }
 
     /// Ends every stream of an agent.
     pub(crate) fn end_all_of(&mut self, agent: &AgentId, reason: &str) {
-        for open in self.open.values_mut().filter(|o| o.agent == *agent) {
+        self.each_of(agent, |open| {
             open.end = Some(End::Superseded(reason.to_owned()));
             open.wake.notify_one();
-        }
+        });
     }
 
     /// Ends every stream.
@@ -114,13 +118,15 @@ impl Sessions {
 
     /// A second stream of an instance takes the place of the first.
     pub(super) fn supersede(&mut self, agent: &AgentId, instance: &InstanceId) {
-        let same = |o: &&mut Open| o.agent == *agent && o.instance == *instance;
-        for open in self.open.values_mut().filter(same) {
+        self.each_of(agent, |open| {
+            if open.instance != *instance {
+                return;
+            }
             open.end = Some(End::Superseded(format!(
                 "another stream of agent \"{agent}\", instance \"{instance}\" has taken this one's place"
             )));
             open.wake.notify_one();
-        }
+        });
     }
 
     /// Who has a stream.
@@ -130,12 +136,31 @@ impl Sessions {
     }
 
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Open> {
-        self.open.remove(&session)
+        let open = self.open.remove(&session)?;
+        if let Some(ids) = self.by_agent.get_mut(&open.agent) {
+            ids.retain(|id| *id != session);
+            if ids.is_empty() {
+                self.by_agent.remove(&open.agent);
+            }
+        }
+        Some(open)
+    }
+
+    fn each_of(&mut self, agent: &AgentId, mut act: impl FnMut(&mut Open)) {
+        for id in self.by_agent.get(agent).into_iter().flatten() {
+            if let Some(open) = self.open.get_mut(id) {
+                act(open);
+            }
+        }
     }
 
     fn insert(&mut self, open: Open) -> SessionId {
         self.next += 1;
         let id = SessionId(self.next);
+        self.by_agent
+            .entry(open.agent.clone())
+            .or_default()
+            .push(id);
         self.open.insert(id, open);
         id
     }

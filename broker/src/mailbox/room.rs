@@ -62,8 +62,11 @@ impl Room {
     }
 
     /// Lets mail pass that may be lost, or puts it into its lanes.
-    pub(super) fn pass(&mut self, parcel: Parcel) {
-        if self.may_pass(parcel.first()) {
+    pub(super) fn pass(&mut self, mut parcel: Parcel) {
+        if self.may_pass(&parcel) {
+            if let Some(last) = self.passing.back() {
+                parcel.share(last);
+            }
             self.passing.push_back(parcel);
             return;
         }
@@ -83,13 +86,13 @@ impl Room {
     }
 
     /// Whether mail is next in turn after all that passes, whoever asks.
-    fn may_pass(&self, waiting: &Waiting) -> bool {
-        waiting.mail.version.is_none()
+    fn may_pass(&self, parcel: &Parcel) -> bool {
+        !parcel.is_versioned()
             && self.lanes.is_idle()
             && self
                 .passing
                 .back()
-                .is_none_or(|last| last.first().rank < waiting.rank)
+                .is_none_or(|last| last.rank() < parcel.rank())
     }
 
     /// Takes out what passes first, at most so many pieces of it.
@@ -124,7 +127,7 @@ impl Room {
         version: Option<&Version>,
     ) -> Option<Waiting> {
         if let Some(parcel) = self.pop_passing(1) {
-            return Some(parcel.first().clone());
+            return Some(parcel.first());
         }
         let waiting = self.lanes.pop_for(instance, version)?;
         self.unplace(&waiting);
@@ -134,7 +137,7 @@ impl Room {
     /// Takes out what has waited longest.
     pub(super) fn pop_oldest(&mut self) -> Option<Waiting> {
         if let Some(parcel) = self.pop_passing(1) {
-            return Some(parcel.first().clone());
+            return Some(parcel.first());
         }
         let waiting = match self.lanes.pop_oldest() {
             Some(waiting) => waiting,

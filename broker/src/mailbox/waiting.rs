@@ -54,6 +54,23 @@ impl Waiting {
         }
     }
 
+    /// Whether the other one is the same but for its event, its rank, and when it is given up, which mail in no log is not.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let (own, others) = (&self.mail, &other.mail);
+        own.position.is_none()
+            && others.position.is_none()
+            && own.recipient == others.recipient
+            && own.order == others.order
+            && own.concern == others.concern
+            && own.version == others.version
+            && own.is_directed == others.is_directed
+            && own.is_copy == others.is_copy
+            && own.timing.due == others.timing.due
+            && self.attempts == other.attempts
+            && self.last == other.last
+            && self.was_out == other.was_out
+    }
+
     pub(super) fn lane(&self) -> LaneKey {
         (self.mail.order.clone(), self.mail.version.clone())
     }

@@ -73,7 +73,7 @@ impl Mailboxes {
                 }
             }
         }
-        for (id, version) in self.named(post.route, post.sender) {
+        for (id, version) in self.named(post) {
             if let Some(mail) = self.mail_for(id, post, version, now) {
                 let add = |mailbox: &mut Mailbox| mailbox.push(mail, now);
                 undelivered.extend(self.add(id, !post.is_replayed, add));
@@ -91,7 +91,7 @@ impl Mailboxes {
         now: Instant,
     ) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
-        for (id, version) in self.named(post.route, post.sender) {
+        for (id, version) in self.named(post) {
             if let Some(mail) = self.mail_for(id, post, version, now) {
                 let add = |mailbox: &mut Mailbox| mailbox.pass(mail, segment, now);
                 undelivered.extend(self.add(id, true, add));
@@ -101,16 +101,20 @@ impl Mailboxes {
     }
 
     /// The mailboxes that a route names, each with the version of its agent that it names, and those that see everything.
-    fn named<'a>(
-        &self,
-        route: &'a Route,
-        sender: &AgentId,
-    ) -> Vec<(MailboxId, Option<&'a Version>)> {
-        let to = match route {
+    fn named<'a>(&self, post: &Post<'a>) -> Vec<(MailboxId, Option<&'a Version>)> {
+        let is_others = |id: &MailboxId| {
+            let slot = self.slots.get(id);
+            post.sender.is_empty() || slot.is_some_and(|s| s.agent != *post.sender)
+        };
+        let to = match post.route {
+            // Each agent that comes makes such an event, and few take them.
+            Route::Everyone if post.event.kind() == EventKind::AgentCard => {
+                let others = self.watchers.iter().filter(|id| is_others(id));
+                return others.map(|id| (*id, None)).collect();
+            }
             Route::Everyone => {
-                let slots = self.slots.iter();
-                let others = slots.filter(|(_, s)| s.agent != *sender || sender.is_empty());
-                return others.map(|(id, _)| (*id, None)).collect();
+                let others = self.slots.keys().filter(|id| is_others(id));
+                return others.map(|id| (*id, None)).collect();
             }
             Route::To(to) => to,
         };

@@ -52,11 +52,19 @@ impl Reserve {
         fs::remove_file(&self.path).is_ok() && was_there
     }
 
-    /// Real blocks, not a hole.
+    /// Real blocks, not a hole: the file system sets them aside, or they are written.
     fn fill(&self) -> io::Result<()> {
         let mut file = File::create(&self.path)?;
-        io::copy(&mut io::Read::take(io::repeat(0), self.bytes), &mut file)?;
-        file.flush()?;
+        #[cfg(target_os = "linux")]
+        let is_there =
+            rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, self.bytes)
+                .is_ok();
+        #[cfg(not(target_os = "linux"))]
+        let is_there = false;
+        if !is_there {
+            io::copy(&mut io::Read::take(io::repeat(0), self.bytes), &mut file)?;
+            file.flush()?;
+        }
         file.sync_all()
     }
 }
