@@ -29,6 +29,11 @@ pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
          acknowledge each delivery. JetStream has a stream in its file store, which syncs every two minutes, and ordered push consumers, \
          which acknowledge nothing. Redis keeps nothing on disk."
             .to_owned(),
+        "The Go client is grpc-go, which decodes each event. A stuck subscriber answers pings and reads nothing of its stream; with one of them, \
+         the latency of 999 others is taken at 20 publishes a second, and 1,000 of them are sent 200 a second until the hub has cut them off. \
+         The 10,000 agents have a connection, a card and a subscription each. `agenthub up` begins in an empty folder, and is the `dist` build where \
+         there is one."
+            .to_owned(),
         "The server's CPU time is the time on a CPU of all its threads (`/proc/PID/task/*/schedstat`). A measurement during which others used more \
          than 60 % of the machine is repeated once, and the quieter one counts."
             .to_owned(),
