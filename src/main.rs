@@ -36,10 +36,6 @@ use crate::{
     settings::Settings,
 };
 
-/// Events are many small pieces, made on one thread and dropped on another.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// How long threads that wait for a terminal are waited for at the end.
 const THREADS: Duration = Duration::from_millis(100);
 
