@@ -7,6 +7,7 @@ mod greeting;
 
 use std::{convert::Infallible, io, pin::pin, time::Duration};
 
+use agenthub_proto::http2 as settings;
 use hyper::{Request, body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -27,10 +28,6 @@ use self::{
 const KEEPALIVE: Duration = Duration::from_secs(5);
 /// What one stream may keep for a peer that does not take it, in bytes. One message more can be on top.
 const SEND_BUFFER: usize = 64 * 1024;
-/// What a peer may send on one stream, and on all of them, before it is read, in bytes. HTTP/2 closes a connection on which many
-/// small frames wait to be read: how many, goes with the second of these.
-const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 /// The headers of one request, in bytes.
 const HEADERS: u32 = 16 * 1024;
 /// How long nobody is let in after this machine had no room for another connection.
@@ -145,8 +142,9 @@ fn http2(calls: Calls) -> http2::Builder<Calls> {
         .timer(TokioTimer::new())
         .keep_alive_interval(KEEPALIVE)
         .keep_alive_timeout(KEEPALIVE)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_stream_window_size(settings::STREAM_WINDOW)
+        .initial_connection_window_size(settings::CONNECTION_WINDOW)
+        .max_frame_size(settings::FRAME)
         .max_send_buf_size(SEND_BUFFER)
         .max_header_list_size(HEADERS)
         // An agent has one connection for all of its calls. The hub bounds the streams of all agents together.

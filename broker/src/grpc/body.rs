@@ -8,7 +8,9 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame};
 use tokio::sync::mpsc;
-use tonic::{Status, codegen::http::HeaderMap};
+use tonic::Status;
+
+use super::status::trailers;
 
 /// As much is joined, in bytes: what HTTP/2 sends at a time.
 const FULL: usize = 16 * 1024;
@@ -76,9 +78,7 @@ impl Body for FrameBody {
             None => Status::ok(""),
         };
         self.is_over = true;
-        let mut trailers = HeaderMap::new();
-        let added = status.add_header(&mut trailers);
-        Poll::Ready(Some(added.map(|()| Frame::trailers(trailers))))
+        Poll::Ready(Some(trailers(&status)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -15,13 +15,14 @@ use tokio::{
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, Status, Streaming};
+use tonic::{Code, Status};
 
 use super::{
     answers::answers,
     body::FrameBody,
     frames::{Frame, SealedFrame, frames, goodbye},
     incoming::{Frames, RawFrame},
+    messages::Messages,
     publishes::Envelopes,
     status::status,
 };
@@ -68,9 +69,9 @@ impl Outbox {
 pub(super) async fn start(
     hub: &Hub,
     caller: Caller,
-    frames: Streaming<RawFrame>,
+    messages: Messages,
 ) -> Result<FrameBody, Status> {
-    let mut frames = Frames::new(frames);
+    let mut frames = Frames::new(messages);
     let lease = hub.settings().presence_lease;
     let mut first = timeout(lease, frames.next())
         .await

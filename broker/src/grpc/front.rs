@@ -13,24 +13,20 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use prost::Message;
 use tonic::{
-    Request, Response, Status, Streaming,
+    Request, Response, Status,
     body::Body,
-    codec::BufferSettings,
     codegen::{Service, http},
     server::NamedService,
 };
-use tonic_prost::ProstCodec;
 
 use super::{
     connect,
-    once::{self, Once},
+    messages::Messages,
+    once::Once,
     service::{HubService, caller},
     subscriptions::subscribe,
 };
 use crate::hub::Hub;
-
-/// What a stream has for what it reads, in bytes, until something larger comes: most agents say little.
-const READ: usize = 1024;
 
 /// See the module's description.
 #[derive(Clone, Debug)]
@@ -54,19 +50,18 @@ impl Front {
     }
 
     /// Answers a call whose answer consists of bytes already, so that no codec of tonic is between these and the transport.
-    fn answer<R, A, B>(
+    fn answer<A, B>(
         &self,
         request: http::Request<Body>,
-        call: impl FnOnce(Hub, Streaming<R>) -> A + Send + 'static,
+        call: impl FnOnce(Hub, Messages) -> A + Send + 'static,
     ) -> BoxFuture<'static, Result<http::Response<Body>, Infallible>>
     where
-        R: Message + Default + 'static,
         A: Future<Output = Result<B, Status>> + Send,
         B: hyper::body::Body<Data = Bytes, Error = Status> + Send + 'static,
     {
         let (hub, request_bytes) = (self.service.hub().clone(), self.request_bytes);
         Box::pin(async move {
-            let answer = match messages(request, request_bytes) {
+            let answer = match Messages::of(request, request_bytes) {
                 Ok(messages) => call(hub, messages).await.map(response),
                 Err(status) => Err(status),
             };
@@ -89,12 +84,12 @@ impl Front {
     {
         let (service, request_bytes) = (self.service.clone(), self.request_bytes);
         Box::pin(async move {
-            let answer = match once::read(request.into_body(), request_bytes).await {
-                Ok(message) => call(service, Request::new(message)).await,
-                Err(status) => Err(status),
+            let answer = async {
+                let message = Messages::of(request, request_bytes)?.only().await?;
+                let answer = call(service, Request::new(message)).await?;
+                Ok(response(Once::new(answer.get_ref())))
             };
-            let answer = answer.map(|answer| response(Once::new(answer.get_ref())));
-            Ok(answer.unwrap_or_else(Status::into_http))
+            Ok(answer.await.unwrap_or_else(Status::into_http))
         })
     }
 }
@@ -114,8 +109,8 @@ impl Service<http::Request<Body>> for Front {
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         match request.uri().path() {
-            "/agenthub.AgentHub/Connect" => self.answer(request, async |hub, frames| {
-                connect::start(&hub, caller(), frames).await
+            "/agenthub.AgentHub/Connect" => self.answer(request, async |hub, messages| {
+                connect::start(&hub, caller(), messages).await
             }),
             "/agenthub.AgentHub/SubscribeToMessages" => {
                 self.answer(request, subscribe::<SubscribeToMessagesRequest>)
@@ -140,27 +135,6 @@ impl Service<http::Request<Body>> for Front {
             _ => self.generated.call(request),
         }
     }
-}
-
-/// The messages of a request, each of so many bytes at most.
-fn messages<R>(request: http::Request<Body>, most_bytes: usize) -> Result<Streaming<R>, Status>
-where
-    R: Message + Default + 'static,
-{
-    let encoding = request.headers().get("grpc-encoding");
-    if encoding.is_some_and(|encoding| encoding != "identity") {
-        return Err(Status::unimplemented(
-            "compressed messages are not taken; send them with grpc-encoding `identity`",
-        ));
-    }
-    let decoder = ProstCodec::<R, R>::raw_decoder(BufferSettings::new(READ, READ));
-    let body = request.into_body();
-    Ok(Streaming::new_request(
-        decoder,
-        body,
-        None,
-        Some(most_bytes),
-    ))
 }
 
 fn response(

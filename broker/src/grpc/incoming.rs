@@ -4,7 +4,9 @@ use agenthub_proto::agenthub::{Ack, Credit, Extension, Goodbye, Heartbeat, Hello
 use bytes::Bytes;
 use futures_util::FutureExt;
 use prost::Message;
-use tonic::{Status, Streaming};
+use tonic::Status;
+
+use super::messages::{Messages, decoded};
 
 /// No more publishes are handled together once there are so many, or so many bytes of them.
 const TOGETHER: usize = 256;
@@ -62,24 +64,27 @@ impl RawFrame {
 /// The frames of a stream. Frames with publishes that come faster than they are handled are handled together.
 #[derive(Debug)]
 pub(super) struct Frames {
-    stream: Streaming<RawFrame>,
+    messages: Messages,
     /// Came, and was not taken yet.
     next: Option<Result<Option<RawFrame>, Status>>,
 }
 
 impl Frames {
-    pub(super) fn new(stream: Streaming<RawFrame>) -> Self {
-        Self { stream, next: None }
+    pub(super) fn new(messages: Messages) -> Self {
+        Self {
+            messages,
+            next: None,
+        }
     }
 
     /// The next frame; `None` at the end. Nothing is lost when this is cancelled.
     ///
     /// # Errors
     ///
-    /// See [`Streaming::message`].
+    /// See [`Messages::next`]; what comes is no frame.
     pub(super) async fn next(&mut self) -> Result<Option<RawFrame>, Status> {
         if self.next.is_none() {
-            self.next = Some(self.stream.message().await);
+            self.next = Some(self.read().await);
         }
         if let Some(Ok(Some(frame))) = &self.next
             && frame.is_publishes()
@@ -97,7 +102,7 @@ impl Frames {
         while frame.publish.len() < TOGETHER
             && bytes < TOGETHER_BYTES
             && frame.is_publishes()
-            && let Some(next) = self.stream.message().now_or_never()
+            && let Some(next) = self.read().now_or_never()
         {
             match next {
                 Ok(Some(next)) if next.is_publishes() => {
@@ -111,6 +116,11 @@ impl Frames {
             }
         }
         Ok(Some(frame))
+    }
+
+    async fn read(&mut self) -> Result<Option<RawFrame>, Status> {
+        let message = self.messages.next().await?;
+        message.map(decoded).transpose()
     }
 }
 

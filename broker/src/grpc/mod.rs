@@ -6,6 +6,7 @@ mod connect;
 mod frames;
 mod front;
 mod incoming;
+mod messages;
 mod once;
 mod publishes;
 mod service;

@@ -1,7 +1,9 @@
 //! What the hub's refusals are in gRPC.
 
 use agenthub_proto::agenthub::PublishResponse;
-use tonic::{Code, Status};
+use bytes::Bytes;
+use hyper::body::Frame;
+use tonic::{Code, Status, codegen::http::HeaderMap};
 
 use crate::{
     Error,
@@ -39,6 +41,13 @@ pub(super) fn explanation(error: &Error) -> String {
 /// A refusal as a status.
 pub(super) fn status(error: Error) -> Status {
     Status::new(code(&error), explanation(&error))
+}
+
+/// The end of an answer: how the call went.
+pub(super) fn trailers(status: &Status) -> Result<Frame<Bytes>, Status> {
+    let mut trailers = HeaderMap::new();
+    status.add_header(&mut trailers)?;
+    Ok(Frame::trailers(trailers))
 }
 
 /// A publish as older clients learn of it: what is incomplete is said in the response.

@@ -18,12 +18,14 @@ use tokio::{
     sync::{Notify, mpsc, oneshot},
     time::timeout,
 };
-use tonic::{Status, codegen::http::HeaderMap};
+use tonic::Status;
 
-use super::status::{ended, status};
+use super::status::{ended, status, trailers};
 use crate::{
     hub::{End, Handed, Hub, Session},
+    log::Position,
     sealed::Sealed,
+    segment::{HEADER, header},
 };
 
 /// Pieces that wait for the transport.
@@ -32,8 +34,6 @@ const QUEUE: usize = 1;
 const BATCH: usize = 64;
 /// A piece is sent once it is larger than this, in bytes: what fills a frame of HTTP/2.
 const PIECE: usize = 16 * 1024;
-/// What stands before every message in gRPC: that it is not compressed, and its length.
-const HEADER: usize = 5;
 
 /// Events that go to the transport together.
 #[derive(Debug)]
@@ -72,9 +72,7 @@ impl Body for EventBody {
         let reason = self.reason.try_recv();
         let status = reason.unwrap_or_else(|_stopped| ended(&End::Drain));
         self.is_over = true;
-        let mut trailers = HeaderMap::new();
-        let added = status.add_header(&mut trailers);
-        Poll::Ready(Some(added.map(|()| Frame::trailers(trailers))))
+        Poll::Ready(Some(trailers(&status)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -95,6 +93,7 @@ pub(super) fn start(hub: &Hub, session: Session) -> EventBody {
         piece: BytesMut::new(),
         events: 0,
         sent: VecDeque::new(),
+        reread: None,
         taken: taken.clone(),
         acknowledged: 0,
     };
@@ -123,8 +122,10 @@ struct Sender {
     /// The events that are to be sent next, and how many they are.
     piece: BytesMut,
     events: usize,
-    /// The positions of what was sent and not acknowledged; empty for what has none.
-    sent: VecDeque<String>,
+    /// The positions of what was sent and not acknowledged, as far as it has one.
+    sent: VecDeque<Option<Position>>,
+    /// The last of these that was reread.
+    reread: Option<Position>,
     taken: Arc<AtomicUsize>,
     acknowledged: usize,
 }
@@ -144,11 +145,11 @@ impl Sender {
             first = first.saturating_sub(outgoing.events());
             for (_, handed) in &outgoing.deliveries {
                 let position = match handed {
-                    Handed::One(delivery) => delivery.mail.event.position.as_str(),
-                    Handed::Several(_) => "",
+                    Handed::One(delivery) => delivery.mail.position,
+                    Handed::Several(_) => None,
                 };
                 // What was reread a moment ago has only to be acknowledged.
-                if self.is_sent(position) {
+                if self.reread.is_some() && self.sent.contains(&position) {
                     continue;
                 }
                 for event in handed.events() {
@@ -163,8 +164,9 @@ impl Sender {
                 first = 0;
                 match self.session.reread().await {
                     Ok(events) => {
-                        for event in events.into_iter().flatten() {
-                            self.add(&event, &event.position).await?;
+                        for (position, event) in events.into_iter().flatten() {
+                            self.reread = Some(position);
+                            self.add(&event, Some(position)).await?;
                         }
                         self.flush().await?;
                     }
@@ -179,16 +181,13 @@ impl Sender {
         }
     }
 
-    async fn add(&mut self, event: &Sealed, position: &str) -> Result<(), Over> {
+    async fn add(&mut self, event: &Sealed, position: Option<Position>) -> Result<(), Over> {
         let bytes = event.bytes();
         self.piece.reserve(HEADER + bytes.len());
-        self.piece.put_u8(0);
-        // What is longer is not taken in the first place.
-        self.piece
-            .put_u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        self.piece.put_slice(&header(bytes.len()));
         self.piece.extend_from_slice(bytes);
         self.events += 1;
-        self.sent.push_back(position.to_owned());
+        self.sent.push_back(position);
         if self.piece.len() > PIECE {
             self.flush().await?;
         }
@@ -216,20 +215,18 @@ impl Sender {
         }
     }
 
-    /// Whether it was sent, and not acknowledged yet.
-    fn is_sent(&self, position: &str) -> bool {
-        !position.is_empty() && self.sent.iter().any(|p| p == position)
-    }
-
     /// Acknowledges what the transport has taken.
     fn acknowledge(&mut self) {
         let taken = self.taken.load(Ordering::Acquire) - self.acknowledged;
         let count = taken.min(self.sent.len());
         self.acknowledged += count;
-        let handled: Vec<String> = self.sent.drain(..count).filter(|p| !p.is_empty()).collect();
+        let handled: Vec<Position> = self.sent.drain(..count).flatten().collect();
+        if self.reread.is_some_and(|last| handled.contains(&last)) {
+            self.reread = None;
+        }
         if !handled.is_empty() {
-            // Its only errors are positions and subscriptions that do not exist.
-            let _ = self.session.together().acknowledge(0, &handled);
+            // Its only error is a subscription that does not exist.
+            let _ = self.session.together().handled(0, handled);
         }
     }
 }

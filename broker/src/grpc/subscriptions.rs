@@ -3,9 +3,11 @@
 use agenthub_proto::agenthub::{
     EventKind, SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
 };
-use tonic::{Status, Streaming};
+use prost::Message;
+use tonic::Status;
 
 use super::{
+    messages::Messages,
     service::caller,
     status::status,
     stream::{self, EventBody},
@@ -22,12 +24,11 @@ use crate::{
 /// # Errors
 ///
 /// What the client is told.
-pub(super) async fn subscribe<R>(hub: Hub, mut requests: Streaming<R>) -> Result<EventBody, Status>
+pub(super) async fn subscribe<R>(hub: Hub, mut messages: Messages) -> Result<EventBody, Status>
 where
-    R: TryInto<StreamRequest, Error = Error>,
+    R: Message + Default + TryInto<StreamRequest, Error = Error>,
 {
-    let request = requests.message().await?;
-    let request = request.ok_or_else(|| Status::invalid_argument("the request is missing"))?;
+    let request: R = messages.only().await?;
     let wanted = request.try_into().map_err(status)?;
     let session = hub.open_stream(&caller(), wanted).await.map_err(status)?;
     Ok(stream::start(&hub, session))

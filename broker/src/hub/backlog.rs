@@ -12,6 +12,9 @@ use crate::{
     sealed::Sealed,
 };
 
+/// An event that was reread, and where it is in the log.
+pub(crate) type Reread = (Position, Arc<Sealed>);
+
 /// The part of the log that a stream rereads, page by page.
 #[derive(Debug)]
 pub(crate) struct Backlog {
@@ -24,7 +27,7 @@ pub(crate) struct Backlog {
     /// What came later is in the stream's mailbox.
     pub(super) upto: Position,
     /// What was read and not taken yet.
-    pub(super) next: Option<Vec<Arc<Sealed>>>,
+    pub(super) next: Option<Vec<Reread>>,
 }
 
 impl Core {
@@ -34,7 +37,7 @@ impl Core {
         next.map_or(self.safe(), |p| Position(p.0 - 1))
     }
 
-    fn is_for(&self, backlog: &Backlog, record: &Record) -> Option<Arc<Sealed>> {
+    fn is_for(&self, backlog: &Backlog, record: &Record) -> Option<Reread> {
         let Entry::Published(published) = &record.entry else {
             return None;
         };
@@ -46,7 +49,7 @@ impl Core {
         let task_type = self.state.task_type(event);
         let about = About { event, task_type };
         let is_accepted = is_for_it && backlog.filter.accepts(about, Default::default());
-        is_accepted.then(|| event.clone())
+        is_accepted.then(|| (record.position, event.clone()))
     }
 }
 
@@ -84,7 +87,7 @@ impl Session {
     /// # Errors
     ///
     /// See [`Hub::reread`].
-    pub(crate) async fn reread(&mut self) -> Result<Option<Vec<Arc<Sealed>>>, Error> {
+    pub(crate) async fn reread(&mut self) -> Result<Option<Vec<Reread>>, Error> {
         let Some(backlog) = &mut self.opened.backlog else {
             return Ok(None);
         };

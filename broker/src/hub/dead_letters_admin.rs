@@ -15,7 +15,7 @@ use super::{
     Body, Hub, Repetition,
     core::{Core, Now},
     mailboxes_admin::page_size,
-    sessions::is_void_work,
+    delivering::is_void_work,
 };
 use crate::{
     Error,

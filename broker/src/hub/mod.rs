@@ -4,6 +4,7 @@ mod backlog;
 mod cancelling;
 mod core;
 mod dead_letters_admin;
+mod delivering;
 mod directory;
 mod enders;
 mod giving_up;

@@ -6,11 +6,12 @@ use agenthub_proto::agenthub::{EventKind, Extension, Hello};
 use uuid::Uuid;
 
 use super::{
+    delivering::is_void,
     backlog::Backlog,
     core::{Core, Now},
     directory::{Announce, PresenceBefore},
     hello::{self, Introduction, Wanted},
-    sessions::{Kind, Opened, is_void},
+    sessions::{Kind, Opened},
 };
 use crate::{
     Error,

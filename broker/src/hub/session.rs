@@ -11,6 +11,7 @@ use crate::{
     Error,
     caller::Caller,
     id::{AgentId, SessionId},
+    log::Position,
 };
 
 /// An open stream. Dropping it ends it.
@@ -97,6 +98,7 @@ impl Together<'_> {
         result
     }
 
+    /// See [`Core::acknowledge`].
     pub(crate) fn acknowledge(
         &mut self,
         subscription: u32,
@@ -105,6 +107,17 @@ impl Together<'_> {
         let Session { caller, opened, .. } = self.session;
         self.core
             .acknowledge(caller, opened.id, subscription, positions, Now::read())
+    }
+
+    /// See [`Core::handled`].
+    pub(crate) fn handled(
+        &mut self,
+        subscription: u32,
+        positions: Vec<Position>,
+    ) -> Result<(), Error> {
+        let Session { caller, opened, .. } = self.session;
+        self.core
+            .handled(caller, opened.id, subscription, positions, Now::read())
     }
 
     pub(crate) fn refuse(

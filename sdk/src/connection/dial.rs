@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use agenthub_proto::agenthub::{AgentFrame, HubFrame, Welcome, agent_hub_client::AgentHubClient};
+use agenthub_proto::{
+    agenthub::{AgentFrame, HubFrame, Welcome, agent_hub_client::AgentHubClient},
+    http2,
+};
 use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
@@ -18,10 +21,6 @@ const FRAMES: usize = 8;
 
 /// A ping this often tells whether the hub is still there, also while nothing is to be said.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-
-/// Wide enough that many small frames which wait to be read are no reason for HTTP/2 to close the connection.
-const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 
 /// A stream that the hub has welcomed.
 pub(crate) struct Dialed {
@@ -55,8 +54,9 @@ pub(crate) fn endpoint(url: &str, connect_timeout: Duration) -> Result<Endpoint,
         .http2_keep_alive_interval(KEEP_ALIVE)
         .keep_alive_timeout(KEEP_ALIVE)
         .keep_alive_while_idle(true)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW))
+        .initial_stream_window_size(http2::STREAM_WINDOW)
+        .initial_connection_window_size(http2::CONNECTION_WINDOW)
+        .max_frame_size(http2::FRAME))
 }
 
 /// Opens a stream with `hello`, which must hold one, and waits for the welcome.

@@ -2,7 +2,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use agenthub_sdk::proto::agenthub::{AgentFrame, Heartbeat, Hello};
+use agenthub_sdk::proto::{
+    agenthub::{AgentFrame, Heartbeat, Hello},
+    http2,
+};
 use anyhow::{Context as _, bail};
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use h2::{RecvStream, SendStream, client};
@@ -16,10 +19,6 @@ use tonic::codegen::http::Request;
 
 /// How often something has to be said: the hub takes a peer for gone after 10 s.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(3);
-
-/// What a connection buffers, in bytes: what the SDK has.
-const STREAM_WINDOW: u32 = 4 << 20;
-const CONNECTION_WINDOW: u32 = 8 << 20;
 
 /// What the kernel buffers for one that is slow, in bytes.
 const SMALL: u32 = 4096;
@@ -64,8 +63,9 @@ impl Link {
         stream.set_nodelay(true)?;
         let mut builder = client::Builder::new();
         if room == Room::Wide {
-            builder.initial_window_size(STREAM_WINDOW);
-            builder.initial_connection_window_size(CONNECTION_WINDOW);
+            builder.initial_window_size(http2::STREAM_WINDOW);
+            builder.initial_connection_window_size(http2::CONNECTION_WINDOW);
+            builder.max_frame_size(http2::FRAME);
         }
         let (requests, connection) = builder.handshake(stream).await?;
         let driving = tokio::spawn(async move {

@@ -4,7 +4,7 @@ use bytes::{BufMut as _, BytesMut};
 
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Kinds of frames, flags, and the one setting that counts.
+/// Kinds of frames, flags, and settings.
 pub(super) const DATA: u8 = 0;
 pub(super) const HEADERS: u8 = 1;
 pub(super) const RST_STREAM: u8 = 3;
@@ -15,9 +15,10 @@ pub(super) const WINDOW_UPDATE: u8 = 8;
 pub(super) const ACK: u8 = 1;
 pub(super) const END_HEADERS: u8 = 4;
 pub(super) const INITIAL_WINDOW: u16 = 4;
+pub(super) const MAX_FRAME: u16 = 5;
 
 pub(super) const HEAD: usize = 9;
-/// The most that a frame holds, in bytes.
+/// The most that a frame to the hub holds, in bytes.
 pub(super) const FRAME: usize = 16 * 1024;
 /// What may be sent before a peer allows more, in bytes.
 pub(super) const FIRST_WINDOW: u32 = 65_535;

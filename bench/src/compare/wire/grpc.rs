@@ -1,7 +1,8 @@
-//! The hub as its users speak with it: through tonic, with the windows that the SDK has.
+//! The hub as its users speak with it: through tonic, with the windows and frames that the SDK has.
 
 use std::{net::SocketAddr, sync::Arc};
 
+use agenthub_sdk::proto::http2;
 use anyhow::Context as _;
 use bytes::{Buf as _, BufMut as _, Bytes};
 use tokio::sync::mpsc;
@@ -18,10 +19,6 @@ use super::{
     hub::{self, CONNECT, Deliveries},
 };
 use crate::compare::tally::Tally;
-
-/// What a connection buffers, in bytes: what the SDK has.
-const STREAM_WINDOW: u32 = 4 << 20;
-const CONNECTION_WINDOW: u32 = 8 << 20;
 
 /// Frames that wait for the transport.
 const QUEUE: usize = 4;
@@ -68,8 +65,9 @@ async fn connect(
 ) -> anyhow::Result<(mpsc::Sender<Bytes>, Streaming<Bytes>)> {
     let channel = Endpoint::from_shared(format!("http://{server}"))?
         .tcp_nodelay(true)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_stream_window_size(http2::STREAM_WINDOW)
+        .initial_connection_window_size(http2::CONNECTION_WINDOW)
+        .max_frame_size(http2::FRAME)
         .connect()
         .await?;
     let mut client = tonic::client::Grpc::new(channel).max_decoding_message_size(usize::MAX);

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use agenthub_sdk::proto::http2;
 use anyhow::{Context as _, bail};
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use tokio::{
@@ -18,7 +19,7 @@ use super::{
     Readers,
     frames::{
         ACK, CALL, DATA, END_HEADERS, FIRST_WINDOW, FRAME, GOAWAY, HEAD, HEADERS, INITIAL_WINDOW,
-        PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, headers, next,
+        MAX_FRAME, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, headers, next,
     },
     hub::{self, CONNECT, Deliveries},
 };
@@ -103,6 +104,8 @@ impl Call {
         let mut settings = BytesMut::new();
         settings.put_u16(INITIAL_WINDOW);
         settings.put_u32(WINDOW);
+        settings.put_u16(MAX_FRAME);
+        settings.put_u32(http2::FRAME);
         frame(SETTINGS, 0, 0, &settings, &mut opening);
         let more = (WINDOW - FIRST_WINDOW).to_be_bytes();
         frame(WINDOW_UPDATE, 0, 0, &more, &mut opening);
@@ -136,7 +139,7 @@ impl Call {
 
     /// Reads what there is, and answers what has to be answered.
     async fn read(&mut self) -> anyhow::Result<()> {
-        self.buffer.reserve(4 * FRAME);
+        self.buffer.reserve(http2::FRAME as usize);
         if self.reader.read_buf(&mut self.buffer).await? == 0 {
             bail!("the hub is gone");
         }
