@@ -3,6 +3,8 @@
 //! Plain is a message of no task, with text parts and nothing beside them. Whatever is not plain, or not well-formed, is
 //! for the decoder to read or to refuse.
 
+use std::ops::Range;
+
 use agenthub_proto::a2a::Message;
 use bytes::Bytes;
 use prost::{
@@ -12,65 +14,36 @@ use prost::{
 
 use crate::limits;
 
-/// A publish of a plain message.
+/// A publish of a plain message: its bytes, and where what matters is in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plain {
-    pub(crate) sequence: u64,
-    /// The message as it came, which is within its bounds.
-    pub(crate) message: Bytes,
-    pub(crate) message_id: Text,
-    pub(crate) context_id: Text,
-    /// The envelope as it came; not looked into.
-    pub(crate) routing: Bytes,
-}
-
-/// Bytes that are UTF-8.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Text(Bytes);
-
-impl Text {
-    fn new(bytes: Bytes) -> Option<Self> {
-        std::str::from_utf8(&bytes).is_ok().then_some(Self(bytes))
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default()
-    }
+    publish: Bytes,
+    sequence: u64,
+    /// Within its bounds.
+    message: Range<usize>,
+    /// UTF-8, as is the next.
+    message_id: Range<usize>,
+    context_id: Range<usize>,
+    /// Not looked into.
+    routing: Range<usize>,
 }
 
 impl Plain {
-    /// The message.
-    pub(crate) fn decoded(&self) -> Option<Message> {
-        Message::decode(self.message.clone()).ok()
-    }
-
     /// Reads a `Publish` (`connect.proto`); `None` if it has to be decoded.
     pub(crate) fn read(publish: &Bytes) -> Option<Self> {
         let (mut sequence, mut message, mut routing) = (None, None, None);
-        each(publish, |field, value| match (field, value) {
-            (1, Value::Number(number)) => once(&mut sequence, number),
-            (2, Value::Bytes(bytes)) => once(&mut message, bytes),
-            (5, Value::Bytes(bytes)) => once(&mut routing, bytes),
-            _ => None,
+        each(publish, 0..publish.len(), |field, value| {
+            match (field, value) {
+                (1, Value::Number(number)) => once(&mut sequence, number),
+                (2, Value::Bytes(range)) => once(&mut message, range),
+                (5, Value::Bytes(range)) => once(&mut routing, range),
+                _ => None,
+            }
         })?;
         let message = message?;
-        let (mut message_id, mut context_id, mut role) = (None, None, None);
-        each(&message, |field, value| match (field, value) {
-            (1, Value::Bytes(bytes)) => once(&mut message_id, Text::new(bytes)?),
-            (2, Value::Bytes(bytes)) => once(&mut context_id, Text::new(bytes)?),
-            (4, Value::Number(number)) => once(&mut role, number),
-            (5, Value::Bytes(part)) => each(&part, |field, value| match (field, value) {
-                (1, Value::Bytes(text)) => Text::new(text).map(|_| ()),
-                _ => None,
-            }),
-            _ => None,
-        })?;
-        let (message_id, context_id) = (message_id?, context_id.unwrap_or_default());
-        let is_in_bounds = message.len() <= limits::MESSAGE_BYTES
-            && !message_id.as_str().is_empty()
-            && limits::id("", message_id.as_str()).is_ok()
-            && limits::id("", context_id.as_str()).is_ok();
-        is_in_bounds.then(|| Self {
+        let (message_id, context_id) = ids(publish, message.clone())?;
+        Some(Self {
+            publish: publish.clone(),
             sequence: sequence.unwrap_or_default(),
             message,
             message_id,
@@ -78,25 +51,92 @@ impl Plain {
             routing: routing.unwrap_or_default(),
         })
     }
+
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// The message as it came.
+    pub(crate) fn message(&self) -> &[u8] {
+        &self.publish[self.message.clone()]
+    }
+
+    /// The message.
+    pub(crate) fn decoded(&self) -> Option<Message> {
+        Message::decode(self.publish.slice(self.message.clone())).ok()
+    }
+
+    pub(crate) fn message_id(&self) -> &str {
+        std::str::from_utf8(&self.publish[self.message_id.clone()]).unwrap_or_default()
+    }
+
+    pub(crate) fn context_id(&self) -> &str {
+        std::str::from_utf8(&self.publish[self.context_id.clone()]).unwrap_or_default()
+    }
+
+    /// Whether both are of one context.
+    pub(crate) fn shares_context(&self, other: &Self) -> bool {
+        self.publish[self.context_id.clone()] == other.publish[other.context_id.clone()]
+    }
+
+    /// The envelope as it came.
+    pub(crate) fn routing(&self) -> &[u8] {
+        &self.publish[self.routing.clone()]
+    }
+}
+
+/// Where the ids of a message and of its context are; `None` if it is not plain.
+fn ids(bytes: &[u8], message: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
+    let (mut message_id, mut context_id, mut role) = (None, None, None);
+    each(bytes, message.clone(), |field, value| {
+        match (field, value) {
+            (1, Value::Bytes(range)) => once(&mut message_id, range),
+            (2, Value::Bytes(range)) => once(&mut context_id, range),
+            (4, Value::Number(number)) => once(&mut role, number),
+            (5, Value::Bytes(part)) => each(bytes, part, |field, value| match (field, value) {
+                (1, Value::Bytes(range)) => text(bytes, range).map(|_| ()),
+                _ => None,
+            }),
+            _ => None,
+        }
+    })?;
+    let (message_id, context_id) = (message_id?, context_id.unwrap_or_default());
+    let is_in_bounds = message.len() <= limits::MESSAGE_BYTES
+        && !message_id.is_empty()
+        && limits::id("", text(bytes, message_id.clone())?).is_ok()
+        && limits::id("", text(bytes, context_id.clone())?).is_ok();
+    is_in_bounds.then_some((message_id, context_id))
+}
+
+/// Strings are UTF-8.
+fn text(bytes: &[u8], range: Range<usize>) -> Option<&str> {
+    std::str::from_utf8(&bytes[range]).ok()
 }
 
 enum Value {
     Number(u64),
-    Bytes(Bytes),
+    Bytes(Range<usize>),
 }
 
-/// Hands over the fields of a message one by one, as long as they are wanted; `None` if one is not, or is not well-formed.
-fn each(message: &Bytes, mut take: impl FnMut(u32, Value) -> Option<()>) -> Option<()> {
-    let mut rest: &[u8] = message;
+/// Hands over the fields of a message, which is there in the bytes, one by one as long as they are wanted; `None` if one is not, or is not
+/// well-formed.
+fn each(
+    bytes: &[u8],
+    message: Range<usize>,
+    mut take: impl FnMut(u32, Value) -> Option<()>,
+) -> Option<()> {
+    let end = message.end;
+    let mut rest = &bytes[message];
     while !rest.is_empty() {
         let (field, kind) = decode_key(&mut rest).ok()?;
         let number = decode_varint(&mut rest).ok()?;
         let value = match kind {
             WireType::Varint => Value::Number(number),
             WireType::LengthDelimited => {
+                let start = end - rest.len();
                 let (value, after) = rest.split_at_checked(usize::try_from(number).ok()?)?;
                 rest = after;
-                Value::Bytes(message.slice_ref(value))
+                Value::Bytes(start..start + value.len())
             }
             _ => return None,
         };
@@ -149,11 +189,12 @@ mod tests {
     fn of_a_plain_message_the_ids_are_read() {
         let publish = publish(message());
         let plain = read(&publish).expect("it is plain");
-        assert_eq!(plain.sequence, 7);
-        assert_eq!(plain.message_id.as_str(), "m");
-        assert_eq!(plain.context_id.as_str(), "c");
-        assert_eq!(Message::decode(plain.message), Ok(message()));
-        let routing = AgentEventMetadata::decode(plain.routing);
+        assert_eq!(plain.sequence(), 7);
+        assert_eq!(plain.message_id(), "m");
+        assert_eq!(plain.context_id(), "c");
+        assert_eq!(Message::decode(plain.message()), Ok(message()));
+        assert_eq!(plain.decoded(), Some(message()));
+        let routing = AgentEventMetadata::decode(plain.routing());
         assert_eq!(routing.ok(), publish.routing);
     }
 
@@ -206,13 +247,13 @@ mod tests {
         fn what_is_plain_can_be_decoded(bytes in bytes()) {
             let bytes = Bytes::from(bytes);
             if let Some(plain) = Plain::read(&bytes) {
-                let message = Message::decode(plain.message.clone()).expect("well-formed");
+                let message = Message::decode(plain.message()).expect("well-formed");
                 prop_assert!(limits::message(&message).is_ok());
-                prop_assert_eq!(message.message_id, plain.message_id.as_str());
-                prop_assert_eq!(message.context_id, plain.context_id.as_str());
+                prop_assert_eq!(message.message_id, plain.message_id());
+                prop_assert_eq!(message.context_id, plain.context_id());
                 prop_assert_eq!(message.task_id, "");
                 if let Ok(publish) = Publish::decode(bytes) {
-                    prop_assert_eq!(publish.sequence, plain.sequence);
+                    prop_assert_eq!(publish.sequence, plain.sequence());
                     prop_assert!(matches!(publish.payload, Some(Payload::Message(_))));
                 }
             }

@@ -84,20 +84,32 @@ impl TraceContext {
 
     /// 32 hex digits.
     pub fn trace_id(self) -> String {
-        hex(self.trace_id)
+        String::from_utf8_lossy(&self.trace_digits()).into_owned()
     }
 
     /// 16 hex digits.
     pub fn span_id(self) -> String {
-        hex(self.span_id.into()).split_off(16)
+        String::from_utf8_lossy(&self.span_digits()).into_owned()
+    }
+
+    /// The trace's id in ASCII.
+    pub fn trace_digits(self) -> [u8; 32] {
+        digits(self.trace_id)
+    }
+
+    /// The span's id in ASCII.
+    pub fn span_digits(self) -> [u8; 16] {
+        let mut lower = [0; 16];
+        lower.copy_from_slice(&digits(self.span_id.into())[16..]);
+        lower
     }
 }
 
-/// 32 hex digits.
-fn hex(number: u128) -> String {
+/// Hex digits, in ASCII.
+fn digits(number: u128) -> [u8; 32] {
     let mut digits = [0; 32];
-    let simple = Uuid::from_u128(number).simple();
-    simple.encode_lower(&mut digits).to_owned()
+    Uuid::from_u128(number).simple().encode_lower(&mut digits);
+    digits
 }
 
 /// The position at which a trace starts: the lower half of its id.

@@ -43,7 +43,7 @@ fn answer_run(
     };
     let results = run.publishes.into_iter().map(|(plain, event_id)| {
         let result = PublishResult {
-            sequence: plain.sequence,
+            sequence: plain.sequence(),
             event_id: if code == 0 { event_id } else { String::new() },
             code,
             error: error.clone(),

@@ -214,7 +214,8 @@ mod tests {
             ..PublishResponse::default()
         };
         let good = framed(&sent.encode_to_vec());
-        assert_eq!(messages(&good, 7, 100).only().await.expect("good"), sent);
+        let found: PublishResponse = messages(&good, 7, 100).only().await.expect("good");
+        assert_eq!(found, sent);
         let check = async |bytes: &[u8], most: usize, expected: Code| {
             let refused = messages(bytes, 7, most).only::<PublishResponse>().await;
             let refused = refused.expect_err("it is refused");

@@ -21,20 +21,14 @@ pub(super) enum Item {
 
 /// The envelopes of an agent's publishes. The last one is remembered, as most publishes have that of the one before.
 #[derive(Debug, Default)]
-pub(super) struct Envelopes(Option<(Bytes, Option<Arc<Envelope>>)>);
+pub(super) struct Envelopes(Option<(Box<[u8]>, Option<Arc<Envelope>>)>);
 
 impl Envelopes {
     /// The envelope of publishes that pass.
-    fn passing(&mut self, agent: &str, came: &Bytes) -> Option<Arc<Envelope>> {
-        if let Some((last, envelope)) = &self.0
-            && last == came
-        {
-            return envelope.clone();
-        }
-        let envelope = Envelope::passing(agent, came).map(Arc::new);
-        // A copy, so that it does not keep the frame.
-        self.0 = Some((Bytes::copy_from_slice(came), envelope.clone()));
-        envelope
+    fn passing(&mut self, agent: &str, came: &[u8]) -> Option<&Arc<Envelope>> {
+        let last = self.0.take().filter(|(last, _)| **last == *came);
+        let new = || (came.into(), Envelope::passing(agent, came).map(Arc::new));
+        self.0.insert(last.unwrap_or_else(new)).1.as_ref()
     }
 
     /// The publishes of a frame, in their order.
@@ -48,43 +42,32 @@ impl Envelopes {
         publishes: Vec<Bytes>,
     ) -> Result<Vec<Item>, prost::DecodeError> {
         let mut items = Vec::new();
-        let mut passing: Vec<(Plain, Arc<Envelope>)> = Vec::new();
+        let mut passing = Vec::with_capacity(publishes.len());
+        let mut with: Option<Arc<Envelope>> = None;
         for bytes in publishes {
             let plain = Plain::read(&bytes);
-            let with_envelope = plain.and_then(|plain| {
-                let envelope = self.passing(agent, &plain.routing)?;
-                Some((plain, envelope))
-            });
-            match with_envelope {
-                Some((plain, envelope)) => {
-                    if passing
-                        .last()
-                        .is_some_and(|(_, last)| !Arc::ptr_eq(last, &envelope))
-                    {
-                        items.extend(runs(std::mem::take(&mut passing)));
-                    }
-                    passing.push((plain, envelope));
-                }
-                None => {
-                    items.extend(runs(std::mem::take(&mut passing)));
-                    items.push(Item::One(Publish::decode(bytes)?));
-                }
+            let envelope = plain
+                .as_ref()
+                .and_then(|plain| self.passing(agent, plain.routing()));
+            if envelope.map(Arc::as_ptr) != with.as_ref().map(Arc::as_ptr) {
+                items.extend(runs(with, &mut passing));
+                with = envelope.cloned();
+            }
+            match plain.filter(|_| with.is_some()) {
+                Some(plain) => passing.push(plain),
+                None => items.push(Item::One(Publish::decode(bytes)?)),
             }
         }
-        items.extend(runs(passing));
+        items.extend(runs(with, &mut passing));
         Ok(items)
     }
 }
 
 /// Publishes with one envelope.
-fn runs(passing: Vec<(Plain, Arc<Envelope>)>) -> Vec<Item> {
-    let Some(envelope) = passing.first().map(|(_, envelope)| envelope.clone()) else {
-        return Vec::new();
-    };
-    let mut plain = passing.into_iter().map(|(plain, _)| plain).peekable();
-    std::iter::from_fn(|| Run::first(&envelope, &mut plain))
-        .map(Item::Run)
-        .collect()
+fn runs(envelope: Option<Arc<Envelope>>, passing: &mut Vec<Plain>) -> Vec<Item> {
+    let mut passing = passing.drain(..).peekable();
+    let first = || Run::first(envelope.as_ref()?, &mut passing);
+    std::iter::from_fn(first).map(Item::Run).collect()
 }
 
 #[cfg(test)]

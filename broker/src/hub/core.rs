@@ -340,8 +340,8 @@ pub(crate) fn hub() -> Caller {
 }
 
 /// The id of the event that a message is which came so many seconds after 1970.
-pub(super) fn message_event(message_id: &str, seconds: u64) -> String {
-    format!("evt_{message_id}_{seconds}")
+pub(super) fn message_event(message_id: &str, seconds: &str) -> String {
+    ["evt_", message_id, "_", seconds].concat()
 }
 
 /// An event with id, time and trace; its position comes with the log.
@@ -349,7 +349,7 @@ pub(crate) fn event(payload: Payload, routing: Option<AgentEventMetadata>, now: 
     let trace = TraceContext::parse_or_start(routing.as_ref().map_or("", |r| &r.traceparent));
     let nanos = now.unix_nanos();
     let event_id = match &payload {
-        Payload::Message(m) => message_event(&m.message_id, now.unix_seconds()),
+        Payload::Message(m) => message_event(&m.message_id, &now.unix_seconds().to_string()),
         Payload::Task(t) => format!("task_{}_{nanos}", t.id),
         Payload::StatusUpdate(u) => format!("status_{}_{nanos}", u.task_id),
         Payload::ArtifactUpdate(u) => format!("artifact_{}_{nanos}", u.task_id),

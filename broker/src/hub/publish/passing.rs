@@ -7,7 +7,6 @@ use agenthub_proto::{
     event::timestamp,
     trace::TraceContext,
 };
-use bytes::Bytes;
 use prost::Message;
 
 use super::super::core::{Core, Now, message_event};
@@ -18,7 +17,7 @@ use crate::{
     dedupe::Key,
     id::{AgentId, OrderKey},
     limits,
-    plain::{Plain, Text},
+    plain::Plain,
     routing::{Facts, Wants, route},
     segment::{self, Segment},
 };
@@ -31,23 +30,29 @@ const BESIDES: usize = 160;
 pub(crate) struct Envelope {
     routing: AgentEventMetadata,
     /// As it travels on.
-    bytes: Bytes,
+    bytes: Vec<u8>,
+    /// The trace that it names.
+    trace: Option<TraceContext>,
 }
 
 impl Envelope {
     /// The envelope of an agent's publishes; `None` if they have to be looked at one by one.
-    pub(crate) fn passing(agent: &str, came: &Bytes) -> Option<Self> {
-        let mut routing = AgentEventMetadata::decode(came.clone()).ok()?;
-        let mut bytes = came.clone();
+    pub(crate) fn passing(agent: &str, came: &[u8]) -> Option<Self> {
+        let mut routing = AgentEventMetadata::decode(came).ok()?;
+        let mut bytes = came.to_vec();
         if routing.from_agent_id.is_empty() {
             agent.clone_into(&mut routing.from_agent_id);
-            bytes = routing.encode_to_vec().into();
+            bytes = routing.encode_to_vec();
         }
         let passes = routing.durability() == Durability::Memory
             && routing.from_agent_id == agent
             && routing.idempotency_key.is_empty()
             && limits::routing(&routing).is_ok();
-        passes.then_some(Self { routing, bytes })
+        passes.then(|| Self {
+            trace: routing.traceparent.parse().ok(),
+            routing,
+            bytes,
+        })
     }
 }
 
@@ -55,7 +60,6 @@ impl Envelope {
 #[derive(Debug)]
 pub(crate) struct Run {
     envelope: Arc<Envelope>,
-    context: Text,
     /// Each with the id of its event.
     pub(crate) publishes: Vec<(Plain, String)>,
     segment: Arc<Segment>,
@@ -68,23 +72,24 @@ impl Run {
         publishes: &mut std::iter::Peekable<impl Iterator<Item = Plain>>,
     ) -> Option<Self> {
         let now = Now::read();
-        let seconds = now.unix_seconds();
-        let context = publishes.peek()?.context_id.clone();
+        let seconds = now.unix_seconds().to_string();
         let timestamp = timestamp(now.time).encode_to_vec();
         let count = publishes.size_hint().0;
-        let each = publishes.peek()?.message.len() + envelope.bytes.len() + BESIDES;
+        let each = publishes.peek()?.message().len() + envelope.bytes.len() + BESIDES;
         let mut segment = segment::Builder::new(count, each);
-        let mut run = Vec::with_capacity(count);
+        let mut run: Vec<(Plain, String)> = Vec::with_capacity(count);
         while !segment.is_full()
-            && let Some(plain) = publishes.next_if(|plain| plain.context_id == context)
+            && let Some(plain) = publishes.next_if(|plain| {
+                let first = run.first();
+                first.is_none_or(|(first, _)| first.shares_context(plain))
+            })
         {
-            let event_id = message_event(plain.message_id.as_str(), seconds);
+            let event_id = message_event(plain.message_id(), &seconds);
             splice(&mut segment, &plain, &event_id, envelope, &timestamp);
             run.push((plain, event_id));
         }
         Some(Self {
             envelope: envelope.clone(),
-            context,
             publishes: run,
             segment: Arc::new(segment.build()),
         })
@@ -93,7 +98,7 @@ impl Run {
     /// The publishes, to be looked at one by one.
     pub(crate) fn one_by_one(&self) -> impl Iterator<Item = Publish> {
         self.publishes.iter().map(|(plain, _)| Publish {
-            sequence: plain.sequence,
+            sequence: plain.sequence(),
             payload: plain.decoded().map(Payload::Message),
             routing: Some(self.envelope.routing.clone()),
         })
@@ -124,15 +129,15 @@ fn splice(
     envelope: &Envelope,
     timestamp: &[u8],
 ) {
-    let trace = TraceContext::parse_or_start(&envelope.routing.traceparent);
-    let (trace_id, span_id) = (trace.trace_id(), trace.span_id());
+    let trace = envelope.trace.unwrap_or_else(TraceContext::start);
+    let (trace_id, span_id) = (trace.trace_digits(), trace.span_digits());
     let fields = [
         (field::EVENT_ID, event_id.as_bytes()),
         (field::TIMESTAMP, timestamp),
-        (field::MESSAGE, &plain.message),
+        (field::MESSAGE, plain.message()),
         (field::ROUTING, &envelope.bytes),
-        (field::TRACE_ID, trace_id.as_bytes()),
-        (field::SPAN_ID, span_id.as_bytes()),
+        (field::TRACE_ID, &trace_id),
+        (field::SPAN_ID, &span_id),
         (field::TRACESTATE, envelope.routing.tracestate.as_bytes()),
     ];
     let has_tracestate = !envelope.routing.tracestate.is_empty();
@@ -156,14 +161,15 @@ impl Core {
         decide(Call::PublishMessage, caller, &routing.namespace)?;
         self.log.admit()?;
         let sender = AgentId::from(routing.from_agent_id.as_str());
+        let context = run.publishes.first().map(|(plain, _)| plain.context_id());
         let mut key = Key {
-            order: OrderKey::of(run.context.as_str(), "", &sender),
+            order: OrderKey::of(context.unwrap_or_default(), "", &sender),
             sender: sender.clone(),
             id: String::new(),
         };
         for (plain, _) in &run.publishes {
             key.id.clear();
-            key.id.push_str(plain.message_id.as_str());
+            key.id.push_str(plain.message_id());
             if self.state.dedupe.get(&key, now.instant).is_some() {
                 return Ok(false);
             }
@@ -222,7 +228,7 @@ mod tests {
             routing: Some(routing.clone()),
         };
         let plain = Plain::read(&publish.encode_to_vec().into()).expect("it is plain");
-        let envelope = Envelope::passing("a", &plain.routing).expect("it passes");
+        let envelope = Envelope::passing("a", plain.routing()).expect("it passes");
         let mut publishes = [plain].into_iter().peekable();
         let run = Run::first(&Arc::new(envelope), &mut publishes).expect("there is one");
 
