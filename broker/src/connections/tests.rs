@@ -50,8 +50,8 @@ fn serving(what: Vec<io::Result<DuplexStream>>) -> Serving {
     }
 }
 
-/// Reads frames until one of this type came.
-async fn until_frame(peer: &mut DuplexStream, kind: u8) {
+/// Reads frames until one of this type came, and returns what that holds.
+async fn until_frame(peer: &mut DuplexStream, kind: u8) -> Vec<u8> {
     loop {
         let mut head = [0; 9];
         peer.read_exact(&mut head).await.expect("a frame");
@@ -59,7 +59,7 @@ async fn until_frame(peer: &mut DuplexStream, kind: u8) {
         let mut payload = vec![0; length as usize];
         peer.read_exact(&mut payload).await.expect("all of it");
         if head[3] == kind {
-            return;
+            return payload;
         }
     }
 }
@@ -90,6 +90,23 @@ async fn a_peer_that_speaks_something_else_is_let_go_at_once() {
     let _serving = serving(vec![Ok(socket)]);
     peer.write_all(b"GET /\r\n\r\n").await.expect("it is open");
     assert_eq!(until_closed(&mut peer).await, Duration::ZERO);
+}
+
+/// What an agent sends together is not cut into pieces that have to be put together again.
+#[tokio::test(start_paused = true)]
+async fn peers_may_send_large_frames() {
+    const MAX_FRAME_SIZE: u16 = 5;
+    let (mut peer, socket) = duplex(1024);
+    let _serving = serving(vec![Ok(socket)]);
+    peer.write_all(&[PREFACE, SETTINGS].concat())
+        .await
+        .expect("it is open");
+    let told = until_frame(&mut peer, SETTINGS[3]).await;
+    let sizes = told
+        .chunks_exact(6)
+        .filter(|s| s[..2] == MAX_FRAME_SIZE.to_be_bytes());
+    let sizes: Vec<&[u8]> = sizes.map(|s| &s[2..]).collect();
+    assert_eq!(sizes, [settings::FRAME.to_be_bytes()]);
 }
 
 /// It does not answer pings.

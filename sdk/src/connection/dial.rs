@@ -126,6 +126,8 @@ fn refusal(url: &str, status: &Status) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use tokio::{io::AsyncReadExt as _, net::TcpListener};
+
     use super::*;
 
     fn check(url: &str, problem: Option<&str>) {
@@ -146,6 +148,29 @@ mod tests {
         check("http://", Some("no address of a hub"));
         check("", Some("no address of a hub"));
         check("not an address", Some("no address of a hub"));
+    }
+
+    /// What the hub sends together comes in one frame, and both take much before it is read.
+    #[tokio::test]
+    async fn the_hub_is_told_what_it_may_send() {
+        const PREFACE_AND_HEAD: usize = 24 + 9;
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let endpoint = endpoint(&address, Duration::from_secs(5)).expect("an address");
+        let connecting = tokio::spawn(async move { endpoint.connect().await });
+        let (mut socket, _) = listener.accept().await.expect("it comes");
+        let mut head = [0; PREFACE_AND_HEAD];
+        socket.read_exact(&mut head).await.expect("the beginning");
+        let mut settings = vec![0; usize::from(head[26])];
+        socket.read_exact(&mut settings).await.expect("settings");
+        let told = |id: u8, value: u32| {
+            let setting = [&[0, id][..], &value.to_be_bytes()].concat();
+            settings.chunks_exact(6).any(|s| s == setting)
+        };
+        // RFC 9113 section 6.5.2: SETTINGS_INITIAL_WINDOW_SIZE and SETTINGS_MAX_FRAME_SIZE.
+        assert!(told(4, http2::STREAM_WINDOW), "{settings:?}");
+        assert!(told(5, http2::FRAME), "{settings:?}");
+        connecting.abort();
     }
 
     #[test]

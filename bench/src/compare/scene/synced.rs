@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io::{Seek as _, SeekFrom, Write as _},
     path::Path,
+    thread::sleep,
     time::{Duration, Instant},
 };
 
@@ -24,6 +25,9 @@ const BESIDE_MS: f64 = 0.3;
 /// What is written before each sync, in bytes, and how often.
 const PAGE: usize = 4096;
 const SYNCS: usize = 200;
+
+/// How long nothing is written after that, as under the load: a disk that was idle takes longer than one that is kept busy.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The p50 from publish to delivery at a steady load, against the disk's p50 and a little, in milliseconds. The disk is asked before and
 /// after.
@@ -47,7 +51,7 @@ async fn syncs(stage: &Stage) -> anyhow::Result<Vec<Duration>> {
     Ok(spawn_blocking(move || syncs_of(&path)).await??)
 }
 
-/// What each sync takes of one page in a file that has it already: the least that safety costs on this disk.
+/// What each sync takes of one page in a file that has it already: the least that safety costs on this disk at such a rate.
 fn syncs_of(path: &Path) -> std::io::Result<Vec<Duration>> {
     let mut file = File::create(path)?;
     file.write_all(&vec![0; PAGE * SYNCS])?;
@@ -55,6 +59,7 @@ fn syncs_of(path: &Path) -> std::io::Result<Vec<Duration>> {
     file.seek(SeekFrom::Start(0))?;
     let page = [1; PAGE];
     let syncs = (0..SYNCS).map(|_| {
+        sleep(PAUSE);
         let began = Instant::now();
         file.write_all(&page)?;
         file.sync_data()?;
