@@ -120,7 +120,7 @@ where
     };
     let service = service_fn(move |request: Request<Incoming>| {
         let within = deadline::of(request.headers());
-        let answer = routes.clone().call(request.map(Body::new));
+        let answer = Box::pin(routes.clone().call(request.map(Body::new)));
         async move { Ok::<_, Infallible>(deadline::keep(within, answer).await.map(Told)) }
     });
     let mut serving = pin!(http2(calls).serve_connection(socket, service));

@@ -42,15 +42,15 @@ where
     F: Future<Output: Send> + Send + 'static,
 {
     fn execute(&self, call: F) {
-        let call = until_stuck(call, self.stall);
+        // What wraps a future holds it several times over, unless that is a pointer; and calls may be as many as agents.
+        let call = until_stuck(Box::pin(call), self.stall);
         self.tasks.spawn(ANSWER.scope(Answer::default(), call));
     }
 }
 
 /// Ends a call whose peer is stuck, so that HTTP/2 forgets what it keeps for it. A peer that still answers pings would keep that
 /// as long as it likes otherwise.
-async fn until_stuck(call: impl Future, stall: Duration) {
-    let mut call = pin!(call);
+async fn until_stuck(mut call: Pin<Box<impl Future>>, stall: Duration) {
     let mut look = pin!(sleep(stall));
     let mut seen = None;
     poll_fn(|cx| {
