@@ -49,6 +49,7 @@ pub(crate) async fn keep_time(hub: Hub, cancelled: CancellationToken) {
 
 /// Probes the agents that have a `health_check_url` and no stream, until it is cancelled.
 pub(crate) async fn probe(hub: Hub, cancelled: CancellationToken) {
+    choose_tls();
     // Made when somebody is to be probed: it reads this machine's certificates.
     let client = OnceCell::new();
     let pause = hub.settings().probe_interval.min(Duration::from_secs(1));
@@ -77,12 +78,15 @@ pub(crate) async fn probe(hub: Hub, cancelled: CancellationToken) {
     }
 }
 
-/// A client of HTTP. Its TLS is ring, unless this process has chosen another.
-fn prober() -> reqwest::Result<reqwest::Client> {
+/// TLS is ring's, unless this process has chosen another.
+fn choose_tls() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Another thread may have been faster; either way there is one.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
+}
+
+fn prober() -> reqwest::Result<reqwest::Client> {
     reqwest::Client::builder().timeout(PROBE_TIMEOUT).build()
 }
 
