@@ -1,8 +1,9 @@
-//! Writing what belongs together at once: HTTP/2 hands over a large answer frame by frame and wants each flushed, which would cost a
-//! call of the system, and wake the peer, for each.
+//! Writing what belongs together at once: to a peer that takes no large frames, HTTP/2 hands over a large answer in many and wants each
+//! flushed, which would cost a call of the system, and wake the peer, for each.
 
 use std::{
     io::{self, IoSlice},
+    ops::RangeInclusive,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -13,8 +14,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// As much is written at once, in bytes.
 const FULL: usize = 64 * 1024;
 
-/// After less than this nothing is waited for, in bytes: it is no part of something large.
-const LARGE: usize = 8 * 1024;
+/// Of something large, a frame has so many bytes, and few others come before it. After less nothing is waited for; and what is more is in frames that
+/// are worth a call each.
+const LARGE: RangeInclusive<usize> = 8 * 1024..=17 * 1024;
 
 /// A socket that holds back a large write until the next one or the next flush.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gathered<S> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let count: usize = slices.iter().map(|slice| slice.len()).sum();
-        if self.held.is_empty() && !(LARGE..FULL).contains(&count) {
+        if self.held.is_empty() && !LARGE.contains(&count) {
             return Pin::new(&mut self.socket).poll_write_vectored(context, slices);
         }
         if self.held.len() >= FULL {
@@ -188,6 +190,15 @@ mod tests {
         assert_eq!(b.0.socket.calls[0], once.repeat(3));
     }
 
+    /// It is not copied for that.
+    #[test]
+    fn a_large_frame_is_written_immediately() {
+        let mut b = Bench::taking(usize::MAX);
+        assert_eq!(b.write(40_000), Some(40_000));
+        assert_eq!(b.calls(), [40_000]);
+        assert!(b.flush());
+    }
+
     #[test]
     fn something_small_is_written_immediately() {
         let mut b = Bench::taking(usize::MAX);
@@ -208,7 +219,8 @@ mod tests {
     #[test]
     fn no_more_is_held_than_is_written_at_once() {
         let mut b = Bench::taking(FULL);
-        assert_eq!(b.write(FULL - 10), Some(FULL - 10));
+        assert_eq!(b.write(10_000), Some(10_000));
+        assert_eq!(b.write(FULL - 10_010), Some(FULL - 10_010));
         assert_eq!(b.write(100), Some(10));
         assert_eq!(b.write(90), Some(90));
         assert_eq!(b.calls(), [FULL]);
@@ -217,8 +229,8 @@ mod tests {
     #[test]
     fn a_peer_that_takes_nothing_is_waited_for() {
         let mut b = Bench::taking(0);
-        b.write(FULL - 1);
-        b.write(1);
+        b.write(10_000);
+        b.write(FULL - 10_000);
         assert_eq!(b.write(1), None);
         assert!(!b.flush());
         b.0.socket.takes = 50_000;
