@@ -21,14 +21,26 @@ pub(super) enum Item {
 
 /// The envelopes of an agent's publishes. The last one is remembered, as most publishes have that of the one before.
 #[derive(Debug, Default)]
-pub(super) struct Envelopes(Option<(Box<[u8]>, Option<Arc<Envelope>>)>);
+pub(super) struct Envelopes {
+    last: Option<Last>,
+}
+
+#[derive(Debug)]
+struct Last {
+    came: Box<[u8]>,
+    envelope: Option<Arc<Envelope>>,
+}
 
 impl Envelopes {
     /// The envelope of publishes that pass.
     fn passing(&mut self, agent: &str, came: &[u8]) -> Option<&Arc<Envelope>> {
-        let last = self.0.take().filter(|(last, _)| **last == *came);
-        let new = || (came.into(), Envelope::passing(agent, came).map(Arc::new));
-        self.0.insert(last.unwrap_or_else(new)).1.as_ref()
+        let last = self.last.take().filter(|last| *last.came == *came);
+        let new = || Last {
+            came: came.into(),
+            envelope: Envelope::passing(agent, came).map(Arc::new),
+        };
+        let last = self.last.insert(last.unwrap_or_else(new));
+        last.envelope.as_ref()
     }
 
     /// The publishes of a frame, in their order.

@@ -14,8 +14,8 @@ use uuid::Uuid;
 use super::{
     Body, Hub, Repetition,
     core::{Core, Now},
-    mailboxes_admin::page_size,
     delivering::is_void_work,
+    mailboxes_admin::page_size,
 };
 use crate::{
     Error,

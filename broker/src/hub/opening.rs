@@ -6,9 +6,9 @@ use agenthub_proto::agenthub::{EventKind, Extension, Hello};
 use uuid::Uuid;
 
 use super::{
-    delivering::is_void,
     backlog::Backlog,
     core::{Core, Now},
+    delivering::is_void,
     directory::{Announce, PresenceBefore},
     hello::{self, Introduction, Wanted},
     sessions::{Kind, Opened},
