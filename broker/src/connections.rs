@@ -7,7 +7,7 @@ mod greeting;
 
 use std::{convert::Infallible, io, pin::pin, time::Duration};
 
-use agenthub_proto::http2 as settings;
+use agenthub_proto::http2 as wire;
 use hyper::{Request, body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -142,9 +142,9 @@ fn http2(calls: Calls) -> http2::Builder<Calls> {
         .timer(TokioTimer::new())
         .keep_alive_interval(KEEPALIVE)
         .keep_alive_timeout(KEEPALIVE)
-        .initial_stream_window_size(settings::STREAM_WINDOW)
-        .initial_connection_window_size(settings::CONNECTION_WINDOW)
-        .max_frame_size(settings::FRAME)
+        .initial_stream_window_size(wire::STREAM_WINDOW)
+        .initial_connection_window_size(wire::CONNECTION_WINDOW)
+        .max_frame_size(wire::FRAME)
         .max_send_buf_size(SEND_BUFFER)
         .max_header_list_size(HEADERS)
         // An agent has one connection for all of its calls. The hub bounds the streams of all agents together.

@@ -118,8 +118,8 @@ enum Value {
     Bytes(Range<usize>),
 }
 
-/// Hands over the fields of a message, which is there in the bytes, one by one as long as they are wanted; `None` if one is not, or is not
-/// well-formed.
+/// Hands over the fields of a message, which is there in the bytes, one by one as long as they are wanted; `None` if one is not, or
+/// is not well-formed.
 fn each(
     bytes: &[u8],
     message: Range<usize>,

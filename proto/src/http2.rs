@@ -7,5 +7,5 @@ pub const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 /// What all streams of a connection may be sent before they are read.
 pub const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 
-/// The largest frame: what is sent together goes in one frame, which neither side puts together from parts.
+/// The largest frame. What is sent together goes in one up to this size, so that neither side puts it together from parts.
 pub const FRAME: u32 = 128 * 1024;

@@ -22,7 +22,7 @@ pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
              connection to all others, are spoken with over TCP by a client that only finds where a message ends. At full speed the publisher keeps \
              {} to {} messages on the way to each subscriber (fewer with 4 KiB and with 1,000 subscribers), so that nothing is dropped; what is kept \
              is published with 256 unacknowledged. Latency is measured at a steady rate, from a stamp made when a thread that keeps the time \
-             ticks; the disk's syncs, which it is held against, are as far apart.",
+             ticks; the disk's syncs, which it is held against, come at the same rate, or as near to that as they can.",
             rows::FEWEST, rows::WINDOW
         ),
         "The hub in memory keeps nothing on disk. Synced, it answers a publish and delivers it once it is on the disk, and subscribers \

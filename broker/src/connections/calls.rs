@@ -42,7 +42,7 @@ where
     F: Future<Output: Send> + Send + 'static,
 {
     fn execute(&self, call: F) {
-        // What wraps a future holds it several times over, unless that is a pointer; and calls may be as many as agents.
+        // As in `Hub::spawn`.
         let call = until_stuck(Box::pin(call), self.stall);
         self.tasks.spawn(ANSWER.scope(Answer::default(), call));
     }

@@ -1,5 +1,5 @@
-//! Writing what belongs together at once: to a peer that takes no large frames, HTTP/2 hands over a large answer in many and wants each
-//! flushed, which would cost a call of the system, and wake the peer, for each.
+//! Writing what belongs together at once: to a peer that takes no large frames, HTTP/2 hands over a large answer in many and wants
+//! each flushed, which would cost a call of the system, and wake the peer, for each.
 
 use std::{
     io::{self, IoSlice},
@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// As much is written at once, in bytes.
 const FULL: usize = 64 * 1024;
 
-/// Of something large, a frame has so many bytes, and few others come before it. After less nothing is waited for; and what is more is in frames that
-/// are worth a call each.
+/// A write that may be a part of something large, in bytes: HTTP/2's usual frame has 16 KiB, with its head and a few small frames before
+/// it. After less nothing is waited for, and more is worth a call by itself.
 const LARGE: RangeInclusive<usize> = 8 * 1024..=17 * 1024;
 
 /// A socket that holds back a large write until the next one or the next flush.
@@ -65,11 +65,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gathered<S> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let count: usize = slices.iter().map(|slice| slice.len()).sum();
-        if self.held.is_empty() && !LARGE.contains(&count) {
-            return Pin::new(&mut self.socket).poll_write_vectored(context, slices);
-        }
         if self.held.len() >= FULL {
             ready!(self.poll_write_held(context))?;
+        }
+        if self.held.is_empty() && !LARGE.contains(&count) {
+            return Pin::new(&mut self.socket).poll_write_vectored(context, slices);
         }
         let before = self.held.len();
         self.held.reserve(FULL - before);
@@ -199,6 +199,16 @@ mod tests {
         assert!(b.flush());
     }
 
+    /// Nothing overtakes anything, however large it is.
+    #[test]
+    fn a_large_frame_behind_something_goes_after_it() {
+        let mut b = Bench::taking(usize::MAX);
+        assert_eq!(b.write(10_000), Some(10_000));
+        assert_eq!(b.write(2 * FULL), Some(FULL - 10_000));
+        assert_eq!(b.write(FULL + 10_000), Some(FULL + 10_000));
+        assert_eq!(b.calls(), [FULL, FULL + 10_000]);
+    }
+
     #[test]
     fn something_small_is_written_immediately() {
         let mut b = Bench::taking(usize::MAX);
@@ -223,7 +233,7 @@ mod tests {
         assert_eq!(b.write(FULL - 10_010), Some(FULL - 10_010));
         assert_eq!(b.write(100), Some(10));
         assert_eq!(b.write(90), Some(90));
-        assert_eq!(b.calls(), [FULL]);
+        assert_eq!(b.calls(), [FULL, 90]);
     }
 
     #[test]

@@ -106,7 +106,7 @@ async fn peers_may_send_large_frames() {
         .chunks_exact(6)
         .filter(|s| s[..2] == MAX_FRAME_SIZE.to_be_bytes());
     let sizes: Vec<&[u8]> = sizes.map(|s| &s[2..]).collect();
-    assert_eq!(sizes, [settings::FRAME.to_be_bytes()]);
+    assert_eq!(sizes, [wire::FRAME.to_be_bytes()]);
 }
 
 /// It does not answer pings.

@@ -1,7 +1,6 @@
 //! The messages of a request, cut out of what the transport reads: one that came in one piece is not copied.
 
 use std::{
-    collections::VecDeque,
     future::poll_fn,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -51,16 +50,26 @@ impl Messages {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The one message of a request.
+    /// The first message.
     ///
     /// # Errors
     ///
-    /// See [`next`](Self::next). There is none, or another, or it is not what the call takes.
-    pub(super) async fn only<R: Message + Default>(&mut self) -> Result<R, Status> {
+    /// See [`next`](Self::next). There is none, or it is not what the call takes.
+    pub(super) async fn first<R: Message + Default>(&mut self) -> Result<R, Status> {
         let message = self.next().await?;
         let message = message.ok_or_else(|| Status::invalid_argument("the request is missing"))?;
+        decoded(message)
+    }
+
+    /// The one message of a request that has ended.
+    ///
+    /// # Errors
+    ///
+    /// See [`first`](Self::first). There is another.
+    pub(super) async fn only<R: Message + Default>(&mut self) -> Result<R, Status> {
+        let message = self.first().await?;
         match self.next().await? {
-            None => decoded(message),
+            None => Ok(message),
             Some(_) => Err(Status::invalid_argument(
                 "the request has more than one message",
             )),
@@ -75,8 +84,8 @@ impl Messages {
             let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
             // Trailers say nothing here.
             match frame.transpose()?.map(hyper::body::Frame::into_data) {
-                Some(Ok(bytes)) => self.held.push(bytes),
-                _ if self.held.bytes == 0 => return Poll::Ready(Ok(None)),
+                Some(Ok(bytes)) => self.held.piece = bytes,
+                _ if self.held.is_empty() => return Poll::Ready(Ok(None)),
                 _ => {
                     return Poll::Ready(Err(Status::invalid_argument(
                         "the request ends within a message",
@@ -99,72 +108,72 @@ pub(super) fn decoded<R: Message + Default>(message: Bytes) -> Result<R, Status>
 /// What was read and not cut yet.
 #[derive(Debug, Default)]
 struct Held {
-    /// None of them is empty.
-    pieces: VecDeque<Bytes>,
-    bytes: usize,
+    /// The beginning of a message that goes on in the piece, copied: peers may send it in pieces as small as they like.
+    begun: BytesMut,
+    /// The last piece, without what was taken of it.
+    piece: Bytes,
 }
 
 impl Held {
-    fn push(&mut self, piece: Bytes) {
-        self.bytes += piece.len();
-        if !piece.is_empty() {
-            self.pieces.push_back(piece);
-        }
+    fn is_empty(&self) -> bool {
+        self.begun.is_empty() && self.piece.is_empty()
     }
 
-    /// The first message, if it is whole.
+    /// The first message, if it is whole. If it is not, the piece has been used up.
     fn cut(&mut self, most_bytes: usize) -> Result<Option<Bytes>, Status> {
-        if self.bytes < HEADER {
+        if self.begun.is_empty()
+            && let Some(header) = self.piece.first_chunk()
+            && let Some(whole) = self.piece.get(..HEADER + length(*header, most_bytes)?)
+        {
+            let mut message = self.piece.split_to(whole.len());
+            message.advance(HEADER);
+            return Ok(Some(message));
+        }
+        self.copy(HEADER);
+        let Some(header) = self.begun.first_chunk() else {
             return Ok(None);
-        }
-        let mut header = [0; HEADER];
-        let first = self.pieces.iter().flat_map(|piece| piece.iter());
-        for (to, from) in header.iter_mut().zip(first) {
-            *to = *from;
-        }
-        let [is_compressed, length @ ..] = header;
-        if is_compressed != 0 {
-            return Err(Status::unimplemented("compressed messages are not taken"));
-        }
-        let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
-        if length > most_bytes {
-            return Err(Status::out_of_range(format!(
-                "a message has {length} bytes, of which {most_bytes} are taken at most"
-            )));
-        }
-        if self.bytes - HEADER < length {
-            return Ok(None);
-        }
-        self.take(HEADER);
-        Ok(Some(self.take(length)))
+        };
+        let whole = HEADER + length(*header, most_bytes)?;
+        self.copy(whole);
+        Ok((self.begun.len() == whole).then(|| {
+            let mut message = self.begun.split().freeze();
+            message.advance(HEADER);
+            message
+        }))
     }
 
-    /// As many bytes as there are at least.
-    fn take(&mut self, count: usize) -> Bytes {
-        self.bytes -= count;
-        let taken = match self.pieces.front_mut() {
-            Some(first) if first.len() >= count => first.split_to(count),
-            _ => {
-                let mut taken = BytesMut::with_capacity(count);
-                for piece in &mut self.pieces {
-                    let part = piece.len().min(count - taken.len());
-                    taken.extend_from_slice(&piece[..part]);
-                    piece.advance(part);
-                }
-                taken.freeze()
-            }
-        };
-        self.pieces.retain(|piece| !piece.is_empty());
-        taken
+    /// Copies from the piece until so much is begun, as far as it goes.
+    fn copy(&mut self, upto: usize) {
+        let more = upto.saturating_sub(self.begun.len()).min(self.piece.len());
+        self.begun.extend_from_slice(&self.piece.split_to(more));
     }
+}
+
+/// How long the message behind a header is.
+fn length(header: [u8; HEADER], most_bytes: usize) -> Result<usize, Status> {
+    let [is_compressed, length @ ..] = header;
+    if is_compressed != 0 {
+        return Err(Status::internal(
+            "a message says that it is compressed, which its call has not announced",
+        ));
+    }
+    let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+    if length > most_bytes {
+        return Err(Status::out_of_range(format!(
+            "a message has {length} bytes, of which {most_bytes} are taken at most"
+        )));
+    }
+    Ok(length)
 }
 
 #[cfg(test)]
 mod tests {
     use agenthub_proto::agenthub::PublishResponse;
-    use futures_util::stream;
+    use futures_util::{FutureExt as _, stream};
     use http_body_util::StreamBody;
     use hyper::body::Frame;
+    use tokio::sync::mpsc;
+    use tokio_stream::wrappers::ReceiverStream;
     use tonic::Code;
 
     use super::*;
@@ -200,11 +209,61 @@ mod tests {
     #[tokio::test]
     async fn a_message_in_one_piece_is_not_copied() {
         let piece = Bytes::from(framed(b"message"));
-        let mut held = Held::default();
-        held.push(piece.clone());
+        let mut held = Held {
+            piece: piece.clone(),
+            ..Held::default()
+        };
         let message = held.cut(100).expect("a message").expect("it is whole");
         assert_eq!(message.as_ptr(), piece[HEADER..].as_ptr());
-        assert!(held.pieces.is_empty());
+        assert!(held.is_empty());
+    }
+
+    #[tokio::test]
+    async fn nothing_is_lost_when_reading_is_cancelled() {
+        let bytes = Bytes::from(framed(b"message").repeat(2));
+        let (tx, rx) = mpsc::channel(9);
+        let body = Body::new(StreamBody::new(ReceiverStream::new(rx)));
+        let messages = Messages::of(http::Request::new(body), 100);
+        let mut messages = messages.expect("they are not compressed");
+        for part in [0..3, 3..3, 3..8, 8..11, 11..24] {
+            assert!(messages.next().now_or_never().is_none());
+            let frame = Ok::<_, Status>(Frame::data(bytes.slice(part)));
+            tx.send(frame).await.expect("it is read");
+        }
+        drop(tx);
+        for _ in 0..2 {
+            let message = messages.next().await.expect("it is whole");
+            assert_eq!(message.as_deref(), Some(&b"message"[..]));
+        }
+        assert_eq!(messages.next().await.expect("the end"), None);
+    }
+
+    /// A peer decides how small the pieces are, and not what is kept for each.
+    #[tokio::test]
+    async fn what_is_not_whole_is_kept_as_it_is() {
+        let bytes = framed(&[7; 1000]);
+        let mut held = Held::default();
+        for piece in bytes[..1000].chunks(1) {
+            held.piece = Bytes::copy_from_slice(piece);
+            assert_eq!(held.cut(1000).expect("good so far"), None);
+            assert!(held.piece.is_empty());
+        }
+        assert!(held.begun.capacity() < 4 * 1000);
+    }
+
+    /// The end of a request may be told with trailers, which say nothing.
+    #[tokio::test]
+    async fn trailers_are_an_end() {
+        let frames = [
+            Frame::data(Bytes::from(framed(b"message"))),
+            Frame::trailers(http::HeaderMap::new()),
+        ];
+        let frames = stream::iter(frames.map(Ok::<_, Status>));
+        let body = Body::new(StreamBody::new(frames));
+        let messages = Messages::of(http::Request::new(body), 100);
+        let mut messages = messages.expect("they are not compressed");
+        assert!(messages.next().await.expect("it is whole").is_some());
+        assert!(messages.next().await.expect("the end").is_none());
     }
 
     #[tokio::test]
@@ -227,7 +286,7 @@ mod tests {
         check(&good.repeat(2), 100, Code::InvalidArgument).await;
         check(&good, 6, Code::OutOfRange).await;
         check(&framed(&[0xff]), 100, Code::InvalidArgument).await;
-        check(&[&[1][..], &good[1..]].concat(), 100, Code::Unimplemented).await;
+        check(&[&[1][..], &good[1..]].concat(), 100, Code::Internal).await;
         let request = http::Request::builder().header("grpc-encoding", "gzip");
         let request = request.body(Body::empty()).expect("a request");
         let refused = Messages::of(request, 100).expect_err("it is refused");

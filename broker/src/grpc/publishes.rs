@@ -75,8 +75,9 @@ impl Envelopes {
     }
 }
 
-/// Publishes with one envelope.
+/// Publishes with one envelope; without one there are none.
 fn runs(envelope: Option<Arc<Envelope>>, passing: &mut Vec<Plain>) -> Vec<Item> {
+    debug_assert!(envelope.is_some() || passing.is_empty());
     let mut passing = passing.drain(..).peekable();
     let first = || Run::first(envelope.as_ref()?, &mut passing);
     std::iter::from_fn(first).map(Item::Run).collect()

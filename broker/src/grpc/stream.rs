@@ -149,7 +149,7 @@ impl Sender {
                     Handed::Several(_) => None,
                 };
                 // What was reread a moment ago has only to be acknowledged.
-                if self.reread.is_some() && self.sent.contains(&position) {
+                if self.reread.is_some() && position.is_some() && self.sent.contains(&position) {
                     continue;
                 }
                 for event in handed.events() {
@@ -226,7 +226,7 @@ impl Sender {
         }
         if !handled.is_empty() {
             // Its only error is a subscription that does not exist.
-            let _ = self.session.together().handled(0, handled);
+            let _ = self.session.together().acknowledge_at(0, handled);
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) async fn subscribe<R>(hub: Hub, mut messages: Messages) -> Result<Eve
 where
     R: Message + Default + TryInto<StreamRequest, Error = Error>,
 {
-    let request: R = messages.only().await?;
+    let request: R = messages.first().await?;
     let wanted = request.try_into().map_err(status)?;
     let session = hub.open_stream(&caller(), wanted).await.map_err(status)?;
     Ok(stream::start(&hub, session))

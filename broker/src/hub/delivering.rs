@@ -108,11 +108,11 @@ impl Core {
         now: Now,
     ) -> Result<(), Error> {
         let positions = self.positions(tokens)?;
-        self.handled(caller, session, index, positions, now)
+        self.acknowledge_at(caller, session, index, positions, now)
     }
 
-    /// Deliveries were handled.
-    pub(crate) fn handled(
+    /// Deliveries at these positions were handled.
+    pub(crate) fn acknowledge_at(
         &mut self,
         caller: &Caller,
         session: SessionId,

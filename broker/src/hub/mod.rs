@@ -190,7 +190,7 @@ impl Hub {
     /// Runs something that belongs to the hub, until it ends by itself or the hub stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.shared.stop.clone();
-        // What wraps a future holds it several times over, unless that is a pointer: agents have two such tasks each.
+        // What wraps a future holds it several times over, unless that is a pointer; and every agent has such tasks.
         let task = Box::pin(task);
         self.shared.tasks.spawn(async move {
             stop.run_until_cancelled_owned(task).await;

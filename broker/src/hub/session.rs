@@ -109,15 +109,15 @@ impl Together<'_> {
             .acknowledge(caller, opened.id, subscription, positions, Now::read())
     }
 
-    /// See [`Core::handled`].
-    pub(crate) fn handled(
+    /// See [`Core::acknowledge_at`].
+    pub(crate) fn acknowledge_at(
         &mut self,
         subscription: u32,
         positions: Vec<Position>,
     ) -> Result<(), Error> {
         let Session { caller, opened, .. } = self.session;
         self.core
-            .handled(caller, opened.id, subscription, positions, Now::read())
+            .acknowledge_at(caller, opened.id, subscription, positions, Now::read())
     }
 
     pub(crate) fn refuse(

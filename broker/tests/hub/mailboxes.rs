@@ -432,7 +432,6 @@ async fn an_event_is_delivered_not_before_its_time_also_after_a_restart() {
 
     let hub = TestHub::with(in_folder(&folder)).await;
     let mut worker = hub.connect(agent("worker", "j", 9)).await;
-    worker.deliveries.clear();
     loop {
         let (_, event) = worker.delivery().await;
         if word(&event) == "message later" {

@@ -2,7 +2,8 @@
 
 use agenthub_broker::{Settings, Storage, maintenance};
 use agenthub_proto::agenthub::{
-    SeekMailboxRequest, SubscribeToMessagesRequest, publish, seek_mailbox_request::To,
+    AgentEventMetadata, Durability, SeekMailboxRequest, SubscribeToMessagesRequest, publish,
+    seek_mailbox_request::To,
 };
 
 use crate::{
@@ -58,6 +59,39 @@ async fn a_stream_rereads_all_that_the_disk_has_also_after_a_restart() {
         assert_eq!(again.text().await, n.to_string());
     }
     assert_eq!(again.text().await, "last");
+}
+
+/// Also where the stream is not read meanwhile.
+#[tokio::test]
+async fn what_is_in_no_log_comes_after_what_is_reread() {
+    const REREAD: usize = 400;
+    const PASSING: usize = 5;
+    let hub = TestHub::start().await;
+    let mut stream = hub.messages("echo").await;
+    hub.publish(user("first"), routing("asker", "echo")).await;
+    let after = stream.next().await.position;
+    drop(stream);
+    // More than the windows of HTTP/2 hold.
+    let long = |n: usize| format!("{n} {}", "x".repeat(10_000));
+    for n in 0..REREAD {
+        hub.publish(user(&long(n)), routing("asker", "echo")).await;
+    }
+    let request = SubscribeToMessagesRequest {
+        agent_id: "echo".into(),
+        after,
+        ..Default::default()
+    };
+    let mut stream = hub.messages_with(request).await;
+    for n in REREAD..REREAD + PASSING {
+        let memory = AgentEventMetadata {
+            durability: Durability::Memory.into(),
+            ..routing("asker", "echo")
+        };
+        hub.publish(user(&long(n)), memory).await;
+    }
+    for n in 0..REREAD + PASSING {
+        assert_eq!(stream.text().await, long(n));
+    }
 }
 
 /// promise 6

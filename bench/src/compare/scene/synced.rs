@@ -26,8 +26,8 @@ const BESIDE_MS: f64 = 0.3;
 const PAGE: usize = 4096;
 const SYNCS: usize = 200;
 
-/// How long nothing is written after that, as under the load: a disk that was idle takes longer than one that is kept busy.
-const PAUSE: Duration = Duration::from_millis(1);
+/// From one of them to the next, as under the load: a disk that was idle takes longer than one that is kept busy.
+const EVERY: Duration = Duration::from_millis(1);
 
 /// The p50 from publish to delivery at a steady load, against the disk's p50 and a little, in milliseconds. The disk is asked before and
 /// after.
@@ -58,8 +58,10 @@ fn syncs_of(path: &Path) -> std::io::Result<Vec<Duration>> {
     file.sync_all()?;
     file.seek(SeekFrom::Start(0))?;
     let page = [1; PAGE];
+    let mut due = Instant::now();
     let syncs = (0..SYNCS).map(|_| {
-        sleep(PAUSE);
+        sleep(due.saturating_duration_since(Instant::now()));
+        due += EVERY;
         let began = Instant::now();
         file.write_all(&page)?;
         file.sync_data()?;

@@ -54,9 +54,8 @@ pub(crate) use wal::torn;
 
 /// The database, beside it SQLite's own `-wal` and `-shm`.
 pub(crate) const FILE: &str = "log.db";
-/// Groups that wait for the writer. Those behind them become one, until that has so many rows.
-const QUEUE: usize = 1024;
-const GROUP: usize = 16_384;
+/// Groups that wait for the writer.
+const QUEUE: usize = 16_384;
 /// Bytes that wait for the writer before publishes are refused. Less than the reserve.
 const QUEUE_BYTES: usize = 16 * 1024 * 1024;
 
@@ -241,7 +240,7 @@ impl EventLog for SqliteLog {
                 )));
             }
         }
-        if self.queued.load(Ordering::Relaxed) > QUEUE_BYTES || self.group.len() > GROUP {
+        if self.queued.load(Ordering::Relaxed) > QUEUE_BYTES || self.group.len() > QUEUE {
             return Err(Error::ResourceExhausted(
                 "the hub's log is behind: publish again later".to_owned(),
             ));
