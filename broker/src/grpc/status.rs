@@ -1,4 +1,4 @@
-//! What the hub's refusals are in gRPC.
+//! What the hub's refusals are in gRPC, and how its answers end.
 
 use agenthub_proto::agenthub::PublishResponse;
 use bytes::Bytes;
