@@ -1,6 +1,6 @@
 //! What happens because time passes: leases, deadlines, presence and probes.
 
-use std::{cell::OnceCell, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use agenthub_proto::a2a::TaskState;
 use futures_util::{StreamExt, stream};
@@ -51,7 +51,7 @@ pub(crate) async fn keep_time(hub: Hub, cancelled: CancellationToken) {
 pub(crate) async fn probe(hub: Hub, cancelled: CancellationToken) {
     choose_tls();
     // Made when somebody is to be probed: it reads this machine's certificates.
-    let client = OnceCell::new();
+    let mut client = None;
     let pause = hub.settings().probe_interval.min(Duration::from_secs(1));
     let mut tick = tokio::time::interval(pause);
     let mut due = tokio::time::Instant::now();
@@ -64,12 +64,13 @@ pub(crate) async fn probe(hub: Hub, cancelled: CancellationToken) {
         if targets.is_empty() {
             continue;
         }
-        let client: &Option<reqwest::Client> = client.get_or_init(|| {
-            prober()
-                .inspect_err(|error| tracing::error!(%error, "agents cannot be probed"))
-                .ok()
-        });
-        let Some(client) = client else { return };
+        let client = match client.get_or_insert_with(prober) {
+            Ok(client) => &*client,
+            Err(error) => {
+                tracing::error!(%error, "agents cannot be probed");
+                return;
+            }
+        };
         let mut probes = stream::iter(targets)
             .map(|(agent, url)| probe_one(hub.clone(), client.clone(), agent, url))
             .buffer_unordered(PROBES_AT_ONCE);
