@@ -8,10 +8,14 @@
 //! A piece of mail is either in the waiting [`room`] or out on a [lease](leases). It comes in with [`push`](Mailbox::push), goes out
 //! with [`take`](Mailbox::take), and leaves when it is acknowledged or given up. Whatever else happens to what is out (it is refused, its
 //! lease runs out, its instance goes), it comes back to the room through `give_back`, which alone gives up what was tried too often.
+//!
+//! Mail that came together passes together as long as nothing else is there: in with [`pass`](Mailbox::pass), out with
+//! [`take_passing`](Mailbox::take_passing), where it is [lent]. When something happens to one piece, it parts.
 
 mod deadlines;
 mod lanes;
 mod leases;
+mod lent;
 mod mail;
 mod parcel;
 mod room;
@@ -23,7 +27,12 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use self::{leases::Leases, room::Room, waiting::Waiting};
+use self::{
+    leases::{Lease, Leases},
+    lent::Lent,
+    room::Room,
+    waiting::Waiting,
+};
 pub(crate) use self::{
     mail::{Delivery, HandOver, Mail, Reclaimed, Timing, Undelivered},
     parcel::Parcel,
@@ -58,6 +67,8 @@ pub(crate) struct Mailbox {
     bytes: usize,
     room: Room,
     leases: Leases,
+    /// While parcels are out, nothing else is.
+    lent: Lent,
     /// The log is told of its deliveries.
     is_told: bool,
     /// The deliveries that the log does not know of yet.
@@ -74,6 +85,7 @@ impl Mailbox {
             bytes: 0,
             room: Room::default(),
             leases: Leases::default(),
+            lent: Lent::default(),
             is_told: true,
             untold: Set::default(),
         }
@@ -102,21 +114,44 @@ impl Mailbox {
         }
     }
 
-    /// Adds the events of a segment, which may be lost; `first` is the first of them. See [`push`](Self::push).
+    /// Adds the events of a segment, which are alike; `first` is the first of them. See [`push`](Self::push).
     pub(crate) fn pass(&mut self, first: Mail, segment: &Arc<Segment>, now: Instant) {
         let first = Waiting::new(first, self.serial + 1, self.born, now);
         let parcel = Parcel::new(first, segment.clone());
         self.serial += parcel.len() as u64;
         self.events += parcel.len();
         self.bytes += parcel.bytes();
-        self.room.pass(parcel);
+        if self.room.may_pass(&parcel) {
+            self.room.pass(parcel);
+            return;
+        }
+        for waiting in parcel.each() {
+            self.room.insert(waiting);
+        }
     }
 
-    /// Takes out what may be lost and is next in turn, at most so many pieces: whoever takes it has it, once.
-    pub(crate) fn take_passing(&mut self, count: usize) -> Option<Parcel> {
+    /// Takes out what passes and is next in turn, at most so many pieces. Of what may be lost, whoever takes it has it, once; on the rest
+    /// the instance has a lease.
+    pub(crate) fn take_passing(
+        &mut self,
+        count: usize,
+        instance: &InstanceId,
+        now: Instant,
+    ) -> Option<Parcel> {
+        if self.lent.is_with_another(instance) {
+            return None;
+        }
         let parcel = self.room.pop_passing(count)?;
-        self.events -= parcel.len();
-        self.bytes -= parcel.bytes();
+        if parcel.is_logged() {
+            for position in parcel.positions() {
+                self.note(*position);
+            }
+            let until = now + self.bounds.ack_deadline;
+            self.lent.insert(parcel.clone(), instance, until);
+        } else {
+            self.events -= parcel.len();
+            self.bytes -= parcel.bytes();
+        }
         Some(parcel)
     }
 
@@ -142,6 +177,10 @@ impl Mailbox {
         version: Option<&Version>,
         now: Instant,
     ) -> Option<Delivery> {
+        if self.room.is_idle() {
+            return None;
+        }
+        self.part();
         let mut waiting = self.room.pop_for(instance, version)?;
         waiting.attempts += 1;
         let handed_over = waiting.hand_over_to(instance).map(Box::new);
@@ -166,12 +205,21 @@ impl Mailbox {
 
     /// Handled by an instance. What another one has by then is that one's to handle.
     pub(crate) fn acknowledge_from(&mut self, position: Position, instance: &InstanceId) -> bool {
-        let is_anothers = |lease: &leases::Lease| lease.instance != *instance;
+        let is_anothers = |lease: &Lease| lease.instance != *instance;
+        if self.lent.is_with_another(instance) {
+            self.part();
+        }
         !self.leases.get(position).is_some_and(is_anothers) && self.acknowledge(position)
     }
 
     /// Handled. Mail that is not out counts too: its handler was only slow, or the log is being read again.
     pub(crate) fn acknowledge(&mut self, position: Position) -> bool {
+        if let Some(bytes) = self.lent.remove(position) {
+            self.events -= 1;
+            self.bytes -= bytes;
+            self.untold.remove(&position);
+            return true;
+        }
         let waiting = self.end_lease(position);
         let waiting = waiting.or_else(|| self.room.remove(position));
         if let Some(waiting) = &waiting {
@@ -190,12 +238,14 @@ impl Mailbox {
         reason: &str,
         now: Instant,
     ) -> Option<Undelivered> {
+        self.part();
         let is_its = self.leases.is_with(position, instance);
         is_its.then(|| self.give_back(position, delay, reason, now))?
     }
 
     /// The instance is still at work on it.
     pub(crate) fn extend(&mut self, position: Position, instance: &InstanceId, now: Instant) {
+        self.part();
         let until = now + self.bounds.ack_deadline;
         self.leases.extend(position, instance, until);
     }
@@ -209,6 +259,7 @@ impl Mailbox {
         claimed: &HashSet<Position>,
         now: Instant,
     ) -> Reclaimed {
+        self.part();
         let until = now + self.bounds.ack_deadline;
         let mut given_up = Vec::new();
         for position in self.leases.of(instance) {
@@ -240,6 +291,7 @@ impl Mailbox {
 
     /// The instance is gone: what it had is to be delivered again.
     pub(crate) fn release(&mut self, instance: &InstanceId, now: Instant) -> Vec<Undelivered> {
+        self.part();
         let its = self.leases.of(instance).into_iter();
         its.filter_map(|p| self.give_back(p, Duration::ZERO, "its agent went away", now))
             .collect()
@@ -248,6 +300,9 @@ impl Mailbox {
     /// Brings back what is due: leases that have run out and what was refused with a delay. Gives up what has waited too long.
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
+        if self.lent.next_end().is_some_and(|at| at <= now) {
+            self.part();
+        }
         while let Some(position) = self.leases.over(now) {
             let reason = "nobody acknowledged it in time";
             undelivered.extend(self.give_back(position, Duration::ZERO, reason, now));
@@ -263,7 +318,23 @@ impl Mailbox {
     /// When [`tick`](Self::tick) has something to do.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
         let lease = self.leases.next_end();
-        lease.into_iter().chain(self.room.next()).min()
+        let dues = lease.into_iter().chain(self.room.next());
+        dues.chain(self.lent.next_end()).min()
+    }
+
+    /// What is out in parcels is out piece by piece from here on: something happens to one of them, or its lane counts.
+    fn part(&mut self) {
+        for Lease {
+            waiting,
+            instance,
+            until,
+        } in self.lent.take()
+        {
+            if let Some(position) = waiting.mail.position {
+                self.room.hold(&waiting.lane(), &instance);
+                self.leases.insert(position, waiting, &instance, until);
+            }
+        }
     }
 
     /// Puts mail out with an instance.

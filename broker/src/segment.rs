@@ -12,7 +12,7 @@ use prost::{
     encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len},
 };
 
-use crate::sealed::Sealed;
+use crate::{log::Position, sealed::Sealed};
 
 /// The field of a `HubFrame` that holds an event (`connect.proto`).
 const EVENT: u32 = 3;
@@ -33,6 +33,8 @@ pub(crate) struct Segment {
     framed: Bytes,
     /// Where the event lies in that, without the tag before it.
     events: Vec<Range<usize>>,
+    /// Where the events stand in the log, in its order; nothing of events that are in no log.
+    positions: Vec<Position>,
     /// The first event by itself: it stands for all of them where they are alike.
     first: OnceLock<Arc<Sealed>>,
     /// The events by themselves, for those who take them one by one.
@@ -47,6 +49,33 @@ impl Segment {
         Self {
             first: event.clone().into(),
             sealed: vec![event].into(),
+            ..builder.build()
+        }
+    }
+
+    /// Where its events stand in the log, in its order; nothing if they are in no log.
+    pub(crate) fn positions(&self) -> &[Position] {
+        &self.positions
+    }
+
+    /// Events of the log, in its order: the first, and as many more as fit together.
+    pub(crate) fn logged(
+        first: (Position, Arc<Sealed>),
+        mut more: impl FnMut() -> Option<(Position, Arc<Sealed>)>,
+    ) -> Self {
+        let mut builder = Builder::new(1, first.1.size());
+        let (mut positions, mut sealed) = (Vec::new(), Vec::new());
+        let mut next = Some(first);
+        while let Some((position, event)) = next {
+            builder.push_encoded(event.bytes());
+            positions.push(position);
+            sealed.push(event);
+            next = (!builder.is_full()).then(&mut more).flatten();
+        }
+        Self {
+            positions,
+            first: sealed[0].clone().into(),
+            sealed: sealed.into(),
             ..builder.build()
         }
     }
@@ -70,6 +99,11 @@ impl Segment {
     pub(crate) fn event(&self, index: usize) -> &Arc<Sealed> {
         let all = || self.events.iter().map(|range| self.sealed(range)).collect();
         &self.sealed.get_or_init(all)[index]
+    }
+
+    /// The events in their order, each with where it stands in the log, if it does.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&Arc<Sealed>, Option<Position>)> + Clone {
+        (0..self.len()).map(|index| (self.event(index), self.positions.get(index).copied()))
     }
 
     fn sealed(&self, range: &Range<usize>) -> Arc<Sealed> {
@@ -121,6 +155,11 @@ impl Builder {
         self.add(event.encoded_len(), |framed| event.encode_raw(framed));
     }
 
+    /// Adds an event that is encoded.
+    fn push_encoded(&mut self, event: &[u8]) {
+        self.add(event.len(), |framed| framed.extend_from_slice(event));
+    }
+
     /// Adds an event that consists of these fields, each with its bytes.
     pub(crate) fn push_fields(&mut self, fields: &[(u32, &[u8])]) {
         let length = |(field, bytes): &(u32, &[u8])| {
@@ -147,6 +186,7 @@ impl Builder {
         Segment {
             framed: self.framed.into(),
             events: self.events,
+            positions: Vec::new(),
             first: OnceLock::new(),
             sealed: OnceLock::new(),
         }

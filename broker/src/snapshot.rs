@@ -33,14 +33,16 @@ const CHUNK: usize = 1000;
 
 /// The positions of all mail that waits: their records have to be kept.
 pub(crate) fn kept(state: &State, moment: Moment) -> BTreeSet<Position> {
+    let is_own = |mail: &Mail| !mail.is_copy;
     let boxes = state.mailboxes.saved().into_iter().flat_map(|m| m.mail);
+    let boxes = boxes.filter(is_own).filter_map(|m| m.position);
     let piles = state.mailboxes.unclaimed.piles();
     let piles = piles
         .filter(|(_, until, _)| !is_over(*until, moment))
         .flat_map(|(_, _, mail)| mail);
     let piles = piles.chain(overdue(state, moment));
-    let all = boxes.chain(piles).filter(|m| !m.is_copy);
-    all.filter_map(|m| m.position).collect()
+    let piles = piles.filter(|mail| is_own(mail));
+    boxes.chain(piles.filter_map(|m| m.position)).collect()
 }
 
 /// Hands over what the state knows, part by part, until `each` says no.

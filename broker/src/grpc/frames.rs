@@ -62,13 +62,18 @@ impl Frame {
                 vec![parcel.segment().framed()]
             }
             Self::Shared(index, parcel) => {
-                let note = Note {
-                    position: String::new(),
+                let note = |position: &str| Note {
+                    position: position.to_owned(),
                     subscription: u32::try_from(*index).unwrap_or(u32::MAX),
                     attempt: 1,
                 };
+                let delivery = match (index, parcel.positions()) {
+                    (0, _) => Vec::new(),
+                    (_, []) => vec![note(""); parcel.len()],
+                    _ => parcel.events().map(|(e, _)| note(&e.position)).collect(),
+                };
                 let notes = SealedFrame {
-                    delivery: vec![note; if *index == 0 { 0 } else { parcel.len() }],
+                    delivery,
                     ..SealedFrame::default()
                 };
                 let events = parcel.segment().fields(parcel.range());
@@ -87,7 +92,7 @@ fn framed(frame: &SealedFrame, more: usize) -> Bytes {
     bytes.freeze()
 }
 
-/// Everything that is there to be sent, in frames of a size that the peer can take.
+/// Everything that is there to be sent, in frames of a size that the peer can take. A heartbeat is answered behind what was there.
 pub(super) fn frames(
     results: Vec<PublishResult>,
     heartbeat: bool,
@@ -96,7 +101,6 @@ pub(super) fn frames(
     let mut frames = Vec::new();
     let mut frame = SealedFrame {
         result: results,
-        heartbeat: heartbeat.then_some(Heartbeat {}),
         cancel: outgoing.cancels,
         ..SealedFrame::default()
     };
@@ -119,10 +123,20 @@ pub(super) fn frames(
         }
         match deliveries.next_if(|(_, handed)| matches!(handed, Handed::Several(_))) {
             Some((index, Handed::Several(parcel))) => frames.push(Frame::Shared(index, parcel)),
-            _ if deliveries.peek().is_none() => return frames,
+            _ if deliveries.peek().is_none() => break,
             _ => {}
         }
     }
+    if heartbeat {
+        match frames.last_mut() {
+            Some(Frame::Sealed(last)) => last.heartbeat = Some(Heartbeat {}),
+            _ => frames.push(Frame::from(SealedFrame {
+                heartbeat: Some(Heartbeat {}),
+                ..SealedFrame::default()
+            })),
+        }
+    }
+    frames
 }
 
 /// The notes on the deliveries of one frame, in their order. Events of one position are told apart by that order, so that all of

@@ -22,7 +22,7 @@ use tonic::Status;
 
 use super::status::{ended, status, trailers};
 use crate::{
-    hub::{End, Handed, Hub, Session},
+    hub::{End, Hub, Session},
     log::Position,
     sealed::Sealed,
     segment::{HEADER, header},
@@ -144,16 +144,12 @@ impl Sender {
             let is_idle = outgoing.deliveries.is_empty();
             first = first.saturating_sub(outgoing.events());
             for (_, handed) in &outgoing.deliveries {
-                let position = match handed {
-                    Handed::One(delivery) => delivery.mail.position,
-                    Handed::Several(_) => None,
-                };
-                // What was reread a moment ago has only to be acknowledged.
-                if self.reread.is_some() && position.is_some() && self.sent.contains(&position) {
-                    continue;
-                }
-                for event in handed.events() {
-                    self.add(event, position).await?;
+                for (event, position) in handed.events() {
+                    // What was reread a moment ago has only to be acknowledged.
+                    if self.reread.is_none() || position.is_none() || !self.sent.contains(&position)
+                    {
+                        self.add(event, position).await?;
+                    }
                 }
             }
             self.flush().await?;

@@ -16,7 +16,12 @@ use agenthub_proto::{
 };
 use tokio::{sync::watch, time::Instant};
 
-use super::{cancelling::Cancelling, enders::Enders, sessions::Sessions};
+use super::{
+    cancelling::Cancelling,
+    enders::Enders,
+    held::{Held, Waiting},
+    sessions::Sessions,
+};
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     id::{AgentId, TaskId},
@@ -24,7 +29,6 @@ use crate::{
     mailbox::Undelivered,
     presence::Presence,
     routing::Route,
-    segment::Segment,
     settings::Settings,
     state::{Delivering, State},
 };
@@ -66,7 +70,7 @@ pub(crate) struct Core {
     commits: watch::Receiver<Commit>,
     pub(crate) state: State,
     /// What is delivered once the log is safe that far.
-    held: VecDeque<Held>,
+    pub(super) held: VecDeque<Held>,
 
     pub(crate) presence: Presence,
     pub(crate) sessions: Sessions,
@@ -81,23 +85,6 @@ pub(crate) struct Core {
     pub(super) unused_next: Option<Instant>,
     pub(super) enders: Enders,
     pub(super) cancelling: Cancelling,
-}
-
-/// What happens to mailboxes once the log is safe up to a position.
-#[derive(Debug)]
-struct Held {
-    until: Position,
-    what: Waiting,
-}
-
-#[derive(Debug)]
-enum Waiting {
-    /// An event is delivered.
-    Event(Published, Delivering),
-    /// Events are delivered that may be lost.
-    Passing(Arc<Segment>, Route, Delivering),
-    /// What waits for an agent that has left is forgotten.
-    Forget(AgentId),
 }
 
 impl Core {
@@ -156,69 +143,6 @@ impl Core {
         token
     }
 
-    /// Delivers events that are in no log, after those that came before them.
-    pub(crate) fn pass(&mut self, segment: Arc<Segment>, route: Route) {
-        let what = Waiting::Passing(segment, route, self.delivering(None));
-        let until = self.last();
-        self.held.push_back(Held { until, what });
-    }
-
-    /// Ends a group of the log, and delivers what is safe.
-    pub(crate) fn end_group(&mut self, now: Now) {
-        loop {
-            self.log.commit();
-            let safe = self.safe();
-            let mut progress = false;
-            while self.held.front().is_some_and(|h| h.until <= safe) {
-                let Some(held) = self.held.pop_front() else {
-                    break;
-                };
-                progress = true;
-                match held.what {
-                    Waiting::Event(published, how) => {
-                        let undelivered = self.state.deliver(&published, how, now.instant);
-                        self.give_up(undelivered, now);
-                    }
-                    Waiting::Passing(segment, route, how) => {
-                        let undelivered = self.state.pass(&segment, &route, how, now.instant);
-                        self.give_up(undelivered, now);
-                    }
-                    Waiting::Forget(agent) => self.state.mailboxes.unclaimed.drop_all_of(&agent),
-                }
-            }
-            if !progress {
-                return;
-            }
-        }
-    }
-
-    /// The positions of the events for an agent that wait for the log.
-    pub(crate) fn held_for<'a>(
-        &'a self,
-        agent: &'a AgentId,
-    ) -> impl Iterator<Item = Position> + 'a {
-        self.held.iter().filter_map(move |held| match &held.what {
-            Waiting::Event(
-                Published {
-                    route: Route::To(to),
-                    ..
-                },
-                how,
-            ) => how
-                .position
-                .filter(|_| to.iter().any(|a| a.agent == *agent)),
-            _ => None,
-        })
-    }
-
-    /// The positions of the events that wait for the log, in order.
-    pub(super) fn held_positions(&self) -> impl Iterator<Item = Position> + '_ {
-        self.held.iter().filter_map(|held| match &held.what {
-            Waiting::Event(_, how) => how.position,
-            Waiting::Passing(..) | Waiting::Forget(_) => None,
-        })
-    }
-
     /// The last position that is safe.
     pub(crate) fn safe(&self) -> Position {
         self.commits.borrow().position().unwrap_or(Position(0))
@@ -229,7 +153,7 @@ impl Core {
         Position(self.log.next_position().0 - 1)
     }
 
-    fn delivering(&self, position: Option<Position>) -> Delivering {
+    pub(super) fn delivering(&self, position: Option<Position>) -> Delivering {
         Delivering {
             position,
             mailboxes: self.state.mailboxes.count(),

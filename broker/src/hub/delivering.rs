@@ -57,10 +57,12 @@ impl Core {
             let credit = credits.get(index).copied().unwrap_or(0);
             let mut credit = usize::try_from(credit).unwrap_or(usize::MAX);
             while credit > 0 && room > 0 {
-                let passing = self
-                    .state
-                    .mailboxes
-                    .take_passing(*mailbox, credit.min(room));
+                let passing = self.state.mailboxes.take_passing(
+                    *mailbox,
+                    &open.instance,
+                    credit.min(room),
+                    now.instant,
+                );
                 if let Some(parcel) = passing {
                     credit -= parcel.len();
                     room -= parcel.len();

@@ -8,6 +8,7 @@ mod delivering;
 mod directory;
 mod enders;
 mod giving_up;
+mod held;
 mod hello;
 mod keeper;
 mod locked;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use agenthub_proto::agenthub::Cancel;
 
 use crate::{
+    log::Position,
     mailbox::{Delivery, Parcel},
     sealed::Sealed,
 };
@@ -25,7 +26,7 @@ pub(crate) enum End {
 pub(crate) enum Handed {
     /// One delivery.
     One(Delivery),
-    /// Events that may be lost; whoever gets them has them.
+    /// Events that came together, on their first delivery. Of those in no log, whoever gets them has them.
     Several(Parcel),
 }
 
@@ -38,12 +39,14 @@ impl Handed {
         }
     }
 
-    /// Its events one by one.
-    pub(crate) fn events(&self) -> impl Iterator<Item = &Arc<Sealed>> {
-        (0..self.len()).map(move |index| match self {
-            Self::One(delivery) => &delivery.mail.event,
-            Self::Several(parcel) => parcel.segment().event(parcel.range().start + index),
-        })
+    /// Its events one by one, each with where it stands in the log, if it does.
+    pub(crate) fn events(&self) -> impl Iterator<Item = (&Arc<Sealed>, Option<Position>)> {
+        let (one, several) = match self {
+            Self::One(delivery) => (Some((&delivery.mail.event, delivery.mail.position)), None),
+            Self::Several(parcel) => (None, Some(parcel)),
+        };
+        one.into_iter()
+            .chain(several.into_iter().flat_map(Parcel::events))
     }
 }
 

@@ -3,6 +3,7 @@
 mod bounds;
 mod fold;
 mod streams;
+mod together;
 
 use std::{
     sync::{Arc, Mutex},

@@ -87,6 +87,11 @@ impl Lanes {
         }
     }
 
+    /// See [`set_ordered`](Self::set_ordered).
+    pub(super) fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
     /// Takes out the head that is first in turn for an instance.
     pub(super) fn pop_for(
         &mut self,

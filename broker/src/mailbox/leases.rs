@@ -9,7 +9,7 @@ use crate::{id::InstanceId, log::Position, table::Table};
 pub(super) struct Lease {
     pub(super) waiting: Waiting,
     pub(super) instance: InstanceId,
-    until: Instant,
+    pub(super) until: Instant,
 }
 
 /// See the module's description.

@@ -1,17 +1,19 @@
-//! Mail that may be lost, as it came: the events of a segment, or those of them that are left.
+//! Mail as it came: the events of a segment, or those of them that are left.
 
 use std::{ops::Range, sync::Arc};
+
+use tokio::time::Instant;
 
 use super::{
     Mail,
     waiting::{Rank, Waiting},
 };
-use crate::segment::Segment;
+use crate::{log::Position, sealed::Sealed, segment::Segment};
 
 /// See the module's description. Holds one event at least. A mailbox that nobody reads may hold very many of these, so that they are small.
 #[derive(Clone, Debug)]
 pub(crate) struct Parcel {
-    /// What its events are like, but for event and rank. Shared by parcels that come one after the other.
+    /// What its events are like, but for event, position and rank. Shared by parcels that come one after the other.
     like: Arc<Waiting>,
     /// Of its first event.
     rank: Rank,
@@ -46,9 +48,62 @@ impl Parcel {
         self.range.start as usize..self.range.end as usize
     }
 
+    /// Its events in their order, each with where it stands in the log, if it does.
+    pub(crate) fn events(&self) -> impl Iterator<Item = (&Arc<Sealed>, Option<Position>)> {
+        let Range { start, end } = self.range();
+        self.segment.each().take(end).skip(start)
+    }
+
     /// How many events it holds.
     pub(crate) fn len(&self) -> usize {
         self.range().len()
+    }
+
+    /// Where its events stand in the log, in its order; nothing if they are in no log.
+    pub(crate) fn positions(&self) -> &[Position] {
+        let positions = self.segment.positions();
+        positions.get(self.range()).unwrap_or(&[])
+    }
+
+    /// Whether the log has its events, so that they are out with whoever takes them until that one acknowledges them.
+    pub(super) fn is_logged(&self) -> bool {
+        !self.segment.positions().is_empty()
+    }
+
+    /// When its events are given up if they still wait.
+    pub(super) fn expires(&self) -> Instant {
+        self.like.mail.timing.expires
+    }
+
+    /// Whether its events come only at a time.
+    pub(super) fn is_delayed(&self) -> bool {
+        self.like.mail.timing.due.is_some()
+    }
+
+    /// The so-manieth of its events that has this position.
+    pub(super) fn find(&self, position: Position) -> Option<usize> {
+        self.positions().binary_search(&position).ok()
+    }
+
+    /// The bytes of one of its events.
+    pub(super) fn bytes_of(&self, index: usize) -> usize {
+        self.segment.size(self.range().start + index)
+    }
+
+    /// Takes out one of several events. What comes before it, if anything, is a parcel of its own afterwards.
+    pub(super) fn remove(&mut self, index: usize) -> Option<Self> {
+        let at = self.range.start + u32::try_from(index).unwrap_or(u32::MAX);
+        if at + 1 == self.range.end {
+            self.range.end = at;
+            return None;
+        }
+        let before = (index > 0).then(|| Self {
+            range: self.range.start..at,
+            ..self.clone()
+        });
+        self.rank = self.rank.later(index as u64 + 1);
+        self.range.start = at + 1;
+        before
     }
 
     /// The bytes of its events.
@@ -68,12 +123,12 @@ impl Parcel {
 
     /// Its first event by itself.
     pub(super) fn first(&self) -> Waiting {
-        self.at(self.range().start)
+        self.at(0)
     }
 
     /// Every event by itself.
     pub(super) fn each(&self) -> impl Iterator<Item = Waiting> + '_ {
-        self.range().map(|index| self.at(index))
+        (0..self.len()).map(|index| self.at(index))
     }
 
     /// Takes out its first events, at least one and at most so many. What is left, if anything, comes second.
@@ -90,11 +145,14 @@ impl Parcel {
         (self, rest)
     }
 
-    fn at(&self, index: usize) -> Waiting {
-        let later = (index - self.range().start) as u64;
+    /// One of its events by itself.
+    pub(super) fn at(&self, index: usize) -> Waiting {
+        let later = index as u64;
+        let index = self.range().start + index;
         Waiting {
             mail: Mail {
                 event: self.segment.event(index).clone(),
+                position: self.segment.positions().get(index).copied(),
                 ..self.like.mail.clone()
             },
             rank: self.rank.later(later),

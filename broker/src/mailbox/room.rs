@@ -1,6 +1,6 @@
 //! The waiting room of a mailbox: mail that is not out, in its lane or until its time, and when it has waited too long.
 //!
-//! Mail that may be lost needs no lane as long as nothing else is there: it passes through in parcels, in the order in which it came,
+//! Mail that came together needs no lane as long as nothing else is there: it passes through in parcels, in the order in which it came,
 //! which is also that of its ranks. When anything comes for which that is not so, all of it goes into its lanes first, piece by piece.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -39,10 +39,12 @@ struct Placed {
 #[derive(Debug, Default)]
 pub(super) struct Room {
     lanes: Lanes,
-    /// While this holds something, the lanes are idle.
+    /// Parcels that may be lost. While there are parcels, the lanes are idle.
     passing: VecDeque<Parcel>,
+    /// Parcels that are in the log, in its order.
+    kept: VecDeque<Parcel>,
     later: BTreeMap<(Instant, u64), Waiting>,
-    /// All mail that is in the log.
+    /// All mail that is in the log, but for what passes.
     places: Table<Position, Placed>,
     /// When that is given up.
     expiries: Deadlines,
@@ -51,6 +53,9 @@ pub(super) struct Room {
 impl Room {
     /// See [`Lanes::set_ordered`].
     pub(super) fn set_ordered(&mut self, ordered: bool) {
+        if !self.kept.is_empty() {
+            self.stop_passing();
+        }
         self.lanes.set_ordered(ordered);
     }
 
@@ -61,52 +66,65 @@ impl Room {
         self.lanes.insert(waiting);
     }
 
-    /// Lets mail pass that may be lost, or puts it into its lanes.
+    /// Lets mail pass that [may](Self::may_pass).
     pub(super) fn pass(&mut self, mut parcel: Parcel) {
-        if self.may_pass(&parcel) {
-            if let Some(last) = self.passing.back() {
-                parcel.share(last);
-            }
-            self.passing.push_back(parcel);
-            return;
+        let queue = match parcel.is_logged() {
+            true => &mut self.kept,
+            false => &mut self.passing,
+        };
+        if let Some(last) = queue.back() {
+            parcel.share(last);
         }
-        self.stop_passing();
-        for waiting in parcel.each() {
-            self.lanes.insert(waiting);
-        }
+        queue.push_back(parcel);
     }
 
     /// Puts all that passes into its lanes.
     fn stop_passing(&mut self) {
-        for parcel in std::mem::take(&mut self.passing) {
+        let kept = std::mem::take(&mut self.kept);
+        for parcel in std::mem::take(&mut self.passing).into_iter().chain(kept) {
             for waiting in parcel.each() {
+                self.place(&waiting, Place::Lane(waiting.lane()));
                 self.lanes.insert(waiting);
             }
         }
     }
 
     /// Whether mail is next in turn after all that passes, whoever asks.
-    fn may_pass(&self, parcel: &Parcel) -> bool {
+    pub(super) fn may_pass(&self, parcel: &Parcel) -> bool {
+        let mut last = self.passing.back().into_iter().chain(self.kept.back());
         !parcel.is_versioned()
+            && !parcel.is_delayed()
+            && !(parcel.is_logged() && self.lanes.is_ordered())
             && self.lanes.is_idle()
-            && self
-                .passing
-                .back()
-                .is_none_or(|last| last.rank() < parcel.rank())
+            && last.all(|last| last.rank() < parcel.rank())
     }
 
     /// Takes out what passes first, at most so many pieces of it.
     pub(super) fn pop_passing(&mut self, count: usize) -> Option<Parcel> {
-        let (parcel, rest) = self.passing.pop_front()?.split(count);
+        let queues = [&mut self.passing, &mut self.kept].into_iter();
+        let queue = queues
+            .filter(|queue| !queue.is_empty())
+            .min_by_key(|queue| queue.front().map(Parcel::rank))?;
+        let (parcel, rest) = queue.pop_front()?.split(count);
         if let Some(rest) = rest {
-            self.passing.push_front(rest);
+            queue.push_front(rest);
         }
         Some(parcel)
     }
 
-    /// What passes, piece by piece.
+    /// What passes and may be lost, piece by piece.
     pub(super) fn passing(&self) -> impl Iterator<Item = Mail> {
         self.passing.iter().flat_map(|p| p.each().map(|w| w.mail))
+    }
+
+    /// What passes and is in the log, piece by piece.
+    pub(super) fn kept(&self) -> impl Iterator<Item = Waiting> {
+        self.kept.iter().flat_map(Parcel::each)
+    }
+
+    /// Whether nothing waits for whoever comes, and nothing that is out belongs to a lane.
+    pub(super) fn is_idle(&self) -> bool {
+        self.passing.is_empty() && self.kept.is_empty() && self.lanes.is_idle()
     }
 
     /// Keeps mail until it may be delivered.
@@ -152,6 +170,9 @@ impl Room {
 
     /// Takes out one piece of mail.
     pub(super) fn remove(&mut self, position: Position) -> Option<Waiting> {
+        if self.passes(position) {
+            self.stop_passing();
+        }
         let waiting = match self.places.get(&position)?.place.clone() {
             Place::Lane(key) => self.lanes.remove(&key, position),
             Place::Later(at) => self.pop_later(at),
@@ -160,7 +181,7 @@ impl Room {
         Some(waiting)
     }
 
-    /// One piece of mail. Takes as long as its lane is.
+    /// One piece of mail that does not pass. Takes as long as its lane is.
     pub(super) fn get(&self, position: Position) -> Option<&Waiting> {
         match &self.places.get(&position)?.place {
             Place::Lane(key) => self.lanes.get(key, position),
@@ -179,8 +200,11 @@ impl Room {
         self.lanes.release(key);
     }
 
-    /// Puts into their lanes what may be delivered from here on.
+    /// Puts into their lanes what may be delivered from here on, and what passes once it has waited too long.
     pub(super) fn bring(&mut self, now: Instant) {
+        if self.kept.front().is_some_and(|p| p.expires() <= now) {
+            self.stop_passing();
+        }
         while let Some((at, _)) = self.later.first_key_value().filter(|(at, _)| at.0 <= now) {
             let at = *at;
             if let Some(waiting) = self.pop_later(at) {
@@ -199,11 +223,19 @@ impl Room {
     pub(super) fn next(&self) -> Option<Instant> {
         let later = self.later.first_key_value().map(|((at, _), _)| *at);
         let expiry = self.expiries.first().map(|(at, _)| at);
-        later.into_iter().chain(expiry).min()
+        let kept = self.kept.front().map(Parcel::expires);
+        later.into_iter().chain(expiry).chain(kept).min()
     }
 
     pub(super) fn holds(&self, position: Position) -> bool {
-        self.places.contains_key(&position)
+        self.passes(position) || self.places.contains_key(&position)
+    }
+
+    /// Whether a piece of mail is in a parcel.
+    fn passes(&self, position: Position) -> bool {
+        let is_before = |parcel: &Parcel| parcel.positions().last() < Some(&position);
+        let parcel = self.kept.get(self.kept.partition_point(is_before));
+        parcel.is_some_and(|parcel| parcel.find(position).is_some())
     }
 
     /// All that is in a lane, or will be.

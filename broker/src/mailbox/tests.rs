@@ -10,6 +10,7 @@ use super::*;
 use crate::log::Try;
 
 mod passing;
+mod together;
 
 const BOUNDS: Bounds = Bounds {
     events: 100,

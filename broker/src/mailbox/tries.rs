@@ -28,7 +28,9 @@ impl Mailbox {
         let out = self.leases.iter().map(|l| (&l.waiting, true));
         let waiting = self.room.iter().map(|w| (w, w.was_out));
         let all = waiting.chain(out);
-        let mut tries: Vec<Try> = all.filter_map(|(w, is_out)| tried(w, is_out)).collect();
+        let lent = self.lent.leases().filter_map(|l| tried(&l.waiting, true));
+        let tries = all.filter_map(|(w, is_out)| tried(w, is_out));
+        let mut tries: Vec<Try> = tries.chain(lent).collect();
         tries.sort_by_key(|t| t.position);
         tries
     }
@@ -51,6 +53,7 @@ impl Mailbox {
         let was_out = self.room.iter().filter(|w| w.was_out);
         let mut positions: Vec<Position> = was_out.filter_map(|w| w.mail.position).collect();
         positions.sort();
+        self.part();
         for position in positions {
             if let Some(waiting) = self.room.remove(position)
                 && let Some(instance) = waiting.last.clone()
@@ -63,6 +66,9 @@ impl Mailbox {
 
     fn tried(&self, position: Position) -> Option<Try> {
         if let Some(lease) = self.leases.get(position) {
+            return tried(&lease.waiting, true);
+        }
+        if let Some(lease) = self.lent.get(position) {
             return tried(&lease.waiting, true);
         }
         let waiting = self.room.get(position)?;

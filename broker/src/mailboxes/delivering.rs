@@ -1,6 +1,6 @@
 //! Into which mailboxes an event goes.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, iter, sync::Arc, time::Duration};
 
 use agenthub_proto::agenthub::{AgentEvent, Concern, EventKind, agent_event::Payload};
 use tokio::time::Instant;
@@ -58,21 +58,8 @@ impl Mailboxes {
         is_known: impl Fn(&AgentId) -> bool,
         now: Instant,
     ) -> Vec<Undelivered> {
-        let mut undelivered = Vec::new();
-        let to = match post.route {
-            Route::To(to) => to.as_slice(),
-            Route::Everyone => &[],
-        };
-        for Address { agent, version } in to {
-            if self.is_to_wait(agent, post.event) {
-                let mail = self.mail(post, agent, version.as_ref(), now);
-                if post.is_replayed || self.unclaimed.has_room(&mail) {
-                    self.unclaimed.keep(mail, is_known(agent), post.age, now);
-                } else {
-                    undelivered.push(self.unclaimed.refuse(mail));
-                }
-            }
-        }
+        let event = iter::once((post.event, post.position));
+        let mut undelivered = self.keep_unclaimed(post, event, is_known, now);
         for (id, version) in self.named(post) {
             if let Some(mail) = self.mail_for(id, post, version, now) {
                 let add = |mailbox: &mut Mailbox| mailbox.push(mail, now);
@@ -82,7 +69,55 @@ impl Mailboxes {
         undelivered
     }
 
-    /// Puts events that may be lost into the mailboxes of those whom their route names, all at once: they are alike in all that a filter
+    /// Puts events that are in the log into the mailboxes of those whom their route names, all at once, as [`deliver`](Self::deliver) does
+    /// with one. They are alike as those that [`pass`](Self::pass).
+    pub(crate) fn deliver_together(
+        &mut self,
+        post: &Post<'_>,
+        segment: &Arc<Segment>,
+        is_known: impl Fn(&AgentId) -> bool,
+        now: Instant,
+    ) -> Vec<Undelivered> {
+        let mut undelivered = self.keep_unclaimed(post, segment.each(), is_known, now);
+        undelivered.extend(self.pass(post, segment, now));
+        undelivered
+    }
+
+    /// Keeps events for those of their recipients without a subscription that takes them. The events are like that of the post. Returns
+    /// the mail for which there is no room.
+    fn keep_unclaimed<'a>(
+        &mut self,
+        post: &Post<'_>,
+        events: impl Iterator<Item = (&'a Arc<Sealed>, Option<Position>)> + Clone,
+        is_known: impl Fn(&AgentId) -> bool,
+        now: Instant,
+    ) -> Vec<Undelivered> {
+        let mut undelivered = Vec::new();
+        let to = match post.route {
+            Route::To(to) => to.as_slice(),
+            Route::Everyone => &[],
+        };
+        for Address { agent, version } in to {
+            if !self.is_to_wait(agent, post.event) {
+                continue;
+            }
+            for (event, position) in events.clone() {
+                let mail = Mail {
+                    event: event.clone(),
+                    position,
+                    ..self.mail(post, agent, version.as_ref(), now)
+                };
+                if post.is_replayed || self.unclaimed.has_room(&mail) {
+                    self.unclaimed.keep(mail, is_known(agent), post.age, now);
+                } else {
+                    undelivered.push(self.unclaimed.refuse(mail));
+                }
+            }
+        }
+        undelivered
+    }
+
+    /// Puts events into the mailboxes of those whom their route names, all at once: they are alike in all that a filter
     /// looks at. The post is that of the first.
     pub(crate) fn pass(
         &mut self,

@@ -34,9 +34,14 @@ impl Mailboxes {
     }
 
     /// See [`Mailbox::take_passing`].
-    pub(crate) fn take_passing(&mut self, id: MailboxId, count: usize) -> Option<Parcel> {
-        // It has no time at which anything is due.
-        self.slots.get_mut(&id)?.mailbox.take_passing(count)
+    pub(crate) fn take_passing(
+        &mut self,
+        id: MailboxId,
+        instance: &InstanceId,
+        count: usize,
+        now: Instant,
+    ) -> Option<Parcel> {
+        self.with(id, |mailbox| mailbox.take_passing(count, instance, now))?
     }
 
     /// See [`Mailbox::acknowledge`]. Returns what was there.

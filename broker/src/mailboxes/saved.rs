@@ -15,7 +15,7 @@ pub(crate) struct Saved<'a> {
     /// When it was last used, if that is known.
     pub(crate) used: Option<SystemTime>,
     /// In the order in which it came.
-    pub(crate) mail: Vec<&'a Mail>,
+    pub(crate) mail: Vec<Mail>,
     /// How often of that was delivered what.
     pub(crate) tries: Vec<Try>,
 }

@@ -165,7 +165,7 @@ fn run(b: &mut Bench, ops: Vec<Op>) {
             Op::Take(n) if !sessions.is_empty() => {
                 let session = sessions[usize::from(n) % sessions.len()];
                 for (_, delivery) in b.take(session).deliveries {
-                    for event in delivery.events() {
+                    for (event, _) in delivery.events() {
                         taken.push((session, event.position.clone()));
                     }
                 }

@@ -39,7 +39,7 @@ impl Box {
         let mut b = Self::new();
         let mut got = Vec::new();
         let mut take = |b: &mut Self| {
-            if let Some(parcel) = b.mailbox.take_passing(at_a_time) {
+            if let Some(parcel) = b.mailbox.take_passing(at_a_time, &"i".into(), b.now) {
                 let ids = parcel.each().map(|w| w.mail.event.event_id.clone());
                 got.extend(ids);
                 return Some(());
@@ -122,7 +122,10 @@ async fn a_full_mailbox_loses_the_oldest_of_what_passes() {
         .map(|u| u.mail.event.event_id.as_str())
         .collect();
     assert_eq!(ids, ["1", "2"]);
-    let left = b.mailbox.take_passing(100).expect("there is more");
+    let left = b
+        .mailbox
+        .take_passing(100, &"i".into(), b.now)
+        .expect("there is more");
     let ids: Vec<String> = left.each().map(|w| w.mail.event.event_id.clone()).collect();
     assert_eq!(ids, ["3", "4"]);
 }

@@ -1,0 +1,214 @@
+//! What came together is delivered as if each event had come by itself, whatever happens meanwhile.
+
+use super::*;
+
+const INSTANCES: [&str; 2] = ["i", "j"];
+
+#[derive(Clone, Debug)]
+enum Act {
+    /// So many that are alike.
+    Together(u8, u8, Priority),
+    /// One that may be lost.
+    Lossy(u8, Priority),
+    /// One, which may come later, or wait for less long.
+    Alone(u8, Priority, Option<u8>, bool),
+    Take(usize, usize),
+    Acknowledge(usize, Vec<prop::sample::Index>),
+    Refuse(usize, prop::sample::Index, u8),
+    Extend(usize, prop::sample::Index),
+    Reclaim(usize, Vec<prop::sample::Index>),
+    Release(usize),
+    Wait(u8),
+    Order(bool),
+    Tell,
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let priority = || prop_oneof![9 => Just(Priority::Medium), 1 => Just(Priority::High)];
+    let instance = || prop_oneof![4 => Just(0), 1 => Just(1_usize)];
+    let index = any::<prop::sample::Index>;
+    let some = move || prop::collection::vec(index(), 0..5);
+    let act = prop_oneof![
+        8 => (1..6u8, 0..2u8, priority()).prop_map(|(n, order, p)| Act::Together(n, order, p)),
+        1 => (0..2u8, priority()).prop_map(|(order, p)| Act::Lossy(order, p)),
+        1 => (0..2u8, priority(), prop::option::of(1..9u8), any::<bool>())
+            .prop_map(|(order, p, due, is_short)| Act::Alone(order, p, due, is_short)),
+        8 => (instance(), 1..7_usize).prop_map(|(i, n)| Act::Take(i, n)),
+        8 => (instance(), some()).prop_map(|(i, of)| Act::Acknowledge(i, of)),
+        1 => (instance(), index(), 0..9u8).prop_map(|(i, of, s)| Act::Refuse(i, of, s)),
+        1 => (instance(), index()).prop_map(|(i, of)| Act::Extend(i, of)),
+        1 => (instance(), some()).prop_map(|(i, of)| Act::Reclaim(i, of)),
+        1 => instance().prop_map(Act::Release),
+        2 => (0..20u8).prop_map(Act::Wait),
+        1 => any::<bool>().prop_map(Act::Order),
+        1 => Just(Act::Tell),
+    ];
+    prop::collection::vec(act, 0..80)
+}
+
+/// Ids of events, with how often each was tried where that is known.
+type Seen = Vec<(String, u32)>;
+
+impl Box {
+    /// Pushes mail, in one parcel or piece by piece.
+    fn add(&mut self, mail: &[Mail], is_together: bool) {
+        if !is_together {
+            mail.iter()
+                .for_each(|m| self.mailbox.push(m.clone(), self.now));
+            return;
+        }
+        let mut events = mail
+            .iter()
+            .filter_map(|m| Some((m.position?, m.event.clone())));
+        let segment = match events.next() {
+            Some(first) => Segment::logged(first, || events.next()),
+            None => Segment::of(mail[0].event.clone()),
+        };
+        self.mailbox
+            .pass(mail[0].clone(), &segment.into(), self.now);
+    }
+
+    fn take_all(&mut self, instance: &str, most: usize) -> Seen {
+        let instance = instance.into();
+        let mut got = Vec::new();
+        while got.len() < most {
+            let room = most - got.len();
+            if let Some(parcel) = self.mailbox.take_passing(room, &instance, self.now) {
+                got.extend(parcel.each().map(|w| (w.mail.event.event_id.clone(), 1)));
+            } else if let Some(delivery) = self.mailbox.take(&instance, None, self.now) {
+                got.push((delivery.mail.event.event_id.clone(), delivery.attempt));
+            } else {
+                break;
+            }
+        }
+        got
+    }
+
+    /// Does as the act says, to one of the first so many pieces of mail where it is about one. Says what was seen of that.
+    fn act(&mut self, act: &Act, is_together: bool) -> (Seen, Vec<Try>) {
+        let pieces = usize::try_from(self.next).expect("few") + 1;
+        let at = |of: &prop::sample::Index| Position(of.index(pieces) as u64);
+        let gone = |undelivered: Vec<Undelivered>| {
+            let seen = undelivered.into_iter();
+            seen.map(|u| (u.mail.event.event_id.clone(), u.attempts))
+                .collect()
+        };
+        let now = self.now;
+        let mut tries = Vec::new();
+        let mut seen: Seen = match act {
+            Act::Together(count, order, priority) => {
+                let mail = || self.mail(&order.to_string(), *priority);
+                let mail: Vec<Mail> = std::iter::repeat_with(mail).take((*count).into()).collect();
+                self.add(&mail, is_together);
+                Seen::new()
+            }
+            Act::Lossy(order, priority) => {
+                let mut mail = self.mail(&order.to_string(), *priority);
+                mail.position = None;
+                self.add(&[mail], is_together);
+                Seen::new()
+            }
+            Act::Alone(order, priority, due, is_short) => {
+                let mut mail = self.mail(&order.to_string(), *priority);
+                let later = |seconds: u8| now + Duration::from_secs(seconds.into());
+                mail.timing.due = due.map(later);
+                if *is_short {
+                    mail.timing.expires = later(30);
+                }
+                self.mailbox.push(mail, now);
+                Seen::new()
+            }
+            Act::Take(instance, most) => self.take_all(INSTANCES[*instance], *most),
+            Act::Acknowledge(instance, of) => {
+                let instance = INSTANCES[*instance].into();
+                let left = |at: &Position| self.mailbox.acknowledge_from(*at, &instance);
+                let left: Vec<Position> = of.iter().map(at).filter(left).collect();
+                left.iter().map(|at| (at.0.to_string(), 0)).collect()
+            }
+            Act::Refuse(instance, of, seconds) => {
+                let instance = INSTANCES[*instance].into();
+                let delay = Duration::from_secs((*seconds).into());
+                let given_up = self.mailbox.refuse(at(of), &instance, delay, "no", now);
+                gone(given_up.into_iter().collect())
+            }
+            Act::Extend(instance, of) => {
+                self.mailbox
+                    .extend(at(of), &INSTANCES[*instance].into(), now);
+                Seen::new()
+            }
+            Act::Reclaim(instance, of) => {
+                let claimed = of.iter().map(at).collect();
+                let instance = INSTANCES[*instance].into();
+                let Reclaimed {
+                    handed_over,
+                    given_up,
+                } = self.mailbox.reclaim(&instance, &claimed, now);
+                let handed_over = handed_over.into_iter();
+                let mut seen: Seen = gone(given_up);
+                seen.extend(handed_over.map(|h| (h.mail.event.event_id.clone(), 0)));
+                seen
+            }
+            Act::Release(instance) => gone(self.mailbox.release(&INSTANCES[*instance].into(), now)),
+            Act::Wait(seconds) => {
+                self.now += Duration::from_secs((*seconds).into());
+                gone(self.mailbox.tick(self.now))
+            }
+            Act::Order(is_ordered) => {
+                self.mailbox.set_ordered(*is_ordered);
+                Seen::new()
+            }
+            Act::Tell => {
+                tries = self.mailbox.untold();
+                Seen::new()
+            }
+        };
+        if matches!(act, Act::Reclaim(..)) {
+            // What is claimed is a set.
+            seen.sort();
+        }
+        (seen, tries)
+    }
+
+    /// What there is to see from outside.
+    fn view(&self) -> impl PartialEq + std::fmt::Debug {
+        let ids = |mail: Vec<Mail>| mail.into_iter().map(|m| m.event.event_id.clone());
+        let held = (0..=self.next).filter(|at| self.mailbox.holds(Position(*at)));
+        // What may be lost and passes is in no order with the rest.
+        let mut waiting: Vec<String> = ids(self.mailbox.waiting()).collect();
+        waiting.sort();
+        (
+            (self.mailbox.events(), self.mailbox.bytes()),
+            (self.mailbox.leased(), self.mailbox.waits()),
+            self.mailbox.next_tick(),
+            self.mailbox.tries(),
+            held.collect::<Vec<u64>>(),
+            waiting,
+        )
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    /// promise 3
+    #[test]
+    fn what_came_together_is_as_if_each_had_come_by_itself(acts in acts()) {
+        let (mut together, mut alone) = (Box::new(), Box::new());
+        alone.now = together.now;
+        alone.mailbox = Mailbox::new(BOUNDS, together.now);
+        for act in &acts {
+            prop_assert_eq!(together.act(act, true), alone.act(act, false), "{:?}", act);
+            prop_assert_eq!(together.view(), alone.view(), "{:?}", act);
+            let lost = |b: &mut Box| {
+                let lost = b.mailbox.surplus().into_iter();
+                lost.map(|u| u.mail.event.event_id.clone()).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(lost(&mut together), lost(&mut alone));
+        }
+        let saved = |b: &Box| {
+            let mail = b.mailbox.mail().into_iter().filter(|m| m.position.is_some());
+            mail.map(|m| m.position).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(saved(&together), saved(&alone));
+    }
+}
