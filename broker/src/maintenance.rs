@@ -87,8 +87,7 @@ pub fn verify(folder: &Path) -> Result<Report, OpenError> {
         }
         reader.records(reader.first, |_| Ok(true))?;
         let mut folding = Folding::new(&settings, Moment::now());
-        let id = reader.id;
-        replay(reader, |found| folding.take(id, found))?;
+        replay(reader, |found| folding.take(found))?;
         reader.check_pages()?;
         let report = report(reader)?;
         Ok(Report { torn, ..report })
@@ -151,7 +150,7 @@ pub fn compact(folder: &Path, settings: &Settings) -> Result<Compacted, Error> {
         return Err(OpenError::Missing(folder.to_owned()).into());
     }
     // What there is to know is read once more below; this one takes the folder, and finds damage.
-    let log = SqliteLog::open(folder, &Options::default(), |_, _| Ok(()))?;
+    let log = SqliteLog::open(folder, &Options::default(), |_| Ok(()))?;
     let upkeep = log.upkeep();
     let unfinished = |e: Unfinished| Error::Unfinished(Box::new(e));
     let bytes = || upkeep.read(|reader| reader.bytes());

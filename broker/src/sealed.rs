@@ -35,13 +35,6 @@ impl Sealed {
     pub(crate) fn bytes(&self) -> &Bytes {
         self.bytes.get_or_init(|| self.encode_to_vec().into())
     }
-
-    /// The event, to be changed.
-    pub(crate) fn open(self) -> AgentEvent {
-        // Decodes what is not decoded.
-        let _: &AgentEvent = &self;
-        self.event.into_inner().unwrap_or_default()
-    }
 }
 
 impl From<AgentEvent> for Sealed {

@@ -20,6 +20,9 @@ const EVENT: u32 = 3;
 /// What gRPC puts before a message: that it is not compressed, and its length in 4 bytes.
 pub(crate) const HEADER: usize = 5;
 
+/// What a frame puts before an event, at most, where that is not very large.
+const TAG: usize = 4;
+
 /// A segment takes no more events once it is larger than this, in bytes.
 const FULL_BYTES: usize = 64 * 1024;
 
@@ -63,15 +66,17 @@ impl Segment {
         first: (Position, Arc<Sealed>),
         mut more: impl FnMut() -> Option<(Position, Arc<Sealed>)>,
     ) -> Self {
-        let mut builder = Builder::new(1, first.1.size());
-        let (mut positions, mut sealed) = (Vec::new(), Vec::new());
-        let mut next = Some(first);
-        while let Some((position, event)) = next {
-            builder.push_encoded(event.bytes());
+        let mut bytes = first.1.size();
+        let (mut positions, mut sealed) = (vec![first.0], vec![first.1]);
+        while !is_full(sealed.len(), bytes)
+            && let Some((position, event)) = more()
+        {
+            bytes += event.size();
             positions.push(position);
             sealed.push(event);
-            next = (!builder.is_full()).then(&mut more).flatten();
         }
+        let mut builder = Builder::new(sealed.len(), bytes.div_ceil(sealed.len()) + TAG);
+        sealed.iter().for_each(|e| builder.push_encoded(e.bytes()));
         Self {
             positions,
             first: sealed[0].clone().into(),
@@ -131,6 +136,11 @@ pub(crate) fn header(bytes: usize) -> [u8; HEADER] {
     [0, a, b, c, d]
 }
 
+/// Whether a segment of so many events and bytes takes no more.
+fn is_full(events: usize, bytes: usize) -> bool {
+    events >= FULL_EVENTS || bytes > FULL_BYTES
+}
+
 /// A segment while it grows.
 #[derive(Debug)]
 pub(crate) struct Builder {
@@ -176,7 +186,7 @@ impl Builder {
 
     /// Whether it takes no more.
     pub(crate) fn is_full(&self) -> bool {
-        self.events.len() >= FULL_EVENTS || self.framed.len() > FULL_BYTES
+        is_full(self.events.len(), self.framed.len())
     }
 
     /// The segment, which must hold something.

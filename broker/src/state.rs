@@ -9,7 +9,7 @@ use crate::{
     dead_letters::{DeadLetter, DeadLetters},
     dedupe::{Dedupe, Seen},
     id::{AgentId, MailboxId, OrderKey, Version},
-    log::{Again, Entry, LogId, Position, Published, Record},
+    log::{Again, Entry, Position, Published, Record},
     mailbox::{Bounds, Mail, Undelivered},
     mailboxes::{Lifetime, Mailboxes, Post, own_type},
     registry::Registry,
@@ -30,7 +30,6 @@ pub(crate) struct State {
     pub(crate) dedupe: Dedupe,
     pub(crate) dead_letters: DeadLetters,
     pub(crate) superseded: Superseded,
-    log: LogId,
 }
 
 /// How an event is delivered.
@@ -60,7 +59,7 @@ impl Delivering {
 
 impl State {
     /// What a hub knows before anything has happened.
-    pub(crate) fn new(settings: &Settings, log: LogId) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let bounds = Bounds {
             events: settings.mailbox_events,
             bytes: settings.mailbox_bytes,
@@ -78,7 +77,6 @@ impl State {
             dedupe: Dedupe::new(settings.dedupe_window),
             dead_letters: DeadLetters::new(settings.dead_letters, settings.dead_letters_bytes),
             superseded: Superseded::default(),
-            log,
         }
     }
 
@@ -178,7 +176,7 @@ impl State {
                     let seen = Seen {
                         digest: *digest,
                         event_id: published.event.event_id.clone(),
-                        position: self.log.token(record.position),
+                        position: published.event.position.clone(),
                     };
                     if is_new {
                         self.tasks.set_made_by(task, key.clone(), seen.clone());

@@ -61,12 +61,11 @@ pub(crate) fn keep(
             return Ok((reader.last, reader.kept(&head)?, None));
         }
         let mut folding = Folding::new(settings, moment);
-        let id = reader.id;
         let position = replay(reader, |found| match must_stop() {
             true => Err("the hub stops".to_owned()),
-            false => folding.take(id, found),
+            false => folding.take(found),
         })?;
-        let state = folding.finish(reader.id);
+        let state = folding.finish();
         Ok((position, snapshot::kept(&state, moment), Some(state)))
     });
     let (position, kept, state) = match folded {

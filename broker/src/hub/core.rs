@@ -15,6 +15,7 @@ use agenthub_proto::{
     trace::TraceContext,
 };
 use tokio::{sync::watch, time::Instant};
+use uuid::Uuid;
 
 use super::{
     cancelling::Cancelling,
@@ -24,6 +25,7 @@ use super::{
 };
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
+    dedupe::Key,
     id::{AgentId, TaskId},
     log::{Commit, Entry, EventLog, Position, Published, Record},
     mailbox::Undelivered,
@@ -114,7 +116,7 @@ impl Core {
     }
 
     /// Puts into the log what happened, and takes it in. An event is delivered once the log has it safe.
-    pub(crate) fn record(&mut self, caller: &Caller, entry: Entry, now: Now) -> String {
+    pub(crate) fn record(&mut self, caller: &Caller, entry: Entry, now: Now) {
         let record = Record {
             position: self.log.next_position(),
             time: now.time,
@@ -124,7 +126,6 @@ impl Core {
             entry,
         };
         tracing::trace!(position = record.position.0, principal = record.principal, namespace = record.namespace, order = %record.order, "recorded");
-        let token = self.log.id().token(record.position);
         self.state.apply(&record, now.instant);
         let position = record.position;
         let waiting = match &record.entry {
@@ -140,7 +141,6 @@ impl Core {
             what,
         }));
         self.log.append(record);
-        token
     }
 
     /// The last position that is safe.
@@ -162,19 +162,13 @@ impl Core {
         }
     }
 
-    /// Puts an event into the log and delivers it.
-    pub(crate) fn record_event(
-        &mut self,
-        caller: &Caller,
-        mut published: Published,
-        now: Now,
-    ) -> String {
-        let token = self.log.id().token(self.log.next_position());
-        let mut event = Arc::unwrap_or_clone(published.event).open();
-        event.position = token;
-        published.event = Arc::new(event.into());
+    /// Puts an event into the log and delivers it. Returns its position.
+    pub(crate) fn record_event(&mut self, caller: &Caller, mut draft: Draft, now: Now) -> String {
+        let position = self.log.id().token(self.log.next_position());
+        draft.event.position.clone_from(&position);
         self.counters.events.inc();
-        self.record(caller, Entry::Published(published), now)
+        self.record(caller, Entry::Published(draft.sealed()), now);
+        position
     }
 
     /// Ends a task in the hub's own name and says why, to both its parties. Does nothing once it has ended.
@@ -227,14 +221,14 @@ impl Core {
             ..Default::default()
         };
         to.retain(|a| !a.is_empty());
-        let published = Published {
-            event: Arc::new(event(Payload::StatusUpdate(update), Some(routing), now).into()),
+        let draft = Draft {
+            event: event(Payload::StatusUpdate(update), Some(routing), now),
             route: Route::To(to.into_iter().map(Into::into).collect()),
             assignee: None,
             passes_by: false,
             key: None,
         };
-        self.record_event(&hub(), published, now);
+        self.record_event(&hub(), draft, now);
     }
 
     /// Tells the assignee's instances outside the order of their mailboxes that a task has ended.
@@ -252,6 +246,28 @@ impl Core {
             reason: reason.to_owned(),
         };
         self.sessions.cancel(&assignee, &cancel);
+    }
+}
+
+/// An event that is not in the log yet, with what the log will know of it.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) event: AgentEvent,
+    pub(crate) route: Route,
+    pub(crate) assignee: Option<AgentId>,
+    pub(crate) passes_by: bool,
+    pub(crate) key: Option<(Key, Uuid)>,
+}
+
+impl Draft {
+    fn sealed(self) -> Published {
+        Published {
+            event: Arc::new(self.event.into()),
+            route: self.route,
+            assignee: self.assignee,
+            passes_by: self.passes_by,
+            key: self.key,
+        }
     }
 }
 

@@ -352,7 +352,7 @@ fn open(settings: &Settings) -> Result<Opening, OpenError> {
     match &settings.storage {
         Storage::Memory => {
             let log = MemoryLog::new(records, bytes);
-            let state = State::new(settings, log.id());
+            let state = State::new(settings);
             Ok(Opening {
                 log: Box::new(log),
                 state,
@@ -363,8 +363,8 @@ fn open(settings: &Settings) -> Result<Opening, OpenError> {
         Storage::Folder(folder) => {
             let options = Options::default();
             let mut folding = Folding::new(settings, Moment::now());
-            let log = SqliteLog::open(folder, &options, |id, found| folding.take(id, found))?;
-            let state = folding.finish(log.id());
+            let log = SqliteLog::open(folder, &options, |found| folding.take(found))?;
+            let state = folding.finish();
             let upkeep = log.upkeep();
             #[cfg(feature = "ack-before-commit")]
             let log = crate::log::Early::new(log);
@@ -377,10 +377,10 @@ fn open(settings: &Settings) -> Result<Opening, OpenError> {
         }
         Storage::Kept(kept) => {
             let mut folding = Folding::new(settings, Moment::now());
-            let (log, work) = kept.open(records, bytes, |id, found| folding.take(id, found))?;
+            let (log, work) = kept.open(records, bytes, |found| folding.take(found))?;
             Ok(Opening {
                 log: Box::new(log),
-                state: folding.finish(kept.id()),
+                state: folding.finish(),
                 upkeep: None,
                 work: Some(work),
             })

@@ -13,7 +13,7 @@ use agenthub_proto::{
 };
 use prost::Message as _;
 
-use super::core::{Core, Now};
+use super::core::{Core, Draft, Now};
 use crate::{
     Error,
     access::{Call, decide},
@@ -21,7 +21,7 @@ use crate::{
     dedupe::{self, Key},
     id::{Address, OrderKey},
     limits,
-    log::{Position, Published},
+    log::Position,
     segment::Segment,
 };
 
@@ -160,24 +160,19 @@ impl Core {
         }
     }
 
-    fn send(
-        &mut self,
-        caller: &Caller,
-        published: Published,
-        is_memory: bool,
-        now: Now,
-    ) -> Receipt {
-        let event_id = published.event.event_id.clone();
+    fn send(&mut self, caller: &Caller, draft: Draft, is_memory: bool, now: Now) -> Receipt {
+        let event_id = draft.event.event_id.clone();
         if is_memory {
             self.counters.events.inc();
-            self.pass(Arc::new(Segment::of(published.event)), published.route);
+            let event = Arc::new(draft.event.into());
+            self.pass(Arc::new(Segment::of(event)), draft.route);
             return Receipt {
                 event_id,
                 position: String::new(),
                 safe_at: Position(0),
             };
         }
-        let position = self.record_event(caller, published, now);
+        let position = self.record_event(caller, draft, now);
         self.receipt(event_id, position)
     }
 

@@ -91,7 +91,7 @@ impl Bench {
             log: MemoryLog::new(settings.log_events, settings.log_bytes),
             records: Arc::default(),
         };
-        let state = State::new(&settings, log.id());
+        let state = State::new(&settings);
         Self {
             records: log.records.clone(),
             core: Core::new(

@@ -19,7 +19,7 @@ const NO_BOUND: usize = usize::MAX;
 
 fn sqlite(folder: &Path) -> (SqliteLog, Vec<Record>) {
     let mut read = Vec::new();
-    let log = SqliteLog::open(folder, &Options::default(), |_, found| {
+    let log = SqliteLog::open(folder, &Options::default(), |found| {
         if let Found::Record(record) = found {
             read.push(record.clone());
         }
@@ -209,7 +209,7 @@ async fn kept_keeps_the_contract_and_what_was_safe() {
     let kept = KeptLog::new(Duration::from_millis(5));
     let open = || {
         let mut read = Vec::new();
-        let opened = kept.open(NO_BOUND, NO_BOUND, |_, found| {
+        let opened = kept.open(NO_BOUND, NO_BOUND, |found| {
             if let Found::Record(record) = found {
                 read.push(record.clone());
             }
@@ -292,7 +292,7 @@ fn a_position_of_another_log_is_told_apart() {
 async fn a_folder_belongs_to_one_hub() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_log, _) = sqlite(folder.path());
-    let second = SqliteLog::open(folder.path(), &Options::default(), |_, _| Ok(()));
+    let second = SqliteLog::open(folder.path(), &Options::default(), |_| Ok(()));
     assert!(matches!(second, Err(OpenError::Locked(_))), "{second:?}");
 }
 
@@ -307,7 +307,7 @@ async fn damage_is_named_with_its_position() {
         rusqlite::Connection::open(folder.path().join(sqlite::FILE)).expect("the database");
     let damage = |sql: &str| {
         database.execute_batch(sql).expect("it can be changed");
-        let opened = SqliteLog::open(folder.path(), &Options::default(), |_, _| Ok(()));
+        let opened = SqliteLog::open(folder.path(), &Options::default(), |_| Ok(()));
         match opened {
             Err(OpenError::Damaged { position, .. }) => position,
             other => panic!("{sql}: {other:?}"),

@@ -38,10 +38,6 @@ impl KeptLog {
         }
     }
 
-    pub(crate) fn id(&self) -> LogId {
-        self.id
-    }
-
     /// Reads what is safe to `take`, and gives the log of one hub and what has to run for it: dropped, nothing becomes safe any more.
     ///
     /// # Errors
@@ -51,7 +47,7 @@ impl KeptLog {
         &self,
         max_records: usize,
         max_bytes: usize,
-        mut take: impl FnMut(LogId, Found<'_>) -> Result<(), String>,
+        mut take: impl FnMut(Found<'_>) -> Result<(), String>,
     ) -> Result<(Writing, BoxFuture<'static, ()>), OpenError> {
         let window = Window::new(self.id, max_records, max_bytes);
         let mut safe = 0;
@@ -62,7 +58,7 @@ impl KeptLog {
                 reason,
             };
             let record = row.read(safe + 1).map_err(damaged)?;
-            take(self.id, Found::Record(&record)).map_err(damaged)?;
+            take(Found::Record(&record)).map_err(damaged)?;
             window.push(record);
             safe += 1;
         }

@@ -92,9 +92,8 @@ impl Room {
     /// Whether mail is next in turn after all that passes, whoever asks.
     pub(super) fn may_pass(&self, parcel: &Parcel) -> bool {
         let mut last = self.passing.back().into_iter().chain(self.kept.back());
-        !parcel.is_versioned()
-            && !parcel.is_delayed()
-            && !(parcel.is_logged() && self.lanes.is_ordered())
+        let is_ordered = parcel.is_logged() && self.lanes.is_ordered();
+        !(is_ordered || parcel.is_versioned() || parcel.is_delayed())
             && self.lanes.is_idle()
             && last.all(|last| last.rank() < parcel.rank())
     }

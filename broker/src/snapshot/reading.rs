@@ -12,7 +12,7 @@ use super::{
 use crate::{
     dead_letters::DeadLetter,
     id::{AgentId, OrderKey},
-    log::{Entry, Found, LogId, Position, Record, codec},
+    log::{Entry, Found, Position, Record, codec},
     mailbox::{Mail, Timing},
     mailboxes::Lifetime,
     routing::Route,
@@ -30,9 +30,9 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    pub(crate) fn new(settings: &Settings, log: LogId, moment: Moment) -> Self {
+    pub(crate) fn new(settings: &Settings, moment: Moment) -> Self {
         Self {
-            state: State::new(settings, log),
+            state: State::new(settings),
             moment,
             kept: HashMap::new(),
         }
@@ -185,10 +185,10 @@ impl<'a> Folding<'a> {
     /// # Errors
     ///
     /// Why a part of a snapshot cannot be read.
-    pub(crate) fn take(&mut self, log: LogId, found: Found<'_>) -> Result<(), String> {
+    pub(crate) fn take(&mut self, found: Found<'_>) -> Result<(), String> {
         let reading = self
             .reading
-            .get_or_insert_with(|| Reading::new(self.settings, log, self.moment));
+            .get_or_insert_with(|| Reading::new(self.settings, self.moment));
         match found {
             Found::Kept(record) => reading.keep(record),
             Found::Part(bytes) => reading.part(bytes),
@@ -202,8 +202,8 @@ impl<'a> Folding<'a> {
     }
 
     /// What is known by all that.
-    pub(crate) fn finish(self, log: LogId) -> State {
+    pub(crate) fn finish(self) -> State {
         let reading = self.reading;
-        reading.map_or_else(|| State::new(self.settings, log), Reading::finish)
+        reading.map_or_else(|| State::new(self.settings), Reading::finish)
     }
 }

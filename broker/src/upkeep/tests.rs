@@ -36,10 +36,8 @@ fn short_lived() -> Settings {
 fn open(folder: &Path) -> Result<(SqliteLog, State), OpenError> {
     let settings = Settings::default();
     let mut folding = Folding::new(&settings, Moment::now());
-    let log = SqliteLog::open(folder, &Options::default(), |id, found| {
-        folding.take(id, found)
-    })?;
-    let state = folding.finish(log.id());
+    let log = SqliteLog::open(folder, &Options::default(), |found| folding.take(found))?;
+    let state = folding.finish();
     Ok((log, state))
 }
 

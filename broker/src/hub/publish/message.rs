@@ -1,7 +1,5 @@
 //! Publishing a message: it may make a task, go on with one, or answer one.
 
-use std::sync::Arc;
-
 use agenthub_proto::{
     a2a::{Message, TaskState},
     agenthub::{AgentEventMetadata, Durability, EventKind, agent_event::Payload},
@@ -10,14 +8,13 @@ use agenthub_proto::{
 use prost::Message as _;
 
 use super::{
-    super::core::{Core, Now, event},
+    super::core::{Core, Draft, Now, event},
     Known, Receipt, tasks_are_full,
 };
 use crate::{
     Error,
     caller::Caller,
     id::{AgentId, TaskId},
-    log::Published,
     routing::{Candidate, Facts, Route, Wants, route},
     task::{self, Extension},
 };
@@ -101,14 +98,14 @@ impl Core {
         let is_memory = routing.durability() == Durability::Memory && task_id.is_empty();
         let said = matches!(extension, Extension::Answer { .. }).then(|| message.clone());
         let as_task = (!task_id.is_empty()).then(|| routing.clone());
-        let published = Published {
-            event: Arc::new(event(Payload::Message(message), Some(routing), now).into()),
+        let draft = Draft {
+            event: event(Payload::Message(message), Some(routing), now),
             route: route.clone(),
             assignee,
             passes_by: extension == Extension::Pass,
             key,
         };
-        let receipt = self.send(caller, published, is_memory, now);
+        let receipt = self.send(caller, draft, is_memory, now);
 
         if let Some(routing) = as_task {
             self.send_task(caller, &task_id, &route, &sender, &routing, now);
@@ -136,14 +133,14 @@ impl Core {
             return;
         };
         let payload = Payload::Task(task.task().clone());
-        let published = Published {
-            event: Arc::new(event(payload, Some(routing.clone()), now).into()),
+        let draft = Draft {
+            event: event(payload, Some(routing.clone()), now),
             route: route.clone(),
             assignee: None,
             passes_by: false,
             key: None,
         };
-        self.record_event(caller, published, now);
+        self.record_event(caller, draft, now);
     }
 
     pub(super) fn candidates(&self, wants: &Wants<'_>) -> Vec<Candidate> {

@@ -1,7 +1,5 @@
 //! Publishing what a task has come to: its state, or a result.
 
-use std::sync::Arc;
-
 use agenthub_proto::{
     a2a::{TaskState, TaskStatus},
     agenthub::{
@@ -12,14 +10,13 @@ use agenthub_proto::{
 use prost::Message as _;
 
 use super::{
-    super::core::{Core, Now, event},
+    super::core::{Core, Draft, Now, event},
     Known, Receipt, tasks_are_full,
 };
 use crate::{
     Error,
     caller::Caller,
     id::{AgentId, TaskId},
-    log::Published,
     routing::{Facts, Route, Wants, route},
     task::{self, Step},
     tasks,
@@ -126,14 +123,14 @@ impl Core {
     ) -> Receipt {
         let sender = AgentId::from(routing.from_agent_id.as_str());
         let is_memory = routing.durability() == Durability::Memory && !update.is_last;
-        let published = Published {
+        let draft = Draft {
             route: self.task_route(&update.task, &sender, &routing),
-            event: Arc::new(event(update.payload, Some(routing), now).into()),
+            event: event(update.payload, Some(routing), now),
             assignee: update.claims.then_some(sender),
             passes_by: false,
             key,
         };
-        self.send(caller, published, is_memory, now)
+        self.send(caller, draft, is_memory, now)
     }
 
     fn known_task(&self, id: &TaskId) -> Result<&tasks::Entry, Error> {

@@ -202,7 +202,7 @@ fn a_client_that_is_gone_for_good_leaves_no_mailbox() {
         "one is there, one is known"
     );
 
-    let mut folded = State::new(&b.core.settings, b.core.log.id());
+    let mut folded = State::new(&b.core.settings);
     for record in b.records.lock().expect("one thread").iter() {
         folded.replay(record, Duration::ZERO, b.now.instant);
     }

@@ -267,7 +267,7 @@ proptest! {
         let mut live = Bench::new(settings.clone());
         run(&mut live, ops);
         live.core();
-        let mut folded = State::new(&settings, live.core.log.id());
+        let mut folded = State::new(&settings);
         let now = live.now;
         live.core.tell_tries(now);
         for record in live.records.lock().expect("one thread").iter() {
@@ -296,7 +296,7 @@ proptest! {
         run(&mut live, ops);
         live.core();
         let records = live.records.lock().expect("one thread").clone();
-        let (log, moment) = (live.core.log.id(), live.moment());
+        let moment = live.moment();
         let fold = |mut state: State, records: &[Record]| {
             for record in records {
                 let age = moment.time.duration_since(record.time).unwrap_or_default();
@@ -306,13 +306,13 @@ proptest! {
         };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let (before, after) = records.split_at((records.len() as f64 * part) as usize);
-        let early = fold(State::new(&settings, log), before);
+        let early = fold(State::new(&settings), before);
         let mut parts = Vec::new();
         let _ = snapshot::write(&early, moment, &mut |part| {
             parts.push(part);
             Ok::<_, ()>(())
         });
-        let mut reading = snapshot::Reading::new(&settings, log, moment);
+        let mut reading = snapshot::Reading::new(&settings, moment);
         for position in snapshot::kept(&early, moment) {
             let kept = records.iter().find(|r| r.position == position);
             prop_assert_eq!(reading.keep(kept.expect("it is in the log")), Ok(()));
@@ -321,7 +321,7 @@ proptest! {
             prop_assert_eq!(reading.part(part), Ok(()));
         }
         let mut restored = fold(reading.finish(), after);
-        let mut whole = fold(State::new(&settings, log), &records);
+        let mut whole = fold(State::new(&settings), &records);
 
         prop_assert_eq!(&whole.registry, &restored.registry);
         let all = Query { limit: usize::MAX, ..Query::default() };

@@ -61,7 +61,7 @@ impl Machine {
             probe: self.probe,
         };
         let mut records = Vec::new();
-        let log = SqliteLog::open(self.folder(), &options, |_, found| {
+        let log = SqliteLog::open(self.folder(), &options, |found| {
             if let Found::Record(record) = found {
                 records.push(record.clone());
             }

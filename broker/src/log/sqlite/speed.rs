@@ -116,7 +116,7 @@ fn acknowledged(agent: &str, positions: &[u64]) -> Entry {
 
 fn build(folder: &Path) {
     let options = Options::default();
-    drop(SqliteLog::open(folder, &options, |_, _| Ok(())).expect("it is made"));
+    drop(SqliteLog::open(folder, &options, |_| Ok(())).expect("it is made"));
     let connection = schema::open(&folder.join(FILE), None).expect("it opens");
     connection
         .pragma_update(None, "wal_autocheckpoint", 1000)
@@ -159,9 +159,8 @@ fn ready(folder: &Path) -> (SqliteLog, Duration) {
     let settings = Settings::default();
     let options = Options::default();
     let mut folding = Folding::new(&settings, Moment::now());
-    let log =
-        SqliteLog::open(folder, &options, |id, found| folding.take(id, found)).expect("it opens");
-    let state = folding.finish(log.id());
+    let log = SqliteLog::open(folder, &options, |found| folding.take(found)).expect("it opens");
+    let state = folding.finish();
     assert!(state.tasks.len() >= settings.ended_tasks);
     (log, begin.elapsed())
 }
