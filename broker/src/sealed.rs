@@ -10,7 +10,8 @@ use prost::Message;
 /// An event, its encoding, or both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sealed {
-    event: OnceLock<AgentEvent>,
+    // Large: what is only passed on needs no room for it, and what is put somewhere else is not copied.
+    event: OnceLock<Box<AgentEvent>>,
     /// How many bytes it is on the wire.
     size: usize,
     bytes: OnceLock<Bytes>,
@@ -39,6 +40,12 @@ impl Sealed {
 
 impl From<AgentEvent> for Sealed {
     fn from(event: AgentEvent) -> Self {
+        Box::new(event).into()
+    }
+}
+
+impl From<Box<AgentEvent>> for Sealed {
+    fn from(event: Box<AgentEvent>) -> Self {
         Self {
             size: event.encoded_len(),
             event: event.into(),
@@ -53,7 +60,7 @@ impl Deref for Sealed {
     fn deref(&self) -> &AgentEvent {
         self.event.get_or_init(|| {
             let bytes = self.bytes.get().map_or(&[][..], |bytes| bytes);
-            AgentEvent::decode(bytes).unwrap_or_default()
+            Box::new(AgentEvent::decode(bytes).unwrap_or_default())
         })
     }
 }

@@ -252,7 +252,7 @@ impl Core {
 /// An event that is not in the log yet, with what the log will know of it.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    pub(crate) event: AgentEvent,
+    pub(crate) event: Box<AgentEvent>,
     pub(crate) route: Route,
     pub(crate) assignee: Option<AgentId>,
     pub(crate) passes_by: bool,
@@ -285,7 +285,11 @@ pub(super) fn message_event(message_id: &str, seconds: &str) -> String {
 }
 
 /// An event with id, time and trace; its position comes with the log.
-pub(crate) fn event(payload: Payload, routing: Option<AgentEventMetadata>, now: Now) -> AgentEvent {
+pub(crate) fn event(
+    payload: Payload,
+    routing: Option<AgentEventMetadata>,
+    now: Now,
+) -> Box<AgentEvent> {
     let trace = TraceContext::parse_or_start(routing.as_ref().map_or("", |r| &r.traceparent));
     let nanos = now.unix_nanos();
     let event_id = match &payload {
@@ -295,7 +299,7 @@ pub(crate) fn event(payload: Payload, routing: Option<AgentEventMetadata>, now: 
         Payload::ArtifactUpdate(u) => format!("artifact_{}_{nanos}", u.task_id),
         Payload::AgentCard(c) => format!("agent_{}_{}_{nanos}", c.event_type, c.agent_id),
     };
-    AgentEvent {
+    Box::new(AgentEvent {
         event_id,
         timestamp: Some(timestamp(now.time)),
         payload: Some(payload),
@@ -307,5 +311,5 @@ pub(crate) fn event(payload: Payload, routing: Option<AgentEventMetadata>, now: 
             .unwrap_or_default(),
         routing,
         position: String::new(),
-    }
+    })
 }

@@ -24,6 +24,7 @@ use crate::{
     mailbox::Mail,
     registry::{Agent, Change},
     routing::Route,
+    sealed::Sealed,
     segment::Segment,
 };
 
@@ -160,10 +161,9 @@ impl Core {
             .collect();
         let count = cards.len();
         for card in cards {
-            let event = card_as_event(card, now);
             let mail = Mail {
                 order: "".into(),
-                event: Arc::new(event.into()),
+                event: card_as_event(card, now),
                 recipient: to.clone(),
                 position: None,
                 concern: Default::default(),
@@ -274,7 +274,7 @@ impl Core {
     }
 
     fn broadcast_card(&mut self, card: AgentCardEvent, now: Now) {
-        let segment = Segment::of(Arc::new(card_as_event(card, now).into()));
+        let segment = Segment::of(card_as_event(card, now));
         self.pass(Arc::new(segment), Route::Everyone);
     }
 }
@@ -329,12 +329,13 @@ fn card_event(
     }
 }
 
-fn card_as_event(card: AgentCardEvent, now: Now) -> agenthub_proto::agenthub::AgentEvent {
+fn card_as_event(card: AgentCardEvent, now: Now) -> Arc<Sealed> {
     let routing = AgentEventMetadata {
         event_type: format!("agent.{}", card.event_type),
         ..Default::default()
     };
-    event(Payload::AgentCard(card), Some(routing), now)
+    let event = event(Payload::AgentCard(card), Some(routing), now);
+    Arc::new(event.into())
 }
 
 fn matches(agent: &Agent, request: &ListAgentsRequest) -> bool {

@@ -241,7 +241,7 @@ mod tests {
         let mut expected = event(payload, Some(from.clone()), Now::read());
         expected.event_id.clone_from(&found.event_id);
         expected.timestamp.clone_from(&found.timestamp);
-        assert_eq!(***found, expected);
+        assert_eq!(***found, *expected);
         assert_eq!(run.publishes[0].1, found.event_id);
         assert!(found.event_id.starts_with("evt_m_"), "{}", found.event_id);
         let again: Vec<Publish> = run.one_by_one().collect();

@@ -123,7 +123,7 @@ impl SqliteLog {
     pub(crate) fn open(
         folder: &Path,
         options: &Options,
-        mut each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
+        each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
     ) -> Result<Self, OpenError> {
         let lock = schema::lock(folder)?;
         let path = folder.join(FILE);
@@ -152,7 +152,7 @@ impl SqliteLog {
             });
         }
 
-        recover::replay(&reader, |found| each(found))?;
+        recover::replay(&reader, each)?;
         // After a sync that failed, what was read may be in the system's cache alone. Written again, it is safe.
         let sqlite = |source| OpenError::Sqlite {
             path: path.clone(),
