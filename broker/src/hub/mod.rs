@@ -35,7 +35,7 @@ use agenthub_proto::{
     agenthub::{AgentEntry, AgentEventMetadata, Extension, Hello, ListAgentsRequest},
 };
 use futures_util::future::BoxFuture;
-use tokio::sync::watch;
+use tokio::sync::{SetOnce, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::core::{Core, Now};
@@ -73,6 +73,8 @@ struct Shared {
     settings: Settings,
     core: Mutex<Core>,
     commits: watch::Receiver<Commit>,
+    /// Why the log has failed. Whoever waits for that is not woken by every commit.
+    failure: SetOnce<String>,
     counters: Arc<Counters>,
     /// Names this hub's knowledge: it is another one after a restart.
     incarnation: String,
@@ -104,6 +106,7 @@ impl Hub {
                 core: Mutex::new(Core::new(settings.clone(), counters.clone(), log, state)),
                 settings,
                 commits: commits.clone(),
+                failure: SetOnce::new(),
                 counters,
                 is_draining: AtomicBool::new(false),
                 stop: CancellationToken::new(),
@@ -127,12 +130,7 @@ impl Hub {
 
     /// Waits until the log fails, and says why: the process has to end then, and to start again from what is on disk.
     pub async fn log_failure(&self) -> String {
-        let mut commits = self.shared.commits.clone();
-        let failed = commits.wait_for(|c| matches!(c, Commit::Failed(_))).await;
-        match failed.as_deref() {
-            Ok(Commit::Failed(reason)) => reason.clone(),
-            _ => std::future::pending().await,
-        }
+        self.shared.failure.wait().await.clone()
     }
 
     /// Waits until everything up to a position is safe.
@@ -388,9 +386,13 @@ fn open(settings: &Settings) -> Result<Opening, OpenError> {
     }
 }
 
-/// Delivers what has become safe, until there is no log any more.
+/// Delivers what has become safe, until there is no log any more. Tells whoever waits for that if the log fails.
 async fn deliver_committed(hub: Hub, mut commits: watch::Receiver<Commit>) {
     while commits.changed().await.is_ok() {
+        if let Commit::Failed(reason) = &*commits.borrow_and_update() {
+            // It has failed already.
+            let _ = hub.shared.failure.set(reason.clone());
+        }
         drop(hub.core());
     }
 }
