@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use agenthub_proto::grpc::{HEADER, header};
 use bytes::Bytes;
 use prost::{
     Message,
@@ -16,9 +17,6 @@ use crate::sealed::Sealed;
 
 /// The field of a `HubFrame` that holds an event (`connect.proto`).
 const EVENT: u32 = 3;
-
-/// What gRPC puts before a message: that it is not compressed, and its length in 4 bytes.
-pub(crate) const HEADER: usize = 5;
 
 /// A segment takes no more events once it is larger than this, in bytes.
 const FULL_BYTES: usize = 64 * 1024;
@@ -89,12 +87,6 @@ impl Segment {
         };
         self.framed.slice(end(range.start)..end(range.end))
     }
-}
-
-/// What gRPC puts before a message of so many bytes.
-pub(crate) fn header(bytes: usize) -> [u8; HEADER] {
-    let [a, b, c, d] = u32::try_from(bytes).unwrap_or(u32::MAX).to_be_bytes();
-    [0, a, b, c, d]
 }
 
 /// A segment while it grows.

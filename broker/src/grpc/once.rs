@@ -5,13 +5,13 @@ use std::{
     task::{Context, Poll},
 };
 
+use agenthub_proto::grpc::{HEADER, header};
 use bytes::{BufMut, Bytes, BytesMut};
 use hyper::body::{Body, Frame};
 use prost::Message;
 use tonic::Status;
 
 use super::status::trailers;
-use crate::segment::{HEADER, header};
 
 /// An answer that went well.
 #[derive(Debug)]
