@@ -1,9 +1,10 @@
 //! gRPC as the hub and its clients in Rust read it: past tonic's decoder, which copies all that comes into a buffer of its own.
 
+mod call;
 mod held;
 mod messages;
 
-pub use self::{held::Held, messages::Messages};
+pub use self::{call::call, held::Held, messages::Messages};
 
 /// What gRPC puts before a message: whether it is compressed, and its length in 4 bytes.
 pub const HEADER: usize = 5;
