@@ -2,10 +2,12 @@
 
 use std::future::poll_fn;
 
+use bytes::Bytes;
+use http_body::Frame;
+use http_body_util::StreamBody;
 use tonic::{
     Status,
     body::Body,
-    codec::{EncodeBody, Encoder},
     codegen::{
         Service,
         http::{HeaderValue, Method, Request, Uri, Version, header},
@@ -16,24 +18,20 @@ use tonic::{
 
 use super::Messages;
 
-/// Calls a method, given as the path `/package.Service/Method`, with messages as they come. Returns what is answered, each message of so
-/// many bytes at most, when the answer begins. Dropping that ends the call.
+/// Calls a method, given as the path `/package.Service/Method`, with messages as they come, each as [`framed`](super::framed) makes it.
+/// Returns what is answered, each message of so many bytes at most, when the answer begins. Dropping that ends the call.
 ///
 /// # Errors
 ///
 /// Nobody can be reached, or who answers refuses the call.
-pub async fn call<E, M>(
+pub async fn call(
     mut channel: Channel,
     path: &'static str,
-    (encoder, messages): (E, M),
+    messages: impl Stream<Item = Bytes> + Send + 'static,
     most_bytes: usize,
-) -> Result<Messages, Status>
-where
-    E: Encoder<Error = Status> + Send + 'static,
-    M: Stream<Item = E::Item> + Send + 'static,
-{
-    let body = EncodeBody::new_client(encoder, messages.map(Ok), None, None);
-    let mut request = Request::new(Body::new(body));
+) -> Result<Messages, Status> {
+    let frames = messages.map(|message| Ok::<_, Status>(Frame::data(message)));
+    let mut request = Request::new(Body::new(StreamBody::new(frames)));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from_static(path);
     *request.version_mut() = Version::HTTP_2;

@@ -79,11 +79,11 @@ fn length(header: [u8; HEADER], most_bytes: usize) -> Result<usize, Status> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::framed, *};
+    use super::{super::bytes_framed, *};
 
     #[test]
     fn a_message_in_one_piece_is_not_copied() {
-        let piece = Bytes::from(framed(b"message"));
+        let piece = Bytes::from(bytes_framed(b"message"));
         let mut held = Held::default();
         held.put(piece.clone());
         let message = held.cut(100).expect("a message").expect("it is whole");
@@ -94,7 +94,7 @@ mod tests {
     /// A peer decides how small the pieces are, and not what is kept for each.
     #[test]
     fn what_is_not_whole_is_kept_as_it_is() {
-        let bytes = framed(&[7; 1000]);
+        let bytes = bytes_framed(&[7; 1000]);
         let mut held = Held::default();
         for piece in bytes[..1000].chunks(1) {
             held.put(Bytes::copy_from_slice(piece));

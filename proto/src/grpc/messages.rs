@@ -153,13 +153,13 @@ fn no_grpc(status: StatusCode) -> Status {
 #[cfg(test)]
 mod tests {
     use futures_util::{FutureExt as _, stream};
+    use http_body::Frame;
     use http_body_util::StreamBody;
-    use hyper::body::Frame;
     use tokio::sync::mpsc;
     use tokio_stream::wrappers::ReceiverStream;
     use tonic::codegen::http::{HeaderName, HeaderValue};
 
-    use super::{super::framed, *};
+    use super::{super::bytes_framed, *};
 
     type Frames = Vec<Result<Frame<Bytes>, Status>>;
     type Headers = [(&'static str, &'static str)];
@@ -216,7 +216,7 @@ mod tests {
     async fn messages_are_read_in_pieces_of_any_size() {
         let long = vec![7; 300];
         let sent = [&b"one"[..], b"", &long, b"four"];
-        let bytes = sent.map(framed).concat();
+        let bytes = sent.map(bytes_framed).concat();
         for piece in [1, 4, 5, 6, 8, 100, 1000] {
             check(request(frames(&bytes, piece, None), 300), &sent).await;
             let frames = frames(&bytes, piece, Some(&[("grpc-status", "0")]));
@@ -226,7 +226,7 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_lost_when_reading_is_cancelled() {
-        let bytes = Bytes::from(framed(b"message").repeat(2));
+        let bytes = Bytes::from(bytes_framed(b"message").repeat(2));
         let (tx, rx) = mpsc::channel(9);
         let body = Body::new(StreamBody::new(ReceiverStream::new(rx)));
         let messages = Messages::of_response(Response::new(body), 100);
@@ -250,7 +250,7 @@ mod tests {
     /// The end of a request may be told with trailers, which say nothing.
     #[tokio::test]
     async fn trailers_of_a_request_are_an_end() {
-        let message = framed(b"message");
+        let message = bytes_framed(b"message");
         for trailers in [&[][..], &[("grpc-status", "13")]] {
             let frames = frames(&message, 100, Some(trailers));
             check(request(frames, 100), &[b"message"]).await;
@@ -259,7 +259,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_response_ends_with_its_status() {
-        let message = framed(b"message");
+        let message = bytes_framed(b"message");
         let check = async |trailers: Option<&Headers>, code, says| {
             check_error(response(frames(&message, 7, trailers), 100), code, says).await;
         };
@@ -277,7 +277,7 @@ mod tests {
     /// What failed is told rather than that it failed within a message.
     #[tokio::test]
     async fn a_message_that_is_cut_off_is_an_error() {
-        let bytes = framed(b"message").repeat(2);
+        let bytes = bytes_framed(b"message").repeat(2);
         let bytes = &bytes[..bytes.len() - 1];
         let check = async |trailers: Option<&Headers>, code, says| {
             check_error(response(frames(bytes, 7, trailers), 100), code, says).await;
@@ -293,21 +293,21 @@ mod tests {
 
     #[tokio::test]
     async fn an_error_of_the_transport_is_passed_on() {
-        let mut frames = frames(&framed(b"message"), 7, None);
+        let mut frames = frames(&bytes_framed(b"message"), 7, None);
         frames.push(Err(Status::cancelled("gone")));
         check_error(response(frames, 100), Code::Cancelled, "gone").await;
     }
 
     #[tokio::test]
     async fn what_is_no_message_is_refused() {
-        let good = framed(b"message");
+        let good = bytes_framed(b"message");
         let check = async |bytes: &[u8], most, code, says| {
             let bytes = [&good, bytes].concat();
             check_error(request(frames(&bytes, 7, None), most), code, says).await;
             check_error(response(frames(&bytes, 7, None), most), code, says).await;
         };
         let says = "a message has 8 bytes, of which 7 are taken at most";
-        check(&framed(b"messages"), 7, Code::OutOfRange, says).await;
+        check(&bytes_framed(b"messages"), 7, Code::OutOfRange, says).await;
         let says = "a message says that it is compressed, which its call has not announced";
         check(&[&[1][..], &good[1..]].concat(), 100, Code::Internal, says).await;
     }

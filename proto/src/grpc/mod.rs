@@ -1,8 +1,12 @@
-//! gRPC as the hub and its clients in Rust read it: past tonic's decoder, which copies all that comes into a buffer of its own.
+//! gRPC as the hub and its clients in Rust read and write it: past tonic's codecs, which copy all that comes into a buffer of their own, and
+//! write into another that grows with what it gets.
 
 mod call;
 mod held;
 mod messages;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use prost::Message;
 
 pub use self::{call::call, held::Held, messages::Messages};
 
@@ -15,7 +19,37 @@ pub fn header(bytes: usize) -> [u8; HEADER] {
     [0, a, b, c, d]
 }
 
+/// A message as gRPC sends it.
+pub fn framed(message: &impl Message) -> Bytes {
+    let length = message.encoded_len();
+    let mut bytes = BytesMut::with_capacity(HEADER + length);
+    bytes.put_slice(&header(length));
+    message.encode_raw(&mut bytes);
+    bytes.freeze()
+}
+
 #[cfg(test)]
-fn framed(message: &[u8]) -> Vec<u8> {
+fn bytes_framed(message: &[u8]) -> Vec<u8> {
     [&header(message.len()), message].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agenthub::PublishResponse;
+
+    #[test]
+    fn a_message_has_its_length_before_it() {
+        let message = PublishResponse {
+            event_id: "e".repeat(300),
+            ..PublishResponse::default()
+        };
+        let bytes = framed(&message);
+        let length = bytes.len() - HEADER;
+        assert_eq!(
+            bytes[..HEADER],
+            [0, 0, 0, 1, u8::try_from(length - 256).expect("it fits")]
+        );
+        assert_eq!(PublishResponse::decode(&bytes[HEADER..]), Ok(message));
+    }
 }

@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use agenthub_proto::{
     agenthub::{AgentFrame, HubFrame, Welcome},
-    grpc::{Messages, call},
+    grpc::{Messages, call, framed},
     http2,
 };
 use prost::Message as _;
 use tokio::{sync::mpsc, time::timeout};
-use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 use tonic::{
     Code, Status,
     transport::{Channel, Endpoint},
 };
-use tonic_prost::ProstEncoder;
 
 use super::MAX_RECEIVED_BYTES;
 use crate::{Error, error::chain};
@@ -94,7 +93,7 @@ pub(crate) async fn dial(
         let (sender, outgoing) = mpsc::channel(FRAMES);
         // There is room: it is the first frame.
         let _ = sender.try_send(hello);
-        let outgoing = (ProstEncoder::default(), ReceiverStream::new(outgoing));
+        let outgoing = ReceiverStream::new(outgoing).map(|frame| framed(&frame));
         let messages = call(channel.clone(), CONNECT, outgoing, MAX_RECEIVED_BYTES).await?;
         let mut frames = Frames(messages);
         let mut rest = frames

@@ -4,13 +4,12 @@ use std::{net::SocketAddr, time::Duration};
 
 use agenthub_sdk::proto::{
     agenthub::{AgentFrame, Heartbeat, Hello},
-    grpc::{Held, header},
+    grpc::{Held, framed},
     http2,
 };
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use h2::{RecvStream, SendStream, client};
-use prost::Message as _;
 use tokio::{
     net::{TcpSocket, TcpStream},
     time::interval,
@@ -140,14 +139,10 @@ impl Link {
     }
 }
 
-fn framed(frame: &AgentFrame) -> Bytes {
-    let bytes = frame.encode_to_vec();
-    [&header(bytes.len())[..], &bytes].concat().into()
-}
-
 #[cfg(test)]
 mod tests {
     use agenthub_sdk::proto::grpc::HEADER;
+    use prost::Message as _;
 
     use super::*;
 

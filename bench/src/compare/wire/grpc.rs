@@ -1,4 +1,4 @@
-//! The hub as its users speak with it: through tonic, with the reader, windows and frames that the SDK has.
+//! The hub as its users speak with it: through tonic's transport, with the reader, windows and frames that the SDK has.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -7,14 +7,10 @@ use agenthub_sdk::proto::{
     http2,
 };
 use anyhow::Context as _;
-use bytes::{BufMut as _, Bytes};
+use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{
-    Status,
-    codec::{EncodeBuf, Encoder},
-    transport::Endpoint,
-};
+use tonic::transport::Endpoint;
 
 use super::{
     Readers,
@@ -74,21 +70,8 @@ async fn connect(
         .await?;
     let (frames, to_hub) = mpsc::channel(QUEUE);
     frames.try_send(hello).context("a channel has room")?;
-    let to_hub = (Verbatim, ReceiverStream::new(to_hub));
+    let to_hub = ReceiverStream::new(to_hub);
     let mut from_hub = call(channel, CONNECT, to_hub, usize::MAX).await?;
     from_hub.next().await?.context("the hub says no welcome")?;
     Ok((frames, from_hub))
-}
-
-/// Messages as they are.
-struct Verbatim;
-
-impl Encoder for Verbatim {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        buffer.put(item);
-        Ok(())
-    }
 }
