@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use agenthub_proto::grpc::{HEADER, header};
 use bytes::Bytes;
 use prost::{
     Message,
@@ -16,9 +17,6 @@ use crate::{log::Position, sealed::Sealed};
 
 /// The field of a `HubFrame` that holds an event (`connect.proto`).
 const EVENT: u32 = 3;
-
-/// What gRPC puts before a message: that it is not compressed, and its length in 4 bytes.
-pub(crate) const HEADER: usize = 5;
 
 /// What a frame puts before an event, at most, where that is not very large.
 const TAG: usize = 4;
@@ -128,12 +126,6 @@ impl Segment {
         };
         self.framed.slice(end(range.start)..end(range.end))
     }
-}
-
-/// What gRPC puts before a message of so many bytes.
-pub(crate) fn header(bytes: usize) -> [u8; HEADER] {
-    let [a, b, c, d] = u32::try_from(bytes).unwrap_or(u32::MAX).to_be_bytes();
-    [0, a, b, c, d]
 }
 
 /// Whether a segment of so many events and bytes takes no more.

@@ -5,6 +5,7 @@
 
 mod card;
 pub mod event;
+pub mod grpc;
 pub mod http2;
 pub mod json;
 mod message;

@@ -7,6 +7,7 @@ use std::{
 
 use agenthub_proto::{
     agenthub::{PublishResult, Welcome},
+    grpc::Messages,
     wkt,
 };
 use bytes::Bytes;
@@ -22,7 +23,6 @@ use super::{
     body::FrameBody,
     frames::{Frame, SealedFrame, frames, goodbye},
     incoming::{Frames, RawFrame},
-    messages::Messages,
     publishes::Envelopes,
     status::status,
 };

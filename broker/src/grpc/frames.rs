@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use agenthub_proto::agenthub::{
-    Cancel, Delivery as Note, Goodbye, Heartbeat, PublishResult, Welcome,
+use agenthub_proto::{
+    agenthub::{Cancel, Delivery as Note, Goodbye, Heartbeat, PublishResult, Welcome},
+    grpc::{HEADER, header},
 };
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -11,7 +12,6 @@ use prost::Message;
 use crate::{
     hub::{End, Handed, Outgoing},
     mailbox::{Delivery, Parcel},
-    segment::{HEADER, header},
 };
 
 /// A frame is sent once its events are larger than this, in bytes.

@@ -5,9 +5,12 @@ use std::{
     task::{Context, Poll},
 };
 
-use agenthub_proto::agenthub::{
-    SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
-    agent_hub_server::{AgentHub, AgentHubServer},
+use agenthub_proto::{
+    agenthub::{
+        SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
+        agent_hub_server::{AgentHub, AgentHubServer},
+    },
+    grpc::Messages,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -21,8 +24,8 @@ use tonic::{
 
 use super::{
     connect,
-    messages::Messages,
     once::Once,
+    request::only,
     service::{HubService, caller},
     subscriptions::subscribe,
 };
@@ -61,7 +64,7 @@ impl Front {
     {
         let (hub, request_bytes) = (self.service.hub().clone(), self.request_bytes);
         Box::pin(async move {
-            let answer = match Messages::of(request, request_bytes) {
+            let answer = match Messages::of_request(request, request_bytes) {
                 Ok(messages) => call(hub, messages).await.map(response),
                 Err(status) => Err(status),
             };
@@ -85,7 +88,7 @@ impl Front {
         let (service, request_bytes) = (self.service.clone(), self.request_bytes);
         Box::pin(async move {
             let answer = async {
-                let message = Messages::of(request, request_bytes)?.only().await?;
+                let message = only(Messages::of_request(request, request_bytes)?).await?;
                 let answer = call(service, Request::new(message)).await?;
                 Ok(response(Once::new(answer.get_ref())))
             };

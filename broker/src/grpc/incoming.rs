@@ -1,12 +1,15 @@
 //! The frames of an agent as they come in, their publishes not decoded.
 
-use agenthub_proto::agenthub::{Ack, Credit, Extension, Goodbye, Heartbeat, Hello, Refusal};
+use agenthub_proto::{
+    agenthub::{Ack, Credit, Extension, Goodbye, Heartbeat, Hello, Refusal},
+    grpc::Messages,
+};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use prost::Message;
 use tonic::Status;
 
-use super::messages::{Messages, decoded};
+use super::request::decoded;
 
 /// No more publishes are handled together once there are so many, or so many bytes of them.
 const TOGETHER: usize = 256;

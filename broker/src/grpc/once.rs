@@ -5,13 +5,13 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::{BufMut, Bytes, BytesMut};
+use agenthub_proto::grpc::framed;
+use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use prost::Message;
 use tonic::Status;
 
 use super::status::trailers;
-use crate::segment::{HEADER, header};
 
 /// An answer that went well.
 #[derive(Debug)]
@@ -22,12 +22,8 @@ pub(super) struct Once {
 
 impl Once {
     pub(super) fn new(message: &impl Message) -> Self {
-        let length = message.encoded_len();
-        let mut bytes = BytesMut::with_capacity(HEADER + length);
-        bytes.put_slice(&header(length));
-        message.encode_raw(&mut bytes);
         Self {
-            message: Some(bytes.freeze()),
+            message: Some(framed(message)),
             is_over: false,
         }
     }
@@ -57,7 +53,10 @@ impl Body for Once {
 
 #[cfg(test)]
 mod tests {
-    use agenthub_proto::agenthub::PublishResponse;
+    use agenthub_proto::{
+        agenthub::PublishResponse,
+        grpc::{HEADER, header},
+    };
     use http_body_util::BodyExt as _;
 
     use super::*;

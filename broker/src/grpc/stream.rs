@@ -12,6 +12,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use agenthub_proto::grpc::{HEADER, header};
 use bytes::{BufMut, Bytes, BytesMut};
 use hyper::body::{Body, Frame};
 use tokio::{
@@ -25,7 +26,6 @@ use crate::{
     hub::{End, Hub, Session},
     log::Position,
     sealed::Sealed,
-    segment::{HEADER, header},
 };
 
 /// Pieces that wait for the transport.

@@ -1,13 +1,17 @@
 //! The calls of older clients that subscribe to something.
 
-use agenthub_proto::agenthub::{
-    EventKind, SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
+use agenthub_proto::{
+    agenthub::{
+        EventKind, SubscribeToAgentEventsRequest, SubscribeToMessagesRequest,
+        SubscribeToTasksRequest,
+    },
+    grpc::Messages,
 };
 use prost::Message;
 use tonic::Status;
 
 use super::{
-    messages::Messages,
+    request::first,
     service::caller,
     status::status,
     stream::{self, EventBody},
@@ -28,7 +32,7 @@ pub(super) async fn subscribe<R>(hub: Hub, mut messages: Messages) -> Result<Eve
 where
     R: Message + Default + TryInto<StreamRequest, Error = Error>,
 {
-    let request: R = messages.first().await?;
+    let request: R = first(&mut messages).await?;
     let wanted = request.try_into().map_err(status)?;
     let session = hub.open_stream(&caller(), wanted).await.map_err(status)?;
     Ok(stream::start(&hub, session))

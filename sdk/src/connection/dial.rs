@@ -3,18 +3,23 @@
 use std::time::Duration;
 
 use agenthub_proto::{
-    agenthub::{AgentFrame, HubFrame, Welcome, agent_hub_client::AgentHubClient},
+    agenthub::{AgentFrame, HubFrame, Welcome},
+    grpc::{Messages, call, framed},
     http2,
 };
+use prost::Message as _;
 use tokio::{sync::mpsc, time::timeout};
-use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 use tonic::{
-    Code, Status, Streaming,
+    Code, Status,
     transport::{Channel, Endpoint},
 };
 
 use super::MAX_RECEIVED_BYTES;
 use crate::{Error, error::chain};
+
+/// The RPC.
+const CONNECT: &str = "/agenthub.AgentHub/Connect";
 
 /// The frames that wait for the network; further ones are merged until there is room.
 const FRAMES: usize = 8;
@@ -27,8 +32,26 @@ pub(crate) struct Dialed {
     pub(crate) welcome: Welcome,
     /// What else was in the first frame.
     pub(super) rest: HubFrame,
-    pub(super) frames: Streaming<HubFrame>,
+    pub(super) frames: Frames,
     pub(super) sender: mpsc::Sender<AgentFrame>,
+}
+
+/// What the hub says.
+pub(super) struct Frames(Messages);
+
+impl Frames {
+    /// The next frame; `None` when the hub has ended the stream as it should. Cancel-safe.
+    ///
+    /// # Errors
+    ///
+    /// Why the stream broke.
+    pub(super) async fn next(&mut self) -> Result<Option<HubFrame>, Status> {
+        let Some(message) = self.0.next().await? else {
+            return Ok(None);
+        };
+        let frame = HubFrame::decode(message);
+        frame.map(Some).map_err(|e| Status::internal(e.to_string()))
+    }
 }
 
 /// The address of a hub, with the settings of the connection. A bare `host:port` is taken for `http://host:port`.
@@ -70,12 +93,11 @@ pub(crate) async fn dial(
         let (sender, outgoing) = mpsc::channel(FRAMES);
         // There is room: it is the first frame.
         let _ = sender.try_send(hello);
-        let mut client =
-            AgentHubClient::new(channel.clone()).max_decoding_message_size(MAX_RECEIVED_BYTES);
-        let response = client.connect(ReceiverStream::new(outgoing)).await?;
-        let mut frames = response.into_inner();
+        let outgoing = ReceiverStream::new(outgoing).map(|frame| framed(&frame));
+        let messages = call(channel.clone(), CONNECT, outgoing, MAX_RECEIVED_BYTES).await?;
+        let mut frames = Frames(messages);
         let mut rest = frames
-            .message()
+            .next()
             .await?
             .ok_or_else(|| Status::unavailable("the hub ended the stream"))?;
         if let Some(goodbye) = rest.goodbye {

@@ -61,7 +61,7 @@ pub(super) async fn run(state: &mut State, dialed: Dialed, closed: &Cancellation
     loop {
         let leave_by = state.leaving.as_ref().map(|l| l.until);
         tokio::select! {
-            frame = frames.message() => match frame {
+            frame = frames.next() => match frame {
                 Ok(Some(frame)) => {
                     snapshot_ends = Instant::now() + SNAPSHOT;
                     if let Some(end) = state.take(frame) {

@@ -2,6 +2,7 @@
 
 mod agent_types;
 mod agents;
+mod answers;
 mod breaks;
 mod budgets;
 mod cancelling;

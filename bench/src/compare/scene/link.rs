@@ -4,12 +4,12 @@ use std::{net::SocketAddr, time::Duration};
 
 use agenthub_sdk::proto::{
     agenthub::{AgentFrame, Heartbeat, Hello},
+    grpc::{Held, framed},
     http2,
 };
 use anyhow::{Context as _, bail};
-use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use h2::{RecvStream, SendStream, client};
-use prost::Message as _;
 use tokio::{
     net::{TcpSocket, TcpStream},
     time::interval,
@@ -22,9 +22,6 @@ pub(super) const HEARTBEAT: Duration = Duration::from_secs(3);
 
 /// What the kernel buffers for one that is slow, in bytes.
 const SMALL: u32 = 4096;
-
-/// Before each message: a byte that says whether it is compressed, four of its length.
-const PREFIX: usize = 5;
 
 /// How much a connection takes before it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +38,7 @@ pub(super) enum Room {
 pub(super) struct Link {
     to_hub: SendStream<Bytes>,
     from_hub: RecvStream,
-    buffer: BytesMut,
+    held: Held,
     _connection: AbortOnDropHandle<()>,
 }
 
@@ -86,7 +83,7 @@ impl Link {
         let mut link = Self {
             to_hub,
             from_hub: response.await?.into_body(),
-            buffer: BytesMut::new(),
+            held: Held::default(),
             _connection: connection,
         };
         link.message().await.context("the hub says no welcome")?;
@@ -100,7 +97,7 @@ impl Link {
     /// The hub has ended the stream.
     pub(super) async fn message(&mut self) -> anyhow::Result<Bytes> {
         loop {
-            if let Some(message) = cut(&mut self.buffer) {
+            if let Some(message) = self.held.cut(usize::MAX)? {
                 return Ok(message);
             }
             let Some(data) = self.from_hub.data().await else {
@@ -108,7 +105,7 @@ impl Link {
             };
             let data = data?;
             self.from_hub.flow_control().release_capacity(data.len())?;
-            self.buffer.put(data);
+            self.held.put(data);
         }
     }
 
@@ -142,28 +139,11 @@ impl Link {
     }
 }
 
-/// The first message, if it is whole.
-fn cut(buffer: &mut BytesMut) -> Option<Bytes> {
-    let prefix = buffer.first_chunk::<PREFIX>()?;
-    let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]);
-    let whole = PREFIX + usize::try_from(length).ok()?;
-    if buffer.len() < whole {
-        return None;
-    }
-    let mut message = buffer.split_to(whole);
-    message.advance(PREFIX);
-    Some(message.freeze())
-}
-
-fn framed(frame: &AgentFrame) -> Bytes {
-    let mut bytes = BytesMut::zeroed(1);
-    bytes.put_u32(u32::try_from(frame.encoded_len()).unwrap_or(u32::MAX));
-    bytes.put_slice(&frame.encode_to_vec());
-    bytes.freeze()
-}
-
 #[cfg(test)]
 mod tests {
+    use agenthub_sdk::proto::grpc::HEADER;
+    use prost::Message as _;
+
     use super::*;
 
     #[test]
@@ -172,12 +152,15 @@ mod tests {
             heartbeat: Some(Heartbeat {}),
             ..AgentFrame::default()
         };
-        let sent = [framed(&frame), framed(&AgentFrame::default())].concat();
-        let mut buffer = BytesMut::from(&sent[..sent.len() - PREFIX]);
-        let first = cut(&mut buffer).expect("it is whole");
+        let mut sent = Bytes::from([framed(&frame), framed(&AgentFrame::default())].concat());
+        let last = sent.split_off(sent.len() - HEADER);
+        let mut held = Held::default();
+        held.put(sent);
+        let first = held.cut(100).expect("a message").expect("it is whole");
         assert_eq!(AgentFrame::decode(first), Ok(frame));
-        assert_eq!(cut(&mut buffer), None);
-        buffer.put_slice(&sent[sent.len() - PREFIX..]);
-        assert_eq!(cut(&mut buffer).expect("it is whole").len(), 0);
+        assert_eq!(held.cut(100).expect("good so far"), None);
+        held.put(last);
+        let last = held.cut(100).expect("a message").expect("it is whole");
+        assert_eq!(last.len(), 0);
     }
 }

@@ -185,23 +185,18 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Sends one message, as the hub allows it. One at a time may be sent.
+    /// Sends one message, as gRPC has it, when the hub allows it. One at a time may be sent.
     ///
     /// # Errors
     ///
     /// The connection is gone.
     pub(super) async fn message(&self, message: &[u8]) -> anyhow::Result<()> {
-        let mut rest = BytesMut::with_capacity(5 + message.len());
-        rest.put_u8(0);
-        rest.put_u32(u32::try_from(message.len())?);
-        rest.put_slice(message);
         let mut out = BytesMut::new();
-        while !rest.is_empty() {
-            let part = rest.split_to(rest.len().min(FRAME));
+        for part in message.chunks(FRAME) {
             let bytes = u32::try_from(part.len())?;
             self.connection_window.acquire_many(bytes).await?.forget();
             self.call_window.acquire_many(bytes).await?.forget();
-            frame(DATA, 0, CALL, &part, &mut out);
+            frame(DATA, 0, CALL, part, &mut out);
             self.write(&out.split()).await?;
         }
         Ok(())

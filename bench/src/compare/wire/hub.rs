@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use agenthub_sdk::proto::agenthub::{
-    Ack, AgentFrame, Credit, Durability, EventKind, Filter, Hello, Lifetime, Subscription,
+use agenthub_sdk::proto::{
+    agenthub::{
+        Ack, AgentFrame, Credit, Durability, EventKind, Filter, Hello, Lifetime, Subscription,
+    },
+    grpc::{HEADER, framed, header},
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
-use prost::{
-    Message as _,
-    encoding::{
-        DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,
-    },
+use prost::encoding::{
+    DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,
 };
 
 use crate::compare::{
@@ -69,11 +69,10 @@ fn named(agent: &str) -> Hello {
 }
 
 fn hello(hello: Hello) -> Bytes {
-    let first = AgentFrame {
+    framed(&AgentFrame {
         hello: Some(hello),
         ..AgentFrame::default()
-    };
-    first.encode_to_vec().into()
+    })
 }
 
 /// What is published.
@@ -85,11 +84,20 @@ pub(super) fn template(text_bytes: usize, is_synced: bool) -> Template {
     Template::publish(PUBLISHER, text_bytes, durability)
 }
 
-/// One publish as a part of a frame.
+/// One publish as a part of a frame, which begins with the first.
 pub(super) fn frame(publish: &[u8], buffer: &mut BytesMut) {
+    if buffer.is_empty() {
+        buffer.put_bytes(0, HEADER);
+    }
     encode_key(PUBLISH, WireType::LengthDelimited, buffer);
     encode_varint(publish.len() as u64, buffer);
     buffer.put_slice(publish);
+}
+
+/// Ends a frame of publishes, as gRPC sends it.
+pub(super) fn end(buffer: &mut BytesMut) {
+    let header = header(buffer.len() - HEADER);
+    buffer[..HEADER].copy_from_slice(&header);
 }
 
 /// Counts the results of publishes in a frame of the hub.
@@ -132,7 +140,7 @@ impl Deliveries {
         self.used += count;
     }
 
-    /// The frame that is due to the hub, if one is.
+    /// The frame that is due to the hub, if one is, as gRPC sends it.
     pub(super) fn answer(&mut self) -> Option<Bytes> {
         let mut answer = AgentFrame::default();
         if self.used >= AGAIN {
@@ -148,7 +156,7 @@ impl Deliveries {
             });
         }
         let is_due = !answer.credit.is_empty() || !answer.ack.is_empty();
-        is_due.then(|| answer.encode_to_vec().into())
+        is_due.then(|| framed(&answer))
     }
 }
 
@@ -185,6 +193,7 @@ fn position(event: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use agenthub_sdk::proto::agenthub::{AgentEvent, HubFrame};
+    use prost::Message as _;
 
     use super::*;
 
@@ -205,7 +214,7 @@ mod tests {
         deliveries.take(&frame.encode_to_vec());
         assert_eq!(tally.deliveries(), 2);
         let answer = deliveries.answer().expect("events are acknowledged");
-        let answer = AgentFrame::decode(answer).expect("a frame");
+        let answer = AgentFrame::decode(&answer[HEADER..]).expect("a frame");
         assert_eq!(answer.ack[0].position, ["p1", "p2"]);
         assert!(answer.credit.is_empty(), "there is enough left");
         assert_eq!(deliveries.answer(), None);

@@ -168,7 +168,7 @@ impl Publisher {
         self.next
     }
 
-    /// Publishes so many messages, at most [`BATCH`]. Returns when the connection has taken them.
+    /// Publishes so many messages, one at least and [`BATCH`] at most. Returns when the connection has taken them.
     ///
     /// # Errors
     ///
@@ -190,6 +190,9 @@ impl Publisher {
             }
         }
         self.next += count;
+        if let System::HubMemory | System::HubSynced = self.system {
+            hub::end(&mut self.buffer);
+        }
         let bytes = self.buffer.split().freeze();
         match &mut self.out {
             Out::Tcp(stream) => stream.write_all(&bytes).await?,
