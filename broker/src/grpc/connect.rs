@@ -2,7 +2,9 @@
 
 use std::{
     collections::VecDeque,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use agenthub_proto::{
@@ -12,7 +14,7 @@ use agenthub_proto::{
 use bytes::Bytes;
 use tokio::{
     sync::mpsc::{self, error::TrySendError},
-    time::timeout,
+    time::{Timeout, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
@@ -266,12 +268,12 @@ impl Peer {
             self.spend(&outgoing);
             let has_more = outgoing.events() == BATCH;
             let end = outgoing.end.clone();
-            let frames = frames(results, heartbeat, outgoing);
-            for bytes in frames.iter().flat_map(Frame::bytes) {
+            let frames = frames(results, heartbeat, outgoing).into_iter();
+            for bytes in frames.flat_map(|frame| frame.bytes()) {
                 let Err(TrySendError::Full(bytes)) = tx.try_send(Ok(bytes)) else {
                     continue;
                 };
-                match timeout(stall, tx.send(bytes)).await {
+                match waited(stall, tx.send(bytes)).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_gone)) => return,
                     Err(_elapsed) => {
@@ -288,13 +290,13 @@ impl Peer {
                     ..SealedFrame::default()
                 });
                 for bytes in last.bytes() {
-                    let _ = timeout(stall, tx.send(Ok(bytes))).await;
+                    let _ = waited(stall, tx.send(Ok(bytes))).await;
                 }
                 return;
             }
             if let Some(reason) = ended {
                 if let Some(status) = reason.filter(|s| s.code() != Code::Cancelled) {
-                    let _ = timeout(stall, tx.send(Err(status))).await;
+                    let _ = waited(stall, tx.send(Err(status))).await;
                 }
                 return;
             }
@@ -320,6 +322,11 @@ impl Peer {
     }
 }
 
+/// Waits for room, no longer than that. It is a piece of memory of its own, as few writers wait and every agent has one.
+fn waited<F: Future>(stall: Duration, sending: F) -> Pin<Box<Timeout<F>>> {
+    Box::pin(timeout(stall, sending))
+}
+
 /// A position of a log that is gone, as a peer may still hold after the hub's restart, means nothing any more.
 fn tolerate(result: Result<(), Error>) -> Result<(), Error> {
     match result {
@@ -328,13 +335,13 @@ fn tolerate(result: Result<(), Error>) -> Result<(), Error> {
     }
 }
 
-fn duration(duration: std::time::Duration) -> Option<wkt::Duration> {
+fn duration(duration: Duration) -> Option<wkt::Duration> {
     wkt::Duration::try_from(duration).ok()
 }
 
 /// A delay as a peer gives it: nothing below zero, and an hour at most.
-fn wait(delay: &wkt::Duration) -> std::time::Duration {
-    const LONGEST: std::time::Duration = std::time::Duration::from_secs(3600);
+fn wait(delay: &wkt::Duration) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(3600);
     agenthub_proto::event::duration(delay)
         .unwrap_or_default()
         .min(LONGEST)
