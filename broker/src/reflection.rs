@@ -16,21 +16,21 @@ use tonic_reflection::{
 
 /// Adds reflection, in both its versions, that lists these services and itself.
 pub(crate) fn serve(routes: Routes, names: Vec<&'static str>) -> Routes {
-    let reflection = |itself: &'static str| {
-        let names = [&*names, &[itself]].concat();
-        move || {
-            let builder = Builder::configure()
-                .register_encoded_file_descriptor_set(agenthub_proto::FILE_DESCRIPTOR_SET)
-                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
-            let named = |builder: Builder<'static>, name| builder.with_service_name(name);
-            names.into_iter().fold(builder, named)
-        }
-    };
-    let current = reflection(v1::server_reflection_server::SERVICE_NAME);
-    let older = reflection(v1alpha::server_reflection_server::SERVICE_NAME);
+    let current = [&*names, &[v1::server_reflection_server::SERVICE_NAME]].concat();
+    let older = [&*names, &[v1alpha::server_reflection_server::SERVICE_NAME]].concat();
     routes
-        .add_service(Lazily::new(|| current().build_v1().expect(DECODE)))
-        .add_service(Lazily::new(|| older().build_v1alpha().expect(DECODE)))
+        .add_service(Lazily::new(|| listing(current).build_v1().expect(DECODE)))
+        .add_service(Lazily::new(|| {
+            listing(older).build_v1alpha().expect(DECODE)
+        }))
+}
+
+fn listing(names: Vec<&'static str>) -> Builder<'static> {
+    let builder = Builder::configure()
+        .register_encoded_file_descriptor_set(agenthub_proto::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
+    let named = |builder: Builder<'static>, name| builder.with_service_name(name);
+    names.into_iter().fold(builder, named)
 }
 
 /// They are part of the program.
@@ -69,5 +69,17 @@ where
 
     fn call(&mut self, request: Request<Body>) -> S::Future {
         S::clone(&self.0).call(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_descriptors_decode() {
+        let names = vec!["agenthub.AgentHub"];
+        assert!(listing(names.clone()).build_v1().is_ok());
+        assert!(listing(names).build_v1alpha().is_ok());
     }
 }
