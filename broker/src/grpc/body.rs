@@ -7,10 +7,9 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame};
-use tokio::sync::mpsc;
 use tonic::Status;
 
-use super::status::trailers;
+use super::{pieces::Receiver, status::trailers};
 
 /// As much is joined, in bytes: what HTTP/2 sends at a time.
 const FULL: usize = 16 * 1024;
@@ -18,14 +17,14 @@ const FULL: usize = 16 * 1024;
 /// See the module's description. It ends with the status that it is given, or well.
 #[derive(Debug)]
 pub(super) struct FrameBody {
-    frames: mpsc::Receiver<Result<Bytes, Status>>,
+    frames: Receiver<Result<Bytes, Status>>,
     /// Taken from the queue, and not sent yet.
     next: Option<Result<Bytes, Status>>,
     is_over: bool,
 }
 
 impl FrameBody {
-    pub(super) fn new(frames: mpsc::Receiver<Result<Bytes, Status>>) -> Self {
+    pub(super) fn new(frames: Receiver<Result<Bytes, Status>>) -> Self {
         Self {
             frames,
             next: None,
@@ -38,7 +37,7 @@ impl FrameBody {
         if first.len() >= FULL {
             return first;
         }
-        self.next = self.frames.try_recv().ok();
+        self.next = self.frames.try_recv();
         if self.next.is_none() {
             return first;
         }
@@ -48,7 +47,7 @@ impl FrameBody {
             && joined.len() + bytes.len() <= FULL
         {
             joined.extend_from_slice(bytes);
-            self.next = self.frames.try_recv().ok();
+            self.next = self.frames.try_recv();
         }
         joined.freeze()
     }
@@ -90,11 +89,11 @@ impl Body for FrameBody {
 mod tests {
     use http_body_util::BodyExt as _;
 
-    use super::*;
+    use super::{super::pieces::queue, *};
 
     #[tokio::test]
     async fn small_frames_are_joined_and_large_ones_go_as_they_are() {
-        let (tx, rx) = mpsc::channel(8);
+        let (tx, rx) = queue(8);
         for bytes in [1, 2, 3, FULL + 1, FULL - 1, 1, 1] {
             let sent = tx.try_send(Ok(Bytes::from(vec![0; bytes])));
             sent.expect("there is room");

@@ -12,10 +12,7 @@ use agenthub_proto::{
     wkt,
 };
 use bytes::Bytes;
-use tokio::{
-    sync::mpsc::{self, error::TrySendError},
-    time::{Timeout, timeout},
-};
+use tokio::time::{Timeout, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
@@ -25,6 +22,7 @@ use super::{
     frames::{Frame, SealedFrame, frames, goodbye},
     incoming::{Frames, RawFrame},
     messages::Messages,
+    pieces::{self, Refused, Sender},
     publishes::Envelopes,
     status::status,
 };
@@ -104,7 +102,7 @@ pub(super) async fn start(
         heartbeat_interval: duration(settings.heartbeat_interval),
         ack_deadline: duration(settings.ack_deadline),
     };
-    let (tx, rx) = mpsc::channel(QUEUE);
+    let (tx, rx) = pieces::queue(QUEUE);
     let first_frame = Frame::from(SealedFrame {
         welcome: Some(welcome),
         ..SealedFrame::default()
@@ -244,7 +242,7 @@ impl Peer {
     }
 
     /// Writes frames until the session ends or the peer takes nothing more.
-    async fn write(self, tx: mpsc::Sender<Result<Bytes, Status>>) {
+    async fn write(self, tx: Sender<Result<Bytes, Status>>) {
         let stall = self.hub.settings().connect_stall;
         let wake = self.session().wake();
         let mut commits = self.hub.commits();
@@ -270,12 +268,12 @@ impl Peer {
             let end = outgoing.end.clone();
             let frames = frames(results, heartbeat, outgoing).into_iter();
             for bytes in frames.flat_map(|frame| frame.bytes()) {
-                let Err(TrySendError::Full(bytes)) = tx.try_send(Ok(bytes)) else {
+                let Err(Refused::Full(bytes)) = tx.try_send(Ok(bytes)) else {
                     continue;
                 };
                 match waited(stall, tx.send(bytes)).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(_gone)) => return,
+                    Ok(Some(())) => {}
+                    Ok(None) => return,
                     Err(_elapsed) => {
                         self.hub.counters().cut_off.inc();
                         let agent = self.session().agent().clone();

@@ -8,6 +8,7 @@ mod front;
 mod incoming;
 mod messages;
 mod once;
+mod pieces;
 mod publishes;
 mod service;
 mod status;
