@@ -93,7 +93,7 @@ pub(super) async fn start(
         .map(|s| s.credit.min(MAX_CREDIT))
         .collect();
     let claims = std::mem::take(&mut first.extend);
-    let session = hub.connect(&caller, hello, &claims).map_err(status)?;
+    let session = hub.connect(&caller, *hello, &claims).map_err(status)?;
     let settings = hub.settings();
     let welcome = Welcome {
         agent_id: session.agent().to_string(),
