@@ -125,8 +125,9 @@ pub(super) async fn start(
     };
     let mut envelopes = Envelopes::default();
     peer.handle(first, &mut envelopes).map_err(status)?;
-    let reading = peer.clone().read(frames, envelopes, writer_is_gone.clone());
-    hub.spawn(reading);
+    let (reader, gone) = (peer.clone(), writer_is_gone.clone());
+    // An async function holds twice what it is given by value.
+    hub.spawn(async move { reader.read(&mut frames, &mut envelopes, &gone).await });
     hub.spawn(async move {
         let _guard = writer_is_gone.drop_guard();
         peer.write(tx).await;
@@ -152,10 +153,10 @@ impl Peer {
 
     /// Reads frames until the peer goes, falls silent or breaks the protocol.
     async fn read(
-        self,
-        mut frames: Frames,
-        mut envelopes: Envelopes,
-        writer_is_gone: CancellationToken,
+        &self,
+        frames: &mut Frames,
+        envelopes: &mut Envelopes,
+        writer_is_gone: &CancellationToken,
     ) {
         let silence = self.hub.settings().presence_lease;
         let wake = self.session().wake();
@@ -175,7 +176,7 @@ impl Peer {
                 Ok(Ok(Some(frame))) => frame,
             };
             let is_goodbye = frame.goodbye.is_some();
-            if let Err(error) = self.handle(frame, &mut envelopes) {
+            if let Err(error) = self.handle(frame, envelopes) {
                 break Some(status(error));
             }
             wake.notify_one();
