@@ -170,17 +170,24 @@ fn wake(waker: Option<Waker>) {
 
 #[cfg(test)]
 mod tests {
-    use std::pin::pin;
+    use std::{pin::pin, time::Duration};
 
     use futures_util::poll;
+    use tokio::time::timeout;
 
     use super::*;
 
-    async fn next<T>(receiver: &mut Receiver<T>) -> Option<T> {
-        poll_fn(|context| receiver.poll_recv(context)).await
+    /// Nothing here takes time, so that whoever is not woken is found out at once.
+    async fn within<T>(future: impl Future<Output = T>) -> T {
+        let done = timeout(Duration::from_secs(10), future).await;
+        done.expect("somebody was not woken")
     }
 
-    #[tokio::test]
+    async fn next<T>(receiver: &mut Receiver<T>) -> Option<T> {
+        within(poll_fn(|context| receiver.poll_recv(context))).await
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn pieces_come_in_order_and_then_the_end() {
         let (tx, mut rx) = queue(2);
         let writing = tokio::spawn(async move {
@@ -192,7 +199,7 @@ mod tests {
             assert_eq!(next(&mut rx).await, Some(piece));
         }
         assert_eq!(next(&mut rx).await, None);
-        writing.await.expect("it has written all");
+        within(writing).await.expect("it has written all");
     }
 
     #[tokio::test]
@@ -218,7 +225,7 @@ mod tests {
         assert_eq!((rx.try_recv(), rx.try_recv()), (Some(1), None));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_writer_learns_that_nobody_takes_pieces() {
         let (tx, rx) = queue(1);
         assert_eq!(tx.try_send(1), Ok(()));
@@ -229,7 +236,7 @@ mod tests {
         });
         tokio::task::yield_now().await;
         drop(rx);
-        let learnt = writing.await.expect("it ends");
+        let learnt = within(writing).await.expect("it ends");
         assert_eq!(learnt, (None, Err(Refused::Closed)));
     }
 }
