@@ -28,6 +28,7 @@ mod metrics;
 mod others;
 mod plain;
 mod presence;
+mod reflection;
 mod registry;
 mod sealed;
 mod segment;

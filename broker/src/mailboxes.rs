@@ -77,7 +77,8 @@ pub(crate) struct Mailboxes {
     bounds: Bounds,
     /// How long mail waits in a mailbox.
     age: Duration,
-    slots: Table<MailboxId, Slot>,
+    /// Boxed, as a table that grows has twice the room that it needs.
+    slots: Table<MailboxId, Box<Slot>>,
     by_agent: Table<AgentId, Vec<MailboxId>>,
     observers: BTreeSet<MailboxId>,
     /// The mailboxes that take changes of the directory, of which everyone is told.
@@ -151,7 +152,7 @@ impl Mailboxes {
             next_tick: None,
             handled: HashSet::new(),
         };
-        self.slots.insert(id, slot);
+        self.slots.insert(id, Box::new(slot));
         self.by_agent.entry(agent.clone()).or_default().push(id);
         id
     }

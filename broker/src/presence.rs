@@ -23,7 +23,8 @@ pub(crate) struct Instance {
 #[derive(Debug)]
 pub(crate) struct Presence {
     lease: Duration,
-    agents: HashMap<AgentId, BTreeMap<InstanceId, Instance>>,
+    /// In order of the instances' ids. Most agents have one.
+    agents: HashMap<AgentId, Vec<(InstanceId, Instance)>>,
     healthy: HashSet<AgentId>,
     /// Instances without a stream.
     leases: BTreeMap<(Instant, AgentId, InstanceId), ()>,
@@ -52,7 +53,8 @@ impl Presence {
         &self,
         agent: &AgentId,
     ) -> impl Iterator<Item = (&InstanceId, &Instance)> {
-        self.agents.get(agent).into_iter().flatten()
+        let instances = self.agents.get(agent).into_iter().flatten();
+        instances.map(|(id, instance)| (id, instance))
     }
 
     /// A stream of an instance opens.
@@ -63,17 +65,19 @@ impl Presence {
         version: Option<Version>,
         time: SystemTime,
     ) {
-        let entry = self
-            .agents
-            .entry(agent.clone())
-            .or_default()
-            .entry(instance.clone())
-            .or_insert(Instance {
+        let instances = self.agents.entry(agent.clone());
+        let instances = instances.or_insert_with(|| Vec::with_capacity(1));
+        let index = place(instances, instance).unwrap_or_else(|index| {
+            let new = Instance {
                 version: None,
                 connected_at: time,
                 streams: 0,
                 lease_end: None,
-            });
+            };
+            instances.insert(index, (instance.clone(), new));
+            index
+        });
+        let entry = &mut instances[index].1;
         entry.streams += 1;
         entry.version = version;
         if let Some(end) = entry.lease_end.take() {
@@ -83,9 +87,13 @@ impl Presence {
 
     /// A stream of an instance broke: without another one it has its lease to come back.
     pub(crate) fn lose_stream(&mut self, agent: &AgentId, instance: &InstanceId, now: Instant) {
-        let Some(entry) = self.agents.get_mut(agent).and_then(|i| i.get_mut(instance)) else {
+        let Some(instances) = self.agents.get_mut(agent) else {
             return;
         };
+        let Ok(index) = place(instances, instance) else {
+            return;
+        };
+        let entry = &mut instances[index].1;
         entry.streams = entry.streams.saturating_sub(1);
         if entry.streams == 0 {
             let end = now + self.lease;
@@ -100,7 +108,9 @@ impl Presence {
         let Some(instances) = self.agents.get_mut(agent) else {
             return;
         };
-        if let Some(end) = instances.remove(instance).and_then(|i| i.lease_end) {
+        if let Ok(index) = place(instances, instance)
+            && let Some(end) = instances.remove(index).1.lease_end
+        {
             self.leases.remove(&(end, agent.clone(), instance.clone()));
         }
         if instances.is_empty() {
@@ -125,6 +135,11 @@ impl Presence {
             .map(|(_, agent, instance)| (agent.clone(), instance.clone()))
             .collect()
     }
+}
+
+/// Where an instance is, or else where it belongs.
+fn place(instances: &[(InstanceId, Instance)], instance: &InstanceId) -> Result<usize, usize> {
+    instances.binary_search_by(|(id, _)| id.cmp(instance))
 }
 
 #[cfg(test)]

@@ -24,18 +24,25 @@ const VERSIONS: usize = 16;
 /// One agent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Agent {
-    pub(crate) registration: Registration,
+    pub(crate) topics: Vec<String>,
+    pub(crate) health_check_url: String,
     pub(crate) slug: String,
-    /// Oldest registration first.
+    /// Oldest registration first. There is one at least.
     pub(crate) versions: Vec<(Version, AgentCard)>,
     pub(crate) registered_at: SystemTime,
 }
 
 impl Agent {
+    /// The card that was registered last.
+    pub(crate) fn latest(&self) -> &AgentCard {
+        let last = self.versions.last();
+        &last.expect("an agent has registered a card").1
+    }
+
     /// The card of a version.
     pub(crate) fn card(&self, version: Option<&Version>) -> Option<&AgentCard> {
         match version {
-            None => Some(&self.registration.card),
+            None => Some(self.latest()),
             Some(version) => self
                 .versions
                 .iter()
@@ -112,14 +119,9 @@ impl Registry {
             return Ok(Change::New);
         };
         let same_card = known.card(Some(&card.version.as_str().into())) == Some(card);
-        let Registration {
-            topics,
-            health_check_url,
-            ..
-        } = &known.registration;
         if same_card
-            && *topics == registration.topics
-            && *health_check_url == registration.health_check_url
+            && known.topics == registration.topics
+            && known.health_check_url == registration.health_check_url
         {
             return Ok(Change::Nothing);
         }
@@ -140,9 +142,12 @@ impl Registry {
         if versions.len() == VERSIONS {
             versions.remove(0);
         }
+        // Most agents have one version, and never more.
+        versions.reserve_exact(1);
         versions.push((version, card.clone()));
         let agent = Agent {
-            registration: registration.clone(),
+            topics: registration.topics.clone(),
+            health_check_url: registration.health_check_url.clone(),
             slug: slug(&card.name),
             versions,
             registered_at,
@@ -170,7 +175,7 @@ impl Registry {
         let fits = |id: &AgentId| {
             self.agents
                 .get(id)
-                .is_some_and(|agent| has_skill(&agent.registration.card, wants))
+                .is_some_and(|agent| has_skill(agent.latest(), wants))
         };
         if wants.topics.is_empty() {
             return self.agents.keys().filter(|id| fits(id)).cloned().collect();
@@ -204,13 +209,8 @@ impl Registry {
 }
 
 fn topics(agent: &Agent) -> impl Iterator<Item = &str> {
-    let skills = agent.registration.card.skills.iter().map(|s| s.id.as_str());
-    agent
-        .registration
-        .topics
-        .iter()
-        .map(String::as_str)
-        .chain(skills)
+    let skills = agent.latest().skills.iter().map(|s| s.id.as_str());
+    agent.topics.iter().map(String::as_str).chain(skills)
 }
 
 /// Whether one skill has all tags and modes that are wanted.
@@ -290,7 +290,7 @@ mod tests {
     fn versions_stand_beside_each_other() {
         let registry = registry(&[registration("a", "1"), registration("a", "2")]);
         let agent = registry.get(&"a".into()).expect("registered");
-        assert_eq!(agent.registration.card.version, "2");
+        assert_eq!(agent.latest().version, "2");
         assert!(agent.card(Some(&"1".into())).is_some());
         assert!(agent.card(Some(&"3".into())).is_none());
         assert_eq!(registry.check(&registration("a", "1")), Ok(Change::Nothing));

@@ -11,9 +11,10 @@ use tokio::{
 use tokio_stream::{Stream, StreamExt, wrappers::TcpListenerStream};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic_health::{ServingStatus, pb::health_server, server::HealthReporter};
-use tonic_reflection::pb::{v1, v1alpha};
 
-use crate::{Hub, OpenError, Others, Settings, connections, grpc::Front, limits::MESSAGE_BYTES};
+use crate::{
+    Hub, OpenError, Others, Settings, connections, grpc::Front, limits::MESSAGE_BYTES, reflection,
+};
 
 /// The largest request: a frame of several publishes.
 const REQUEST_BYTES: usize = 8 * MESSAGE_BYTES;
@@ -34,9 +35,6 @@ pub enum StartError {
     /// The log cannot be opened.
     #[error(transparent)]
     Log(#[from] OpenError),
-    /// The descriptors of the services do not fit together.
-    #[error("cannot serve reflection")]
-    Reflection(#[from] tonic_reflection::server::Error),
 }
 
 /// Takes an address for oneself, without listening there yet.
@@ -93,21 +91,17 @@ impl Server {
             stream.set_nodelay(true)?;
             Ok::<_, io::Error>(stream)
         });
-        Self::over(hub, bound, incoming, others).await
+        Ok(Self::over(hub, bound, incoming, others).await)
     }
 
     /// Serves a hub over connections that somebody else accepts, whatever they are made of, together with services of others.
     /// `address` is what [`address`](Self::address) says.
-    ///
-    /// # Errors
-    ///
-    /// [`StartError::Reflection`] if the services do not fit together.
     pub async fn over<I, S>(
         hub: Hub,
         address: SocketAddr,
         incoming: I,
         others: impl Into<Others>,
-    ) -> Result<Self, StartError>
+    ) -> Self
     where
         I: Stream<Item = io::Result<S>> + Send + 'static,
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -116,36 +110,23 @@ impl Server {
         health.set_serving::<Front>().await;
         let Others { routes, names } = others.into();
         // The descriptors tell of more services than are served here.
-        let names = [agent_hub_server::SERVICE_NAME, health_server::SERVICE_NAME]
-            .into_iter()
-            .chain(names);
-        let names: Vec<&str> = names.collect();
-        let reflection = |itself: &'static str| {
-            let builder = tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(agenthub_proto::FILE_DESCRIPTOR_SET)
-                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
-            let names = names.iter().copied().chain([itself]);
-            names.fold(builder, |builder, name| builder.with_service_name(name))
-        };
+        let ours = [agent_hub_server::SERVICE_NAME, health_server::SERVICE_NAME];
         let routes = routes
             .add_service(Front::new(hub.clone(), REQUEST_BYTES))
-            .add_service(health_service)
-            .add_service(reflection(v1::server_reflection_server::SERVICE_NAME).build_v1()?)
-            .add_service(
-                reflection(v1alpha::server_reflection_server::SERVICE_NAME).build_v1alpha()?,
-            );
+            .add_service(health_service);
+        let routes = reflection::serve(routes, [&ours, &*names].concat());
 
         let stop = CancellationToken::new();
         // Who sends to it has given up by then, and said so.
         let stall = 2 * hub.settings().stream_stall;
         let serving = connections::serve(incoming, routes, stall, stop.clone());
-        Ok(Self {
+        Self {
             hub,
             address,
             health,
             stop,
             serving: AbortOnDropHandle::new(tokio::spawn(serving)),
-        })
+        }
     }
 
     /// Where it listens.

@@ -59,7 +59,8 @@ pub(crate) fn write<E>(
         for (_, card) in &agent.versions {
             let registration = Registration {
                 card: card.clone(),
-                ..agent.registration.clone()
+                topics: agent.topics.clone(),
+                health_check_url: agent.health_check_url.clone(),
             };
             let registered = Entry::Registered(registration);
             part(happened(micros(agent.registered_at), &registered))?;

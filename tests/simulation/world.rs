@@ -131,8 +131,8 @@ async fn hub(settings: Settings) -> turmoil::Result {
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), PORT);
     let listener = TcpListener::bind(address).await?;
     let hub = Hub::start(settings)?;
-    let mut server =
-        Server::over(hub, address, network::accept(listener), Routes::default()).await?;
+    let incoming = network::accept(listener);
+    let mut server = Server::over(hub, address, incoming, Routes::default()).await;
     server.failed().await;
     Ok(())
 }

@@ -15,17 +15,20 @@ use super::status::trailers;
 /// As much is joined, in bytes: what HTTP/2 sends at a time.
 const FULL: usize = 16 * 1024;
 
+/// A piece of a frame, or why there are no more. Boxed because every agent's queue has room for 32 of what it holds.
+pub(super) type Piece = Box<Result<Bytes, Status>>;
+
 /// See the module's description. It ends with the status that it is given, or well.
 #[derive(Debug)]
 pub(super) struct FrameBody {
-    frames: mpsc::Receiver<Result<Bytes, Status>>,
+    frames: mpsc::Receiver<Piece>,
     /// Taken from the queue, and not sent yet.
-    next: Option<Result<Bytes, Status>>,
+    next: Option<Piece>,
     is_over: bool,
 }
 
 impl FrameBody {
-    pub(super) fn new(frames: mpsc::Receiver<Result<Bytes, Status>>) -> Self {
+    pub(super) fn new(frames: mpsc::Receiver<Piece>) -> Self {
         Self {
             frames,
             next: None,
@@ -44,7 +47,7 @@ impl FrameBody {
         }
         let mut joined = BytesMut::with_capacity(FULL);
         joined.extend_from_slice(&first);
-        while let Some(Ok(bytes)) = &self.next
+        while let Some(Ok(bytes)) = self.next.as_deref()
             && joined.len() + bytes.len() <= FULL
         {
             joined.extend_from_slice(bytes);
@@ -69,7 +72,7 @@ impl Body for FrameBody {
             Some(next) => Some(next),
             None => ready!(self.frames.poll_recv(context)),
         };
-        let status = match next {
+        let status = match next.map(|piece| *piece) {
             Some(Ok(bytes)) => {
                 let bytes = self.joined(bytes);
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
@@ -96,10 +99,11 @@ mod tests {
     async fn small_frames_are_joined_and_large_ones_go_as_they_are() {
         let (tx, rx) = mpsc::channel(8);
         for bytes in [1, 2, 3, FULL + 1, FULL - 1, 1, 1] {
-            let sent = tx.try_send(Ok(Bytes::from(vec![0; bytes])));
+            let sent = tx.try_send(Box::new(Ok(Bytes::from(vec![0; bytes]))));
             sent.expect("there is room");
         }
-        tx.try_send(Err(Status::aborted("so"))).expect("room");
+        let last = tx.try_send(Box::new(Err(Status::aborted("so"))));
+        last.expect("there is room");
         let mut body = FrameBody::new(rx);
         let mut sizes = Vec::new();
         let trailers = loop {

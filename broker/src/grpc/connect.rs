@@ -2,7 +2,9 @@
 
 use std::{
     collections::VecDeque,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use agenthub_proto::{
@@ -10,17 +12,16 @@ use agenthub_proto::{
     grpc::Messages,
     wkt,
 };
-use bytes::Bytes;
 use tokio::{
     sync::mpsc::{self, error::TrySendError},
-    time::timeout,
+    time::{Timeout, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
 use super::{
     answers::answers,
-    body::FrameBody,
+    body::{FrameBody, Piece},
     frames::{Frame, SealedFrame, frames, goodbye},
     incoming::{Frames, RawFrame},
     publishes::Envelopes,
@@ -93,7 +94,7 @@ pub(super) async fn start(
         .map(|s| s.credit.min(MAX_CREDIT))
         .collect();
     let claims = std::mem::take(&mut first.extend);
-    let session = hub.connect(&caller, hello, &claims).map_err(status)?;
+    let session = hub.connect(&caller, *hello, &claims).map_err(status)?;
     let settings = hub.settings();
     let welcome = Welcome {
         agent_id: session.agent().to_string(),
@@ -108,7 +109,7 @@ pub(super) async fn start(
         ..SealedFrame::default()
     });
     for bytes in first_frame.bytes() {
-        tx.try_send(Ok(bytes))
+        tx.try_send(Box::new(Ok(bytes)))
             .map_err(|_| Status::internal("a new channel has room"))?;
     }
 
@@ -125,8 +126,9 @@ pub(super) async fn start(
     };
     let mut envelopes = Envelopes::default();
     peer.handle(first, &mut envelopes).map_err(status)?;
-    let reading = peer.clone().read(frames, envelopes, writer_is_gone.clone());
-    hub.spawn(reading);
+    let (reader, gone) = (peer.clone(), writer_is_gone.clone());
+    // An async function holds twice what it is given by value.
+    hub.spawn(async move { reader.read(&mut frames, &mut envelopes, &gone).await });
     hub.spawn(async move {
         let _guard = writer_is_gone.drop_guard();
         peer.write(tx).await;
@@ -152,10 +154,10 @@ impl Peer {
 
     /// Reads frames until the peer goes, falls silent or breaks the protocol.
     async fn read(
-        self,
-        mut frames: Frames,
-        mut envelopes: Envelopes,
-        writer_is_gone: CancellationToken,
+        &self,
+        frames: &mut Frames,
+        envelopes: &mut Envelopes,
+        writer_is_gone: &CancellationToken,
     ) {
         let silence = self.hub.settings().presence_lease;
         let wake = self.session().wake();
@@ -175,7 +177,7 @@ impl Peer {
                 Ok(Ok(Some(frame))) => frame,
             };
             let is_goodbye = frame.goodbye.is_some();
-            if let Err(error) = self.handle(frame, &mut envelopes) {
+            if let Err(error) = self.handle(frame, envelopes) {
                 break Some(status(error));
             }
             wake.notify_one();
@@ -242,7 +244,7 @@ impl Peer {
     }
 
     /// Writes frames until the session ends or the peer takes nothing more.
-    async fn write(self, tx: mpsc::Sender<Result<Bytes, Status>>) {
+    async fn write(self, tx: mpsc::Sender<Piece>) {
         let stall = self.hub.settings().connect_stall;
         let wake = self.session().wake();
         let mut commits = self.hub.commits();
@@ -266,12 +268,12 @@ impl Peer {
             self.spend(&outgoing);
             let has_more = outgoing.events() == BATCH;
             let end = outgoing.end.clone();
-            let frames = frames(results, heartbeat, outgoing);
-            for bytes in frames.iter().flat_map(Frame::bytes) {
-                let Err(TrySendError::Full(bytes)) = tx.try_send(Ok(bytes)) else {
+            let frames = frames(results, heartbeat, outgoing).into_iter();
+            for bytes in frames.flat_map(|frame| frame.bytes()) {
+                let Err(TrySendError::Full(bytes)) = tx.try_send(Box::new(Ok(bytes))) else {
                     continue;
                 };
-                match timeout(stall, tx.send(bytes)).await {
+                match waited(stall, tx.send(bytes)).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_gone)) => return,
                     Err(_elapsed) => {
@@ -288,13 +290,13 @@ impl Peer {
                     ..SealedFrame::default()
                 });
                 for bytes in last.bytes() {
-                    let _ = timeout(stall, tx.send(Ok(bytes))).await;
+                    let _ = waited(stall, tx.send(Box::new(Ok(bytes)))).await;
                 }
                 return;
             }
             if let Some(reason) = ended {
                 if let Some(status) = reason.filter(|s| s.code() != Code::Cancelled) {
-                    let _ = timeout(stall, tx.send(Err(status))).await;
+                    let _ = waited(stall, tx.send(Box::new(Err(status)))).await;
                 }
                 return;
             }
@@ -320,6 +322,11 @@ impl Peer {
     }
 }
 
+/// Waits for room, no longer than that. It is a piece of memory of its own, as few writers wait and every agent has one.
+fn waited<F: Future>(stall: Duration, sending: F) -> Pin<Box<Timeout<F>>> {
+    Box::pin(timeout(stall, sending))
+}
+
 /// A position of a log that is gone, as a peer may still hold after the hub's restart, means nothing any more.
 fn tolerate(result: Result<(), Error>) -> Result<(), Error> {
     match result {
@@ -328,13 +335,13 @@ fn tolerate(result: Result<(), Error>) -> Result<(), Error> {
     }
 }
 
-fn duration(duration: std::time::Duration) -> Option<wkt::Duration> {
+fn duration(duration: Duration) -> Option<wkt::Duration> {
     wkt::Duration::try_from(duration).ok()
 }
 
 /// A delay as a peer gives it: nothing below zero, and an hour at most.
-fn wait(delay: &wkt::Duration) -> std::time::Duration {
-    const LONGEST: std::time::Duration = std::time::Duration::from_secs(3600);
+fn wait(delay: &wkt::Duration) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(3600);
     agenthub_proto::event::duration(delay)
         .unwrap_or_default()
         .min(LONGEST)

@@ -18,8 +18,9 @@ const TOGETHER_BYTES: usize = 256 * 1024;
 /// An `AgentFrame` (`connect.proto`) whose publishes are bytes as they came.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct RawFrame {
-    #[prost(message, optional, tag = "1")]
-    pub(super) hello: Option<Hello>,
+    // Only the first frame has one, and what waits for frames has room for one.
+    #[prost(message, optional, boxed, tag = "1")]
+    pub(super) hello: Option<Box<Hello>>,
     #[prost(bytes = "bytes", repeated, tag = "2")]
     pub(super) publish: Vec<Bytes>,
     #[prost(message, repeated, tag = "3")]

@@ -88,7 +88,7 @@ impl Core {
         now: Now,
     ) -> Result<(), Error> {
         let known = self.state.registry.get(agent);
-        let card = known.map(|known| known.registration.card.clone());
+        let card = known.map(|known| known.latest().clone());
         if card.is_none() && !self.state.mailboxes.is_known(agent) {
             return Err(Error::NotFound(format!("there is no agent \"{agent}\"")));
         }
@@ -132,13 +132,7 @@ impl Core {
             return;
         };
         let is_online = self.presence.is_online(agent);
-        let payload = card_event(
-            agent,
-            known.registration.card.clone(),
-            event_type,
-            is_online,
-            false,
-        );
+        let payload = card_event(agent, known.latest().clone(), event_type, is_online, false);
         self.broadcast_card(payload, now);
     }
 
@@ -152,7 +146,7 @@ impl Core {
                 let is_online = self.presence.is_online(id);
                 card_event(
                     id,
-                    agent.registration.card.clone(),
+                    agent.latest().clone(),
                     card_change::REGISTERED,
                     is_online,
                     true,
@@ -242,10 +236,10 @@ impl Core {
         AgentEntry {
             agent_id: id.to_string(),
             slug: agent.slug.clone(),
-            agent_card: Some(agent.registration.card.clone()),
+            agent_card: Some(agent.latest().clone()),
             state: self.agent_state(id).into(),
-            subscriptions: agent.registration.topics.clone(),
-            health_check_url: agent.registration.health_check_url.clone(),
+            subscriptions: agent.topics.clone(),
+            health_check_url: agent.health_check_url.clone(),
             versions: agent.versions.iter().map(|(v, _)| v.to_string()).collect(),
             instances: self
                 .presence
@@ -339,7 +333,7 @@ fn card_as_event(card: AgentCardEvent, now: Now) -> Arc<Sealed> {
 }
 
 fn matches(agent: &Agent, request: &ListAgentsRequest) -> bool {
-    let card = &agent.registration.card;
+    let card = agent.latest();
     let text = card.search_text();
     let has_capability = |wanted: &str| match (&card.capabilities, wanted) {
         (None, _) => false,

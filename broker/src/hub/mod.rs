@@ -191,9 +191,9 @@ impl Hub {
         let stop = self.shared.stop.clone();
         // What wraps a future holds it several times over, unless that is a pointer; and every agent has such tasks.
         let task = Box::pin(task);
-        self.shared.tasks.spawn(async move {
-            stop.run_until_cancelled_owned(task).await;
-        });
+        self.shared
+            .tasks
+            .spawn(stop.run_until_cancelled_owned(task));
     }
 
     fn admit(&self) -> Result<(), Error> {

@@ -87,7 +87,7 @@ impl Core {
         }
         // The client cannot say which version it is: it is the one registered last.
         let version = self.state.registry.get(&agent);
-        let version = version.map(|a| Version::from(a.registration.card.version.as_str()));
+        let version = version.map(|a| Version::from(a.latest().version.as_str()));
         let opened =
             self.insert_session(Kind::ServerStream, agent, instance, version, vec![mailbox]);
         Ok(Opened {

@@ -104,12 +104,7 @@ impl Core {
             .iter()
             .filter(|(agent, last)| (all || last.is_none()) && !self.presence.has_instance(agent))
             .filter_map(|(agent, _)| {
-                let url = &self
-                    .state
-                    .registry
-                    .get(agent)?
-                    .registration
-                    .health_check_url;
+                let url = &self.state.registry.get(agent)?.health_check_url;
                 Some((agent.clone(), url.as_str().into()))
             })
             .collect()

@@ -5,8 +5,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use prost::Message;
-
 use super::{
     Entry, LogId, Position, Record,
     history::{History, PAGE, Page, gone},
@@ -93,7 +91,7 @@ impl History for Window {
 fn size(record: &Record) -> Option<usize> {
     const OVERHEAD: usize = 256;
     match &record.entry {
-        Entry::Published(published) => Some(OVERHEAD + published.event.encoded_len()),
+        Entry::Published(published) => Some(OVERHEAD + published.event.size()),
         _ => None,
     }
 }

@@ -336,7 +336,7 @@ fn the_log_of_the_first_release_is_read() {
     });
     assert_eq!(states, ["completed", "submitted", "submitted"]);
     let echo = state.registry.get(&"agent_echo".into());
-    assert_eq!(echo.map(|a| a.registration.card.skills.len()), Some(1));
+    assert_eq!(echo.map(|a| a.latest().skills.len()), Some(1));
     let inbox = state.mailboxes.saved();
     assert_eq!(inbox.len(), 1);
     assert_eq!(inbox[0].mail.len(), 1, "the message that waits");

@@ -15,7 +15,10 @@ mod problem;
 mod runs;
 mod watching;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -26,6 +29,7 @@ use axum::{
 };
 use tokio::{sync::SetOnce, time::timeout};
 use tokio_util::sync::CancellationToken;
+use tower::{ServiceExt, service_fn};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub use guard::Hosts;
@@ -67,13 +71,18 @@ impl Http {
 
     /// The routes, all below `/v1`. `hosts` are the names under which the server is called.
     pub fn router(&self, hosts: Hosts) -> Router {
-        let (router, _) = routes().split_for_parts();
-        let router = router
-            .fallback(no_such_path)
-            .method_not_allowed_fallback(method_not_allowed)
-            .layer(middleware::from_fn_with_state(hosts, guarded))
-            .with_state(self.clone());
-        Router::new().nest(BASE, router)
+        let http = self.clone();
+        // With the routes comes what the document says of them: they are made when somebody asks.
+        let router = Arc::new(LazyLock::new(move || {
+            let (router, _) = routes().split_for_parts();
+            router
+                .fallback(no_such_path)
+                .method_not_allowed_fallback(method_not_allowed)
+                .layer(middleware::from_fn_with_state(hosts, guarded))
+                .with_state(http)
+        }));
+        let answer = move |request: Request| Router::clone(&router).oneshot(request);
+        Router::new().nest_service(BASE, service_fn(answer))
     }
 
     fn runs(&self) -> Result<&Runs, Problem> {

@@ -24,8 +24,8 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc::{SyncSender, TrySendError, sync_channel},
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Sender},
     },
     thread::JoinHandle,
 };
@@ -39,7 +39,7 @@ use self::{
     reserve::Reserve,
     room::{Probe, Room},
     row::Row,
-    writer::{Job, Writer},
+    writer::{Job, Queued, Writer},
 };
 use super::{Commit, EventLog, History, LogId, OpenError, Position, Record};
 use crate::Error;
@@ -105,9 +105,9 @@ pub(crate) struct SqliteLog {
     id: LogId,
     next: u64,
     group: Vec<Row>,
-    queued: Arc<AtomicUsize>,
+    queued: Arc<Queued>,
     is_closing: Arc<AtomicBool>,
-    jobs: SyncSender<Job>,
+    jobs: Sender<Job>,
     folder: PathBuf,
     commits: watch::Receiver<Commit>,
     writer: Option<JoinHandle<()>>,
@@ -167,9 +167,10 @@ impl SqliteLog {
         checkpoints.complete(&connection).map_err(sqlite)?;
         acknowledged.advance(last);
 
-        let (jobs, queue) = sync_channel(QUEUE);
+        // What has its room from the start takes it when idle too: groups are counted instead.
+        let (jobs, queue) = mpsc::channel();
         let (committed, commits) = watch::channel(Commit::Upto(Position(last)));
-        let queued = Arc::new(AtomicUsize::new(0));
+        let queued = Arc::new(Queued::default());
         let is_closing = Arc::new(AtomicBool::new(false));
         let mut writer = Writer {
             connection,
@@ -240,7 +241,7 @@ impl EventLog for SqliteLog {
                 )));
             }
         }
-        if self.queued.load(Ordering::Relaxed) > QUEUE_BYTES || self.group.len() > QUEUE {
+        if self.queued.bytes() > QUEUE_BYTES || self.group.len() > QUEUE {
             return Err(Error::ResourceExhausted(
                 "the hub's log is behind: publish again later".to_owned(),
             ));
@@ -255,18 +256,16 @@ impl EventLog for SqliteLog {
     }
 
     fn commit(&mut self) {
-        if self.group.is_empty() {
+        // What does not find room goes with the next one; `admit` keeps it from growing.
+        if self.group.is_empty() || self.queued.groups() >= QUEUE {
             return;
         }
         let group = std::mem::take(&mut self.group);
-        let bytes: usize = group.iter().map(Row::bytes).sum();
-        self.queued.fetch_add(bytes, Ordering::Relaxed);
-        if let Err(TrySendError::Full(Job::Group(group))) = self.jobs.try_send(Job::Group(group)) {
-            // It goes with the next one; `admit` keeps it from growing.
-            self.queued.fetch_sub(bytes, Ordering::Relaxed);
-            self.group = group;
+        self.queued.add(&group);
+        if self.jobs.send(Job::Group(group)).is_err() {
+            // The writer has failed, as `admit` says.
+            self.queued.lost();
         }
-        // Once the writer has failed, `admit` says so.
     }
 
     fn commits(&self) -> watch::Receiver<Commit> {
@@ -286,6 +285,7 @@ impl Drop for SqliteLog {
         self.is_closing.store(true, Ordering::Relaxed);
         self.commit();
         let rest = std::mem::take(&mut self.group);
+        self.queued.add(&rest);
         let _ = self.jobs.send(Job::Group(rest));
         let _ = self.jobs.send(Job::End);
         if let Some(writer) = self.writer.take() {
@@ -296,3 +296,5 @@ impl Drop for SqliteLog {
 
 #[cfg(test)]
 mod speed;
+#[cfg(test)]
+mod waiting;

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeSet,
     path::PathBuf,
-    sync::mpsc::{SyncSender, sync_channel},
+    sync::mpsc::{Sender, sync_channel},
     time::SystemTime,
 };
 
@@ -29,7 +29,7 @@ const PARTS: i64 = 500;
 #[derive(Clone, Debug)]
 pub(crate) struct Upkeep {
     pub(super) folder: PathBuf,
-    pub(super) jobs: SyncSender<Job>,
+    pub(super) jobs: Sender<Job>,
 }
 
 /// Upkeep was not finished; the log is as good as before.

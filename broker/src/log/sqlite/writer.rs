@@ -36,6 +36,46 @@ pub(super) enum Job {
 /// A short transaction of the upkeep. Its error is told to who asked for it, too.
 pub(super) type Step = Box<dyn FnOnce(&Connection) -> Result<(), rusqlite::Error> + Send>;
 
+/// What waits for the writer: groups until it takes them, their bytes until these are safe.
+#[derive(Debug, Default)]
+pub(super) struct Queued {
+    groups: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Queued {
+    pub(super) fn groups(&self) -> usize {
+        self.groups.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add(&self, group: &[Row]) {
+        self.groups.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes(group), Ordering::Relaxed);
+    }
+
+    fn taken(&self) {
+        self.groups.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Nobody takes groups any more.
+    pub(super) fn lost(&self) {
+        self.groups.store(0, Ordering::Relaxed);
+    }
+
+    /// So many bytes of what was taken are written.
+    fn safe(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+fn bytes(group: &[Row]) -> usize {
+    group.iter().map(Row::bytes).sum()
+}
+
 /// The thread that alone writes.
 pub(super) struct Writer {
     pub(super) connection: Connection,
@@ -43,8 +83,7 @@ pub(super) struct Writer {
     pub(super) queue: Receiver<Job>,
     /// What came while a batch was put together, and is not for it.
     pub(super) waiting: Option<Job>,
-    /// Bytes that wait in the queue.
-    pub(super) queued: Arc<AtomicUsize>,
+    pub(super) queued: Arc<Queued>,
     /// The log is being closed: a full disk is not waited out.
     pub(super) is_closing: Arc<AtomicBool>,
     pub(super) committed: watch::Sender<Commit>,
@@ -91,12 +130,14 @@ impl Writer {
 
     /// Writes a group, and those that have come meanwhile.
     fn write(&mut self, first: Vec<Row>) -> Result<(), rusqlite::Error> {
+        self.queued.taken();
+        let mut size = bytes(&first);
         let mut batch = first;
-        let mut bytes: usize = batch.iter().map(Row::bytes).sum();
-        while bytes < BATCH_BYTES {
+        while size < BATCH_BYTES {
             match self.queue.try_recv() {
                 Ok(Job::Group(group)) => {
-                    bytes += group.iter().map(Row::bytes).sum::<usize>();
+                    self.queued.taken();
+                    size += bytes(&group);
                     batch.extend(group);
                 }
                 Ok(other) => {
@@ -107,7 +148,7 @@ impl Writer {
             }
         }
         self.commit(&batch)?;
-        self.queued.fetch_sub(bytes, Ordering::Relaxed);
+        self.queued.safe(size);
         Ok(())
     }
 
@@ -202,6 +243,7 @@ impl Writer {
         tracing::error!(%error, is_left = left.is_ok(), "the log cannot be written: the hub has to be started again");
         self.committed
             .send_replace(Commit::Failed(error.to_string()));
+        self.queued.lost();
     }
 }
 
