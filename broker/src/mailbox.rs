@@ -214,11 +214,14 @@ impl Mailbox {
 
     /// Handled. Mail that is not out counts too: its handler was only slow, or the log is being read again.
     pub(crate) fn acknowledge(&mut self, position: Position) -> bool {
-        if let Some(bytes) = self.lent.remove(position) {
+        if let Some(bytes) = self.lent.remove_first(position) {
             self.events -= 1;
             self.bytes -= bytes;
             self.untold.remove(&position);
             return true;
+        }
+        if self.lent.holds(position) {
+            self.part();
         }
         let waiting = self.end_lease(position);
         let waiting = waiting.or_else(|| self.room.remove(position));

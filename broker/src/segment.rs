@@ -1,5 +1,4 @@
-//! Events that were published together and travel together: encoded once, one behind the other, as a frame holds them. All subscribers
-//! share these bytes.
+//! Events that travel together: their bytes stand one behind the other, as a frame holds them. All subscribers share these.
 
 use std::{
     ops::Range,

@@ -1,6 +1,6 @@
 //! What a stream of `Connect` has to send, as frames.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use agenthub_proto::{
     agenthub::{Cancel, Delivery as Note, Goodbye, Heartbeat, PublishResult, Welcome},
@@ -11,11 +11,15 @@ use prost::Message;
 
 use crate::{
     hub::{End, Handed, Outgoing},
-    mailbox::{Delivery, Parcel},
+    mailbox::Parcel,
+    sealed::Sealed,
 };
 
 /// A frame is sent once its events are larger than this, in bytes.
 const FRAME_BYTES: usize = 64 * 1024;
+
+/// Events of the log that came together stay together from so many bytes on.
+const SMALL_BYTES: usize = 4 * 1024;
 
 /// A `HubFrame` as it is written: its events are bytes that were made before, once for all who get them. On the wire there is no
 /// difference. The hub gives no credit for publishes beyond that of its welcome, so there is no field for it.
@@ -35,6 +39,14 @@ pub(super) struct SealedFrame {
     pub(super) heartbeat: Option<Heartbeat>,
     #[prost(message, optional, tag = "8")]
     pub(super) goodbye: Option<Goodbye>,
+}
+
+/// A delivery in a frame of the stream's own.
+#[derive(Debug)]
+struct Own {
+    subscription: u32,
+    event: Arc<Sealed>,
+    attempt: u32,
 }
 
 /// One frame to send.
@@ -104,24 +116,34 @@ pub(super) fn frames(
         cancel: outgoing.cancels,
         ..SealedFrame::default()
     };
+    let is_alone = outgoing.deliveries.len() == 1;
+    let is_shared = |handed: &Handed| match handed {
+        Handed::One(_) => false,
+        Handed::Several(parcel) => is_alone || parcel.positions().is_empty() || !is_small(parcel),
+    };
     let mut deliveries = outgoing.deliveries.into_iter().peekable();
     loop {
         let mut own = Vec::new();
         let mut bytes = 0;
         while bytes <= FRAME_BYTES
-            && let Some((index, Handed::One(delivery))) =
-                deliveries.next_if(|(_, handed)| matches!(handed, Handed::One(_)))
+            && let Some((index, handed)) = deliveries.next_if(|(_, handed)| !is_shared(handed))
         {
-            bytes += delivery.mail.event.size();
-            own.push((index, delivery));
+            let subscription = u32::try_from(index).unwrap_or(u32::MAX);
+            for (event, _) in handed.events() {
+                bytes += event.size();
+                own.push(Own {
+                    subscription,
+                    event: event.clone(),
+                    attempt: handed.attempt(),
+                });
+            }
         }
         frame.delivery = notes(&own);
-        let events = own.iter().map(|(_, d)| d.mail.event.bytes().clone());
-        frame.event = events.collect();
+        frame.event = own.iter().map(|own| own.event.bytes().clone()).collect();
         if frame != SealedFrame::default() {
             frames.push(std::mem::take(&mut frame).into());
         }
-        match deliveries.next_if(|(_, handed)| matches!(handed, Handed::Several(_))) {
+        match deliveries.next_if(|(_, handed)| is_shared(handed)) {
             Some((index, Handed::Several(parcel))) => frames.push(Frame::Shared(index, parcel)),
             _ if deliveries.peek().is_none() => break,
             _ => {}
@@ -141,22 +163,31 @@ pub(super) fn frames(
 
 /// The notes on the deliveries of one frame, in their order. Events of one position are told apart by that order, so that all of
 /// them have a note once one needs it.
-fn notes(deliveries: &[(usize, Delivery)]) -> Vec<Note> {
-    let needs = |(index, delivery): &(usize, Delivery)| *index > 0 || delivery.attempt > 1;
+fn notes(deliveries: &[Own]) -> Vec<Note> {
+    let needs = |own: &&Own| own.subscription > 0 || own.attempt > 1;
     let noted: HashSet<&str> = deliveries
         .iter()
-        .filter(|d| needs(d))
-        .map(|(_, d)| d.mail.event.position.as_str())
+        .filter(needs)
+        .map(|own| own.event.position.as_str())
         .collect();
     deliveries
         .iter()
-        .filter(|(_, d)| noted.contains(d.mail.event.position.as_str()))
-        .map(|(index, delivery)| Note {
-            position: delivery.mail.event.position.clone(),
-            subscription: u32::try_from(*index).unwrap_or(u32::MAX),
-            attempt: delivery.attempt,
+        .filter(|own| noted.contains(own.event.position.as_str()))
+        .map(|own| Note {
+            position: own.event.position.clone(),
+            subscription: own.subscription,
+            attempt: own.attempt,
         })
         .collect()
+}
+
+/// Whether a parcel is too small to be a frame of its own among others.
+fn is_small(parcel: &Parcel) -> bool {
+    parcel
+        .events()
+        .map(|(event, _)| event.size())
+        .sum::<usize>()
+        < SMALL_BYTES
 }
 
 /// How a stream ends.
@@ -171,15 +202,16 @@ pub(super) fn goodbye(end: &End) -> Goodbye {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::time::Duration;
 
     use agenthub_proto::agenthub::{AgentEvent, HubFrame};
     use tokio::time::Instant;
 
     use super::*;
     use crate::{
-        mailbox::{Mail, Timing},
-        sealed::Sealed,
+        log::Position,
+        mailbox::{Bounds, Delivery, Mail, Mailbox, Timing},
+        segment::Segment,
     };
 
     fn delivery(index: usize, position: &str, attempt: u32, id: &str) -> (usize, Delivery) {
@@ -281,6 +313,74 @@ mod tests {
         let found = noted(vec![delivery(0, "", 1, "e"), delivery(1, "", 1, "f")]);
         let none = String::new();
         assert_eq!(found, [[(none.clone(), 0, 1), (none, 1, 1)]]);
+    }
+
+    /// Parcels of so many events each, of this size.
+    fn parcels(index: usize, sizes: &[(usize, usize)]) -> Outgoing {
+        let mut mailbox = Mailbox::new(BOUNDS, Instant::now());
+        let mut next = 0;
+        for (count, bytes) in sizes {
+            let mut events = (0..*count).map(|_| {
+                next += 1;
+                let event = AgentEvent {
+                    event_id: "e".repeat(*bytes),
+                    position: next.to_string(),
+                    ..AgentEvent::default()
+                };
+                (Position(next), Arc::<Sealed>::new(event.into()))
+            });
+            let first = events.next().expect("no parcel is empty");
+            let mail = Mail {
+                event: first.1.clone(),
+                position: Some(first.0),
+                ..delivery(0, "", 1, "").1.mail
+            };
+            let segment = Segment::logged(first, || events.next());
+            mailbox.pass(mail, &segment.into(), Instant::now());
+        }
+        let mut outgoing = Outgoing::default();
+        while let Some(parcel) = mailbox.take_passing(100, &"i".into(), Instant::now()) {
+            let handed = Handed::Several(parcel);
+            outgoing.deliveries.push((index, handed));
+        }
+        outgoing
+    }
+
+    const BOUNDS: Bounds = Bounds {
+        events: 100,
+        bytes: usize::MAX,
+        ack_deadline: Duration::from_secs(30),
+        max_attempts: 3,
+    };
+
+    /// The positions of the events and of the notes in each frame.
+    fn positions(outgoing: Outgoing) -> Vec<(Vec<String>, Vec<String>)> {
+        let frames = frames(Vec::new(), false, outgoing).into_iter();
+        let frames = frames.map(|f| HubFrame::decode(&f.bytes().concat()[HEADER..]).expect("one"));
+        let positions = frames.map(|frame| {
+            let of = frame.event.into_iter().map(|e| e.position);
+            let noted = frame.delivery.into_iter().map(|n| {
+                assert_eq!((n.subscription, n.attempt), (1, 1));
+                n.position
+            });
+            (of.collect(), noted.collect())
+        });
+        positions.collect()
+    }
+
+    #[test]
+    fn what_came_together_stays_together_unless_it_is_little() {
+        let texts = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>();
+        let large = SMALL_BYTES / 2;
+        let sizes = [(1, 9), (2, 9), (3, large), (1, 9)];
+        let expected = [&[1, 2, 3][..], &[4, 5, 6], &[7]].map(texts);
+        let noted: Vec<_> = expected.iter().map(|e| (e.clone(), e.clone())).collect();
+        assert_eq!(positions(parcels(1, &sizes)), noted);
+        let plain: Vec<_> = expected.iter().map(|e| (e.clone(), Vec::new())).collect();
+        assert_eq!(positions(parcels(0, &sizes)), plain);
+        let alone = texts(&[1, 2]);
+        let outgoing = parcels(1, &[(2, 9)]);
+        assert_eq!(positions(outgoing), [(alone.clone(), alone)]);
     }
 
     #[test]

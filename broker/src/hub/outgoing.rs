@@ -39,6 +39,14 @@ impl Handed {
         }
     }
 
+    /// The so-manieth time it is that these are delivered.
+    pub(crate) fn attempt(&self) -> u32 {
+        match self {
+            Self::One(delivery) => delivery.attempt,
+            Self::Several(_) => 1,
+        }
+    }
+
     /// Its events one by one, each with where it stands in the log, if it does.
     pub(crate) fn events(&self) -> impl Iterator<Item = (&Arc<Sealed>, Option<Position>)> {
         let (one, several) = match self {

@@ -1,5 +1,5 @@
-//! Parcels that are out with an instance: one lease for each, whichever of their events is acknowledged first. While parcels are out,
-//! nothing else is. Their lanes do not know that the instance has them.
+//! Parcels that are out with an instance, one lease for each, and acknowledged in the order in which they went out. While parcels are
+//! out, nothing else is. Their lanes do not know that the instance has them.
 
 use std::collections::VecDeque;
 
@@ -31,18 +31,16 @@ impl Lent {
         self.loans.push_back(Loan { parcel, until });
     }
 
-    /// Takes out one event: its bytes, if it is here.
-    pub(super) fn remove(&mut self, position: Position) -> Option<usize> {
-        let (at, index) = self.find(position)?;
-        let parcel = &mut self.loans[at].parcel;
-        let bytes = parcel.bytes_of(index);
+    /// Takes out the first event, if it is this one. Returns its bytes.
+    pub(super) fn remove_first(&mut self, position: Position) -> Option<usize> {
+        let Loan { parcel, .. } = self.loans.front_mut()?;
+        if parcel.positions().first() != Some(&position) {
+            return None;
+        }
+        let bytes = parcel.bytes_of_first();
         self.events -= 1;
-        if parcel.len() == 1 {
-            self.loans.remove(at);
-        } else if let Some(before) = parcel.remove(index) {
-            let until = self.loans[at].until;
-            let parcel = before;
-            self.loans.insert(at, Loan { parcel, until });
+        if !parcel.remove_first() {
+            self.loans.pop_front();
         }
         if self.loans.is_empty() {
             self.instance = None;

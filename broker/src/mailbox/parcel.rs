@@ -13,7 +13,7 @@ use crate::{log::Position, sealed::Sealed, segment::Segment};
 /// See the module's description. Holds one event at least. A mailbox that nobody reads may hold very many of these, so that they are small.
 #[derive(Clone, Debug)]
 pub(crate) struct Parcel {
-    /// What its events are like, but for event, position and rank. Shared by parcels that come one after the other.
+    /// What its events are like, but for event, position and rank. Shared by parcels that come one after the other and may be lost.
     like: Arc<Waiting>,
     /// Of its first event.
     rank: Rank,
@@ -85,25 +85,16 @@ impl Parcel {
         self.positions().binary_search(&position).ok()
     }
 
-    /// The bytes of one of its events.
-    pub(super) fn bytes_of(&self, index: usize) -> usize {
-        self.segment.size(self.range().start + index)
+    /// The bytes of its first event.
+    pub(super) fn bytes_of_first(&self) -> usize {
+        self.segment.size(self.range().start)
     }
 
-    /// Takes out one of several events. What comes before it, if anything, is a parcel of its own afterwards.
-    pub(super) fn remove(&mut self, index: usize) -> Option<Self> {
-        let at = self.range.start + u32::try_from(index).unwrap_or(u32::MAX);
-        if at + 1 == self.range.end {
-            self.range.end = at;
-            return None;
-        }
-        let before = (index > 0).then(|| Self {
-            range: self.range.start..at,
-            ..self.clone()
-        });
-        self.rank = self.rank.later(index as u64 + 1);
-        self.range.start = at + 1;
-        before
+    /// Takes out its first event. `false` if there is no other: it is nothing any more then.
+    pub(super) fn remove_first(&mut self) -> bool {
+        self.rank = self.rank.later(1);
+        self.range.start += 1;
+        !self.range.is_empty()
     }
 
     /// The bytes of its events.

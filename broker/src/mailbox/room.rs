@@ -80,8 +80,8 @@ impl Room {
 
     /// Puts all that passes into its lanes.
     fn stop_passing(&mut self) {
-        let kept = std::mem::take(&mut self.kept);
-        for parcel in std::mem::take(&mut self.passing).into_iter().chain(kept) {
+        // In their turn, so that each comes behind what is in its lane.
+        while let Some(parcel) = self.pop_passing(usize::MAX) {
             for waiting in parcel.each() {
                 self.place(&waiting, Place::Lane(waiting.lane()));
                 self.lanes.insert(waiting);

@@ -2,7 +2,8 @@
 
 use std::future::poll_fn;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt as _, stream};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use tonic::{
@@ -11,12 +12,17 @@ use tonic::{
     codegen::{
         Service,
         http::{HeaderValue, Method, Request, Uri, Version, header},
-        tokio_stream::{Stream, StreamExt as _},
     },
     transport::Channel,
 };
 
 use super::Messages;
+
+/// As much is joined, in bytes: what HTTP/2 sends at a time.
+const FULL: usize = 16 * 1024;
+
+/// So many messages are looked at together, at most.
+const TOGETHER: usize = 64;
 
 /// Calls a method, given as the path `/package.Service/Method`, with messages as they come, each as [`framed`](super::framed) makes it.
 /// Returns what is answered, each message of so many bytes at most, when the answer begins. Dropping that ends the call.
@@ -30,7 +36,9 @@ pub async fn call(
     messages: impl Stream<Item = Bytes> + Send + 'static,
     most_bytes: usize,
 ) -> Result<Messages, Status> {
-    let frames = messages.map(|message| Ok::<_, Status>(Frame::data(message)));
+    let pieces = messages.ready_chunks(TOGETHER).map(joined);
+    let pieces = pieces.flat_map(stream::iter);
+    let frames = pieces.map(|piece| Ok::<_, Status>(Frame::data(piece)));
     let mut request = Request::new(Body::new(StreamBody::new(frames)));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from_static(path);
@@ -47,4 +55,59 @@ pub async fn call(
         response.map_err(|e| Status::from_error(e.into()))?,
         most_bytes,
     )
+}
+
+/// Messages that are there at once: small ones are joined, so that they are not a frame of HTTP/2 each, and large ones stay as they are.
+fn joined(messages: Vec<Bytes>) -> Vec<Bytes> {
+    if messages.len() == 1 {
+        return messages;
+    }
+    let mut pieces = Vec::with_capacity(messages.len());
+    let mut open = BytesMut::new();
+    for message in messages {
+        if !open.is_empty() && open.len() + message.len() > FULL {
+            pieces.push(open.split().freeze());
+        }
+        match message.len() > FULL {
+            true => pieces.push(message),
+            false => open.extend_from_slice(&message),
+        }
+    }
+    if !open.is_empty() {
+        pieces.push(open.freeze());
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_messages_are_joined_and_large_ones_stay_as_they_are() {
+        let check = |sizes: &[usize], expected: &[usize]| {
+            let number = |(n, size): (usize, &usize)| vec![u8::try_from(n).unwrap_or(0); *size];
+            let messages: Vec<Bytes> = sizes
+                .iter()
+                .enumerate()
+                .map(number)
+                .map(Bytes::from)
+                .collect();
+            let all = messages.concat();
+            let large: Vec<_> = messages
+                .iter()
+                .filter(|m| m.len() > FULL)
+                .map(|m| m.as_ptr())
+                .collect();
+            let pieces = joined(messages);
+            assert_eq!(pieces.concat(), all);
+            assert_eq!(pieces.iter().map(Bytes::len).collect::<Vec<_>>(), expected);
+            let kept = pieces.iter().map(|p| p.as_ptr());
+            assert_eq!(kept.filter(|p| large.contains(p)).count(), large.len());
+        };
+        check(&[5], &[5]);
+        check(&[1, 2, 3], &[6]);
+        check(&[FULL - 1, 1, 1], &[FULL, 1]);
+        check(&[1, FULL + 1, 1, 1, FULL + 2], &[1, FULL + 1, 2, FULL + 2]);
+    }
 }

@@ -295,6 +295,6 @@ impl Drop for SqliteLog {
 }
 
 #[cfg(test)]
-mod speed;
+mod queue_tests;
 #[cfg(test)]
-mod waiting;
+mod speed;
