@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use agenthub_sdk::proto::{
-    agenthub::{
-        Ack, AgentFrame, Credit, Durability, EventKind, Filter, Hello, Lifetime, Subscription,
-    },
+    agenthub::{AgentFrame, Credit, Durability, EventKind, Filter, Hello, Lifetime, Subscription},
     grpc::{HEADER, framed, header},
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
-use prost::encoding::{
-    DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,
+use prost::{
+    Message,
+    encoding::{
+        DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,
+    },
 };
 
 use crate::compare::{
@@ -29,6 +30,8 @@ const PUBLISH: u32 = 2;
 pub(in crate::compare) const EVENT: u32 = 3;
 pub(in crate::compare) const RESULT: u32 = 4;
 const POSITION: u32 = 40;
+/// The field of an `Ack` that holds a position.
+const ACKNOWLEDGED: u32 = 2;
 
 /// The deliveries that a subscriber allows at a time, and after how many it allows as many more.
 const CREDIT: u32 = 32_768;
@@ -89,9 +92,14 @@ pub(super) fn frame(publish: &[u8], buffer: &mut BytesMut) {
     if buffer.is_empty() {
         buffer.put_bytes(0, HEADER);
     }
-    encode_key(PUBLISH, WireType::LengthDelimited, buffer);
-    encode_varint(publish.len() as u64, buffer);
-    buffer.put_slice(publish);
+    add(PUBLISH, publish, buffer);
+}
+
+/// Adds a field that has a length.
+fn add(field: u32, value: &[u8], buffer: &mut BytesMut) {
+    encode_key(field, WireType::LengthDelimited, buffer);
+    encode_varint(value.len() as u64, buffer);
+    buffer.put_slice(value);
 }
 
 /// Ends a frame of publishes, as gRPC sends it.
@@ -113,7 +121,17 @@ pub(super) struct Deliveries {
     acknowledges: bool,
     tally: Arc<Tally>,
     used: u32,
-    handled: Vec<String>,
+    /// An `Ack` with the positions of what was handled.
+    handled: BytesMut,
+}
+
+/// What an `AgentFrame` says of deliveries, with acknowledgements that are encoded.
+#[derive(Clone, PartialEq, Message)]
+struct Answer {
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    ack: Vec<Bytes>,
+    #[prost(message, repeated, tag = "6")]
+    credit: Vec<Credit>,
 }
 
 impl Deliveries {
@@ -122,7 +140,7 @@ impl Deliveries {
             acknowledges,
             tally,
             used: 0,
-            handled: Vec::new(),
+            handled: BytesMut::new(),
         }
     }
 
@@ -133,7 +151,9 @@ impl Deliveries {
             count += 1;
             self.tally.message(event);
             if self.acknowledges {
-                self.handled.extend(position(event));
+                each(event, POSITION, |position| {
+                    add(ACKNOWLEDGED, position, &mut self.handled);
+                });
             }
         });
         self.tally.delivered(u64::from(count));
@@ -142,7 +162,7 @@ impl Deliveries {
 
     /// The frame that is due to the hub, if one is, as gRPC sends it.
     pub(super) fn answer(&mut self) -> Option<Bytes> {
-        let mut answer = AgentFrame::default();
+        let mut answer = Answer::default();
         if self.used >= AGAIN {
             answer.credit.push(Credit {
                 subscription: 0,
@@ -150,10 +170,7 @@ impl Deliveries {
             });
         }
         if !self.handled.is_empty() {
-            answer.ack.push(Ack {
-                subscription: 0,
-                position: std::mem::take(&mut self.handled),
-            });
+            answer.ack.push(self.handled.split().freeze());
         }
         let is_due = !answer.credit.is_empty() || !answer.ack.is_empty();
         is_due.then(|| framed(&answer))
@@ -182,18 +199,9 @@ pub(in crate::compare) fn each(message: &[u8], field: u32, mut take: impl FnMut(
     }
 }
 
-fn position(event: &[u8]) -> Option<String> {
-    let mut found = None;
-    each(event, POSITION, |value| {
-        found = std::str::from_utf8(value).ok().map(str::to_owned);
-    });
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use agenthub_sdk::proto::agenthub::{AgentEvent, HubFrame};
-    use prost::Message as _;
 
     use super::*;
 
