@@ -131,7 +131,8 @@ fn page(contents: &Contents, kept: &str) -> String {
         "# Benchmarks
 
 This page and its chart are what `agenthub-bench compare` found on {date}: `cargo build --release && cargo run --release -p agenthub-bench -- compare`.
-A new run writes them anew, and keeps what stands under “What limits it”.
+A new run writes them anew, and keeps what stands under “What limits it”. It takes ten minutes. Rows for which there is no `nats-server`, `redis-server`
+or Go are left out. `--quick` takes one, `--only` some rows; `--help` has more.
 
 ![Deliveries per second and server CPU per delivery of every fan-out]({CHART})
 

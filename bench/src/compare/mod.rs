@@ -83,7 +83,7 @@ pub(crate) struct Settings {
 ///
 /// # Errors
 ///
-/// There is no hub to compare.
+/// There is no hub to compare, no NATS server where one was said to be, or no row of that name.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
     let programs = programs(&settings)?;
     let is_full = !settings.quick && settings.only.is_none();
@@ -136,6 +136,9 @@ async fn measured(settings: &Settings, rounds: u32, stage: &Stage) -> anyhow::Re
         only.is_none_or(|only| row.name.contains(only))
     };
     let rows: Vec<Row> = rows().into_iter().filter(is_wanted).collect();
+    if let (true, Some(only)) = (rows.is_empty(), &settings.only) {
+        bail!("no row's name holds \"{only}\"; docs/benchmarks.md has their names");
+    }
     let Stage {
         programs, length, ..
     } = stage;
@@ -165,6 +168,12 @@ fn programs(settings: &Settings) -> anyhow::Result<Programs> {
         bail!(
             "there is no hub at {}: build it with `cargo build --release`, or name one with --hub-binary",
             hub.display()
+        );
+    }
+    if let Some(nats) = settings.nats_binary.as_ref().filter(|p| !p.is_file()) {
+        bail!(
+            "there is no NATS server at {}: name one with --nats-binary, or none to leave its rows out",
+            nats.display()
         );
     }
     let programs = Programs {
