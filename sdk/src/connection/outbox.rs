@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
-use agenthub_proto::agenthub::{AgentEventMetadata, AgentFrame, Publish, PublishResult, publish};
+use agenthub_proto::{
+    agenthub::{AgentEventMetadata, AgentFrame, Publish, PublishResult, publish},
+    http2,
+};
 use prost::Message as _;
 use tonic::Code;
 use uuid::Uuid;
@@ -13,8 +16,8 @@ use crate::Error;
 /// The publishes of one frame, unless one batch has more.
 const PER_FRAME: usize = 64;
 
-/// The bytes of one frame, unless one batch has more.
-const FRAME_BYTES: usize = 1024 * 1024;
+/// The bytes of one frame, unless one batch has more: HTTP/2 carries it in one of its own, so that the hub puts nothing together.
+const FRAME_BYTES: usize = http2::FRAME as usize - 1024;
 
 /// The most bytes of one batch; the hub takes no larger frames.
 const BATCH_BYTES: usize = 6 * 1024 * 1024;
@@ -39,13 +42,12 @@ struct Entry {
     results: Vec<Option<Result<Published, Error>>>,
 }
 
-/// A publish with an idempotency key, so that sending it twice does it once.
+/// A publish that the hub knows again, so that sending it twice does it once: a message by its id, everything else by a key. Messages with
+/// one envelope, which a key would make different, go through the hub together.
 pub(crate) fn publish(payload: publish::Payload, mut routing: AgentEventMetadata) -> Publish {
-    if routing.idempotency_key.is_empty() {
-        routing.idempotency_key = match &payload {
-            publish::Payload::Message(m) if !m.message_id.is_empty() => m.message_id.clone(),
-            _ => Uuid::now_v7().to_string(),
-        };
+    let has_id = matches!(&payload, publish::Payload::Message(m) if !m.message_id.is_empty());
+    if routing.idempotency_key.is_empty() && !has_id {
+        routing.idempotency_key = Uuid::now_v7().to_string();
     }
     Publish {
         sequence: 0,
@@ -246,12 +248,28 @@ mod tests {
         outbox.restart(10);
         let again = outbox.next_frame();
         assert_eq!(again.publish, first.publish[1..]);
-        assert!(
-            !again.publish[0]
-                .routing
-                .as_ref()
-                .is_none_or(|r| r.idempotency_key.is_empty())
+    }
+
+    #[test]
+    fn the_hub_knows_every_publish_again() {
+        let key_of = |payload| {
+            let routing = publish(payload, AgentEventMetadata::default()).routing;
+            routing.expect("it has one").idempotency_key
+        };
+        let said = Message::new(Role::User, "text");
+        let nameless = Message {
+            message_id: String::new(),
+            ..said.clone()
+        };
+        assert!(!said.message_id.is_empty());
+        assert_eq!(
+            key_of(publish::Payload::Message(said)),
+            "",
+            "its id is enough"
         );
+        assert!(!key_of(publish::Payload::Message(nameless)).is_empty());
+        let update = publish::Payload::StatusUpdate(Default::default());
+        assert!(!key_of(update).is_empty());
     }
 
     #[test]
