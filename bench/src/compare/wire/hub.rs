@@ -5,6 +5,7 @@ use std::sync::Arc;
 use agenthub_sdk::proto::{
     agenthub::{AgentFrame, Credit, Durability, EventKind, Filter, Hello, Lifetime, Subscription},
     grpc::{HEADER, framed, header},
+    http2,
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
 use prost::{
@@ -93,6 +94,11 @@ pub(super) fn frame(publish: &[u8], buffer: &mut BytesMut) {
         buffer.put_bytes(0, HEADER);
     }
     add(PUBLISH, publish, buffer);
+}
+
+/// Whether a frame takes no further publish of this size: as the SDK does it, HTTP/2 carries a frame in one of its own.
+pub(super) fn is_full(buffer: &[u8], publish: &[u8]) -> bool {
+    !buffer.is_empty() && buffer.len() + 2 * HEADER + publish.len() > http2::FRAME as usize
 }
 
 /// Adds a field that has a length.

@@ -180,6 +180,10 @@ impl Publisher {
                 (Out::Nats(client), _) => nats_client::publish(client, message).await?,
                 (Out::JetStream(stream), _) => stream.publish(message).await?,
                 (_, System::HubMemory | System::HubSynced) => {
+                    if hub::is_full(&self.buffer, message) {
+                        hub::end(&mut self.buffer);
+                        self.out.write(self.buffer.split().freeze()).await?;
+                    }
                     hub::frame(message, &mut self.buffer);
                 }
                 (_, System::NatsCore) => nats::frame(message, &mut self.buffer),
@@ -193,13 +197,18 @@ impl Publisher {
         if let System::HubMemory | System::HubSynced = self.system {
             hub::end(&mut self.buffer);
         }
-        let bytes = self.buffer.split().freeze();
-        match &mut self.out {
-            Out::Tcp(stream) => stream.write_all(&bytes).await?,
-            Out::Grpc(frames) => frames.send(bytes).await?,
-            Out::Http2(writer) => writer.message(&bytes).await?,
+        self.out.write(self.buffer.split().freeze()).await
+    }
+}
+
+impl Out {
+    async fn write(&mut self, bytes: Bytes) -> anyhow::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.write_all(&bytes).await?,
+            Self::Grpc(frames) => frames.send(bytes).await?,
+            Self::Http2(writer) => writer.message(&bytes).await?,
             // They were given each message.
-            Out::Nats(_) | Out::JetStream(_) => {}
+            Self::Nats(_) | Self::JetStream(_) => {}
         }
         Ok(())
     }
