@@ -110,13 +110,14 @@ async fn connection<S>(socket: S, routes: Routes, calls: Calls, stop: Cancellati
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let greeted = tokio::select! {
-        () = stop.cancelled() => return,
-        greeted = greeting::hear(socket, KEEPALIVE) => greeted,
-    };
-    let socket = match greeted {
-        Ok(socket) => TokioIo::new(Gathered::new(socket)),
-        Err(error) => return tracing::debug!(%error, "a peer did not say that it speaks HTTP/2"),
+    // Boxed, as what happens once takes no room afterwards.
+    let greeted = stop.run_until_cancelled(greeting::hear(socket, KEEPALIVE));
+    let socket = match Box::pin(greeted).await {
+        Some(Ok(socket)) => TokioIo::new(Gathered::new(socket)),
+        Some(Err(error)) => {
+            return tracing::debug!(%error, "a peer did not say that it speaks HTTP/2");
+        }
+        None => return,
     };
     let service = service_fn(move |request: Request<Incoming>| {
         let within = deadline::of(request.headers());

@@ -19,10 +19,13 @@ pub(crate) struct Key {
     pub(crate) id: String,
 }
 
+/// As what a publish is known when it comes again, with a digest of its body: the same id with another body is another publish.
+pub(crate) type Known = (Arc<Key>, Uuid);
+
 /// What is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// Of the body: the same id with another body is another publish.
+    /// Of the body.
     pub(crate) digest: Uuid,
     pub(crate) event_id: String,
     pub(crate) position: String,
@@ -32,8 +35,11 @@ pub(crate) struct Seen {
 #[derive(Debug)]
 pub(crate) struct Dedupe {
     window: Duration,
-    seen: Table<Arc<Key>, (Instant, Seen)>,
-    by_age: VecDeque<(Instant, Arc<Key>)>,
+    /// The number of each, counted from the first that there ever was.
+    numbers: Table<Arc<Key>, u64>,
+    by_age: VecDeque<(Instant, Arc<Key>, Seen)>,
+    /// How many were forgotten.
+    forgotten: u64,
 }
 
 /// More than this in one window, and the oldest are forgotten early.
@@ -43,21 +49,24 @@ impl Dedupe {
     pub(crate) fn new(window: Duration) -> Self {
         Self {
             window,
-            seen: Table::default(),
+            numbers: Table::default(),
             by_age: VecDeque::new(),
+            forgotten: 0,
         }
     }
 
     pub(crate) fn get(&self, key: &Key, now: Instant) -> Option<&Seen> {
-        let (at, seen) = self.seen.get(key)?;
+        let number = self.numbers.get(key)?;
+        let index = usize::try_from(number - self.forgotten).ok()?;
+        let (at, _, seen) = self.by_age.get(index)?;
         (now.duration_since(*at) <= self.window).then_some(seen)
     }
 
     /// All that is known, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, Instant, &Seen)> {
-        self.by_age.iter().filter_map(|(at, key)| {
-            let (latest, seen) = self.seen.get(key)?;
-            (latest == at).then_some((&**key, *at, seen))
+        let numbered = (self.forgotten..).zip(&self.by_age);
+        numbered.filter_map(|(number, (at, key, seen))| {
+            (self.numbers.get(key) == Some(&number)).then_some((&**key, *at, seen))
         })
     }
 
@@ -66,20 +75,22 @@ impl Dedupe {
         age <= self.window
     }
 
-    pub(crate) fn remember(&mut self, key: Key, seen: Seen, now: Instant) {
-        while self.by_age.front().is_some_and(|(at, _)| {
+    pub(crate) fn remember(&mut self, key: Arc<Key>, seen: Seen, now: Instant) {
+        while self.by_age.front().is_some_and(|(at, ..)| {
             now.duration_since(*at) > self.window || self.by_age.len() >= CAPACITY
         }) {
-            let Some((at, old)) = self.by_age.pop_front() else {
+            let Some((_, old, _)) = self.by_age.pop_front() else {
                 break;
             };
-            if self.seen.get(&old).is_some_and(|(seen, _)| *seen == at) {
-                self.seen.remove(&old);
+            // It may have come again since.
+            if self.numbers.get(&old) == Some(&self.forgotten) {
+                self.numbers.remove(&old);
             }
+            self.forgotten += 1;
         }
-        let key = Arc::new(key);
-        self.seen.insert(key.clone(), (now, seen));
-        self.by_age.push_back((now, key));
+        let number = self.forgotten + self.by_age.len() as u64;
+        self.numbers.insert(key.clone(), number);
+        self.by_age.push_back((now, key, seen));
     }
 }
 
@@ -108,10 +119,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_publish_is_known_for_the_window() {
         let mut dedupe = Dedupe::new(Duration::from_secs(600));
-        let key = |id: &str| Key {
-            sender: "a".into(),
-            order: "c".into(),
-            id: id.into(),
+        let key = |id: &str| {
+            Arc::new(Key {
+                sender: "a".into(),
+                order: "c".into(),
+                id: id.into(),
+            })
         };
         let seen = Seen {
             digest: digest(b"x"),
@@ -125,7 +138,7 @@ mod tests {
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(dedupe.get(&key("1"), Instant::now()), None);
         dedupe.remember(key("3"), seen.clone(), Instant::now());
-        assert_eq!(dedupe.seen.len(), 2, "it is gone");
+        assert_eq!(dedupe.numbers.len(), 2, "it is gone");
         assert!(dedupe.get(&key("2"), Instant::now()).is_some());
 
         tokio::time::advance(Duration::from_secs(599)).await;

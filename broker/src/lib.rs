@@ -14,6 +14,7 @@ mod connections;
 mod dead_letters;
 mod dedupe;
 mod error;
+mod fields;
 mod filter;
 mod grpc;
 mod http;

@@ -18,12 +18,13 @@ mod leases;
 mod lent;
 mod mail;
 mod parcel;
+mod passing;
 mod room;
 mod tries;
 mod view;
 mod waiting;
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, time::Duration};
 
 use tokio::time::Instant;
 
@@ -40,7 +41,6 @@ pub(crate) use self::{
 use crate::{
     id::{InstanceId, Version},
     log::Position,
-    segment::Segment,
     table::Set,
 };
 
@@ -98,7 +98,11 @@ impl Mailbox {
 
     /// Whether the next delivery of a lane waits for the acknowledgement of the one before.
     pub(crate) fn set_ordered(&mut self, ordered: bool) {
-        self.room.set_ordered(ordered);
+        if self.room.is_ordered() != ordered {
+            // From here on it counts in which lane each is.
+            self.part();
+            self.room.set_ordered(ordered);
+        }
     }
 
     /// Adds mail. The mailbox may hold too much afterwards: see [`surplus`](Self::surplus).
@@ -112,47 +116,6 @@ impl Mailbox {
             Some(due) => self.room.delay(waiting, due),
             None => self.room.insert(waiting),
         }
-    }
-
-    /// Adds the events of a segment, which are alike; `first` is the first of them. See [`push`](Self::push).
-    pub(crate) fn pass(&mut self, first: Mail, segment: &Arc<Segment>, now: Instant) {
-        let first = Waiting::new(first, self.serial + 1, self.born, now);
-        let parcel = Parcel::new(first, segment.clone());
-        self.serial += parcel.len() as u64;
-        self.events += parcel.len();
-        self.bytes += parcel.bytes();
-        if self.room.may_pass(&parcel) {
-            self.room.pass(parcel);
-            return;
-        }
-        for waiting in parcel.each() {
-            self.room.insert(waiting);
-        }
-    }
-
-    /// Takes out what passes and is next in turn, at most so many pieces. Of what may be lost, whoever takes it has it, once; on the rest
-    /// the instance has a lease.
-    pub(crate) fn take_passing(
-        &mut self,
-        count: usize,
-        instance: &InstanceId,
-        now: Instant,
-    ) -> Option<Parcel> {
-        if self.lent.is_with_another(instance) {
-            return None;
-        }
-        let parcel = self.room.pop_passing(count)?;
-        if parcel.is_logged() {
-            for position in parcel.positions() {
-                self.note(*position);
-            }
-            let until = now + self.bounds.ack_deadline;
-            self.lent.insert(parcel.clone(), instance, until);
-        } else {
-            self.events -= parcel.len();
-            self.bytes -= parcel.bytes();
-        }
-        Some(parcel)
     }
 
     /// Takes out the oldest that waits, as far as the mailbox is too full.
@@ -323,21 +286,6 @@ impl Mailbox {
         let lease = self.leases.next_end();
         let dues = lease.into_iter().chain(self.room.next());
         dues.chain(self.lent.next_end()).min()
-    }
-
-    /// What is out in parcels is out piece by piece from here on: something happens to one of them, or its lane counts.
-    fn part(&mut self) {
-        for Lease {
-            waiting,
-            instance,
-            until,
-        } in self.lent.take()
-        {
-            if let Some(position) = waiting.mail.position {
-                self.room.hold(&waiting.lane(), &instance);
-                self.leases.insert(position, waiting, &instance, until);
-            }
-        }
     }
 
     /// Puts mail out with an instance.

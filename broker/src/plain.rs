@@ -9,10 +9,11 @@ use agenthub_proto::a2a::Message;
 use bytes::Bytes;
 use prost::{
     Message as _,
-    encoding::{WireType, decode_key, decode_varint},
+    encoding::{WireType, decode_key, decode_varint, encoded_len_varint},
 };
+use uuid::Uuid;
 
-use crate::limits;
+use crate::{dedupe, limits};
 
 /// A publish of a plain message: its bytes, and where what matters is in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(crate) struct Plain {
     context_id: Range<usize>,
     /// Not looked into.
     routing: Range<usize>,
+    /// The message is what encoding it again would give.
+    is_canonical: bool,
 }
 
 impl Plain {
@@ -41,14 +44,19 @@ impl Plain {
             }
         })?;
         let message = message?;
-        let (message_id, context_id) = ids(publish, message.clone())?;
+        let Ids {
+            message_id,
+            context_id,
+            is_canonical,
+        } = ids(publish, message.clone())?;
         Some(Self {
             publish: publish.clone(),
             sequence: sequence.unwrap_or_default(),
             message,
             message_id,
             context_id,
-            routing: routing.unwrap_or_default(),
+            routing: routing?,
+            is_canonical,
         })
     }
 
@@ -79,24 +87,59 @@ impl Plain {
         self.publish[self.context_id.clone()] == other.publish[other.context_id.clone()]
     }
 
+    /// The digest of the message, however it came.
+    pub(crate) fn digest(&self) -> Uuid {
+        match self.is_canonical {
+            true => dedupe::digest(self.message()),
+            false => dedupe::digest(&self.decoded().unwrap_or_default().encode_to_vec()),
+        }
+    }
+
     /// The envelope as it came.
     pub(crate) fn routing(&self) -> &[u8] {
         &self.publish[self.routing.clone()]
     }
 }
 
-/// Where the ids of a message and of its context are; `None` if it is not plain.
-fn ids(bytes: &[u8], message: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
+/// Where the ids of a message and of its context are, and whether encoding it again would give what it is.
+struct Ids {
+    message_id: Range<usize>,
+    context_id: Range<usize>,
+    is_canonical: bool,
+}
+
+/// Looks into a message; `None` if it is not plain.
+fn ids(bytes: &[u8], message: Range<usize>) -> Option<Ids> {
     let (mut message_id, mut context_id, mut role) = (None, None, None);
+    // What the encoder makes: its fields in their order, none of them empty, and nothing longer than it has to be.
+    let (mut last, mut is_canonical, mut shortest) = (0, true, 0);
     each(bytes, message.clone(), |field, value| {
+        is_canonical &= last <= field;
+        last = field;
+        shortest += value.shortest();
         match (field, value) {
             (1, Value::Bytes(range)) => once(&mut message_id, range),
-            (2, Value::Bytes(range)) => once(&mut context_id, range),
-            (4, Value::Number(number)) => once(&mut role, number),
-            (5, Value::Bytes(part)) => each(bytes, part, |field, value| match (field, value) {
-                (1, Value::Bytes(range)) => text(bytes, range).map(|_| ()),
-                _ => None,
-            }),
+            (2, Value::Bytes(range)) => {
+                is_canonical &= !range.is_empty();
+                once(&mut context_id, range)
+            }
+            (4, Value::Number(number)) => {
+                is_canonical &= number > 0 && i32::try_from(number).is_ok();
+                once(&mut role, number)
+            }
+            (5, Value::Bytes(part)) => {
+                let (mut texts, mut shortest) = (0, 0);
+                each(bytes, part.clone(), |field, value| {
+                    texts += 1;
+                    shortest += value.shortest();
+                    match (field, value) {
+                        (1, Value::Bytes(range)) => text(bytes, range).map(|_| ()),
+                        _ => None,
+                    }
+                })?;
+                is_canonical &= texts <= 1 && shortest == part.len();
+                Some(())
+            }
             _ => None,
         }
     })?;
@@ -105,17 +148,31 @@ fn ids(bytes: &[u8], message: Range<usize>) -> Option<(Range<usize>, Range<usize
         && !message_id.is_empty()
         && limits::id("", text(bytes, message_id.clone())?).is_ok()
         && limits::id("", text(bytes, context_id.clone())?).is_ok();
-    is_in_bounds.then_some((message_id, context_id))
+    is_in_bounds.then_some(Ids {
+        message_id,
+        context_id,
+        is_canonical: is_canonical && shortest == message.len(),
+    })
 }
 
 /// Strings are UTF-8.
 fn text(bytes: &[u8], range: Range<usize>) -> Option<&str> {
-    std::str::from_utf8(&bytes[range]).ok()
+    simdutf8::basic::from_utf8(&bytes[range]).ok()
 }
 
 enum Value {
     Number(u64),
     Bytes(Range<usize>),
+}
+
+impl Value {
+    /// How many bytes a field with it has at least, if its number is below 16.
+    fn shortest(&self) -> usize {
+        match self {
+            Self::Number(number) => 1 + encoded_len_varint(*number),
+            Self::Bytes(range) => 1 + encoded_len_varint(range.len() as u64) + range.len(),
+        }
+    }
 }
 
 /// Hands over the fields of a message, which is there in the bytes, one by one as long as they are wanted; `None` if one is not, or
@@ -206,6 +263,11 @@ mod tests {
             read(&publish(message))
         };
         assert!(of(|_| ()).is_some());
+        let no_envelope = Publish {
+            routing: None,
+            ..publish(message())
+        };
+        assert_eq!(read(&no_envelope), None);
         assert_eq!(of(|m| m.task_id = "t".to_owned()), None);
         assert_eq!(of(|m| m.message_id.clear()), None);
         assert_eq!(of(|m| m.message_id = "\n".to_owned()), None);
@@ -225,6 +287,44 @@ mod tests {
             ..publish(message())
         };
         assert_eq!(read(&status), None);
+    }
+
+    /// A client may write what the encoder would write in another way; the message is the same, and so is its digest.
+    #[test]
+    fn the_digest_is_that_of_the_message_however_it_came() {
+        let field = |number: u8, value: &[u8]| {
+            let length = u8::try_from(value.len()).expect("short");
+            [&[number << 3 | 2, length], value].concat()
+        };
+        let (id, context, text) = (field(1, b"m"), field(2, b"c"), field(1, b"text"));
+        let (part, role, envelope) = (field(5, &text), [4 << 3, 1], field(5, b""));
+        let read = |message: &[&[u8]]| {
+            let publish = [field(2, &message.concat()), envelope.clone()].concat();
+            Plain::read(&publish.into()).expect("it is plain")
+        };
+        let canonical = read(&[&id, &context, &role, &part]);
+        assert!(canonical.is_canonical);
+        let long_text = field(5, &[&[1 << 3 | 2, 0x84, 0], &b"text"[..]].concat());
+        let twice = field(5, &[field(1, b"no"), text.clone()].concat());
+        let large_role = [4 << 3, 0x81, 0x80, 0x80, 0x80, 0x10];
+        let no_role = [4 << 3, 0];
+        let others: [&[&[u8]]; 6] = [
+            &[&context, &id, &role, &part],
+            &[&id, &context, &part, &role],
+            &[&id, &context, &role, &long_text],
+            &[&id, &context, &role, &twice],
+            &[&id, &context, &[4 << 3, 0x81, 0], &part],
+            &[&id, &context, &large_role, &part],
+        ];
+        for other in others.map(read) {
+            assert!(!other.is_canonical, "{other:?}");
+            assert_eq!(other.digest(), canonical.digest(), "{other:?}");
+        }
+        let bare = read(&[&id]);
+        assert!(bare.is_canonical);
+        for empty in [&[&id[..], &field(2, b"")][..], &[&id, &no_role]] {
+            assert_eq!(read(empty).digest(), bare.digest());
+        }
     }
 
     fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -249,9 +349,10 @@ mod tests {
             if let Some(plain) = Plain::read(&bytes) {
                 let message = Message::decode(plain.message()).expect("well-formed");
                 prop_assert!(limits::message(&message).is_ok());
-                prop_assert_eq!(message.message_id, plain.message_id());
-                prop_assert_eq!(message.context_id, plain.context_id());
-                prop_assert_eq!(message.task_id, "");
+                prop_assert_eq!(&message.message_id, plain.message_id());
+                prop_assert_eq!(&message.context_id, plain.context_id());
+                prop_assert_eq!(&message.task_id, "");
+                prop_assert_eq!(plain.digest(), dedupe::digest(&message.encode_to_vec()));
                 if let Ok(publish) = Publish::decode(bytes) {
                     prop_assert_eq!(publish.sequence, plain.sequence());
                     prop_assert!(matches!(publish.payload, Some(Payload::Message(_))));

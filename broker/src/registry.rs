@@ -66,8 +66,8 @@ pub(crate) enum Change {
 pub(crate) struct Registry {
     agents: BTreeMap<AgentId, Agent>,
     slugs: HashMap<String, AgentId>,
-    /// By what they registered for and by the ids of their skills.
-    by_topic: HashMap<String, BTreeSet<AgentId>>,
+    /// With what they registered for and the ids of their skills. In one set, as nearly every agent has topics of its own.
+    by_topic: BTreeSet<(String, AgentId)>,
 }
 
 impl Registry {
@@ -154,10 +154,7 @@ impl Registry {
         };
         self.slugs.insert(agent.slug.clone(), id.clone());
         for topic in topics(&agent) {
-            self.by_topic
-                .entry(topic.to_owned())
-                .or_default()
-                .insert(id.clone());
+            self.by_topic.insert((topic.to_owned(), id.clone()));
         }
         self.agents.insert(id, agent);
     }
@@ -183,8 +180,7 @@ impl Registry {
         let registered: BTreeSet<&AgentId> = wants
             .topics
             .iter()
-            .filter_map(|topic| self.by_topic.get(*topic))
-            .flatten()
+            .flat_map(|topic| self.registered_for(topic))
             .collect();
         registered
             .into_iter()
@@ -193,17 +189,20 @@ impl Registry {
             .collect()
     }
 
+    fn registered_for(&self, topic: &str) -> impl Iterator<Item = &AgentId> {
+        let from = (topic.to_owned(), AgentId::from(""));
+        let agents = self.by_topic.range(from..);
+        agents
+            .take_while(move |(of, _)| of == topic)
+            .map(|(_, agent)| agent)
+    }
+
     fn unindex(&mut self, id: &AgentId) {
         let Some(agent) = self.agents.get(id) else {
             return;
         };
         for topic in topics(agent) {
-            if let Some(agents) = self.by_topic.get_mut(topic) {
-                agents.remove(id);
-                if agents.is_empty() {
-                    self.by_topic.remove(topic);
-                }
-            }
+            self.by_topic.remove(&(topic.to_owned(), id.clone()));
         }
     }
 }

@@ -32,7 +32,7 @@ impl Sealed {
         self.size
     }
 
-    /// The event as it travels. Encoded when it is first sent.
+    /// The event as it travels. Encoded when it is first sent or written.
     pub(crate) fn bytes(&self) -> &Bytes {
         self.bytes.get_or_init(|| self.encode_to_vec().into())
     }

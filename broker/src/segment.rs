@@ -7,12 +7,12 @@ use std::{
 
 use agenthub_proto::grpc::{HEADER, header};
 use bytes::Bytes;
-use prost::{
-    Message,
-    encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len},
-};
 
-use crate::{log::Position, sealed::Sealed};
+use crate::{
+    fields::{self, Field},
+    log::Position,
+    sealed::Sealed,
+};
 
 /// The field of a `HubFrame` that holds an event (`connect.proto`).
 const EVENT: u32 = 3;
@@ -20,37 +20,38 @@ const EVENT: u32 = 3;
 /// What a frame puts before an event, at most, where that is not very large.
 const TAG: usize = 4;
 
-/// A segment takes no more events once it is larger than this, in bytes.
-const FULL_BYTES: usize = 64 * 1024;
+/// A segment of several events is no larger than this, in bytes.
+const MAX_BYTES: usize = 64 * 1024;
 
-/// A segment takes no more events than this.
-const FULL_EVENTS: usize = 256;
+/// A segment has no more events than this.
+const MAX_EVENTS: usize = 256;
 
 /// See the module's description. Holds one event at least.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    /// A frame with all its events, as gRPC sends it.
-    framed: Bytes,
-    /// Where the event lies in that, without the tag before it.
-    events: Vec<Range<usize>>,
+    /// Made when it is first sent, unless that is what it was made of.
+    frame: OnceLock<Framed>,
     /// Where the events stand in the log, in its order; nothing of events that are in no log.
     positions: Vec<Position>,
     /// The first event by itself: it stands for all of them where they are alike.
     first: OnceLock<Arc<Sealed>>,
-    /// The events by themselves, for those who take them one by one.
+    /// The events by themselves, for those who take them one by one, unless that is what it was made of.
     sealed: OnceLock<Vec<Arc<Sealed>>>,
 }
 
+/// A frame with events and nothing else.
+#[derive(Debug)]
+struct Framed {
+    /// As gRPC sends it.
+    bytes: Bytes,
+    /// Where each event lies in that, without the tag before it.
+    events: Vec<Range<usize>>,
+}
+
 impl Segment {
-    /// A segment of one event.
+    /// A segment of one event, which is in no log.
     pub(crate) fn of(event: Arc<Sealed>) -> Self {
-        let mut builder = Builder::new(1, event.size());
-        builder.push(&**event);
-        Self {
-            first: event.clone().into(),
-            sealed: vec![event].into(),
-            ..builder.build()
-        }
+        Self::consisting_of(vec![event], Vec::new())
     }
 
     /// Where its events stand in the log, in its order; nothing if they are in no log.
@@ -58,48 +59,48 @@ impl Segment {
         &self.positions
     }
 
-    /// Events of the log, in its order: the first, and as many more as fit together.
-    pub(crate) fn logged(
-        first: (Position, Arc<Sealed>),
-        mut more: impl FnMut() -> Option<(Position, Arc<Sealed>)>,
-    ) -> Self {
-        let mut bytes = first.1.size();
-        let (mut positions, mut sealed) = (vec![first.0], vec![first.1]);
-        while !is_full(sealed.len(), bytes)
-            && let Some((position, event)) = more()
-        {
-            bytes += event.size();
-            positions.push(position);
-            sealed.push(event);
-        }
-        let mut builder = Builder::new(sealed.len(), bytes.div_ceil(sealed.len()) + TAG);
-        sealed.iter().for_each(|e| builder.push_encoded(e.bytes()));
+    /// Events of the log, in its order, one at least.
+    pub(crate) fn logged(events: Vec<(Position, Arc<Sealed>)>) -> Self {
+        let (positions, sealed) = events.into_iter().unzip();
+        Self::consisting_of(sealed, positions)
+    }
+
+    fn consisting_of(sealed: Vec<Arc<Sealed>>, positions: Vec<Position>) -> Self {
         Self {
+            frame: OnceLock::new(),
             positions,
             first: sealed[0].clone().into(),
             sealed: sealed.into(),
-            ..builder.build()
         }
     }
 
     /// How many events there are.
     pub(crate) fn len(&self) -> usize {
-        self.events.len()
+        match self.sealed.get() {
+            Some(sealed) => sealed.len(),
+            None => self.frame().events.len(),
+        }
     }
 
     /// How many bytes an event is by itself.
     pub(crate) fn size(&self, index: usize) -> usize {
-        self.events[index].len()
+        match self.sealed.get() {
+            Some(sealed) => sealed[index].size(),
+            None => self.frame().events[index].len(),
+        }
     }
 
     /// The first event.
     pub(crate) fn first(&self) -> &Arc<Sealed> {
-        self.first.get_or_init(|| self.sealed(&self.events[0]))
+        self.first.get_or_init(|| self.frame().event(0))
     }
 
     /// One event.
     pub(crate) fn event(&self, index: usize) -> &Arc<Sealed> {
-        let all = || self.events.iter().map(|range| self.sealed(range)).collect();
+        let all = || {
+            let frame = self.frame();
+            (0..frame.events.len()).map(|n| frame.event(n)).collect()
+        };
         &self.sealed.get_or_init(all)[index]
     }
 
@@ -108,28 +109,42 @@ impl Segment {
         (0..self.len()).map(|index| (self.event(index), self.positions.get(index).copied()))
     }
 
-    fn sealed(&self, range: &Range<usize>) -> Arc<Sealed> {
-        Arc::new(Sealed::encoded(self.framed.slice(range.clone())))
-    }
-
     /// A frame with all its events and nothing else, as gRPC sends it.
     pub(crate) fn framed(&self) -> Bytes {
-        self.framed.clone()
+        self.frame().bytes.clone()
     }
 
     /// Some of its events, as fields of a frame.
     pub(crate) fn fields(&self, range: Range<usize>) -> Bytes {
+        let frame = self.frame();
         let end = |index: usize| match index {
             0 => HEADER,
-            _ => self.events[index - 1].end,
+            _ => frame.events[index - 1].end,
         };
-        self.framed.slice(end(range.start)..end(range.end))
+        frame.bytes.slice(end(range.start)..end(range.end))
+    }
+
+    fn frame(&self) -> &Framed {
+        self.frame.get_or_init(|| {
+            let sealed = self.sealed.get().map_or(&[][..], |sealed| sealed);
+            let bytes = sealed.iter().map(|event| event.size()).sum();
+            let mut builder = Builder::new(sealed.len(), bytes);
+            sealed.iter().for_each(|e| builder.push_encoded(e.bytes()));
+            builder.finish()
+        })
     }
 }
 
-/// Whether a segment of so many events and bytes takes no more.
-fn is_full(events: usize, bytes: usize) -> bool {
-    events >= FULL_EVENTS || bytes > FULL_BYTES
+impl Framed {
+    fn event(&self, index: usize) -> Arc<Sealed> {
+        let bytes = self.bytes.slice(self.events[index].clone());
+        Arc::new(Sealed::encoded(bytes))
+    }
+}
+
+/// Whether several events, so many of so many bytes in all, fit into a segment.
+pub(crate) fn has_room_for(events: usize, bytes: usize) -> bool {
+    events <= MAX_EVENTS && bytes <= MAX_BYTES
 }
 
 /// A segment while it grows.
@@ -140,10 +155,9 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// An empty one, with room for so many events of so many bytes, as far as it takes them.
+    /// An empty one, with room for so many events, which have so many bytes in all.
     pub(crate) fn new(events: usize, bytes: usize) -> Self {
-        let events = events.min(FULL_EVENTS);
-        let mut framed = Vec::with_capacity(HEADER + (events * bytes).min(FULL_BYTES + bytes));
+        let mut framed = Vec::with_capacity(HEADER + events * TAG + bytes);
         framed.resize(HEADER, 0);
         Self {
             framed,
@@ -151,51 +165,37 @@ impl Builder {
         }
     }
 
-    /// Adds an event.
-    pub(crate) fn push(&mut self, event: &impl Message) {
-        self.add(event.encoded_len(), |framed| event.encode_raw(framed));
-    }
-
     /// Adds an event that is encoded.
-    fn push_encoded(&mut self, event: &[u8]) {
+    pub(crate) fn push_encoded(&mut self, event: &[u8]) {
         self.add(event.len(), |framed| framed.extend_from_slice(event));
     }
 
-    /// Adds an event that consists of these fields, each with its bytes.
-    pub(crate) fn push_fields(&mut self, fields: &[(u32, &[u8])]) {
-        let length = |(field, bytes): &(u32, &[u8])| {
-            key_len(*field) + encoded_len_varint(bytes.len() as u64) + bytes.len()
-        };
-        self.add(fields.iter().map(length).sum(), |framed| {
-            for (field, bytes) in fields {
-                encode_key(*field, WireType::LengthDelimited, framed);
-                encode_varint(bytes.len() as u64, framed);
-                framed.extend_from_slice(bytes);
-            }
-        });
+    /// Adds an event that consists of these fields.
+    pub(crate) fn push_fields(&mut self, fields: &[Field<'_>]) {
+        self.add(fields::len(fields), |framed| fields::put(fields, framed));
     }
 
-    /// Whether it takes no more.
-    pub(crate) fn is_full(&self) -> bool {
-        is_full(self.events.len(), self.framed.len())
-    }
-
-    /// The segment, which must hold something.
-    pub(crate) fn build(mut self) -> Segment {
-        let header = header(self.framed.len() - HEADER);
-        self.framed[..HEADER].copy_from_slice(&header);
+    /// The segment, whose events are in no log, and which must hold something.
+    pub(crate) fn build(self) -> Segment {
         Segment {
-            framed: self.framed.into(),
-            events: self.events,
+            frame: self.finish().into(),
             positions: Vec::new(),
             first: OnceLock::new(),
             sealed: OnceLock::new(),
         }
     }
 
+    fn finish(mut self) -> Framed {
+        let header = header(self.framed.len() - HEADER);
+        self.framed[..HEADER].copy_from_slice(&header);
+        Framed {
+            bytes: self.framed.into(),
+            events: self.events,
+        }
+    }
+
     fn add(&mut self, length: usize, encode: impl FnOnce(&mut Vec<u8>)) {
-        encode_key(EVENT, WireType::LengthDelimited, &mut self.framed);
-        encode_varint(length as u64, &mut self.framed);
+        fields::head(EVENT, length, &mut self.framed);
         let start = self.framed.len();
         encode(&mut self.framed);
         self.events.push(start..self.framed.len());
@@ -205,6 +205,7 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use agenthub_proto::agenthub::{AgentEvent, HubFrame};
+    use prost::Message as _;
 
     use super::*;
 
@@ -217,7 +218,9 @@ mod tests {
 
     fn segment(ids: &[&str]) -> Segment {
         let mut builder = Builder::new(0, 0);
-        ids.iter().for_each(|id| builder.push(&event(id)));
+        for id in ids {
+            builder.push_encoded(&event(id).encode_to_vec());
+        }
         builder.build()
     }
 
@@ -238,12 +241,26 @@ mod tests {
         assert_eq!(segment.size(2), event("c").encoded_len());
     }
 
+    /// Whatever it was made of, it has both.
     #[test]
-    fn a_segment_of_one_event_is_that() {
-        let segment = Segment::of(Arc::new(event("a").into()));
-        assert_eq!(
-            (segment.len(), ids(&segment.framed()[HEADER..])),
-            (1, vec!["a".to_owned()])
+    fn a_segment_of_events_has_the_frame_that_one_made_as_a_frame_has() {
+        let events: [Arc<Sealed>; 2] = ["a", "b"].map(|id| Arc::new(event(id).into()));
+        let logged = events.iter().enumerate();
+        let logged = logged.map(|(n, event)| (Position(n as u64 + 1), event.clone()));
+        let (logged, passing) = (Segment::logged(logged.collect()), segment(&["a", "b"]));
+        assert_eq!((logged.len(), passing.len()), (2, 2));
+        assert_eq!(logged.size(1), passing.size(1));
+        assert_eq!(logged.framed(), passing.framed());
+        assert_eq!(logged.fields(1..2), passing.fields(1..2));
+        assert!(
+            logged
+                .each()
+                .map(|(event, _)| event)
+                .eq(passing.each().map(|(event, _)| event))
         );
+        assert_eq!(logged.positions(), [Position(1), Position(2)]);
+        assert_eq!((logged.first(), passing.first()), (&events[0], &events[0]));
+        let one = Segment::of(events[0].clone());
+        assert_eq!(one.framed(), segment(&["a"]).framed());
     }
 }

@@ -226,25 +226,7 @@ impl State {
             .deliver(&post, |agent| registry.get(agent).is_some(), now)
     }
 
-    /// Puts events of the log into the mailboxes that they are for. They are alike as those that [`pass`](Self::pass). Returns the mail
-    /// that full mailboxes lost by that.
-    pub(crate) fn deliver_together(
-        &mut self,
-        segment: &Arc<Segment>,
-        route: &Route,
-        how: Delivering,
-        now: Instant,
-    ) -> Vec<Undelivered> {
-        let event = segment.first();
-        let sender = AgentId::from(event.sender());
-        let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
-        let post = post(&self.tasks, event, route, &sender, &order, how);
-        let registry = &self.registry;
-        self.mailboxes
-            .deliver_together(&post, segment, |agent| registry.get(agent).is_some(), now)
-    }
-
-    /// Puts events that may be lost into the mailboxes that they are for. They are alike in sender, context, task, and all that a filter
+    /// Puts events that came together into the mailboxes that they are for. They are alike in sender, context, task, and all that a filter
     /// looks at. Returns the mail that full mailboxes lost by that.
     pub(crate) fn pass(
         &mut self,
@@ -257,7 +239,9 @@ impl State {
         let sender = AgentId::from(event.sender());
         let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
         let post = post(&self.tasks, event, route, &sender, &order, how);
-        self.mailboxes.pass(&post, segment, now)
+        let registry = &self.registry;
+        self.mailboxes
+            .pass(&post, segment, |agent| registry.get(agent).is_some(), now)
     }
 
     /// The type of an event's task, or of the event itself where it has none.

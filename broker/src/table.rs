@@ -20,12 +20,11 @@ pub(crate) type Set<T> = HashSet<T, Keyed>;
 
 /// A hash with a key from the randomness of the system, which simulations replace; foldhash itself takes addresses.
 #[derive(Clone)]
-pub(crate) struct Keyed(SeedableRandomState);
+pub(crate) struct Keyed(u64);
 
 impl Default for Keyed {
     fn default() -> Self {
-        static SHARED: LazyLock<SharedSeed> = LazyLock::new(|| SharedSeed::from_u64(random()));
-        Self(SeedableRandomState::with_seed(random(), &SHARED))
+        Self(random())
     }
 }
 
@@ -33,7 +32,8 @@ impl BuildHasher for Keyed {
     type Hasher = FoldHasher<'static>;
 
     fn build_hasher(&self) -> Self::Hasher {
-        self.0.build_hasher()
+        static SHARED: LazyLock<SharedSeed> = LazyLock::new(|| SharedSeed::from_u64(random()));
+        SeedableRandomState::with_seed(self.0, &SHARED).build_hasher()
     }
 }
 

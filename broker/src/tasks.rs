@@ -5,6 +5,7 @@ mod saved;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
     time::SystemTime,
 };
 
@@ -79,11 +80,11 @@ impl Tasks {
     /// What is known of a publish that made this task.
     pub(crate) fn made_by(&self, task: &str, key: &Key) -> Option<&Seen> {
         let (made_by, seen) = self.entries.get(task)?.made_by.as_ref()?;
-        (made_by == key).then_some(seen)
+        (**made_by == *key).then_some(seen)
     }
 
     /// Remembers the publish that has made a task.
-    pub(crate) fn set_made_by(&mut self, task: &str, key: Key, seen: Seen) {
+    pub(crate) fn set_made_by(&mut self, task: &str, key: Arc<Key>, seen: Seen) {
         if let Some(entry) = self.entries.get_mut(task) {
             entry.made_by = Some((key, seen));
         }

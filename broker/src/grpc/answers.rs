@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Error,
-    hub::{Body, Run, Together},
+    hub::{Body, Passing, Receipt, Together},
     log::Position,
 };
 
@@ -22,34 +22,38 @@ pub(super) fn answers(
     for item in items {
         match item {
             Item::One(publish) => answers.push(answer(together, agent, publish)),
-            Item::Run(run) => answers.extend(answer_run(together, agent, run)),
+            Item::Passing(passing) => answers.extend(answer_passing(together, agent, passing)),
+            Item::Logged(run) => {
+                let results = together.publish_logged(&run);
+                let each = run.publishes.iter().zip(results);
+                answers.extend(each.map(|(plain, result)| answered(plain.sequence(), result)));
+            }
         }
     }
     answers
 }
 
-fn answer_run(
+fn answer_passing(
     together: &mut Together<'_>,
     agent: &str,
-    run: Run,
+    passing: Passing,
 ) -> Vec<(Position, PublishResult)> {
-    let (code, error) = match together.publish_passing(&run) {
-        Ok(true) => (0, String::new()),
+    let error = match together.publish_passing(&passing) {
+        Ok(true) => None,
         Ok(false) => {
-            let publishes = run.one_by_one();
+            let publishes = passing.run.one_by_one();
             return publishes.map(|p| answer(together, agent, p)).collect();
         }
-        Err(error) => (code(&error).into(), explanation(&error)),
+        Err(error) => Some(error),
     };
-    let results = run.publishes.into_iter().map(|(plain, event_id)| {
-        let result = PublishResult {
-            sequence: plain.sequence(),
-            event_id: if code == 0 { event_id } else { String::new() },
-            code,
-            error: error.clone(),
-            ..PublishResult::default()
+    let each = passing.run.publishes.iter().zip(passing.event_ids);
+    let results = each.map(|(plain, event_id)| {
+        let receipt = Receipt {
+            event_id,
+            position: String::new(),
+            safe_at: Position(0),
         };
-        (Position(0), result)
+        answered(plain.sequence(), error.clone().map_or(Ok(receipt), Err))
     });
     results.collect()
 }
@@ -78,7 +82,10 @@ fn answer(together: &mut Together<'_>, agent: &str, publish: Publish) -> (Positi
         }
         together.publish(body, routing)
     });
-    let sequence = publish.sequence;
+    answered(publish.sequence, accepted)
+}
+
+fn answered(sequence: u64, accepted: Result<Receipt, Error>) -> (Position, PublishResult) {
     match accepted {
         Ok(receipt) => (
             receipt.safe_at,

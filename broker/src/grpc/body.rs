@@ -6,8 +6,10 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
+use futures_channel::mpsc;
+use futures_util::StreamExt as _;
 use hyper::body::{Body, Frame};
-use tokio::sync::mpsc;
+use tokio_util::sync::DropGuard;
 use tonic::Status;
 
 use super::status::trailers;
@@ -15,24 +17,28 @@ use super::status::trailers;
 /// As much is joined, in bytes: what HTTP/2 sends at a time.
 const FULL: usize = 16 * 1024;
 
-/// A piece of a frame, or why there are no more. Boxed because every agent's queue has room for 32 of what it holds.
-pub(super) type Piece = Box<Result<Bytes, Status>>;
+/// A piece of a frame, or why there are no more.
+pub(super) type Piece = Result<Bytes, Status>;
 
 /// See the module's description. It ends with the status that it is given, or well.
 #[derive(Debug)]
 pub(super) struct FrameBody {
+    // Of a kind that takes little while it is empty: every agent has one.
     frames: mpsc::Receiver<Piece>,
     /// Taken from the queue, and not sent yet.
     next: Option<Piece>,
     is_over: bool,
+    _gone: DropGuard,
 }
 
 impl FrameBody {
-    pub(super) fn new(frames: mpsc::Receiver<Piece>) -> Self {
+    /// Takes frames from a queue. When it is dropped, whoever fills that hears it from the guard.
+    pub(super) fn new(frames: mpsc::Receiver<Piece>, gone: DropGuard) -> Self {
         Self {
             frames,
             next: None,
             is_over: false,
+            _gone: gone,
         }
     }
 
@@ -47,7 +53,7 @@ impl FrameBody {
         }
         let mut joined = BytesMut::with_capacity(FULL);
         joined.extend_from_slice(&first);
-        while let Some(Ok(bytes)) = self.next.as_deref()
+        while let Some(Ok(bytes)) = &self.next
             && joined.len() + bytes.len() <= FULL
         {
             joined.extend_from_slice(bytes);
@@ -70,9 +76,9 @@ impl Body for FrameBody {
         }
         let next = match self.next.take() {
             Some(next) => Some(next),
-            None => ready!(self.frames.poll_recv(context)),
+            None => ready!(self.frames.poll_next_unpin(context)),
         };
-        let status = match next.map(|piece| *piece) {
+        let status = match next {
             Some(Ok(bytes)) => {
                 let bytes = self.joined(bytes);
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
@@ -92,19 +98,21 @@ impl Body for FrameBody {
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt as _;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
 
     #[tokio::test]
     async fn small_frames_are_joined_and_large_ones_go_as_they_are() {
-        let (tx, rx) = mpsc::channel(8);
+        let (mut tx, rx) = mpsc::channel(8);
         for bytes in [1, 2, 3, FULL + 1, FULL - 1, 1, 1] {
-            let sent = tx.try_send(Box::new(Ok(Bytes::from(vec![0; bytes]))));
+            let sent = tx.try_send(Ok(Bytes::from(vec![0; bytes])));
             sent.expect("there is room");
         }
-        let last = tx.try_send(Box::new(Err(Status::aborted("so"))));
+        let last = tx.try_send(Err(Status::aborted("so")));
         last.expect("there is room");
-        let mut body = FrameBody::new(rx);
+        let gone = CancellationToken::new();
+        let mut body = FrameBody::new(rx, gone.clone().drop_guard());
         let mut sizes = Vec::new();
         let trailers = loop {
             let frame = body.frame().await.expect("trailers come").expect("good");
@@ -116,5 +124,8 @@ mod tests {
         assert_eq!(sizes, [6, FULL + 1, FULL, 1]);
         assert_eq!(trailers["grpc-status"], "10");
         assert!(body.frame().await.is_none());
+        assert!(!gone.is_cancelled());
+        drop(body);
+        assert!(gone.is_cancelled());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    future::poll_fn,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -12,10 +13,8 @@ use agenthub_proto::{
     grpc::Messages,
     wkt,
 };
-use tokio::{
-    sync::mpsc::{self, error::TrySendError},
-    time::{Timeout, timeout},
-};
+use futures_channel::mpsc::{self, SendError};
+use tokio::time::{Timeout, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
@@ -103,13 +102,14 @@ pub(super) async fn start(
         heartbeat_interval: duration(settings.heartbeat_interval),
         ack_deadline: duration(settings.ack_deadline),
     };
-    let (tx, rx) = mpsc::channel(QUEUE);
+    // It takes one more from each who sends.
+    let (mut tx, rx) = mpsc::channel(QUEUE - 1);
     let first_frame = Frame::from(SealedFrame {
         welcome: Some(welcome),
         ..SealedFrame::default()
     });
     for bytes in first_frame.bytes() {
-        tx.try_send(Box::new(Ok(bytes)))
+        tx.try_send(Ok(bytes))
             .map_err(|_| Status::internal("a new channel has room"))?;
     }
 
@@ -118,7 +118,7 @@ pub(super) async fn start(
         credits,
         ..Outbox::default()
     }));
-    let writer_is_gone = CancellationToken::new();
+    let gone = CancellationToken::new();
     let peer = Peer {
         hub: hub.clone(),
         session,
@@ -126,14 +126,15 @@ pub(super) async fn start(
     };
     let mut envelopes = Envelopes::default();
     peer.handle(first, &mut envelopes).map_err(status)?;
-    let (reader, gone) = (peer.clone(), writer_is_gone.clone());
+    let (reader, is_gone) = (peer.clone(), gone.clone());
     // An async function holds twice what it is given by value.
-    hub.spawn(async move { reader.read(&mut frames, &mut envelopes, &gone).await });
+    hub.spawn(async move { reader.read(&mut frames, &mut envelopes, &is_gone).await });
+    let is_gone = gone.clone();
     hub.spawn(async move {
-        let _guard = writer_is_gone.drop_guard();
-        peer.write(tx).await;
+        peer.write(tx, &is_gone).await;
+        is_gone.cancel();
     });
-    Ok(FrameBody::new(rx))
+    Ok(FrameBody::new(rx, gone.drop_guard()))
 }
 
 #[derive(Clone)]
@@ -152,24 +153,24 @@ impl Peer {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How long a peer may say nothing.
+    fn silence(&self) -> Duration {
+        self.hub.settings().presence_lease
+    }
+
     /// Reads frames until the peer goes, falls silent or breaks the protocol.
-    async fn read(
-        &self,
-        frames: &mut Frames,
-        envelopes: &mut Envelopes,
-        writer_is_gone: &CancellationToken,
-    ) {
-        let silence = self.hub.settings().presence_lease;
+    async fn read(&self, frames: &mut Frames, envelopes: &mut Envelopes, gone: &CancellationToken) {
         let wake = self.session().wake();
         let ended = loop {
             let frame = tokio::select! {
-                () = writer_is_gone.cancelled() => break None,
-                frame = timeout(silence, frames.next()) => frame,
+                () = gone.cancelled() => break None,
+                frame = timeout(self.silence(), frames.next()) => frame,
             };
             let frame = match frame {
                 Err(_elapsed) => {
                     break Some(Status::deadline_exceeded(format!(
-                        "nothing came for {silence:?}; send a heartbeat in every interval of the welcome"
+                        "nothing came for {:?}; send a heartbeat in every interval of the welcome",
+                        self.silence()
                     )));
                 }
                 Ok(Err(error)) => break Some(error),
@@ -244,36 +245,40 @@ impl Peer {
     }
 
     /// Writes frames until the session ends or the peer takes nothing more.
-    async fn write(self, tx: mpsc::Sender<Piece>) {
+    async fn write(self, mut tx: mpsc::Sender<Piece>, gone: &CancellationToken) {
         let stall = self.hub.settings().connect_stall;
         let wake = self.session().wake();
         let mut commits = self.hub.commits();
         loop {
             let safe = commits.borrow_and_update().position();
-            let (results, waits, heartbeat, credits, ended) = {
+            let (results, waits, heartbeat, credits, is_ending, ended) = {
                 let mut outbox = self.outbox();
-                let heartbeat = std::mem::take(&mut outbox.heartbeat);
+                let results = outbox.safe_results(safe);
+                let waits = !outbox.results.is_empty();
+                // What was accepted is answered before the stream ends, unless the log has failed.
+                let is_over = !waits || safe.is_none();
                 (
-                    outbox.safe_results(safe),
-                    !outbox.results.is_empty(),
-                    heartbeat,
+                    results,
+                    waits,
+                    std::mem::take(&mut outbox.heartbeat),
                     outbox.credits.clone(),
-                    outbox.ended.take(),
+                    outbox.ended.is_some(),
+                    outbox.ended.take_if(|_| is_over),
                 )
             };
-            let outgoing = match ended {
-                None => self.session().take(&credits, BATCH),
-                Some(_) => Outgoing::default(),
+            let outgoing = match is_ending {
+                false => self.session().take(&credits, BATCH),
+                true => Outgoing::default(),
             };
             self.spend(&outgoing);
             let has_more = outgoing.events() == BATCH;
             let end = outgoing.end.clone();
             let frames = frames(results, heartbeat, outgoing).into_iter();
             for bytes in frames.flat_map(|frame| frame.bytes()) {
-                let Err(TrySendError::Full(bytes)) = tx.try_send(Box::new(Ok(bytes))) else {
+                let Err(unsent) = tx.try_send(Ok(bytes)) else {
                     continue;
                 };
-                match waited(stall, tx.send(bytes)).await {
+                match waited(stall, send(&mut tx, unsent.into_inner())).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_gone)) => return,
                     Err(_elapsed) => {
@@ -290,13 +295,13 @@ impl Peer {
                     ..SealedFrame::default()
                 });
                 for bytes in last.bytes() {
-                    let _ = waited(stall, tx.send(Box::new(Ok(bytes)))).await;
+                    let _ = waited(stall, send(&mut tx, Ok(bytes))).await;
                 }
                 return;
             }
             if let Some(reason) = ended {
                 if let Some(status) = reason.filter(|s| s.code() != Code::Cancelled) {
-                    let _ = waited(stall, tx.send(Box::new(Err(status)))).await;
+                    let _ = waited(stall, send(&mut tx, Err(status))).await;
                 }
                 return;
             }
@@ -304,7 +309,7 @@ impl Peer {
                 tokio::select! {
                     () = wake.notified() => {}
                     _ = commits.changed(), if waits => {}
-                    () = tx.closed() => return,
+                    () = gone.cancelled() => return,
                 }
             }
         }
@@ -320,6 +325,12 @@ impl Peer {
             }
         }
     }
+}
+
+/// Sends a piece once there is room.
+async fn send(tx: &mut mpsc::Sender<Piece>, piece: Piece) -> Result<(), SendError> {
+    poll_fn(|context| tx.poll_ready(context)).await?;
+    tx.start_send(piece)
 }
 
 /// Waits for room, no longer than that. It is a piece of memory of its own, as few writers wait and every agent has one.

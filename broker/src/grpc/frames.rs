@@ -320,7 +320,7 @@ mod tests {
         let mut mailbox = Mailbox::new(BOUNDS, Instant::now());
         let mut next = 0;
         for (count, bytes) in sizes {
-            let mut events = (0..*count).map(|_| {
+            let events = (0..*count).map(|_| {
                 next += 1;
                 let event = AgentEvent {
                     event_id: "e".repeat(*bytes),
@@ -329,13 +329,13 @@ mod tests {
                 };
                 (Position(next), Arc::<Sealed>::new(event.into()))
             });
-            let first = events.next().expect("no parcel is empty");
+            let events: Vec<_> = events.collect();
             let mail = Mail {
-                event: first.1.clone(),
-                position: Some(first.0),
+                event: events[0].1.clone(),
+                position: Some(events[0].0),
                 ..delivery(0, "", 1, "").1.mail
             };
-            let segment = Segment::logged(first, || events.next());
+            let segment = Segment::logged(events);
             mailbox.pass(mail, &segment.into(), Instant::now());
         }
         let mut outgoing = Outgoing::default();

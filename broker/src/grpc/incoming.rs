@@ -69,8 +69,8 @@ impl RawFrame {
 #[derive(Debug)]
 pub(super) struct Frames {
     messages: Messages,
-    /// Came, and was not taken yet.
-    next: Option<Result<Option<RawFrame>, Status>>,
+    /// Came, and was not taken yet. Boxed, as every agent has room for one.
+    next: Option<Box<Result<Option<RawFrame>, Status>>>,
 }
 
 impl Frames {
@@ -88,9 +88,9 @@ impl Frames {
     /// See [`Messages::next`]; what comes is no frame.
     pub(super) async fn next(&mut self) -> Result<Option<RawFrame>, Status> {
         if self.next.is_none() {
-            self.next = Some(self.read().await);
+            self.next = Some(Box::new(self.read().await));
         }
-        if let Some(Ok(Some(frame))) = &self.next
+        if let Some(Ok(Some(frame))) = self.next.as_deref()
             && frame.is_publishes()
         {
             // All who have something to do go first: under load, more comes meanwhile.
@@ -99,8 +99,9 @@ impl Frames {
         let Some(first) = self.next.take() else {
             return Ok(None);
         };
-        let Ok(Some(mut frame)) = first else {
-            return first;
+        let mut frame = match *first {
+            Ok(Some(frame)) => frame,
+            other => return other,
         };
         let mut bytes = frame.publish_bytes();
         while frame.publish.len() < TOGETHER
@@ -114,7 +115,7 @@ impl Frames {
                     frame.publish.extend(next.publish);
                 }
                 next => {
-                    self.next = Some(next);
+                    self.next = Some(Box::new(next));
                     break;
                 }
             }

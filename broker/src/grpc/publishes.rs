@@ -1,4 +1,4 @@
-//! The publishes of a frame, those together that can pass together.
+//! The publishes of a frame, those together that can go on together.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use bytes::Bytes;
 use prost::Message;
 
 use crate::{
-    hub::{Envelope, Run},
+    hub::{Envelope, Passing, Run},
+    limits::METADATA_BYTES,
     plain::Plain,
 };
 
@@ -16,7 +17,8 @@ use crate::{
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Item {
     One(Publish),
-    Run(Run),
+    Passing(Passing),
+    Logged(Run),
 }
 
 /// The envelopes of an agent's publishes. The last one is remembered, as most publishes have that of the one before.
@@ -32,12 +34,15 @@ struct Last {
 }
 
 impl Envelopes {
-    /// The envelope of publishes that pass.
-    fn passing(&mut self, agent: &str, came: &[u8]) -> Option<&Arc<Envelope>> {
+    /// The envelope of plain messages; `None` also if it is larger than one may be.
+    fn plain(&mut self, agent: &str, came: &[u8]) -> Option<&Arc<Envelope>> {
+        if came.len() > METADATA_BYTES {
+            return None;
+        }
         let last = self.last.take().filter(|last| *last.came == *came);
         let new = || Last {
             came: came.into(),
-            envelope: Envelope::passing(agent, came).map(Arc::new),
+            envelope: Envelope::plain(agent, came).map(Arc::new),
         };
         let last = self.last.insert(last.unwrap_or_else(new));
         last.envelope.as_ref()
@@ -54,33 +59,37 @@ impl Envelopes {
         publishes: Vec<Bytes>,
     ) -> Result<Vec<Item>, prost::DecodeError> {
         let mut items = Vec::new();
-        let mut passing = Vec::with_capacity(publishes.len());
+        let mut together = Vec::with_capacity(publishes.len());
         let mut with: Option<Arc<Envelope>> = None;
         for bytes in publishes {
             let plain = Plain::read(&bytes);
             let envelope = plain
                 .as_ref()
-                .and_then(|plain| self.passing(agent, plain.routing()));
+                .and_then(|plain| self.plain(agent, plain.routing()));
             if envelope.map(Arc::as_ptr) != with.as_ref().map(Arc::as_ptr) {
-                items.extend(runs(with, &mut passing));
+                items.extend(runs(with, &mut together));
                 with = envelope.cloned();
             }
             match plain.filter(|_| with.is_some()) {
-                Some(plain) => passing.push(plain),
+                Some(plain) => together.push(plain),
                 None => items.push(Item::One(Publish::decode(bytes)?)),
             }
         }
-        items.extend(runs(with, &mut passing));
+        items.extend(runs(with, &mut together));
         Ok(items)
     }
 }
 
 /// Publishes with one envelope; without one there are none.
-fn runs(envelope: Option<Arc<Envelope>>, passing: &mut Vec<Plain>) -> Vec<Item> {
-    debug_assert!(envelope.is_some() || passing.is_empty());
-    let mut passing = passing.drain(..).peekable();
-    let first = || Run::first(envelope.as_ref()?, &mut passing);
-    std::iter::from_fn(first).map(Item::Run).collect()
+fn runs(envelope: Option<Arc<Envelope>>, together: &mut Vec<Plain>) -> Vec<Item> {
+    debug_assert!(envelope.is_some() || together.is_empty());
+    let mut together = together.drain(..).peekable();
+    let first = || Run::first(envelope.as_ref()?, &mut together);
+    let item = |run: Run| match run.is_memory() {
+        true => Item::Passing(run.into()),
+        false => Item::Logged(run),
+    };
+    std::iter::from_fn(first).map(item).collect()
 }
 
 #[cfg(test)]
@@ -112,7 +121,7 @@ mod tests {
         }
     }
 
-    /// The ids of what is published together.
+    /// The ids of what goes on together, and how.
     fn gathered(publishes: &[Publish]) -> Vec<Vec<String>> {
         let bytes = publishes.iter().map(|p| p.encode_to_vec().into());
         let items = Envelopes::default().gather("a", bytes.collect());
@@ -125,13 +134,17 @@ mod tests {
             .into_iter()
             .map(|item| match item {
                 Item::One(publish) => vec![format!("{} alone", id(publish))],
-                Item::Run(run) => run.one_by_one().map(id).collect(),
+                Item::Passing(passing) => passing.run.one_by_one().map(id).collect(),
+                Item::Logged(run) => {
+                    let logged = |publish| format!("{} logged", id(publish));
+                    run.one_by_one().map(logged).collect()
+                }
             });
         ids.collect()
     }
 
     #[test]
-    fn what_may_be_lost_goes_together_as_long_as_it_is_alike() {
+    fn what_is_alike_goes_on_together() {
         let with = |change: fn(&mut AgentEventMetadata)| {
             let mut routing = routing();
             change(&mut routing);
@@ -142,6 +155,7 @@ mod tests {
         let safe = with(|r| r.durability = 0);
         let anothers = with(|r| r.from_agent_id = "b".to_owned());
         let keyed = with(|r| r.idempotency_key = "k".to_owned());
+        let timed = with(|r| r.deadline = Some(agenthub_proto::wkt::Timestamp::default()));
         let publishes = [
             publish("1", "c", &same),
             publish("2", "c", &same),
@@ -153,16 +167,23 @@ mod tests {
             publish("8", "d", &keyed),
             publish("9", "d", &other),
             publish("10", "d", &other),
+            publish("11", "d", &safe),
+            publish("12", "d", &safe),
+            publish("13", "e", &safe),
+            publish("14", "e", &timed),
         ];
-        let expected: [&[&str]; 8] = [
+        let expected: [&[&str]; 11] = [
             &["1", "2"],
             &["3"],
             &["4"],
-            &["5 alone"],
+            &["5 logged"],
             &["6"],
             &["7 alone"],
             &["8 alone"],
             &["9", "10"],
+            &["11 logged", "12 logged"],
+            &["13 logged"],
+            &["14 alone"],
         ];
         assert_eq!(gathered(&publishes), expected);
     }

@@ -15,18 +15,12 @@ use agenthub_proto::{
     trace::TraceContext,
 };
 use tokio::{sync::watch, time::Instant};
-use uuid::Uuid;
 
-use super::{
-    cancelling::Cancelling,
-    enders::Enders,
-    held::{Held, Waiting},
-    sessions::Sessions,
-};
+use super::{cancelling::Cancelling, enders::Enders, held::Held, sessions::Sessions};
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
-    dedupe::Key,
-    id::{AgentId, TaskId},
+    dedupe::Known,
+    id::{AgentId, OrderKey, TaskId},
     log::{Commit, Entry, EventLog, Position, Published, Record},
     mailbox::Undelivered,
     presence::Presence,
@@ -117,30 +111,30 @@ impl Core {
 
     /// Puts into the log what happened, and takes it in. An event is delivered once the log has it safe.
     pub(crate) fn record(&mut self, caller: &Caller, entry: Entry, now: Now) {
+        let record = self.next_record(caller, entry.order(), entry, now);
+        self.state.apply(&record, now.instant);
+        self.hold_record(&record);
+        self.log.append(record);
+    }
+
+    /// What happened as the log will have it next.
+    pub(super) fn next_record(
+        &self,
+        caller: &Caller,
+        order: OrderKey,
+        entry: Entry,
+        now: Now,
+    ) -> Record {
         let record = Record {
             position: self.log.next_position(),
             time: now.time,
             namespace: caller.namespace.clone(),
             principal: caller.principal.clone(),
-            order: entry.order(),
+            order,
             entry,
         };
         tracing::trace!(position = record.position.0, principal = record.principal, namespace = record.namespace, order = %record.order, "recorded");
-        self.state.apply(&record, now.instant);
-        let position = record.position;
-        let waiting = match &record.entry {
-            Entry::Published(published) => {
-                let how = self.delivering(Some(position));
-                Some(Waiting::Event(published.clone(), how))
-            }
-            Entry::Unregistered { agent } => Some(Waiting::Forget(agent.clone())),
-            _ => None,
-        };
-        self.held.extend(waiting.map(|what| Held {
-            until: position,
-            what,
-        }));
-        self.log.append(record);
+        record
     }
 
     /// The last position that is safe.
@@ -256,7 +250,7 @@ pub(crate) struct Draft {
     pub(crate) route: Route,
     pub(crate) assignee: Option<AgentId>,
     pub(crate) passes_by: bool,
-    pub(crate) key: Option<(Key, Uuid)>,
+    pub(crate) key: Option<Known>,
 }
 
 impl Draft {

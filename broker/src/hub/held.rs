@@ -5,30 +5,32 @@ use std::sync::Arc;
 
 use agenthub_proto::{
     a2a::Message,
-    agenthub::{AgentEventMetadata, agent_event::Payload},
+    agenthub::{AgentEvent, AgentEventMetadata, agent_event::Payload},
 };
 
 use super::core::{Core, Now};
 use crate::{
     id::AgentId,
-    log::{Position, Published},
-    mailbox::Undelivered,
+    log::{Entry, Position, Published, Record},
     routing::Route,
-    segment::Segment,
+    sealed::Sealed,
+    segment::{Segment, has_room_for},
     state::Delivering,
 };
 
 /// See the module's description.
 #[derive(Debug)]
 pub(super) struct Held {
-    pub(super) until: Position,
-    pub(super) what: Waiting,
+    until: Position,
+    what: Waiting,
 }
 
 #[derive(Debug)]
-pub(super) enum Waiting {
+enum Waiting {
     /// An event is delivered.
     Event(Published, Delivering),
+    /// Plain messages are delivered that mailboxes take alike. One at least.
+    Alike(Vec<(Position, Arc<Sealed>)>, Route, Delivering),
     /// Events are delivered that may be lost.
     Passing(Arc<Segment>, Route, Delivering),
     /// What waits for an agent that has left is forgotten.
@@ -43,6 +45,33 @@ impl Core {
         self.held.push_back(Held { until, what });
     }
 
+    /// Delivers plain messages that mailboxes take alike, once the log has them. Where all were published before, there are none.
+    pub(super) fn hold(&mut self, events: Vec<(Position, Arc<Sealed>)>, route: Route) {
+        let (Some((first, _)), Some((until, _))) = (events.first(), events.last()) else {
+            return;
+        };
+        let (until, how) = (*until, self.delivering(Some(*first)));
+        let what = Waiting::Alike(events, route, how);
+        self.held.push_back(Held { until, what });
+    }
+
+    /// Does what follows from a record once the log has it.
+    pub(super) fn hold_record(&mut self, record: &Record) {
+        let until = record.position;
+        let what = match &record.entry {
+            Entry::Published(published) if plain(&published.event).is_some() => {
+                let events = vec![(until, published.event.clone())];
+                return self.hold(events, published.route.clone());
+            }
+            Entry::Published(published) => {
+                Waiting::Event(published.clone(), self.delivering(Some(until)))
+            }
+            Entry::Unregistered { agent } => Waiting::Forget(agent.clone()),
+            _ => return,
+        };
+        self.held.push_back(Held { until, what });
+    }
+
     /// Ends a group of the log, and delivers what is safe.
     pub(crate) fn end_group(&mut self, now: Now) {
         loop {
@@ -51,17 +80,24 @@ impl Core {
             let mut progress = false;
             while let Some(held) = self.held.pop_front_if(|held| held.until <= safe) {
                 progress = true;
-                match held.what {
+                let undelivered = match held.what {
                     Waiting::Event(published, how) => {
-                        let undelivered = self.deliver(&published, how, safe, now);
-                        self.give_up(undelivered, now);
+                        self.state.deliver(&published, how, now.instant)
+                    }
+                    Waiting::Alike(mut events, route, how) => {
+                        self.take_alike(&mut events, &route, safe);
+                        let segment = Segment::logged(events).into();
+                        self.state.pass(&segment, &route, how, now.instant)
                     }
                     Waiting::Passing(segment, route, how) => {
-                        let undelivered = self.state.pass(&segment, &route, how, now.instant);
-                        self.give_up(undelivered, now);
+                        self.state.pass(&segment, &route, how, now.instant)
                     }
-                    Waiting::Forget(agent) => self.state.mailboxes.unclaimed.drop_all_of(&agent),
-                }
+                    Waiting::Forget(agent) => {
+                        self.state.mailboxes.unclaimed.drop_all_of(&agent);
+                        continue;
+                    }
+                };
+                self.give_up(undelivered, now);
             }
             if !progress {
                 return;
@@ -69,27 +105,33 @@ impl Core {
         }
     }
 
-    /// Delivers an event, and with it those that come next and are alike, as far as they are safe and fit together.
-    fn deliver(
+    /// Adds to messages those that come next and are alike, as far as they are safe and a segment has room for them.
+    fn take_alike(
         &mut self,
-        first: &Published,
-        how: Delivering,
+        events: &mut Vec<(Position, Arc<Sealed>)>,
+        route: &Route,
         safe: Position,
-        now: Now,
-    ) -> Vec<Undelivered> {
-        let Some((plain, position)) = plain(first).zip(how.position) else {
-            return self.state.deliver(first, how, now.instant);
+    ) {
+        let bytes = |events: &[(Position, Arc<Sealed>)]| -> usize {
+            events.iter().map(|(_, event)| event.size()).sum()
         };
-        let held = &mut self.held;
-        let segment = Segment::logged((position, first.event.clone()), || {
-            let next = held.pop_front_if(|held| {
-                let is_like = |next| is_like(plain, first, next);
-                held.until <= safe && event(&held.what).is_some_and(is_like)
-            })?;
-            Some((next.until, event(&next.what)?.event.clone()))
-        });
-        self.state
-            .deliver_together(&segment.into(), &first.route, how, now.instant)
+        let first = events[0].1.clone();
+        let mut size = bytes(events);
+        while let Some(Held {
+            what: Waiting::Alike(more, ..),
+            ..
+        }) = self.held.pop_front_if(|held| match &held.what {
+            Waiting::Alike(more, to, _) => {
+                held.until <= safe
+                    && has_room_for(events.len() + more.len(), size + bytes(more))
+                    && to == route
+                    && is_like(&first, &more[0].1)
+            }
+            _ => false,
+        }) {
+            size += bytes(&more);
+            events.extend(more);
+        }
     }
 
     /// The positions of the events for an agent that wait for the log.
@@ -97,60 +139,60 @@ impl Core {
         &'a self,
         agent: &'a AgentId,
     ) -> impl Iterator<Item = Position> + 'a {
-        self.held.iter().filter_map(move |held| match &held.what {
-            Waiting::Event(
-                Published {
-                    route: Route::To(to),
-                    ..
-                },
-                how,
-            ) => how
-                .position
-                .filter(|_| to.iter().any(|a| a.agent == *agent)),
-            _ => None,
-        })
+        let is_for = |route: &Route| match route {
+            Route::To(to) => to.iter().any(|address| address.agent == *agent),
+            Route::Everyone => false,
+        };
+        let held = self.held.iter().filter(move |held| match &held.what {
+            Waiting::Event(Published { route, .. }, _) | Waiting::Alike(_, route, _) => {
+                is_for(route)
+            }
+            Waiting::Passing(..) | Waiting::Forget(_) => false,
+        });
+        held.flat_map(Held::positions)
     }
 
     /// The positions of the events that wait for the log, in order.
     pub(super) fn held_positions(&self) -> impl Iterator<Item = Position> + '_ {
-        self.held.iter().filter_map(|held| match &held.what {
-            Waiting::Event(_, how) => how.position,
-            Waiting::Passing(..) | Waiting::Forget(_) => None,
-        })
+        self.held.iter().flat_map(Held::positions)
     }
 }
 
-fn event(what: &Waiting) -> Option<&Published> {
-    match what {
-        Waiting::Event(published, _) => Some(published),
-        Waiting::Passing(..) | Waiting::Forget(_) => None,
+impl Held {
+    /// Where the events stand in the log.
+    fn positions(&self) -> impl Iterator<Item = Position> + '_ {
+        let (one, several) = match &self.what {
+            Waiting::Event(_, how) => (how.position, &[][..]),
+            Waiting::Alike(events, ..) => (None, &events[..]),
+            Waiting::Passing(..) | Waiting::Forget(_) => (None, &[][..]),
+        };
+        one.into_iter().chain(several.iter().map(|(at, _)| *at))
     }
 }
 
 /// The message that an event is, if it belongs to no task and is due at once.
-fn plain(published: &Published) -> Option<&Message> {
+fn plain(event: &AgentEvent) -> Option<&Message> {
     let is_due = |r: &AgentEventMetadata| r.deliver_at.is_none();
-    match &published.event.payload {
+    match &event.payload {
         Some(Payload::Message(message)) if message.task_id.is_empty() => {
-            let routing = published.event.routing.as_ref();
+            let routing = event.routing.as_ref();
             routing.is_none_or(is_due).then_some(message)
         }
         _ => None,
     }
 }
 
-/// Whether mailboxes take an event as they take the first, which is this plain message: all that routes, filters and lanes look at is
-/// the same.
-fn is_like(message: &Message, first: &Published, next: &Published) -> bool {
-    plain(next).is_some_and(|other| {
-        other.context_id == message.context_id && other.task_type() == message.task_type()
-    }) && next.event.sender() == first.event.sender()
-        && next.event.priority() == first.event.priority()
-        && event_type(next) == event_type(first)
-        && next.route == first.route
+/// Whether mailboxes take a plain message as they take another one with the same route: all that filters and lanes look at is the same.
+fn is_like(one: &AgentEvent, other: &AgentEvent) -> bool {
+    let messages = plain(one).zip(plain(other));
+    messages.is_some_and(|(message, another)| {
+        message.context_id == another.context_id && message.task_type() == another.task_type()
+    }) && one.sender() == other.sender()
+        && one.priority() == other.priority()
+        && event_type(one) == event_type(other)
 }
 
-fn event_type(published: &Published) -> Option<&str> {
-    let routing = published.event.routing.as_ref();
+fn event_type(event: &AgentEvent) -> Option<&str> {
+    let routing = event.routing.as_ref();
     routing.map(|r| r.event_type.as_str())
 }

@@ -44,7 +44,7 @@ pub(crate) use self::{
     directory::Announce,
     opening::StreamRequest,
     outgoing::{End, Handed, Outgoing},
-    publish::{Body, Envelope, Receipt, Repetition, Run},
+    publish::{Body, Envelope, Passing, Receipt, Repetition, Run},
     session::{Session, Together},
     sessions::Opened,
 };

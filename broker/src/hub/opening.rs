@@ -91,7 +91,7 @@ impl Core {
         let opened =
             self.insert_session(Kind::ServerStream, agent, instance, version, vec![mailbox]);
         Ok(Opened {
-            backlog,
+            backlog: backlog.map(Box::new),
             first,
             ..opened
         })

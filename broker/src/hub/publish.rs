@@ -1,7 +1,9 @@
 //! Publishing: check, decide, record.
 
+mod logged;
 mod message;
 mod passing;
+mod run;
 mod update;
 
 use std::sync::Arc;
@@ -18,17 +20,17 @@ use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
-    dedupe::{self, Key},
+    dedupe::{self, Key, Known},
     id::{Address, OrderKey},
     limits,
     log::Position,
     segment::Segment,
 };
 
-pub(crate) use self::passing::{Envelope, Run};
-
-/// As what a publish is known when it comes again, with a digest of its body.
-type Known = Option<(Key, uuid::Uuid)>;
+pub(crate) use self::{
+    passing::Passing,
+    run::{Envelope, Run},
+};
 
 /// What can be published.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,29 +137,48 @@ impl Core {
             ));
         }
 
-        let key = key(&body, &routing);
-        if let Some((key, digest)) = &key {
-            let made_task = self.state.tasks.made_by(body.task_id(), key);
-            let recent = self.state.dedupe.get(key, now.instant);
-            let known = || made_task.into_iter().chain(recent);
-            if let Some(seen) = known().find(|seen| seen.digest == *digest) {
-                return Ok(self.receipt(seen.event_id.clone(), seen.position.clone()));
-            }
-            if known().next().is_some() {
-                if repetition == Repetition::Refuse {
-                    return Err(Error::AlreadyExists(format!(
-                        "\"{}\" was published by \"{}\" before with another content; every message needs an id of its own",
-                        key.id, key.sender
-                    )));
-                }
-                tracing::warn!(message_id = key.id, sender = %key.sender, "message id was used before with another content: taken as another message");
-            }
+        let known = known(&body, &routing);
+        if let Some(known) = &known
+            && let Some(receipt) = self.seen(body.task_id(), known, repetition, now)?
+        {
+            return Ok(receipt);
         }
         match body {
-            Body::Message(message) => self.publish_message(caller, message, routing, key, now),
-            Body::Status(update) => self.publish_status(caller, update, routing, key, now),
-            Body::Artifact(update) => self.publish_artifact(caller, update, routing, key, now),
+            Body::Message(message) => self.publish_message(caller, message, routing, known, now),
+            Body::Status(update) => self.publish_status(caller, update, routing, known, now),
+            Body::Artifact(update) => self.publish_artifact(caller, update, routing, known, now),
         }
+    }
+
+    /// What was answered to a publish that was accepted before, in this task if it names one.
+    ///
+    /// # Errors
+    ///
+    /// It was another body, and that is not [accepted](Repetition::Accept).
+    fn seen(
+        &self,
+        task: &str,
+        (key, digest): &Known,
+        repetition: Repetition,
+        now: Now,
+    ) -> Result<Option<Receipt>, Error> {
+        let made_task = self.state.tasks.made_by(task, key);
+        let recent = self.state.dedupe.get(key, now.instant);
+        let known = || made_task.into_iter().chain(recent);
+        if let Some(seen) = known().find(|seen| seen.digest == *digest) {
+            let receipt = self.receipt(seen.event_id.clone(), seen.position.clone());
+            return Ok(Some(receipt));
+        }
+        if known().next().is_some() {
+            if repetition == Repetition::Refuse {
+                return Err(Error::AlreadyExists(format!(
+                    "\"{}\" was published by \"{}\" before with another content; every message needs an id of its own",
+                    key.id, key.sender
+                )));
+            }
+            tracing::warn!(message_id = key.id, sender = %key.sender, "message id was used before with another content: taken as another message");
+        }
+        Ok(None)
     }
 
     fn send(&mut self, caller: &Caller, draft: Draft, is_memory: bool, now: Now) -> Receipt {
@@ -199,7 +220,7 @@ fn tasks_are_full() -> Error {
 }
 
 /// As what a publish is known when it comes again. Statuses and artifacts need a key of their own for that.
-fn key(body: &Body, routing: &AgentEventMetadata) -> Known {
+fn known(body: &Body, routing: &AgentEventMetadata) -> Option<Known> {
     let id = match (body, routing.idempotency_key.as_str()) {
         (Body::Message(m), "") => &m.message_id,
         (_, "") => return None,
@@ -216,5 +237,5 @@ fn key(body: &Body, routing: &AgentEventMetadata) -> Known {
         Body::Status(u) => u.encode_to_vec(),
         Body::Artifact(u) => u.encode_to_vec(),
     };
-    Some((key, dedupe::digest(&encoded)))
+    Some((Arc::new(key), dedupe::digest(&encoded)))
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use agenthub_proto::agenthub::AgentEventMetadata;
 
 use super::{
-    Body, Hub, Opened, Outgoing, Receipt, Repetition, Run, core::Now, enders, locked::Locked,
+    Body, Hub, Opened, Outgoing, Passing, Receipt, Repetition, Run, core::Now, enders,
+    locked::Locked,
 };
 use crate::{
     Error,
@@ -76,7 +77,7 @@ impl Together<'_> {
                 .publish(caller, body, routing, Repetition::Refuse, Now::read())
         });
         match (&result, ended) {
-            (Err(_), _) => _ = self.session.hub.shared.counters.refused.inc(),
+            (Err(_), _) => self.refused(1),
             (Ok(_), Some(task)) => self.core.note_ender(self.session.id(), &task),
             (Ok(_), None) => {}
         }
@@ -84,18 +85,27 @@ impl Together<'_> {
     }
 
     /// See [`Core::publish_passing`].
-    pub(crate) fn publish_passing(&mut self, run: &Run) -> Result<bool, Error> {
+    pub(crate) fn publish_passing(&mut self, passing: &Passing) -> Result<bool, Error> {
         let caller = &self.session.caller;
-        let result = self.core.publish_passing(caller, run, Now::read());
+        let result = self.core.publish_passing(caller, passing, Now::read());
         if result.is_err() {
-            self.session
-                .hub
-                .shared
-                .counters
-                .refused
-                .inc_by(run.len() as u64);
+            self.refused(passing.run.len());
         }
         result
+    }
+
+    /// What becomes of each, see [`Core::publish_logged`].
+    pub(crate) fn publish_logged(&mut self, run: &Run) -> Vec<Result<Receipt, Error>> {
+        let caller = &self.session.caller;
+        let results = self.core.publish_logged(caller, run, Now::read());
+        let results = results.unwrap_or_else(|error| vec![Err(error); run.len()]);
+        self.refused(results.iter().filter(|result| result.is_err()).count());
+        results
+    }
+
+    fn refused(&self, count: usize) {
+        let refused = &self.session.hub.shared.counters.refused;
+        refused.inc_by(count as u64);
     }
 
     /// See [`Core::acknowledge`].

@@ -58,7 +58,8 @@ pub(crate) struct Opened {
     pub(crate) agent: AgentId,
     pub(crate) wake: Arc<Notify>,
     /// What it rereads first.
-    pub(super) backlog: Option<Backlog>,
+    // Boxed: agents' streams have none.
+    pub(super) backlog: Option<Box<Backlog>>,
     /// How many deliveries come before that.
     pub(super) first: usize,
 }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod fold;
+mod runs;
 mod streams;
 mod together;
 

@@ -13,7 +13,7 @@ use agenthub_proto::{
 use uuid::Uuid;
 
 use super::*;
-use crate::{dead_letters::GivenUp, id::Address, routing::Route, sealed::Sealed};
+use crate::{dead_letters::GivenUp, dedupe::Key, id::Address, routing::Route, sealed::Sealed};
 
 const NO_BOUND: usize = usize::MAX;
 
@@ -58,7 +58,7 @@ fn entries() -> Vec<Entry> {
         route: Route::To(vec![address]),
         assignee: Some("b".into()),
         passes_by: true,
-        key: Some((key, Uuid::from_u128(7))),
+        key: Some((Arc::new(key), Uuid::from_u128(7))),
     };
     vec![
         Entry::Published(Published {

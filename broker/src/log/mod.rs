@@ -25,7 +25,7 @@ use agenthub_proto::{a2a::AgentCard, agenthub::Concern};
 use crate::{
     Error,
     dead_letters::GivenUp,
-    dedupe::Key,
+    dedupe::Known,
     filter::Filter,
     id::{AgentId, InstanceId, OrderKey, TaskId, Version},
     routing::Route,
@@ -273,7 +273,7 @@ pub(crate) struct Published {
     /// It is not the task's: a third agent's message.
     pub(crate) passes_by: bool,
     /// As what it is known when it comes again, with a digest of its body.
-    pub(crate) key: Option<(Key, Uuid)>,
+    pub(crate) key: Option<Known>,
 }
 
 /// An agent's card and what it registered for.

@@ -9,7 +9,7 @@ use super::{
     Entry, LogId, Position, Record,
     history::{History, PAGE, Page, gone},
 };
-use crate::Error;
+use crate::{Error, sealed::Sealed};
 
 /// See the module's description. A clone reads what the other one gets.
 #[derive(Clone, Debug)]
@@ -46,8 +46,13 @@ impl Window {
     }
 
     /// Adds a record if it is one of an event; the oldest leave.
-    pub(crate) fn push(&self, record: Record) {
+    pub(crate) fn push(&self, mut record: Record) {
         let Some(size) = size(&record) else { return };
+        if let Entry::Published(published) = &mut record.entry {
+            // Few are read again, and its bytes take a fraction of what an event does that was looked into.
+            let bytes = published.event.bytes().clone();
+            published.event = Arc::new(Sealed::encoded(bytes));
+        }
         let mut kept = self.kept();
         kept.bytes += size;
         kept.records.push_back(record);

@@ -53,10 +53,12 @@ pub(super) struct Room {
 impl Room {
     /// See [`Lanes::set_ordered`].
     pub(super) fn set_ordered(&mut self, ordered: bool) {
-        if !self.kept.is_empty() {
-            self.stop_passing();
-        }
+        self.stop_passing();
         self.lanes.set_ordered(ordered);
+    }
+
+    pub(super) fn is_ordered(&self) -> bool {
+        self.lanes.is_ordered()
     }
 
     /// Puts mail into its lane.

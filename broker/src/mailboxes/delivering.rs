@@ -69,20 +69,6 @@ impl Mailboxes {
         undelivered
     }
 
-    /// Puts events that are in the log into the mailboxes of those whom their route names, all at once, as [`deliver`](Self::deliver) does
-    /// with one. They are alike as those that [`pass`](Self::pass).
-    pub(crate) fn deliver_together(
-        &mut self,
-        post: &Post<'_>,
-        segment: &Arc<Segment>,
-        is_known: impl Fn(&AgentId) -> bool,
-        now: Instant,
-    ) -> Vec<Undelivered> {
-        let mut undelivered = self.keep_unclaimed(post, segment.each(), is_known, now);
-        undelivered.extend(self.pass(post, segment, now));
-        undelivered
-    }
-
     /// Keeps events for those of their recipients without a subscription that takes them. The events are like that of the post. Returns
     /// the mail for which there is no room.
     fn keep_unclaimed<'a>(
@@ -123,9 +109,14 @@ impl Mailboxes {
         &mut self,
         post: &Post<'_>,
         segment: &Arc<Segment>,
+        is_known: impl Fn(&AgentId) -> bool,
         now: Instant,
     ) -> Vec<Undelivered> {
-        let mut undelivered = Vec::new();
+        let mut undelivered = match segment.positions() {
+            // What may be lost waits for nobody.
+            [] => Vec::new(),
+            _ => self.keep_unclaimed(post, segment.each(), is_known, now),
+        };
         for (id, version) in self.named(post) {
             if let Some(mail) = self.mail_for(id, post, version, now) {
                 let add = |mailbox: &mut Mailbox| mailbox.pass(mail, segment, now);

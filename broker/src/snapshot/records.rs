@@ -1,6 +1,9 @@
 //! The parts of a snapshot as they are written.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use agenthub_proto::{a2a::Task, agenthub::AgentEvent};
 use prost::Message;
@@ -185,7 +188,7 @@ impl SeenRecord {
         }
     }
 
-    pub(super) fn read(self) -> Result<(Key, Seen), String> {
+    pub(super) fn read(self) -> Result<(Arc<Key>, Seen), String> {
         let key = Key {
             sender: self.sender.into(),
             order: self.order.into(),
@@ -196,6 +199,6 @@ impl SeenRecord {
             event_id: self.event_id,
             position: self.position,
         };
-        Ok((key, seen))
+        Ok((Arc::new(key), seen))
     }
 }

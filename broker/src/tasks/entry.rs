@@ -1,6 +1,9 @@
 //! One task, as its events made it.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use agenthub_proto::{
     a2a::{Task, TaskStatus},
@@ -25,7 +28,7 @@ pub(crate) struct Entry {
     pub(super) deadline: Option<SystemTime>,
     pub(super) ended_at: Option<SystemTime>,
     /// The publish that made it, known as long as the task is.
-    pub(super) made_by: Option<(Key, Seen)>,
+    pub(super) made_by: Option<(Arc<Key>, Seen)>,
     pub(super) bytes: usize,
     /// Rises with every change of any task.
     pub(super) changed: u64,

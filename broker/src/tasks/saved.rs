@@ -1,6 +1,6 @@
 //! Tasks as a snapshot keeps them.
 
-use std::time::SystemTime;
+use std::{sync::Arc, time::SystemTime};
 
 use agenthub_proto::a2a::Task;
 
@@ -20,7 +20,7 @@ pub(crate) struct Saved {
     pub(crate) deadline: Option<SystemTime>,
     pub(crate) ended_at: Option<SystemTime>,
     /// The publish that made it.
-    pub(crate) made_by: Option<(Key, Seen)>,
+    pub(crate) made_by: Option<(Arc<Key>, Seen)>,
     /// What its history and artifacts count for.
     pub(crate) bytes: usize,
     /// When it changed last, among all tasks.

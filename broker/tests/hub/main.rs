@@ -4,6 +4,7 @@ mod harness;
 mod peer;
 
 mod connect;
+mod connect_ends;
 mod copies;
 mod crashes;
 mod errors;

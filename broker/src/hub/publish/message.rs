@@ -9,11 +9,12 @@ use prost::Message as _;
 
 use super::{
     super::core::{Core, Draft, Now, event},
-    Known, Receipt, tasks_are_full,
+    Receipt, tasks_are_full,
 };
 use crate::{
     Error,
     caller::Caller,
+    dedupe::Known,
     id::{AgentId, TaskId},
     routing::{Candidate, Facts, Route, Wants, route},
     task::{self, Extension},
@@ -25,7 +26,7 @@ impl Core {
         caller: &Caller,
         message: Message,
         routing: AgentEventMetadata,
-        key: Known,
+        key: Option<Known>,
         now: Now,
     ) -> Result<Receipt, Error> {
         let sender = AgentId::from(routing.from_agent_id.as_str());

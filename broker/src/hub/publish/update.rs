@@ -11,11 +11,12 @@ use prost::Message as _;
 
 use super::{
     super::core::{Core, Draft, Now, event},
-    Known, Receipt, tasks_are_full,
+    Receipt, tasks_are_full,
 };
 use crate::{
     Error,
     caller::Caller,
+    dedupe::Known,
     id::{AgentId, TaskId},
     routing::{Facts, Route, Wants, route},
     task::{self, Step},
@@ -38,7 +39,7 @@ impl Core {
         caller: &Caller,
         update: TaskStatusUpdateEvent,
         routing: AgentEventMetadata,
-        key: Known,
+        key: Option<Known>,
         now: Now,
     ) -> Result<Receipt, Error> {
         let sender = AgentId::from(routing.from_agent_id.as_str());
@@ -83,7 +84,7 @@ impl Core {
         caller: &Caller,
         update: TaskArtifactUpdateEvent,
         routing: AgentEventMetadata,
-        key: Known,
+        key: Option<Known>,
         now: Now,
     ) -> Result<Receipt, Error> {
         let sender = AgentId::from(routing.from_agent_id.as_str());
@@ -118,7 +119,7 @@ impl Core {
         caller: &Caller,
         update: Update,
         routing: AgentEventMetadata,
-        key: Known,
+        key: Option<Known>,
         now: Now,
     ) -> Receipt {
         let sender = AgentId::from(routing.from_agent_id.as_str());

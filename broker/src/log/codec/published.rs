@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::{FORMAT, Unreadable};
 use crate::{
     dedupe::Key,
+    fields::{self, Field},
     id::{Address, AgentId, Version},
     log::Published,
     routing::Route,
@@ -72,26 +73,23 @@ pub(super) fn encode(published: &Published) -> Vec<u8> {
                 let version = version.as_deref().unwrap_or_default();
                 nested(
                     3,
-                    [(1, agent.as_bytes()), (2, version.as_bytes())],
+                    &[(1, agent.as_bytes()), (2, version.as_bytes())],
                     &mut rest,
                 );
             }
         }
     }
-    text(
-        4,
-        published.assignee.as_deref().unwrap_or_default(),
-        &mut rest,
-    );
+    let assignee = published.assignee.as_deref().unwrap_or_default();
+    fields::put(&[(4, assignee.as_bytes())], &mut rest);
     flag(5, published.passes_by, &mut rest);
     if let Some((key, digest)) = &published.key {
-        let fields = [
+        let key: [Field<'_>; 4] = [
             (1, key.sender.as_bytes()),
             (2, key.order.as_bytes()),
             (3, key.id.as_bytes()),
             (4, digest.as_bytes()),
         ];
-        nested(6, fields, &mut rest);
+        nested(6, &key, &mut rest);
     }
 
     let event = published.event.bytes();
@@ -99,23 +97,11 @@ pub(super) fn encode(published: &Published) -> Vec<u8> {
     let mut record = Vec::with_capacity(2 * HEAD + length);
     encode_key(FORMAT_FIELD, WireType::Varint, &mut record);
     encode_varint(FORMAT.into(), &mut record);
-    encode_key(PUBLISHED_FIELD, WireType::LengthDelimited, &mut record);
-    encode_varint(length as u64, &mut record);
-    bytes(1, event, &mut record);
+    fields::head(PUBLISHED_FIELD, length, &mut record);
+    fields::head(1, event.len(), &mut record);
+    record.extend_from_slice(event);
     record.extend_from_slice(&rest);
     record
-}
-
-fn bytes(field: u32, value: &[u8], record: &mut Vec<u8>) {
-    encode_key(field, WireType::LengthDelimited, record);
-    encode_varint(value.len() as u64, record);
-    record.extend_from_slice(value);
-}
-
-fn text(field: u32, value: &str, record: &mut Vec<u8>) {
-    if !value.is_empty() {
-        bytes(field, value.as_bytes(), record);
-    }
 }
 
 fn flag(field: u32, is_set: bool, record: &mut Vec<u8>) {
@@ -125,16 +111,10 @@ fn flag(field: u32, is_set: bool, record: &mut Vec<u8>) {
     }
 }
 
-/// A message of texts and bytes, as a field; those that are empty are left out.
-fn nested<const N: usize>(field: u32, values: [(u32, &[u8]); N], record: &mut Vec<u8>) {
-    let values = values.into_iter().filter(|(_, value)| !value.is_empty());
-    let length = |value: &[u8]| 1 + encoded_len_varint(value.len() as u64) + value.len();
-    let all: usize = values.clone().map(|(_, value)| length(value)).sum();
-    encode_key(field, WireType::LengthDelimited, record);
-    encode_varint(all as u64, record);
-    for (field, value) in values {
-        bytes(field, value, record);
-    }
+/// A message as a field.
+fn nested(field: u32, message: &[Field<'_>], record: &mut Vec<u8>) {
+    fields::head(field, fields::len(message), record);
+    fields::put(message, record);
 }
 
 /// The event that these bytes are, which are read here, so that damage is found where it is.
@@ -158,7 +138,7 @@ impl PublishedRecord {
                 order: k.order.into(),
                 id: k.id,
             };
-            Ok((key, digest))
+            Ok((Arc::new(key), digest))
         });
         Ok(Published {
             event: sealed(self.event.ok_or_else(|| malformed("it has no event"))?)?,
@@ -199,7 +179,7 @@ mod tests {
         let key =
             (text(), text(), text(), any::<u128>()).prop_map(|(sender, order, id, digest)| {
                 let (sender, order) = (sender.into(), order.into());
-                (Key { sender, order, id }, Uuid::from_u128(digest))
+                (Arc::new(Key { sender, order, id }), Uuid::from_u128(digest))
             });
         let rest = (
             prop::option::of("[a-z]{1,3}"),

@@ -26,7 +26,8 @@ impl Box {
     /// Mail that may be lost.
     fn pass(&mut self, mail: &[Mail]) {
         let mut segment = segment::Builder::new(0, 0);
-        mail.iter().for_each(|m| segment.push(&**m.event));
+        mail.iter()
+            .for_each(|m| segment.push_encoded(m.event.bytes()));
         let mut first = mail[0].clone();
         first.position = None;
         self.mailbox

@@ -1,6 +1,7 @@
 //! What came together is delivered as if each event had come by itself, whatever happens meanwhile.
 
 use super::*;
+use crate::segment::Segment;
 
 const INSTANCES: [&str; 2] = ["i", "j"];
 
@@ -57,11 +58,9 @@ impl Box {
                 .for_each(|m| self.mailbox.push(m.clone(), self.now));
             return;
         }
-        let mut events = mail
-            .iter()
-            .filter_map(|m| Some((m.position?, m.event.clone())));
-        let segment = match events.next() {
-            Some(first) => Segment::logged(first, || events.next()),
+        let events = mail.iter().map(|m| Some((m.position?, m.event.clone())));
+        let segment = match events.collect() {
+            Some(events) => Segment::logged(events),
             None => Segment::of(mail[0].event.clone()),
         };
         self.mailbox

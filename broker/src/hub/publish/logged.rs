@@ -1,0 +1,90 @@
+//! Publishing plain messages that go into the log: their bytes go on as they came, and nothing is decoded that the hub does not look at.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{
+    super::core::{Core, Now},
+    Receipt, Repetition,
+    run::{Run, Stamp},
+};
+use crate::{
+    Error,
+    access::{Call, decide},
+    caller::Caller,
+    dedupe::{Key, Known, Seen},
+    fields,
+    log::{Entry, Published},
+    sealed::Sealed,
+};
+
+impl Core {
+    /// Publishes one after the other. Each has an answer of its own, as from [`Core::publish`]; the log is asked once whether it takes them.
+    ///
+    /// # Errors
+    ///
+    /// The caller may not publish, or the log takes nothing: none is published.
+    pub(crate) fn publish_logged(
+        &mut self,
+        caller: &Caller,
+        run: &Run,
+        now: Now,
+    ) -> Result<Vec<Result<Receipt, Error>>, Error> {
+        let envelope = &*run.envelope;
+        decide(Call::PublishMessage, caller, &envelope.routing.namespace)?;
+        self.log.admit()?;
+        let (sender, order) = run.sender();
+        let route = self.route_of(run, sender.clone());
+        let stamp = Stamp::of(now);
+        let mut events = Vec::with_capacity(run.len());
+        let receipts = run.publishes.iter().map(|plain| {
+            let key = Key {
+                sender: sender.clone(),
+                order: order.clone(),
+                id: plain.message_id().to_owned(),
+            };
+            let known: Known = (Arc::new(key), plain.digest());
+            if let Some(receipt) = self.seen("", &known, Repetition::Refuse, now)? {
+                return Ok(receipt);
+            }
+            let (key, digest) = known.clone();
+            let event_id = stamp.event_id(plain);
+            let at = self.log.next_position();
+            let position = self.log.id().token(at);
+            let bytes: Bytes = stamp.event(plain, &event_id, envelope, &position, |fields| {
+                let mut bytes = Vec::with_capacity(fields::len(fields));
+                fields::put(fields, &mut bytes);
+                bytes.into()
+            });
+            let event = Arc::new(Sealed::encoded(bytes));
+            events.push((at, event.clone()));
+            let published = Published {
+                event,
+                route: route.clone(),
+                assignee: None,
+                passes_by: false,
+                key: Some(known),
+            };
+            let entry = Entry::Published(published);
+            let record = self.next_record(caller, order.clone(), entry, now);
+            // All that the state keeps of such a record, but for its delivery.
+            let seen = Seen {
+                digest,
+                event_id: event_id.clone(),
+                position: position.clone(),
+            };
+            self.state.dedupe.remember(key, seen, now.instant);
+            self.log.append(record);
+            Ok(Receipt {
+                event_id,
+                position,
+                safe_at: at,
+            })
+        });
+        let receipts = receipts.collect();
+        self.counters.events.inc_by(events.len() as u64);
+        self.hold(events, route);
+        Ok(receipts)
+    }
+}

@@ -1,0 +1,267 @@
+//! Plain messages with one envelope, which are published together.
+
+use std::{iter::Peekable, sync::Arc};
+
+use agenthub_proto::{
+    agenthub::{AgentEventMetadata, Durability, Publish, publish::Payload},
+    event::timestamp,
+    trace::TraceContext,
+};
+use prost::Message;
+
+use super::super::core::{Core, Now, message_event};
+use crate::{
+    fields::Field,
+    id::{AgentId, OrderKey},
+    limits,
+    plain::Plain,
+    routing::{Facts, Route, Wants, route},
+    segment::has_room_for,
+};
+
+/// What an event has beside its message and envelope, in bytes, as a rule.
+const BESIDES: usize = 160;
+
+/// The envelope of publishes that need not be looked at one by one: within its bounds, of a sender that may use it.
+#[derive(Debug)]
+pub(crate) struct Envelope {
+    pub(super) routing: AgentEventMetadata,
+    /// As it travels on.
+    bytes: Vec<u8>,
+    /// The trace that it names.
+    trace: Option<TraceContext>,
+}
+
+impl Envelope {
+    /// The envelope of an agent's publishes; `None` if they have to be looked at one by one.
+    pub(crate) fn plain(agent: &str, came: &[u8]) -> Option<Self> {
+        let mut routing = AgentEventMetadata::decode(came).ok()?;
+        if routing.from_agent_id.is_empty() {
+            agent.clone_into(&mut routing.from_agent_id);
+        }
+        let is_plain = routing.from_agent_id == agent
+            && routing.idempotency_key.is_empty()
+            && routing.deliver_at.is_none()
+            && routing.deadline.is_none()
+            && limits::routing(&routing).is_ok();
+        is_plain.then(|| Self {
+            // Made anew: what is unknown in it could be larger, or nested deeper, than an event may be.
+            bytes: routing.encode_to_vec(),
+            trace: routing.traceparent.parse().ok(),
+            routing,
+        })
+    }
+
+    /// How many bytes the event of a publish has, about.
+    fn event_bytes(&self, plain: &Plain) -> usize {
+        plain.message().len() + self.bytes.len() + BESIDES
+    }
+}
+
+/// Publishes of plain messages one after the other with one envelope, in one context: one at least, and no more than fit into a segment.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(super) envelope: Arc<Envelope>,
+    pub(crate) publishes: Vec<Plain>,
+}
+
+impl Run {
+    /// The run that the publishes begin with, which it takes out.
+    pub(crate) fn first(
+        envelope: &Arc<Envelope>,
+        publishes: &mut Peekable<impl Iterator<Item = Plain>>,
+    ) -> Option<Self> {
+        let first = publishes.next()?;
+        let mut bytes = envelope.event_bytes(&first);
+        let mut run = vec![first];
+        while let Some(plain) = publishes.next_if(|plain| {
+            let bytes = bytes + envelope.event_bytes(plain);
+            run[0].shares_context(plain) && has_room_for(run.len() + 1, bytes)
+        }) {
+            bytes += envelope.event_bytes(&plain);
+            run.push(plain);
+        }
+        Some(Self {
+            envelope: envelope.clone(),
+            publishes: run,
+        })
+    }
+
+    /// Whether its events may be lost, rather than that they go into the log.
+    pub(crate) fn is_memory(&self) -> bool {
+        self.envelope.routing.durability() == Durability::Memory
+    }
+
+    /// How many publishes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.publishes.len()
+    }
+
+    /// How many bytes its events have, about.
+    pub(super) fn bytes(&self) -> usize {
+        let bytes = |plain| self.envelope.event_bytes(plain);
+        self.publishes.iter().map(bytes).sum()
+    }
+
+    /// The publishes, to be looked at one by one.
+    pub(crate) fn one_by_one(&self) -> impl Iterator<Item = Publish> {
+        self.publishes.iter().map(|plain| Publish {
+            sequence: plain.sequence(),
+            payload: plain.decoded().map(Payload::Message),
+            routing: Some(self.envelope.routing.clone()),
+        })
+    }
+
+    /// Who publishes, and the order that the events have.
+    pub(super) fn sender(&self) -> (AgentId, OrderKey) {
+        let sender = self.envelope.routing.from_agent_id.as_str();
+        let order = OrderKey::of(self.publishes[0].context_id(), "", sender);
+        (sender.into(), order)
+    }
+}
+
+/// What events have that happen at the same time.
+pub(super) struct Stamp {
+    seconds: String,
+    timestamp: Vec<u8>,
+}
+
+impl Stamp {
+    pub(super) fn of(now: Now) -> Self {
+        Self {
+            seconds: now.unix_seconds().to_string(),
+            timestamp: timestamp(now.time).encode_to_vec(),
+        }
+    }
+
+    /// The id of the event that a message is.
+    pub(super) fn event_id(&self, plain: &Plain) -> String {
+        message_event(plain.message_id(), &self.seconds)
+    }
+
+    /// The event of a publish as its fields, to be written: the message is bytes as they came. The position is that of the log, or empty.
+    pub(super) fn event<T>(
+        &self,
+        plain: &Plain,
+        event_id: &str,
+        envelope: &Envelope,
+        position: &str,
+        write: impl FnOnce(&[Field<'_>]) -> T,
+    ) -> T {
+        let trace = envelope.trace.unwrap_or_else(TraceContext::start);
+        // The fields of an `AgentEvent` (`events.proto`).
+        write(&[
+            (1, event_id.as_bytes()),
+            (2, &self.timestamp),
+            (10, plain.message()),
+            (20, &envelope.bytes),
+            (30, &trace.trace_digits()),
+            (31, &trace.span_digits()),
+            (32, envelope.routing.tracestate.as_bytes()),
+            (40, position.as_bytes()),
+        ])
+    }
+}
+
+impl Core {
+    /// Where a run goes.
+    pub(super) fn route_of(&self, run: &Run, sender: AgentId) -> Route {
+        let routing = &run.envelope.routing;
+        let topics = routing.subscriptions.iter().map(String::as_str);
+        let facts = Facts {
+            sender,
+            recipient: self.recipient(routing),
+            task: None,
+            wants_one: false,
+            wants: Wants {
+                topics: topics.filter(|topic| !topic.is_empty()).collect(),
+                tags: &routing.required_tags,
+                input_modes: &routing.required_input_modes,
+                output_modes: &routing.required_output_modes,
+            },
+        };
+        route(&facts, |wants| self.candidates(wants))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_proto::{
+        a2a::{Message as Said, Role},
+        agenthub::{AgentEvent, agent_event},
+    };
+
+    use super::{super::super::core::event, *};
+    use crate::fields;
+
+    /// Subscribers see no difference between what went on as it came and what was looked at by itself.
+    #[test]
+    fn the_event_of_a_run_is_the_one_that_it_would_have_been() {
+        let said = Said {
+            message_id: "m".to_owned(),
+            context_id: "c".to_owned(),
+            ..Said::new(Role::User, "text")
+        };
+        let routing = AgentEventMetadata {
+            event_type: "t".to_owned(),
+            traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned(),
+            tracestate: "vendor=1".to_owned(),
+            ..AgentEventMetadata::default()
+        };
+        let publish = Publish {
+            sequence: 7,
+            payload: Some(Payload::Message(said.clone())),
+            routing: Some(routing.clone()),
+        };
+        let plain = Plain::read(&publish.encode_to_vec().into()).expect("it is plain");
+        let envelope = Envelope::plain("a", plain.routing()).expect("it is plain");
+        let mut publishes = [plain].into_iter().peekable();
+        let run = Run::first(&Arc::new(envelope), &mut publishes).expect("there is one");
+
+        let (now, plain) = (Now::read(), &run.publishes[0]);
+        let from = AgentEventMetadata {
+            from_agent_id: "a".to_owned(),
+            ..routing
+        };
+        let payload = agent_event::Payload::Message(said);
+        let mut expected = event(payload, Some(from.clone()), now);
+        let stamp = Stamp::of(now);
+        assert_eq!(stamp.event_id(plain), expected.event_id);
+        for position in ["", "p"] {
+            let id = &expected.event_id;
+            let bytes = stamp.event(plain, id, &run.envelope, position, |fields| {
+                let mut bytes = Vec::new();
+                fields::put(fields, &mut bytes);
+                bytes
+            });
+            expected.position = position.to_owned();
+            assert_eq!(AgentEvent::decode(&*bytes), Ok((*expected).clone()));
+            assert_eq!(bytes, expected.encode_to_vec());
+        }
+        let again: Vec<Publish> = run.one_by_one().collect();
+        let expected = Publish {
+            routing: Some(from),
+            ..publish
+        };
+        assert_eq!(again, [expected]);
+    }
+
+    /// A decoder that skips what it does not know takes it as deep as it goes, and one that begins further out does not.
+    #[test]
+    fn what_is_unknown_in_an_envelope_goes_no_further() {
+        let routing = AgentEventMetadata {
+            from_agent_id: "a".to_owned(),
+            event_type: "t".to_owned(),
+            ..AgentEventMetadata::default()
+        };
+        let (begin, end): (&[u8], &[u8]) = (&[0xfb, 0x7f], &[0xfc, 0x7f]);
+        let deep = [begin.repeat(100), end.repeat(100)].concat();
+        let large = [&[0xfa, 0x7f, 0xff, 0x7f][..], &[0; 0x3fff]].concat();
+        for unknown in [deep, large] {
+            let came = [routing.encode_to_vec(), unknown].concat();
+            assert!(AgentEventMetadata::decode(&*came).is_ok());
+            let envelope = Envelope::plain("a", &came).expect("it is plain");
+            assert_eq!(envelope.bytes, routing.encode_to_vec());
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! How the lifeline of an agent ends, from either side.
+
+use std::time::Duration;
+
+use agenthub_broker::{Settings, Storage};
+use agenthub_proto::agenthub::{AgentFrame, Heartbeat, publish};
+use tonic::Code;
+
+use crate::{
+    harness::{TestHub, card, in_context, routing, user},
+    peer::{agent, hello, of_instance},
+};
+
+#[tokio::test]
+async fn a_silent_peer_is_cut_off_after_the_lease() {
+    let hub = TestHub::with(Settings {
+        presence_lease: Duration::from_millis(300),
+        ..Settings::default()
+    })
+    .await;
+    let mut silent = hub.connect(hello("silent", "i", vec![])).await;
+    let mut alive = hub.connect(hello("alive", "i", vec![])).await;
+    let ended = alive.beat_while(silent.until_ended()).await;
+    assert_eq!(ended.expect_err("cut off").code(), Code::DeadlineExceeded);
+    alive.settle().await;
+}
+
+/// A peer with credit that takes nothing is cut off, and finds everything when it comes back.
+#[tokio::test]
+async fn a_peer_that_stops_reading_is_cut_off_and_resumes_without_loss() {
+    const COUNT: usize = 40;
+    let hub = TestHub::with(Settings {
+        connect_stall: Duration::from_millis(200),
+        ack_deadline: Duration::from_millis(500),
+        ..Settings::default()
+    })
+    .await;
+    let stuck = hub.connect(agent("echo", "i", 1000)).await;
+    let padding = "x".repeat(200_000);
+    for n in 0..COUNT {
+        let message = in_context("c", &format!("{n} {padding}"));
+        hub.publish(message, routing("asker", "echo")).await;
+    }
+    crate::harness::until("it is cut off", async || {
+        stuck
+            .send(AgentFrame {
+                heartbeat: Some(Heartbeat {}),
+                ..Default::default()
+            })
+            .await;
+        let metrics = agenthub_broker::http_router(hub.server.hub().clone());
+        crate::operations::gauge(metrics, "agenthub_streams_cut_off_total")
+            .await
+            .filter(|n| *n == 1)
+    })
+    .await;
+    drop(stuck);
+    let mut again = hub.connect(agent("echo", "i", 1000)).await;
+    let mut got = std::collections::BTreeSet::new();
+    while got.len() < COUNT {
+        let (note, event) = again.delivery().await;
+        again.acknowledge(&note).await;
+        let text = crate::harness::word(&event);
+        got.insert(text.split(' ').nth(1).map(str::to_owned));
+    }
+}
+
+#[tokio::test]
+async fn a_second_stream_of_an_instance_takes_the_place_of_the_first() {
+    let hub = TestHub::start().await;
+    let mut watcher = hub
+        .agent_events("cortex", &["offline", "unregistered"])
+        .await;
+    let mut first = hub.connect(agent("echo", "i", 9)).await;
+    let mut second = hub.connect(agent("echo", "i", 9)).await;
+    assert!(first.until_ended().await.is_ok());
+    assert!(!first.goodbye.take().expect("said").reconnect);
+    hub.publish(user("hi"), routing("asker", "echo")).await;
+    assert_eq!(second.word().await, "message hi");
+    second.settle().await;
+    hub.register(card("mark"), &[]).await;
+    crate::harness::within(hub.client.clone().unregister_agent(
+        agenthub_proto::agenthub::UnregisterAgentRequest {
+            agent_id: "mark".into(),
+            ..Default::default()
+        },
+    ))
+    .await
+    .expect("removed");
+    assert_eq!(watcher.word().await, "unregistered mark offline");
+}
+
+/// The first stream's parting word is about itself, not about the instance that has a new stream by then.
+#[tokio::test]
+async fn the_goodbye_of_a_replaced_stream_does_not_end_the_instance() {
+    let hub = TestHub::start().await;
+    let first = hub
+        .connect(hello("echo", "i", vec![of_instance("own", 0)]))
+        .await;
+    let mut second = hub
+        .connect(hello("echo", "i", vec![of_instance("own", 9)]))
+        .await;
+    first.say_goodbye().await;
+    hub.publish(user("hi"), routing("asker", "echo")).await;
+    assert_eq!(second.word().await, "message hi");
+}
+
+/// What was accepted is answered first, though the disk takes its time.
+#[tokio::test]
+async fn a_peer_that_sends_no_more_has_its_results() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hub = TestHub::with(Settings {
+        storage: Storage::Folder(folder.path().to_owned()),
+        ..Settings::default()
+    })
+    .await;
+    for round in 0..10 {
+        let mut peer = hub.connect(hello("asker", "i", vec![])).await;
+        for number in 0..20 {
+            let said = publish::Payload::Message(user(&format!("{round}-{number}")));
+            peer.publish_only(said, routing("", "echo")).await;
+        }
+        peer.close();
+        assert!(peer.until_ended().await.is_ok());
+        let results = peer.results.iter().map(|result| result.sequence);
+        assert!(results.eq(1..=20), "{:?}", peer.results);
+    }
+}
+
+/// A half-closed stream is over for both.
+#[tokio::test]
+async fn a_peer_that_sends_no_more_is_let_go() {
+    let hub = TestHub::start().await;
+    let mut peer = hub.connect(hello("echo", "i", vec![])).await;
+    peer.close();
+    assert!(peer.until_ended().await.is_ok());
+}
