@@ -19,6 +19,7 @@ use tokio_stream::{Stream, StreamExt};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{body::Body, codegen::Service, service::Routes};
 
+pub(crate) use self::calls::{give_up_after, was_given_up};
 use self::{
     calls::{Calls, Told},
     gathered::Gathered,
@@ -34,8 +35,8 @@ const HEADERS: u32 = 16 * 1024;
 const NO_ROOM: Duration = Duration::from_millis(100);
 
 /// Serves everybody who comes in until `stop`. From then on nobody is let in, every peer is told to go, and this waits for the
-/// calls that are under way. A call whose peer takes nothing of its answer for `stall` ends, though its connection lives. Dropping
-/// this ends all connections at once, and with them their calls.
+/// calls that are under way. A call whose peer takes nothing of its answer for `stall` ends, though its connection lives, unless it
+/// says [otherwise](give_up_after). Dropping this ends all connections at once, and with them their calls.
 pub(crate) async fn serve<S>(
     incoming: impl Stream<Item = io::Result<S>> + Send,
     routes: Routes,

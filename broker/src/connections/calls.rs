@@ -21,16 +21,30 @@ tokio::task_local! {
 }
 
 /// How far a call's answer is.
-#[derive(Default)]
 struct Answer {
     /// How many pieces of it were handed over.
     pieces: Cell<u64>,
     /// The last of them still waits: nobody has asked for more.
     waits: Cell<bool>,
+    /// It may wait for so long.
+    stall: Cell<Duration>,
+    /// It has waited for longer.
+    given_up: Cell<bool>,
+}
+
+/// The call that this is part of ends when its peer has not taken a piece of the answer for so long.
+pub(crate) fn give_up_after(stall: Duration) {
+    // Whoever answers elsewhere, as in a test, waits as long as it likes.
+    let _ = ANSWER.try_with(|answer| answer.stall.set(stall));
+}
+
+/// Whether the call that this is part of ends because its peer took nothing of the answer for too long.
+pub(crate) fn was_given_up() -> bool {
+    ANSWER.try_with(|answer| answer.given_up.get()) == Ok(true)
 }
 
 /// Where the calls of all connections run. They end when their connection does, or when their peer has not taken a piece of the
-/// answer for as long as this.
+/// answer for as long as this, unless they [say otherwise](give_up_after).
 #[derive(Clone)]
 pub(super) struct Calls {
     pub(super) tasks: TaskTracker,
@@ -43,15 +57,21 @@ where
 {
     fn execute(&self, call: F) {
         // As in `Hub::spawn`.
-        let call = until_stuck(Box::pin(call), self.stall);
-        self.tasks.spawn(ANSWER.scope(Answer::default(), call));
+        let call = until_stuck(Box::pin(call));
+        let answer = Answer {
+            pieces: Cell::new(0),
+            waits: Cell::new(false),
+            stall: Cell::new(self.stall),
+            given_up: Cell::new(false),
+        };
+        self.tasks.spawn(ANSWER.scope(answer, call));
     }
 }
 
 /// Ends a call whose peer is stuck, so that HTTP/2 forgets what it keeps for it. A peer that still answers pings would keep that
 /// as long as it likes otherwise.
-async fn until_stuck(mut call: Pin<Box<impl Future>>, stall: Duration) {
-    let mut look = pin!(sleep(stall));
+async fn until_stuck(mut call: Pin<Box<impl Future>>) {
+    let mut look = pin!(sleep(Duration::MAX));
     let mut seen = None;
     poll_fn(|cx| {
         if call.as_mut().poll(cx).is_ready() {
@@ -61,11 +81,13 @@ async fn until_stuck(mut call: Pin<Box<impl Future>>, stall: Duration) {
         if waiting.is_none() {
             return Poll::Pending;
         }
+        let stall = ANSWER.with(|a| a.stall.get());
         if seen != waiting {
             seen = waiting;
             look.as_mut().reset(Instant::now() + stall);
         }
         ready!(look.as_mut().poll(cx));
+        ANSWER.with(|a| a.given_up.set(true));
         tracing::debug!("a call ended: its peer took nothing of the answer for {stall:?}");
         Poll::Ready(())
     })

@@ -6,10 +6,11 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use futures_channel::mpsc;
-use futures_util::StreamExt as _;
+use futures_util::{
+    Stream, StreamExt as _,
+    stream::{BoxStream, Fuse},
+};
 use hyper::body::{Body, Frame};
-use tokio_util::sync::DropGuard;
 use tonic::Status;
 
 use super::status::trailers;
@@ -18,36 +19,31 @@ use super::status::trailers;
 const FULL: usize = 16 * 1024;
 
 /// A piece of a frame, or why there are no more.
-pub(super) type Piece = Result<Bytes, Status>;
+type Piece = Result<Bytes, Status>;
 
 /// See the module's description. It ends with the status that it is given, or well.
-#[derive(Debug)]
 pub(super) struct FrameBody {
-    // Of a kind that takes little while it is empty: every agent has one.
-    frames: mpsc::Receiver<Piece>,
-    /// Taken from the queue, and not sent yet.
+    pieces: Fuse<BoxStream<'static, Piece>>,
+    /// Came, and was not sent yet.
     next: Option<Piece>,
     is_over: bool,
-    _gone: DropGuard,
 }
 
 impl FrameBody {
-    /// Takes frames from a queue. When it is dropped, whoever fills that hears it from the guard.
-    pub(super) fn new(frames: mpsc::Receiver<Piece>, gone: DropGuard) -> Self {
+    pub(super) fn new(pieces: impl Stream<Item = Piece> + Send + 'static) -> Self {
         Self {
-            frames,
+            pieces: pieces.boxed().fuse(),
             next: None,
             is_over: false,
-            _gone: gone,
         }
     }
 
     /// What is sent at a time: the first piece, with those behind it that fit and are there.
-    fn joined(&mut self, first: Bytes) -> Bytes {
+    fn joined(&mut self, first: Bytes, context: &mut Context<'_>) -> Bytes {
         if first.len() >= FULL {
             return first;
         }
-        self.next = self.frames.try_recv().ok();
+        self.look(context);
         if self.next.is_none() {
             return first;
         }
@@ -57,9 +53,17 @@ impl FrameBody {
             && joined.len() + bytes.len() <= FULL
         {
             joined.extend_from_slice(bytes);
-            self.next = self.frames.try_recv().ok();
+            self.look(context);
         }
         joined.freeze()
+    }
+
+    /// Looks whether there is another piece.
+    fn look(&mut self, context: &mut Context<'_>) {
+        self.next = match self.pieces.poll_next_unpin(context) {
+            Poll::Ready(next) => next,
+            Poll::Pending => None,
+        };
     }
 }
 
@@ -76,11 +80,11 @@ impl Body for FrameBody {
         }
         let next = match self.next.take() {
             Some(next) => Some(next),
-            None => ready!(self.frames.poll_next_unpin(context)),
+            None => ready!(self.pieces.poll_next_unpin(context)),
         };
         let status = match next {
             Some(Ok(bytes)) => {
-                let bytes = self.joined(bytes);
+                let bytes = self.joined(bytes, context);
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
             }
             Some(Err(status)) => status,
@@ -97,22 +101,17 @@ impl Body for FrameBody {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::stream;
     use http_body_util::BodyExt as _;
-    use tokio_util::sync::CancellationToken;
 
     use super::*;
 
     #[tokio::test]
     async fn small_frames_are_joined_and_large_ones_go_as_they_are() {
-        let (mut tx, rx) = mpsc::channel(8);
-        for bytes in [1, 2, 3, FULL + 1, FULL - 1, 1, 1] {
-            let sent = tx.try_send(Ok(Bytes::from(vec![0; bytes])));
-            sent.expect("there is room");
-        }
-        let last = tx.try_send(Err(Status::aborted("so")));
-        last.expect("there is room");
-        let gone = CancellationToken::new();
-        let mut body = FrameBody::new(rx, gone.clone().drop_guard());
+        let sizes = [1, 2, 3, FULL + 1, FULL - 1, 1, 1].into_iter();
+        let pieces = sizes.map(|bytes| Ok(Bytes::from(vec![0; bytes])));
+        let pieces = pieces.chain([Err(Status::aborted("so"))]);
+        let mut body = FrameBody::new(stream::iter(pieces.collect::<Vec<_>>()));
         let mut sizes = Vec::new();
         let trailers = loop {
             let frame = body.frame().await.expect("trailers come").expect("good");
@@ -124,8 +123,5 @@ mod tests {
         assert_eq!(sizes, [6, FULL + 1, FULL, 1]);
         assert_eq!(trailers["grpc-status"], "10");
         assert!(body.frame().await.is_none());
-        assert!(!gone.is_cancelled());
-        drop(body);
-        assert!(gone.is_cancelled());
     }
 }

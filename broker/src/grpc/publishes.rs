@@ -48,16 +48,12 @@ impl Envelopes {
         last.envelope.as_ref()
     }
 
-    /// The publishes of a frame, in their order.
-    ///
-    /// # Errors
-    ///
-    /// One of them is no `Publish`.
+    /// The publishes of a frame in their order, up to the first that is no `Publish`, and what is wrong with that.
     pub(super) fn gather(
         &mut self,
         agent: &str,
         publishes: Vec<Bytes>,
-    ) -> Result<Vec<Item>, prost::DecodeError> {
+    ) -> (Vec<Item>, Result<(), prost::DecodeError>) {
         let mut items = Vec::new();
         let mut together = Vec::with_capacity(publishes.len());
         let mut with: Option<Arc<Envelope>> = None;
@@ -72,11 +68,17 @@ impl Envelopes {
             }
             match plain.filter(|_| with.is_some()) {
                 Some(plain) => together.push(plain),
-                None => items.push(Item::One(Publish::decode(bytes)?)),
+                None => match Publish::decode(bytes) {
+                    Ok(publish) => items.push(Item::One(publish)),
+                    Err(error) => {
+                        items.extend(runs(with, &mut together));
+                        return (items, Err(error));
+                    }
+                },
             }
         }
         items.extend(runs(with, &mut together));
-        Ok(items)
+        (items, Ok(()))
     }
 }
 
@@ -124,22 +126,24 @@ mod tests {
     /// The ids of what goes on together, and how.
     fn gathered(publishes: &[Publish]) -> Vec<Vec<String>> {
         let bytes = publishes.iter().map(|p| p.encode_to_vec().into());
-        let items = Envelopes::default().gather("a", bytes.collect());
+        let (items, all) = Envelopes::default().gather("a", bytes.collect());
+        all.expect("well-formed");
+        ids(items)
+    }
+
+    fn ids(items: Vec<Item>) -> Vec<Vec<String>> {
         let id = |publish: Publish| match publish.payload {
             Some(Payload::Message(said)) => said.message_id,
             _ => String::new(),
         };
-        let ids = items
-            .expect("well-formed")
-            .into_iter()
-            .map(|item| match item {
-                Item::One(publish) => vec![format!("{} alone", id(publish))],
-                Item::Passing(passing) => passing.run.one_by_one().map(id).collect(),
-                Item::Logged(run) => {
-                    let logged = |publish| format!("{} logged", id(publish));
-                    run.one_by_one().map(logged).collect()
-                }
-            });
+        let ids = items.into_iter().map(|item| match item {
+            Item::One(publish) => vec![format!("{} alone", id(publish))],
+            Item::Passing(passing) => passing.run.one_by_one().map(id).collect(),
+            Item::Logged(run) => {
+                let logged = |publish| format!("{} logged", id(publish));
+                run.one_by_one().map(logged).collect()
+            }
+        });
         ids.collect()
     }
 
@@ -189,8 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_publish_is_refused() {
-        let refused = Envelopes::default().gather("a", vec![Bytes::from_static(b"\x12\xff")]);
-        assert!(refused.is_err());
+    fn what_is_no_publish_ends_what_goes_on() {
+        let good = |id: &str| publish(id, "c", &routing()).encode_to_vec().into();
+        let bad = Bytes::from_static(b"\x12\xff");
+        let publishes = vec![good("1"), good("2"), bad, good("3")];
+        let (items, all) = Envelopes::default().gather("a", publishes);
+        assert!(all.is_err());
+        assert_eq!(ids(items), [["1", "2"]]);
     }
 }

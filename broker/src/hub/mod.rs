@@ -36,7 +36,10 @@ use agenthub_proto::{
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::{SetOnce, watch};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
 
 use self::core::{Core, Now};
 use self::locked::Locked;
@@ -194,6 +197,11 @@ impl Hub {
         self.shared
             .tasks
             .spawn(stop.run_until_cancelled_owned(task));
+    }
+
+    /// Whoever holds this runs for the hub, which [stops](Self::stop) after that.
+    pub(crate) fn running(&self) -> TaskTrackerToken {
+        self.shared.tasks.token()
     }
 
     fn admit(&self) -> Result<(), Error> {

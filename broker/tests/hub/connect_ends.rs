@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_broker::{Settings, Storage};
-use agenthub_proto::agenthub::{AgentFrame, Heartbeat, publish};
+use agenthub_proto::agenthub::{AgentFrame, Credit, Heartbeat, Publish, publish};
 use tonic::Code;
 
 use crate::{
@@ -35,7 +35,7 @@ async fn a_peer_that_stops_reading_is_cut_off_and_resumes_without_loss() {
         ..Settings::default()
     })
     .await;
-    let stuck = hub.connect(agent("echo", "i", 1000)).await;
+    let mut stuck = hub.connect(agent("echo", "i", 1000)).await;
     let padding = "x".repeat(200_000);
     for n in 0..COUNT {
         let message = in_context("c", &format!("{n} {padding}"));
@@ -54,7 +54,8 @@ async fn a_peer_that_stops_reading_is_cut_off_and_resumes_without_loss() {
             .filter(|n| *n == 1)
     })
     .await;
-    drop(stuck);
+    let ended = stuck.until_ended().await;
+    assert_eq!(ended.expect_err("cut off").code(), Code::Cancelled);
     let mut again = hub.connect(agent("echo", "i", 1000)).await;
     let mut got = std::collections::BTreeSet::new();
     while got.len() < COUNT {
@@ -125,6 +126,31 @@ async fn a_peer_that_sends_no_more_has_its_results() {
         let results = peer.results.iter().map(|result| result.sequence);
         assert!(results.eq(1..=20), "{:?}", peer.results);
     }
+}
+
+/// What a frame published is answered, whatever else is wrong with it.
+#[tokio::test]
+async fn a_peer_that_breaks_the_protocol_has_its_results() {
+    let hub = TestHub::start().await;
+    let mut peer = hub.connect(hello("asker", "i", vec![])).await;
+    let said = publish::Payload::Message(user("hi"));
+    let frame = AgentFrame {
+        publish: vec![Publish {
+            sequence: 7,
+            payload: Some(said),
+            routing: Some(routing("", "echo")),
+        }],
+        credit: vec![Credit {
+            subscription: 1,
+            messages: 1,
+        }],
+        ..AgentFrame::default()
+    };
+    peer.send(frame).await;
+    let ended = peer.until_ended().await;
+    assert_eq!(ended.expect_err("refused").code(), Code::InvalidArgument);
+    let results = peer.results.iter().map(|r| (r.sequence, r.code));
+    assert!(results.eq([(7, 0)]), "{:?}", peer.results);
 }
 
 /// A half-closed stream is over for both.
