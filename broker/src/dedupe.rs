@@ -1,14 +1,15 @@
 //! Publishes that were seen before.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, hash::BuildHasher, sync::Arc, time::Duration};
 
+use hashbrown::{HashTable, hash_table::Entry};
 use sha1::{Digest, Sha1};
 use tokio::time::Instant;
 use uuid::{Builder, Uuid};
 
 use crate::{
     id::{AgentId, OrderKey},
-    table::Table,
+    table::Keyed,
 };
 
 /// A publish as its sender names it: with the message id, or the idempotency key if there is one.
@@ -35,11 +36,47 @@ pub(crate) struct Seen {
 #[derive(Debug)]
 pub(crate) struct Dedupe {
     window: Duration,
-    /// The number of each, counted from the first that there ever was.
-    numbers: Table<Arc<Key>, u64>,
-    by_age: VecDeque<(Instant, Arc<Key>, Seen)>,
-    /// How many were forgotten.
+    hasher: Keyed,
+    /// The last of each key. Hashes are there too, so that nearly no key is looked at that is not the one.
+    numbers: HashTable<Numbered>,
+    queue: Queue,
+}
+
+/// A publish by its number among all that there ever were.
+#[derive(Debug)]
+struct Numbered {
+    /// Of its key.
+    hash: u64,
+    number: u64,
+}
+
+/// The publishes in their order.
+#[derive(Debug, Default)]
+struct Queue {
+    /// How many were forgotten, which is the number of the oldest.
     forgotten: u64,
+    by_age: VecDeque<Remembered>,
+}
+
+#[derive(Debug)]
+struct Remembered {
+    at: Instant,
+    hash: u64,
+    key: Arc<Key>,
+    seen: Seen,
+}
+
+impl Queue {
+    fn get(&self, number: u64) -> Option<&Remembered> {
+        let index = usize::try_from(number - self.forgotten).ok()?;
+        self.by_age.get(index)
+    }
+
+    /// Whether a publish is the last of a key with that hash.
+    fn is_of(&self, numbered: &Numbered, hash: u64, key: &Key) -> bool {
+        let is_key = |found: &Remembered| *found.key == *key;
+        numbered.hash == hash && self.get(numbered.number).is_some_and(is_key)
+    }
 }
 
 /// More than this in one window, and the oldest are forgotten early.
@@ -49,24 +86,29 @@ impl Dedupe {
     pub(crate) fn new(window: Duration) -> Self {
         Self {
             window,
-            numbers: Table::default(),
-            by_age: VecDeque::new(),
-            forgotten: 0,
+            hasher: Keyed::default(),
+            numbers: HashTable::new(),
+            queue: Queue::default(),
         }
     }
 
     pub(crate) fn get(&self, key: &Key, now: Instant) -> Option<&Seen> {
-        let number = self.numbers.get(key)?;
-        let index = usize::try_from(number - self.forgotten).ok()?;
-        let (at, _, seen) = self.by_age.get(index)?;
-        (now.duration_since(*at) <= self.window).then_some(seen)
+        if self.numbers.is_empty() {
+            return None;
+        }
+        let hash = self.hasher.hash_one(key);
+        let is_key = |numbered: &Numbered| self.queue.is_of(numbered, hash, key);
+        let numbered = self.numbers.find(hash, is_key)?;
+        let found = self.queue.get(numbered.number)?;
+        (now.duration_since(found.at) <= self.window).then_some(&found.seen)
     }
 
     /// All that is known, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, Instant, &Seen)> {
-        let numbered = (self.forgotten..).zip(&self.by_age);
-        numbered.filter_map(|(number, (at, key, seen))| {
-            (self.numbers.get(key) == Some(&number)).then_some((&**key, *at, seen))
+        let numbered = (self.queue.forgotten..).zip(&self.queue.by_age);
+        numbered.filter_map(|(number, found)| {
+            let last = self.numbers.find(found.hash, |n| n.number == number);
+            last.map(|_| (&*found.key, found.at, &found.seen))
         })
     }
 
@@ -76,21 +118,39 @@ impl Dedupe {
     }
 
     pub(crate) fn remember(&mut self, key: Arc<Key>, seen: Seen, now: Instant) {
-        while self.by_age.front().is_some_and(|(at, ..)| {
-            now.duration_since(*at) > self.window || self.by_age.len() >= CAPACITY
+        while self.queue.by_age.front().is_some_and(|oldest| {
+            now.duration_since(oldest.at) > self.window || self.queue.by_age.len() >= CAPACITY
         }) {
-            let Some((_, old, _)) = self.by_age.pop_front() else {
-                break;
-            };
-            // It may have come again since.
-            if self.numbers.get(&old) == Some(&self.forgotten) {
-                self.numbers.remove(&old);
-            }
-            self.forgotten += 1;
+            self.forget();
         }
-        let number = self.forgotten + self.by_age.len() as u64;
-        self.numbers.insert(key.clone(), number);
-        self.by_age.push_back((now, key, seen));
+        let hash = self.hasher.hash_one(&*key);
+        let number = self.queue.forgotten + self.queue.by_age.len() as u64;
+        let is_key = |numbered: &Numbered| self.queue.is_of(numbered, hash, &key);
+        match self.numbers.entry(hash, is_key, |n| n.hash) {
+            Entry::Occupied(mut before) => before.get_mut().number = number,
+            Entry::Vacant(new) => {
+                new.insert(Numbered { hash, number });
+            }
+        }
+        let remembered = Remembered {
+            at: now,
+            hash,
+            key,
+            seen,
+        };
+        self.queue.by_age.push_back(remembered);
+    }
+
+    /// Forgets the oldest.
+    fn forget(&mut self) {
+        if let Some(oldest) = self.queue.by_age.pop_front() {
+            let number = self.queue.forgotten;
+            // It may have come again since.
+            if let Ok(last) = self.numbers.find_entry(oldest.hash, |n| n.number == number) {
+                last.remove();
+            }
+            self.queue.forgotten += 1;
+        }
     }
 }
 

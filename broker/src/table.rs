@@ -19,7 +19,7 @@ pub(crate) type Table<K, V> = HashMap<K, V, Keyed>;
 pub(crate) type Set<T> = HashSet<T, Keyed>;
 
 /// A hash with a key from the randomness of the system, which simulations replace; foldhash itself takes addresses.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Keyed(u64);
 
 impl Default for Keyed {

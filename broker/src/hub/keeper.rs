@@ -23,12 +23,13 @@ const LAST: Duration = Duration::from_millis(1500);
 /// Keeps the log short until it is cancelled: every so many records and bytes, every hour, and once more at the end.
 pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) {
     let mut commits = hub.commits();
-    let every = hub.settings().log_snapshot;
+    let settings = hub.settings();
     let mut known: Option<Standing> = None;
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let mut next_round = Instant::now() + ROUND;
     loop {
+        let every = known.map_or(settings.log_snapshot, |k| upkeep::pace(&k, settings));
         let has_grown = |c: &Commit| {
             let last = c.position();
             known
@@ -46,6 +47,7 @@ pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) 
         let stopped = stop.clone();
         let round = Round {
             before: known,
+            every,
             must: is_round,
             must_stop: Box::new(move || stopped.is_cancelled()),
         };
@@ -75,6 +77,7 @@ async fn last_round(hub: &Hub, upkeep: &Upkeep) {
     let end = std::time::Instant::now() + LAST;
     let round = Round {
         before: None,
+        every: hub.settings().log_snapshot,
         must: false,
         must_stop: Box::new(move || std::time::Instant::now() >= end),
     };
@@ -90,6 +93,8 @@ async fn last_round(hub: &Hub, upkeep: &Upkeep) {
 struct Round {
     /// How the log stood after the last round that did something.
     before: Option<Standing>,
+    /// The records from one snapshot to the next.
+    every: u64,
     /// It is time, whatever the log's size.
     must: bool,
     must_stop: Box<dyn Fn() -> bool + Send + Sync>,
@@ -115,7 +120,7 @@ impl Round {
                 bytes: 0,
                 ..standing
             });
-            let is_due = upkeep::is_due(&standing, &before, settings);
+            let is_due = upkeep::is_due(&standing, &before, self.every, settings);
             if !(is_due || self.must || also(&standing, settings)) {
                 return Ok(before);
             }

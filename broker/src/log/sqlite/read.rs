@@ -112,7 +112,9 @@ pub(crate) fn copy<T>(
 }
 
 fn open(path: &Path) -> Result<Connection, OpenError> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    // Nobody else has the connection, so that no column need be locked.
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags);
     let connection = connection.map_err(|e| sqlite(path, e))?;
     connection.busy_timeout(BUSY).map_err(|e| sqlite(path, e))?;
     match schema::check(&connection, path)? < schema::SCHEMA {
