@@ -5,9 +5,10 @@ use super::*;
 /// Design part 6, promise 11: after a failed fsync: stop and recover, never retry it.
 #[test]
 fn a_failed_sync_stops_the_log_and_is_never_tried_again() {
-    for syncs in 0..12 {
+    for (syncs, few) in (0..12).flat_map(|syncs| [(syncs, 0), (syncs, 1)]) {
         let mut machine = Machine::new(Disk::default());
         machine.checkpoint_pages = 8;
+        machine.few = few;
         let (mut log, _) = machine.open().expect("it opens");
         let mut acknowledged = vec![publish(&mut log, "before").expect("the disk is fine")];
         machine.disk().fail_sync_after(syncs);

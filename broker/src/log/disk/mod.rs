@@ -18,7 +18,7 @@ use agenthub_proto::{
 };
 
 use self::{simulated::Disk, vfs::Mounted};
-use super::*;
+use super::{sqlite::Wal, *};
 
 /// How long the log's thread may take for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -27,24 +27,29 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Machine {
     folder: tempfile::TempDir,
     mounted: Mounted,
+    disk: Arc<Disk>,
     pragmas: &'static str,
     checkpoint_pages: i32,
+    few: usize,
     probe: fn(&Path) -> std::io::Result<()>,
 }
 
 impl Machine {
     fn new(disk: Disk) -> Self {
+        let disk = Arc::new(disk);
         Self {
             folder: folder(),
-            mounted: Mounted::new(Arc::new(disk)),
+            mounted: Mounted::new(disk.clone()),
+            disk,
             pragmas: "",
             checkpoint_pages: 20,
+            few: Options::default().few,
             probe: Options::default().probe,
         }
     }
 
     fn disk(&self) -> &Disk {
-        self.mounted.disk()
+        &self.disk
     }
 
     fn folder(&self) -> &Path {
@@ -53,11 +58,18 @@ impl Machine {
 
     /// The log, with its id and what it holds.
     fn open(&self) -> Result<(SqliteLog, Vec<Record>), OpenError> {
+        let (disk, syncs) = (self.disk.clone(), self.pragmas.is_empty());
+        let sync = move || match syncs {
+            true => disk.sync_wal(),
+            false => Ok(()),
+        };
         let options = Options {
+            wal: Some(Wal::Simulated(Arc::new(sync))),
             vfs: Some(self.mounted.name()),
             reserve_bytes: 1,
             pragmas: self.pragmas,
             checkpoint_pages: self.checkpoint_pages,
+            few: self.few,
             probe: self.probe,
         };
         let mut records = Vec::new();

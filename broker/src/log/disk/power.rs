@@ -73,6 +73,7 @@ fn lives(seed: u64, pragmas: &'static str) -> Result<(), String> {
     let mut machine = Machine::new(Disk::default());
     machine.pragmas = pragmas;
     machine.checkpoint_pages = rng.i32(5..60);
+    machine.few = rng.usize(..6);
     let mut known = Known::default();
     for _ in 0..rng.usize(1..5) {
         let last = 10_u64.pow(rng.u32(1..3)) * 2;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     sync::{Condvar, Mutex, MutexGuard},
 };
 
@@ -126,6 +127,14 @@ impl Disk {
         let mut state = self.state();
         let used = state.used();
         state.room = more.map(|more| used + more);
+    }
+
+    /// What the log syncs itself.
+    pub(super) fn sync_wal(&self) -> io::Result<()> {
+        let mut state = self.state();
+        let wal = state.inode("-wal");
+        let synced = state.sync(wal, false);
+        synced.map_err(|code| io::Error::other(format!("code {code}")))
     }
 
     /// That there is no room is said as of a quota.

@@ -74,11 +74,6 @@ impl Mounted {
     pub(super) fn name(&self) -> String {
         self.name.to_string_lossy().into_owned()
     }
-
-    pub(super) fn disk(&self) -> &Disk {
-        // SAFETY: it lives as long as this.
-        unsafe { &(*self.layer).disk }
-    }
 }
 
 impl Drop for Mounted {

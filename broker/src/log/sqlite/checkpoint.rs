@@ -41,12 +41,14 @@ impl Checkpoints {
         })
     }
 
-    /// Moves pages if so many wait, as far as nobody reads them.
-    pub(super) fn after_commit(&self, connection: &Connection) -> Result<(), rusqlite::Error> {
-        match self.waiting.load(Ordering::Relaxed) < self.pages {
-            true => Ok(()),
-            false => self.move_pages(connection, "PRAGMA wal_checkpoint(PASSIVE)"),
-        }
+    /// Whether so many pages wait that they are to be moved.
+    pub(super) fn are_due(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) >= self.pages
+    }
+
+    /// Moves pages, as far as nobody reads them.
+    pub(super) fn passive(&self, connection: &Connection) -> Result<(), rusqlite::Error> {
+        self.move_pages(connection, "PRAGMA wal_checkpoint(PASSIVE)")
     }
 
     /// Moves everything, unless somebody reads or the disk is full: then it is done later.

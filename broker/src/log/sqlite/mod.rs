@@ -1,5 +1,5 @@
-//! The log in SQLite: write-ahead log, `synchronous=FULL`, one row for each record, one writer thread that commits what has come
-//! meanwhile in one transaction. Each row carries a checksum, and one row says where the log begins and ends; what is damaged or
+//! The log in SQLite: write-ahead log, one row for each record, one writer thread that commits what has come meanwhile in one
+//! transaction, and another one that syncs that before anybody is told of it. Each row carries a checksum, and one row says where the log begins and ends; what is damaged or
 //! missing is named, never skipped.
 
 mod acknowledged;
@@ -13,17 +13,20 @@ mod recover;
 mod reserve;
 mod room;
 mod row;
+mod safe;
 mod schema;
 mod snapshot;
+mod syncs;
 mod upkeep;
 mod wal;
 mod writer;
 
 use std::{
     fs::File,
+    io,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
         mpsc::{self, Sender},
     },
@@ -39,6 +42,8 @@ use self::{
     reserve::Reserve,
     room::{Probe, Room},
     row::Row,
+    safe::Safe,
+    syncs::Syncs,
     writer::{Job, Queued, Writer},
 };
 use super::{Commit, EventLog, History, LogId, OpenError, Position, Record};
@@ -48,6 +53,7 @@ pub(crate) use read::{Found, Reader, beside, copy};
 pub(crate) use recover::replay;
 pub(crate) use schema::SCHEMA;
 pub(crate) use schema::is_in_use;
+pub(crate) use syncs::Wal;
 pub(crate) use upkeep::{Unfinished, Upkeep};
 pub use wal::Torn;
 pub(crate) use wal::torn;
@@ -71,6 +77,12 @@ pub(crate) struct Options {
     /// What a test does to the settings of SQLite.
     #[cfg(test)]
     pub(crate) pragmas: &'static str,
+    /// How a test syncs the write-ahead log.
+    #[cfg(test)]
+    pub(crate) wal: Option<Wal>,
+    /// Rows that are synced at once.
+    #[cfg(test)]
+    pub(crate) few: usize,
     /// Pages of the write-ahead log from which on they are moved into the database.
     #[cfg(test)]
     pub(crate) checkpoint_pages: i32,
@@ -85,6 +97,10 @@ impl Default for Options {
             #[cfg(test)]
             pragmas: "",
             #[cfg(test)]
+            wal: None,
+            #[cfg(test)]
+            few: syncs::FEW,
+            #[cfg(test)]
             checkpoint_pages: checkpoint::PAGES,
         }
     }
@@ -96,6 +112,22 @@ impl Options {
         return self.checkpoint_pages;
         #[cfg(not(test))]
         checkpoint::PAGES
+    }
+
+    fn few(&self) -> usize {
+        #[cfg(test)]
+        return self.few;
+        #[cfg(not(test))]
+        syncs::FEW
+    }
+
+    /// The write-ahead log of a database that is open.
+    fn wal(&self, database: &Path) -> io::Result<Wal> {
+        #[cfg(test)]
+        if let Some(wal) = &self.wal {
+            return Ok(wal.clone());
+        }
+        Ok(Wal::File(Arc::new(File::open(wal::path(database))?)))
     }
 }
 
@@ -172,27 +204,35 @@ impl SqliteLog {
         let (committed, commits) = watch::channel(Commit::Upto(Position(last)));
         let queued = Arc::new(Queued::default());
         let is_closing = Arc::new(AtomicBool::new(false));
-        let mut writer = Writer {
+        let problem = |source| OpenError::Folder {
+            path: folder.to_owned(),
+            source,
+        };
+        let mut safe = Safe {
+            committed,
+            last,
+            acknowledged,
+            reserve: Reserve::new(folder, options.reserve_bytes),
+        };
+        safe.tell();
+        let safe = Arc::new(Mutex::new(safe));
+        let wal = options.wal(&path).map_err(problem)?;
+        let writer = Writer {
             connection,
             checkpoints,
             queue,
             waiting: None,
             queued: queued.clone(),
             is_closing: is_closing.clone(),
-            committed,
-            last,
-            acknowledged,
+            syncs: Syncs::start(wal, options.few(), safe.clone(), queued.clone())
+                .map_err(problem)?,
+            safe,
             room,
-            reserve: Reserve::new(folder, options.reserve_bytes),
         };
-        writer.tell();
         let writer = std::thread::Builder::new()
             .name("log-writer".to_owned())
             .spawn(|| writer.run())
-            .map_err(|source| OpenError::Folder {
-                path: folder.to_owned(),
-                source,
-            })?;
+            .map_err(problem)?;
         Ok(Self {
             id,
             next: last + 1,

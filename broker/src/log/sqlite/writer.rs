@@ -1,8 +1,8 @@
-//! The thread that alone writes: it commits what has come meanwhile in one transaction.
+//! The thread that alone writes: it commits what has come meanwhile in one transaction, and has another one sync that.
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
@@ -10,13 +10,15 @@ use std::{
 };
 
 use rusqlite::{Connection, config::DbConfig, params};
-use tokio::sync::watch;
 
 use super::{
-    acknowledged::Acknowledged, checkpoint::Checkpoints, extent, reserve::Reserve, room::Room,
+    checkpoint::Checkpoints,
+    extent,
+    room::Room,
     row::Row,
+    safe::Safe,
+    syncs::{Committed, Syncs, Unsynced, lock},
 };
-use crate::log::{Commit, Position};
 
 /// Bytes of one transaction, unless one group alone is larger.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
@@ -66,8 +68,8 @@ impl Queued {
         self.groups.store(0, Ordering::Relaxed);
     }
 
-    /// So many bytes of what was taken are written.
-    fn safe(&self, bytes: usize) {
+    /// So many bytes of what was taken are safe.
+    pub(super) fn safe(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
@@ -86,31 +88,36 @@ pub(super) struct Writer {
     pub(super) queued: Arc<Queued>,
     /// The log is being closed: a full disk is not waited out.
     pub(super) is_closing: Arc<AtomicBool>,
-    pub(super) committed: watch::Sender<Commit>,
-    /// The last position that is safe.
-    pub(super) last: u64,
-    pub(super) acknowledged: Acknowledged,
+    pub(super) safe: Arc<Mutex<Safe>>,
+    pub(super) syncs: Syncs,
     pub(super) room: Room,
-    pub(super) reserve: Reserve,
+}
+
+/// The log cannot be written any more.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Unsynced(#[from] Unsynced),
 }
 
 impl Writer {
     pub(super) fn run(mut self) {
+        if let Err(failure) = self.work() {
+            self.fail(&failure);
+        }
+    }
+
+    fn work(&mut self) -> Result<(), Failure> {
         while let Some(job) = self.next() {
-            let done = match job {
-                Job::Group(group) => self.write(group),
-                Job::Step(step) => match step(&self.connection) {
-                    Ok(()) => self.checkpoints.after_commit(&self.connection),
-                    Err(error) if is_fatal(&error) && !self.room.is_lacking(&error) => Err(error),
-                    Err(_) => Ok(()),
-                },
-                Job::End => return,
-            };
-            if let Err(error) = done {
-                self.fail(&error);
-                return;
+            match job {
+                Job::Group(group) => self.write(group)?,
+                Job::Step(step) => self.step(step)?,
+                Job::End => break,
             }
         }
+        Ok(self.syncs.wait()?)
     }
 
     /// The next job; `None` at the end. While the disk is full, it looks for room meanwhile.
@@ -118,133 +125,148 @@ impl Writer {
         if let Some(job) = self.waiting.take() {
             return Some(job);
         }
-        while !self.reserve.is_there() {
+        while !lock(&self.safe).reserve.is_there() {
             match self.queue.recv_timeout(FULL_PAUSE) {
                 Ok(job) => return Some(job),
                 Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => self.tell(),
+                Err(RecvTimeoutError::Timeout) => lock(&self.safe).tell(),
             }
         }
         self.queue.recv().ok()
     }
 
+    /// A step is safe with the commit after it, before which nobody relies on it.
+    fn step(&mut self, step: Step) -> Result<(), Failure> {
+        self.syncs.wait()?;
+        match step(&self.connection) {
+            Ok(()) => self.move_pages(),
+            Err(error) if is_fatal(&error) && !self.room.is_lacking(&error) => Err(error.into()),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Writes a group, and those that have come meanwhile.
-    fn write(&mut self, first: Vec<Row>) -> Result<(), rusqlite::Error> {
+    fn write(&mut self, first: Vec<Row>) -> Result<(), Failure> {
         self.queued.taken();
-        let mut size = bytes(&first);
-        let mut batch = first;
-        while size < BATCH_BYTES {
-            match self.queue.try_recv() {
-                Ok(Job::Group(group)) => {
-                    self.queued.taken();
-                    size += bytes(&group);
-                    batch.extend(group);
-                }
-                Ok(other) => {
-                    self.waiting = Some(other);
-                    break;
-                }
-                Err(_) => break,
-            }
-        }
-        self.commit(&batch)?;
-        self.queued.safe(size);
-        Ok(())
-    }
-
-    /// Writes a batch. A full disk is waited out; after any other failure what is on disk is not known, and nothing is tried again.
-    fn commit(&mut self, batch: &[Row]) -> Result<(), rusqlite::Error> {
-        let Some(last) = batch.last().map(|r| r.position) else {
+        let mut batch = Batch::default();
+        batch.add(first);
+        if batch.rows.is_empty() {
             return Ok(());
-        };
-        loop {
-            match self.transaction(batch, last) {
-                Ok(()) => break,
-                Err(error) if self.room.is_lacking(&error) && self.reserve.give_up() => {
-                    self.tell_full()
-                }
-                Err(error) if self.waits_for_room(&error) => {
-                    self.tell_full();
-                    std::thread::sleep(FULL_PAUSE);
-                }
-                Err(error) => return Err(error),
-            }
         }
-        self.last = last;
-        self.acknowledged.advance(last);
-        self.tell();
+        self.commit(&mut batch)?;
+        self.syncs.add(batch.committed())?;
+        self.move_pages()
+    }
+
+    /// Moves pages of the write-ahead log if it is time, which syncs them.
+    fn move_pages(&mut self) -> Result<(), Failure> {
+        if self.checkpoints.are_due() {
+            self.syncs.wait()?;
+            self.checkpoints.passive(&self.connection)?;
+        }
         Ok(())
     }
 
-    /// Whether a batch is written once there is room again. A log that is being closed does not wait for that.
-    fn waits_for_room(&self, error: &rusqlite::Error) -> bool {
-        self.room.is_lacking(error) && !self.is_closing.load(Ordering::Relaxed)
-    }
-
-    fn transaction(&mut self, batch: &[Row], last: u64) -> Result<(), rusqlite::Error> {
-        let transaction = self.connection.transaction()?;
-        {
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO events (position, time_us, kind, namespace, order_key, principal, payload, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            )?;
-            for row in batch {
-                insert.execute(params![
-                    row.position.cast_signed(),
-                    row.time_us,
-                    row.kind,
-                    row.namespace,
-                    &*row.order,
-                    row.principal,
-                    row.payload,
-                    row.sum(),
-                ])?;
+    /// Commits a batch. A full disk is waited out; after any other failure what is on disk is not known, and nothing is tried again.
+    fn commit(&mut self, batch: &mut Batch) -> Result<(), Failure> {
+        loop {
+            let error = match self.transaction(batch) {
+                Err(Failure::Sqlite(error)) if self.room.is_lacking(&error) => error,
+                other => return other,
+            };
+            self.syncs.wait()?;
+            let gave_up = lock(&self.safe).reserve.give_up();
+            // A log that is being closed does not wait for room.
+            if !gave_up && self.is_closing.load(Ordering::Relaxed) {
+                return Err(error.into());
+            }
+            lock(&self.safe).tell_full();
+            if !gave_up {
+                std::thread::sleep(FULL_PAUSE);
             }
         }
-        extent::set(&transaction, None, last)?;
-        transaction.commit()?;
-        self.checkpoints.after_commit(&self.connection)
     }
 
-    /// Says how far the log is safe. The disk counts as full as long as there is no room for the reserve.
-    pub(super) fn tell(&mut self) {
-        match self.reserve.make() {
-            true => self.say(Commit::Upto(Position(self.last))),
-            false => self.tell_full(),
-        }
-    }
-
-    fn tell_full(&self) {
-        self.say(Commit::Full(Position(self.last)));
-    }
-
-    fn say(&self, news: Commit) {
-        let was_full = matches!(*self.committed.borrow(), Commit::Full(_));
-        match (was_full, &news) {
-            (false, Commit::Full(_)) => tracing::error!(
-                "the disk of the hub's log is full: nothing new is accepted until there is room"
-            ),
-            (true, Commit::Upto(_)) => {
-                tracing::info!("there is room again on the disk of the hub's log");
+    /// Inserts a batch while the one before is being synced, and with it what has come until then.
+    fn transaction(&mut self, batch: &mut Batch) -> Result<(), Failure> {
+        let transaction = self.connection.unchecked_transaction()?;
+        let mut inserted = 0;
+        for is_last in [false, true] {
+            while self.waiting.is_none()
+                && batch.bytes < BATCH_BYTES
+                && let Ok(job) = self.queue.try_recv()
+            {
+                match job {
+                    Job::Group(group) => {
+                        self.queued.taken();
+                        batch.add(group);
+                    }
+                    other => self.waiting = Some(other),
+                }
             }
-            _ => {}
+            insert(&transaction, &batch.rows[inserted..])?;
+            inserted = batch.rows.len();
+            if !is_last {
+                self.syncs.wait()?;
+            }
         }
-        self.committed.send_if_modified(|said| {
-            let is_news = *said != news;
-            *said = news;
-            is_news
-        });
+        extent::set(&transaction, None, batch.committed().last)?;
+        Ok(transaction.commit()?)
     }
 
     /// What the disk holds is not known: it is left as it is.
-    fn fail(&self, error: &rusqlite::Error) {
+    fn fail(&self, failure: &Failure) {
         let left = self
             .connection
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-        tracing::error!(%error, is_left = left.is_ok(), "the log cannot be written: the hub has to be started again");
-        self.committed
-            .send_replace(Commit::Failed(error.to_string()));
+        tracing::error!(error = %failure, is_left = left.is_ok(), "the log cannot be written: the hub has to be started again");
+        lock(&self.safe).tell_failed(failure.to_string());
         self.queued.lost();
     }
+}
+
+/// What is committed together.
+#[derive(Debug, Default)]
+struct Batch {
+    rows: Vec<Row>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn add(&mut self, group: Vec<Row>) {
+        self.bytes += bytes(&group);
+        match self.rows.is_empty() {
+            true => self.rows = group,
+            false => self.rows.extend(group),
+        }
+    }
+
+    fn committed(&self) -> Committed {
+        Committed {
+            rows: self.rows.len(),
+            bytes: self.bytes,
+            last: self.rows.last().map_or(0, |row| row.position),
+        }
+    }
+}
+
+fn insert(connection: &Connection, rows: &[Row]) -> Result<(), rusqlite::Error> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO events (position, time_us, kind, namespace, order_key, principal, payload, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    for row in rows {
+        insert.execute(params![
+            row.position.cast_signed(),
+            row.time_us,
+            row.kind,
+            row.namespace,
+            &*row.order,
+            row.principal,
+            row.payload,
+            row.sum(),
+        ])?;
+    }
+    Ok(())
 }
 
 /// Whether an error of the upkeep leaves open what is on disk.
