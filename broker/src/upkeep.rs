@@ -1,7 +1,7 @@
 //! The log's life over time: when it gets a snapshot, what that is made of, and what goes then. The state is folded from the log
 //! itself, apart from the hub's, so that nothing waits for it.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::{
     log::{OpenError, Position, Retention, Unfinished, Upkeep, replay},
@@ -26,31 +26,12 @@ pub(crate) struct Standing {
     pub(crate) bytes: u64,
 }
 
-/// So many times as many records may be behind a snapshot where they come fast.
-const FAST: u64 = 5;
-
-/// The records from one snapshot to the next, by how the log stood after the last one was made. Where it grows much meanwhile there are
-/// more, so that making snapshots takes a fifth of the time, but no more than a hub is to read when it starts.
-pub(crate) fn pace(after: &Standing, settings: &Settings) -> u64 {
-    let meanwhile = after.last.0.saturating_sub(after.snapshot.0);
-    let (least, most) = (
-        settings.log_snapshot,
-        settings.log_snapshot.saturating_mul(FAST),
-    );
-    meanwhile.saturating_mul(FAST).clamp(least, most)
-}
-
 /// Whether something is to be done: there are enough records since the snapshot, or the log takes more than it should and has grown
 /// clearly since the round before.
-pub(crate) fn is_due(
-    standing: &Standing,
-    before: &Standing,
-    every: u64,
-    settings: &Settings,
-) -> bool {
+pub(crate) fn is_due(standing: &Standing, before: &Standing, settings: &Settings) -> bool {
     let is_large = standing.bytes > settings.log_disk_bytes;
     let grown = standing.bytes.saturating_sub(before.bytes);
-    has_grown(standing.last, standing.snapshot, every)
+    has_grown(standing.last, standing.snapshot, settings.log_snapshot)
         || is_large && grown > settings.log_disk_bytes / 16
 }
 
@@ -58,6 +39,12 @@ pub(crate) fn is_due(
 pub(crate) fn is_worth_it_at_the_end(standing: &Standing, settings: &Settings) -> bool {
     has_grown(standing.last, standing.snapshot, settings.log_snapshot / 10)
 }
+
+/// No snapshot is made so soon after the one before, or after the start, unless [`MANY`] records have come.
+pub(crate) const SOON: Duration = Duration::from_secs(5);
+/// So many times as many as are otherwise enough. Where records come fast, a few more are read at a start, instead of folding all of
+/// the time.
+pub(crate) const MANY: u64 = 5;
 
 /// Whether the log has grown enough since its snapshot for another one.
 pub(crate) fn has_grown(last: Position, snapshot: Position, every: u64) -> bool {

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::Hub;
 use crate::{
+    Settings,
     log::{Commit, Unfinished, Upkeep},
     upkeep::{self, Standing},
 };
@@ -23,23 +27,16 @@ const LAST: Duration = Duration::from_millis(1500);
 /// Keeps the log short until it is cancelled: every so many records and bytes, every hour, and once more at the end.
 pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) {
     let mut commits = hub.commits();
-    let settings = hub.settings();
     let mut known: Option<Standing> = None;
+    let mut soon = Instant::now() + upkeep::SOON;
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let mut next_round = Instant::now() + ROUND;
     loop {
-        let every = known.map_or(settings.log_snapshot, |k| upkeep::pace(&k, settings));
-        let has_grown = |c: &Commit| {
-            let last = c.position();
-            known
-                .is_some_and(|k| last.is_none_or(|last| upkeep::has_grown(last, k.snapshot, every)))
-        };
         tokio::select! {
             () = stop.cancelled() => break,
-            grown = commits.wait_for(has_grown) => match grown.as_deref() {
-                Ok(Commit::Upto(_) | Commit::Full(_)) => {}
-                Ok(Commit::Failed(_)) | Err(_) => return,
+            is_there = until_grown(&mut commits, known, soon, hub.settings()) => if !is_there {
+                return;
             },
             _ = look.tick() => {}
         }
@@ -47,12 +44,14 @@ pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) 
         let stopped = stop.clone();
         let round = Round {
             before: known,
-            every,
             must: is_round,
             must_stop: Box::new(move || stopped.is_cancelled()),
         };
         match round.run(&hub, &upkeep).await {
             Ok(standing) => {
+                if known.is_some_and(|k| k.snapshot < standing.snapshot) {
+                    soon = Instant::now() + upkeep::SOON;
+                }
                 known = Some(standing);
                 if is_round {
                     next_round = Instant::now() + ROUND;
@@ -72,12 +71,40 @@ pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) 
     last_round(&hub, &upkeep).await;
 }
 
+/// Waits until the log has grown enough for another snapshot. Returns whether it is there.
+async fn until_grown(
+    commits: &mut watch::Receiver<Commit>,
+    known: Option<Standing>,
+    soon: Instant,
+    settings: &Settings,
+) -> bool {
+    let few = settings.log_snapshot;
+    let many = few.saturating_mul(upkeep::MANY);
+    match timeout_at(soon, has_grown(commits, known, many)).await {
+        Ok(is_there) => is_there,
+        Err(_elapsed) => has_grown(commits, known, few).await,
+    }
+}
+
+/// Waits until there are so many records since the snapshot. Returns whether the log is there.
+async fn has_grown(
+    commits: &mut watch::Receiver<Commit>,
+    known: Option<Standing>,
+    records: u64,
+) -> bool {
+    let has_grown = |c: &Commit| {
+        let last = c.position();
+        known.is_some_and(|k| last.is_none_or(|l| upkeep::has_grown(l, k.snapshot, records)))
+    };
+    let grown = commits.wait_for(has_grown).await;
+    grown.is_ok_and(|said| !matches!(*said, Commit::Failed(_)))
+}
+
 /// A hub that starts again has less to read behind a snapshot, also one that never runs for long.
 async fn last_round(hub: &Hub, upkeep: &Upkeep) {
     let end = std::time::Instant::now() + LAST;
     let round = Round {
         before: None,
-        every: hub.settings().log_snapshot,
         must: false,
         must_stop: Box::new(move || std::time::Instant::now() >= end),
     };
@@ -93,8 +120,6 @@ async fn last_round(hub: &Hub, upkeep: &Upkeep) {
 struct Round {
     /// How the log stood after the last round that did something.
     before: Option<Standing>,
-    /// The records from one snapshot to the next.
-    every: u64,
     /// It is time, whatever the log's size.
     must: bool,
     must_stop: Box<dyn Fn() -> bool + Send + Sync>,
@@ -110,7 +135,7 @@ impl Round {
         self,
         hub: &Hub,
         upkeep: &Upkeep,
-        also: fn(&Standing, &crate::Settings) -> bool,
+        also: fn(&Standing, &Settings) -> bool,
     ) -> Result<Standing, Unfinished> {
         let (hub, upkeep) = (hub.clone(), upkeep.clone());
         let round = tokio::task::spawn_blocking(move || {
@@ -120,7 +145,7 @@ impl Round {
                 bytes: 0,
                 ..standing
             });
-            let is_due = upkeep::is_due(&standing, &before, self.every, settings);
+            let is_due = upkeep::is_due(&standing, &before, settings);
             if !(is_due || self.must || also(&standing, settings)) {
                 return Ok(before);
             }
@@ -136,5 +161,61 @@ impl Round {
             tracing::error!(%error, "the log's upkeep has failed");
             Err(Unfinished::Closed)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Position;
+
+    /// How long it takes until a log that grows so fast, a hundred records being enough otherwise, gets another snapshot.
+    async fn grows(records_a_second: u64) -> Duration {
+        let (log, mut commits) = watch::channel(Commit::Upto(Position(0)));
+        let start = Instant::now();
+        let growing = async {
+            for second in 1.. {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                log.send_replace(Commit::Upto(Position(second * records_a_second)));
+            }
+        };
+        let known = Standing {
+            last: Position(0),
+            snapshot: Position(0),
+            bytes: 0,
+        };
+        let settings = Settings {
+            log_snapshot: 100,
+            ..Settings::default()
+        };
+        let soon = start + upkeep::SOON;
+        tokio::select! {
+            () = growing => unreachable!("it has no end"),
+            is_there = until_grown(&mut commits, Some(known), soon, &settings) => assert!(is_there),
+        }
+        start.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_log_that_grows_fast_has_fewer_snapshots() {
+        let took = [10, 20, 50, 99, 125, 250, 500].map(|records| async move {
+            let took = grows(records).await;
+            took.as_secs()
+        });
+        let took = futures_util::future::join_all(took).await;
+        assert_eq!(took, [10, 5, 5, 5, 4, 2, 1]);
+    }
+
+    #[tokio::test]
+    async fn a_log_that_has_failed_is_kept_no_more() {
+        let (_log, mut commits) = watch::channel(Commit::Failed("so".to_owned()));
+        let known = Standing {
+            last: Position(0),
+            snapshot: Position(0),
+            bytes: 0,
+        };
+        let soon = Instant::now();
+        let settings = Settings::default();
+        assert!(!until_grown(&mut commits, Some(known), soon, &settings).await);
     }
 }

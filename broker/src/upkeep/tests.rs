@@ -299,32 +299,14 @@ fn a_snapshot_is_due_after_so_many_records_or_bytes() {
         ..Settings::default()
     };
     let before = standing_at(10, 1000);
-    let is_due = |last, bytes| is_due(&standing_at(last, bytes), &before, 100, &settings);
+    let is_due = |last, bytes| is_due(&standing_at(last, bytes), &before, &settings);
     assert!(!is_due(109, 1600));
     assert!(is_due(110, 1000), "a hundred records");
     assert!(is_due(11, 1601), "too many bytes");
     let before = standing_at(10, 1590);
-    let still = super::is_due(&standing_at(11, 1601), &before, 100, &settings);
+    let still = super::is_due(&standing_at(11, 1601), &before, &settings);
     assert!(!still, "which the round before could not help");
     assert!(!has_grown(Position(10), Position(10), 0));
-}
-
-/// Records that come while a snapshot is made are a fifth of those up to the next one, as far as that is bearable at a start.
-#[test]
-fn a_log_that_grows_fast_has_fewer_snapshots() {
-    let settings = Settings {
-        log_snapshot: 100,
-        ..Settings::default()
-    };
-    let paces = [0, 20, 30, 100, 1000].map(|meanwhile| {
-        let after = Standing {
-            last: Position(1000 + meanwhile),
-            snapshot: Position(1000),
-            bytes: 0,
-        };
-        pace(&after, &settings)
-    });
-    assert_eq!(paces, [100, 100, 150, 500, 500]);
 }
 
 #[test]
