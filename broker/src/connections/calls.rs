@@ -13,7 +13,7 @@ use hyper::{
     body::{Body, Frame, SizeHint},
     rt::Executor,
 };
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
 tokio::task_local! {
@@ -30,6 +30,13 @@ struct Answer {
     stall: Cell<Duration>,
     /// It has waited for longer.
     given_up: Cell<bool>,
+}
+
+impl Answer {
+    /// The piece that waits, if one does.
+    fn waiting(&self) -> Option<u64> {
+        self.waits.get().then(|| self.pieces.get())
+    }
 }
 
 /// The call that this is part of ends when its peer has not taken a piece of the answer for so long.
@@ -71,22 +78,33 @@ where
 /// Ends a call whose peer is stuck, so that HTTP/2 forgets what it keeps for it. A peer that still answers pings would keep that
 /// as long as it likes otherwise.
 async fn until_stuck(mut call: Pin<Box<impl Future>>) {
-    let mut look = pin!(sleep(Duration::MAX));
+    // Set again only once it is over: many pieces come while it runs.
+    let mut look = pin!(None);
     let mut seen = None;
+    let mut since = Instant::now();
     poll_fn(|cx| {
         if call.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
-        let waiting = ANSWER.with(|a| a.waits.get().then(|| a.pieces.get()));
-        if waiting.is_none() {
+        let Some(waiting) = ANSWER.with(Answer::waiting) else {
             return Poll::Pending;
+        };
+        if seen.replace(waiting) != Some(waiting) {
+            since = Instant::now();
         }
         let stall = ANSWER.with(|a| a.stall.get());
-        if seen != waiting {
-            seen = waiting;
-            look.as_mut().reset(Instant::now() + stall);
+        loop {
+            if look.is_none() {
+                look.set(Some(sleep_until(since + stall)));
+            }
+            if let Some(look) = look.as_mut().as_pin_mut() {
+                ready!(look.poll(cx));
+            }
+            if since.elapsed() >= stall {
+                break;
+            }
+            look.set(None);
         }
-        ready!(look.as_mut().poll(cx));
         ANSWER.with(|a| a.given_up.set(true));
         tracing::debug!("a call ended: its peer took nothing of the answer for {stall:?}");
         Poll::Ready(())

@@ -52,15 +52,15 @@ struct Own {
 /// One frame to send.
 #[derive(Debug)]
 pub(super) enum Frame {
-    /// One of its own.
-    Sealed(SealedFrame),
+    /// One of its own. Boxed, as the others are small, and most.
+    Sealed(Box<SealedFrame>),
     /// Events of the subscription with that index, with bytes that other streams send too.
     Shared(usize, Parcel),
 }
 
 impl From<SealedFrame> for Frame {
     fn from(frame: SealedFrame) -> Self {
-        Self::Sealed(frame)
+        Self::Sealed(Box::new(frame))
     }
 }
 
@@ -140,7 +140,7 @@ pub(super) fn frames(
         }
         frame.delivery = notes(&own);
         frame.event = own.iter().map(|own| own.event.bytes().clone()).collect();
-        if frame != SealedFrame::default() {
+        if !(frame.event.is_empty() && frame.result.is_empty() && frame.cancel.is_empty()) {
             frames.push(std::mem::take(&mut frame).into());
         }
         match deliveries.next_if(|(_, handed)| is_shared(handed)) {

@@ -110,26 +110,19 @@ impl Writer {
     fn look(&mut self) {
         let peer = &self.peer;
         let safe = self.commits.borrow_and_update().position();
-        let (results, for_results, heartbeat, credits, is_ending, ended) = {
-            let mut outbox = peer.outbox();
-            let results = outbox.safe_results(safe);
-            let waits = !outbox.results.is_empty();
-            // What was accepted is answered before the stream ends, unless the log has failed.
-            let is_over = !waits || safe.is_none();
-            (
-                results,
-                waits,
-                std::mem::take(&mut outbox.heartbeat),
-                outbox.credits.clone(),
-                outbox.ended.is_some(),
-                outbox.ended.take_if(|_| is_over),
-            )
+        let mut outbox = peer.outbox();
+        let results = outbox.safe_results(safe);
+        let for_results = !outbox.results.is_empty();
+        let heartbeat = std::mem::take(&mut outbox.heartbeat);
+        let outgoing = match outbox.ended {
+            None => peer.session().take(&outbox.credits, BATCH),
+            Some(_) => Outgoing::default(),
         };
-        let outgoing = match is_ending {
-            false => peer.session().take(&credits, BATCH),
-            true => Outgoing::default(),
-        };
-        peer.outbox().spend(&outgoing);
+        outbox.spend(&outgoing);
+        // What was accepted is answered before the stream ends, unless the log has failed.
+        let is_over = !for_results || safe.is_none();
+        let ended = outbox.ended.take_if(|_| is_over);
+        drop(outbox);
         let has_more = outgoing.events() == BATCH;
         let end = outgoing.end.clone();
         let mut frames = frames(results, heartbeat, outgoing);
