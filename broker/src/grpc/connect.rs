@@ -116,11 +116,16 @@ pub(super) async fn start(
         }),
     });
     let mut envelopes = Envelopes::default();
-    peer.handle(first, &mut envelopes).map_err(status)?;
     let gone = CancellationToken::new();
-    let (reader, is_gone) = (peer.clone(), gone.clone());
-    // An async function holds twice what it is given by value.
-    hub.spawn(async move { reader.read(&mut frames, &mut envelopes, &is_gone).await });
+    match peer.handle(first, &mut envelopes) {
+        // What it published before that is answered.
+        Err(error) => peer.outbox().ended = Some(Some(status(error))),
+        Ok(()) => {
+            let (reader, is_gone) = (peer.clone(), gone.clone());
+            // An async function holds twice what it is given by value.
+            hub.spawn(async move { reader.read(&mut frames, &mut envelopes, &is_gone).await });
+        }
+    }
     let writer = Writer::new(peer, welcome, gone.drop_guard());
     Ok(FrameBody::new(writer.pieces()))
 }

@@ -128,11 +128,10 @@ async fn a_peer_that_sends_no_more_has_its_results() {
     }
 }
 
-/// What a frame published is answered, whatever else is wrong with it.
+/// What a frame published is answered, whatever else is wrong with it, be it the first one.
 #[tokio::test]
 async fn a_peer_that_breaks_the_protocol_has_its_results() {
     let hub = TestHub::start().await;
-    let mut peer = hub.connect(hello("asker", "i", vec![])).await;
     let said = publish::Payload::Message(user("hi"));
     let frame = AgentFrame {
         publish: vec![Publish {
@@ -146,11 +145,19 @@ async fn a_peer_that_breaks_the_protocol_has_its_results() {
         }],
         ..AgentFrame::default()
     };
-    peer.send(frame).await;
-    let ended = peer.until_ended().await;
-    assert_eq!(ended.expect_err("refused").code(), Code::InvalidArgument);
-    let results = peer.results.iter().map(|r| (r.sequence, r.code));
-    assert!(results.eq([(7, 0)]), "{:?}", peer.results);
+    let first = AgentFrame {
+        hello: Some(hello("other", "i", vec![])),
+        ..frame.clone()
+    };
+    let at_once = crate::peer::try_connect(&hub.client, first).await;
+    let later = hub.connect(hello("asker", "i", vec![])).await;
+    later.send(frame).await;
+    for mut peer in [at_once.expect("it is let in"), later] {
+        let ended = peer.until_ended().await;
+        assert_eq!(ended.expect_err("refused").code(), Code::InvalidArgument);
+        let results = peer.results.iter().map(|r| (r.sequence, r.code));
+        assert!(results.eq([(7, 0)]), "{:?}", peer.results);
+    }
 }
 
 /// A half-closed stream is over for both.

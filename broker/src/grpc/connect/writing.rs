@@ -1,4 +1,4 @@
-//! What is sent to an agent: taken from its mailboxes when the transport has room, so that nothing waits in between.
+//! What is sent to an agent: taken from its mailboxes, a batch at a time, when the transport asks for it.
 
 use std::{collections::VecDeque, sync::Arc, vec};
 
@@ -19,7 +19,7 @@ use crate::{
     log::{Commit, Position},
 };
 
-/// Deliveries taken from the mailboxes at a time.
+/// Deliveries taken from the mailboxes at a time. So many wait for the transport at most, in memory that they share with the mailboxes.
 const BATCH: usize = 256;
 
 /// What comes behind the frames that are being sent.
@@ -82,7 +82,7 @@ impl Writer {
                 Then::Look => {}
                 Then::Wait { for_results } => tokio::select! {
                     () = self.wake.notified() => {}
-                    _ = self.commits.changed(), if *for_results => {}
+                    Ok(()) = self.commits.changed(), if *for_results => {}
                 },
                 Then::End(status) => return status.take().map(Err),
             }

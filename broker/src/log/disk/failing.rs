@@ -52,6 +52,28 @@ fn a_failed_sync_stops_the_log_and_is_never_tried_again() {
     }
 }
 
+/// A failed sync is told also while the disk is full and nobody publishes.
+///
+/// promise 11
+#[test]
+fn a_failed_sync_of_a_full_disk_is_told() {
+    let mut machine = Machine::new(Disk::default());
+    machine.few = 0;
+    let (mut log, _) = machine.open().expect("it opens");
+    publish(&mut log, "before").expect("there is room");
+    machine.disk().leave_room(Some(0));
+    append(&mut log, ["x".repeat(10_000)]);
+    log.commit();
+    wait(&log, |c| matches!(c, Commit::Full(_)));
+    machine.disk().fail_sync_after(0);
+    machine.disk().leave_room(None);
+    wait(&log, |c| matches!(c, Commit::Failed(_)));
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(matches!(log.admit(), Err(Error::Unavailable(_))));
+    drop(log);
+    assert_eq!(machine.disk().syncs_since_failure(), Some(0));
+}
+
 /// Design part 6, promise 11: writes are refused loudly, and taken again when there is room, even if nobody publishes.
 #[test]
 fn a_full_disk_refuses_until_there_is_room() {

@@ -28,7 +28,8 @@ struct Machine {
     folder: tempfile::TempDir,
     mounted: Mounted,
     disk: Arc<Disk>,
-    pragmas: &'static str,
+    /// Whether anything is synced.
+    syncs: bool,
     checkpoint_pages: i32,
     few: usize,
     probe: fn(&Path) -> std::io::Result<()>,
@@ -41,7 +42,7 @@ impl Machine {
             folder: folder(),
             mounted: Mounted::new(disk.clone()),
             disk,
-            pragmas: "",
+            syncs: true,
             checkpoint_pages: 20,
             few: Options::default().few,
             probe: Options::default().probe,
@@ -58,7 +59,7 @@ impl Machine {
 
     /// The log, with its id and what it holds.
     fn open(&self) -> Result<(SqliteLog, Vec<Record>), OpenError> {
-        let (disk, syncs) = (self.disk.clone(), self.pragmas.is_empty());
+        let (disk, syncs) = (self.disk.clone(), self.syncs);
         let sync = move || match syncs {
             true => disk.sync_wal(),
             false => Ok(()),
@@ -67,7 +68,10 @@ impl Machine {
             wal: Some(Wal::Simulated(Arc::new(sync))),
             vfs: Some(self.mounted.name()),
             reserve_bytes: 1,
-            pragmas: self.pragmas,
+            pragmas: match self.syncs {
+                true => "",
+                false => "PRAGMA synchronous = OFF",
+            },
             checkpoint_pages: self.checkpoint_pages,
             few: self.few,
             probe: self.probe,

@@ -53,9 +53,9 @@ pub(crate) use read::{Found, Reader, beside, copy};
 pub(crate) use recover::replay;
 pub(crate) use schema::SCHEMA;
 pub(crate) use schema::is_in_use;
-pub(crate) use syncs::Wal;
 pub(crate) use upkeep::{Unfinished, Upkeep};
 pub use wal::Torn;
+pub(crate) use wal::Wal;
 pub(crate) use wal::torn;
 
 /// The database, beside it SQLite's own `-wal` and `-shm`.
@@ -121,13 +121,12 @@ impl Options {
         syncs::FEW
     }
 
-    /// The write-ahead log of a database that is open.
     fn wal(&self, database: &Path) -> io::Result<Wal> {
         #[cfg(test)]
         if let Some(wal) = &self.wal {
             return Ok(wal.clone());
         }
-        Ok(Wal::File(Arc::new(File::open(wal::path(database))?)))
+        Wal::open(database)
     }
 }
 
@@ -197,6 +196,13 @@ impl SqliteLog {
         let pages = options.checkpoint_pages();
         let checkpoints = Checkpoints::new(&mut connection, pages, room.clone()).map_err(sqlite)?;
         checkpoints.complete(&connection).map_err(sqlite)?;
+        let problem = |source| OpenError::Folder {
+            path: folder.to_owned(),
+            source,
+        };
+        // Somebody who reads keeps pages from being moved.
+        let wal = options.wal(&path).map_err(problem)?;
+        wal.sync().map_err(problem)?;
         acknowledged.advance(last);
 
         // What has its room from the start takes it when idle too: groups are counted instead.
@@ -204,10 +210,6 @@ impl SqliteLog {
         let (committed, commits) = watch::channel(Commit::Upto(Position(last)));
         let queued = Arc::new(Queued::default());
         let is_closing = Arc::new(AtomicBool::new(false));
-        let problem = |source| OpenError::Folder {
-            path: folder.to_owned(),
-            source,
-        };
         let mut safe = Safe {
             committed,
             last,
@@ -216,7 +218,6 @@ impl SqliteLog {
         };
         safe.tell();
         let safe = Arc::new(Mutex::new(safe));
-        let wal = options.wal(&path).map_err(problem)?;
         let writer = Writer {
             connection,
             checkpoints,

@@ -1,5 +1,7 @@
 //! How far the log is safe, and whether there is room: what is said of that, and noted.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use tokio::sync::watch;
 
 use super::{acknowledged::Acknowledged, reserve::Reserve};
@@ -13,6 +15,10 @@ pub(super) struct Safe {
     pub(super) last: u64,
     pub(super) acknowledged: Acknowledged,
     pub(super) reserve: Reserve,
+}
+
+pub(super) fn lock(safe: &Mutex<Safe>) -> MutexGuard<'_, Safe> {
+    safe.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Safe {
@@ -35,32 +41,52 @@ impl Safe {
         self.say(Commit::Full(Position(self.last)));
     }
 
-    /// Says that nothing more becomes safe.
+    /// Says that nothing more becomes safe, whatever is said later.
     pub(super) fn tell_failed(&self, reason: String) {
-        self.committed.send_if_modified(|said| {
-            let is_news = !matches!(said, Commit::Failed(_));
-            if is_news {
-                *said = Commit::Failed(reason);
-            }
-            is_news
-        });
+        self.say(Commit::Failed(reason));
     }
 
     fn say(&self, news: Commit) {
-        let was_full = matches!(*self.committed.borrow(), Commit::Full(_));
-        match (was_full, &news) {
-            (false, Commit::Full(_)) => tracing::error!(
+        let before = self.committed.borrow().clone();
+        match (&before, &news) {
+            (Commit::Failed(_), _) => return,
+            (Commit::Upto(_), Commit::Full(_)) => tracing::error!(
                 "the disk of the hub's log is full: nothing new is accepted until there is room"
             ),
-            (true, Commit::Upto(_)) => {
+            (Commit::Full(_), Commit::Upto(_)) => {
                 tracing::info!("there is room again on the disk of the hub's log");
             }
             _ => {}
         }
-        self.committed.send_if_modified(|said| {
-            let is_news = *said != news;
-            *said = news;
-            is_news
-        });
+        if before != news {
+            self.committed.send_replace(news);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::LogId;
+
+    /// promise 11
+    #[test]
+    fn a_log_that_has_failed_stays_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let marker = folder.path().join("marker");
+        let (committed, said) = watch::channel(Commit::Upto(Position(1)));
+        let mut safe = Safe {
+            committed,
+            last: 1,
+            acknowledged: Acknowledged::open(&marker, LogId::from_number(1)).expect("it opens"),
+            reserve: Reserve::new(folder.path(), 1),
+        };
+        safe.advance(2);
+        assert_eq!(*said.borrow(), Commit::Upto(Position(2)));
+        safe.tell_failed("so".to_owned());
+        safe.tell_failed("otherwise".to_owned());
+        safe.advance(3);
+        safe.tell_full();
+        assert_eq!(*said.borrow(), Commit::Failed("so".to_owned()));
     }
 }

@@ -2,45 +2,22 @@
 //! is committed before that is done.
 
 use std::{
-    fmt,
-    fs::File,
     io,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        mpsc::{Receiver, SyncSender, sync_channel},
+        Arc, Mutex,
+        mpsc::{Receiver, SyncSender, TryRecvError, sync_channel},
     },
     thread::JoinHandle,
 };
 
-use super::{safe::Safe, writer::Queued};
+use super::{
+    safe::{Safe, lock},
+    wal::Wal,
+    writer::Queued,
+};
 
 /// So few rows are inserted faster than another thread is woken.
 pub(super) const FEW: usize = 16;
-
-/// The write-ahead log, as far as it is synced.
-#[derive(Clone)]
-pub(crate) enum Wal {
-    File(Arc<File>),
-    /// What syncs it on a disk that is none.
-    #[cfg(test)]
-    Simulated(Arc<dyn Fn() -> io::Result<()> + Send + Sync>),
-}
-
-impl Wal {
-    fn sync(&self) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.sync_all(),
-            #[cfg(test)]
-            Self::Simulated(sync) => sync(),
-        }
-    }
-}
-
-impl fmt::Debug for Wal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Wal")
-    }
-}
 
 /// What a commit has left to be synced.
 #[derive(Clone, Copy, Debug)]
@@ -52,13 +29,13 @@ pub(super) struct Committed {
 }
 
 /// A sync has failed: what the disk holds is not known.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("disk I/O error: the write-ahead log is not synced: {0}")]
 pub(super) struct Unsynced(String);
 
 /// See the module's description.
 pub(super) struct Syncs {
-    disk: Arc<Disk>,
+    target: Arc<Target>,
     /// Commits of so few rows are synced at once.
     few: usize,
     commits: Option<SyncSender<Committed>>,
@@ -68,13 +45,14 @@ pub(super) struct Syncs {
     thread: Option<JoinHandle<()>>,
 }
 
-struct Disk {
+/// What is synced, and who hears of it.
+struct Target {
     wal: Wal,
     safe: Arc<Mutex<Safe>>,
     queued: Arc<Queued>,
 }
 
-impl Disk {
+impl Target {
     /// Makes a commit safe, and says so.
     fn sync(&self, committed: Committed) -> Result<(), Unsynced> {
         match self.wal.sync() {
@@ -92,10 +70,6 @@ impl Disk {
     }
 }
 
-pub(super) fn lock(safe: &Mutex<Safe>) -> MutexGuard<'_, Safe> {
-    safe.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Syncs {
     /// Starts the thread.
     ///
@@ -108,10 +82,10 @@ impl Syncs {
         safe: Arc<Mutex<Safe>>,
         queued: Arc<Queued>,
     ) -> io::Result<Self> {
-        let disk = Arc::new(Disk { wal, safe, queued });
+        let target = Arc::new(Target { wal, safe, queued });
         let (commits, coming) = sync_channel::<Committed>(1);
         let (tell, done) = sync_channel(1);
-        let other = disk.clone();
+        let other = target.clone();
         let sync = move || {
             while let Ok(committed) = coming.recv() {
                 if tell.send(other.sync(committed)).is_err() {
@@ -121,7 +95,7 @@ impl Syncs {
         };
         let thread = std::thread::Builder::new().name("log-sync".to_owned());
         Ok(Self {
-            disk,
+            target,
             few,
             commits: Some(commits),
             done,
@@ -138,13 +112,13 @@ impl Syncs {
     pub(super) fn add(&mut self, committed: Committed) -> Result<(), Unsynced> {
         self.wait()?;
         if committed.rows <= self.few {
-            return self.disk.sync(committed);
+            return self.target.sync(committed);
         }
         let sent = self.commits.as_ref().map(|c| c.send(committed));
         self.is_under_way = matches!(sent, Some(Ok(())));
         match self.is_under_way {
             true => Ok(()),
-            false => Err(Unsynced("its thread has ended".to_owned())),
+            false => Err(ended()),
         }
     }
 
@@ -154,12 +128,33 @@ impl Syncs {
     ///
     /// [`Unsynced`].
     pub(super) fn wait(&mut self) -> Result<(), Unsynced> {
-        if !std::mem::take(&mut self.is_under_way) {
-            return Ok(());
+        match std::mem::take(&mut self.is_under_way) {
+            true => self.done.recv().unwrap_or_else(|_| Err(ended())),
+            false => Ok(()),
         }
-        let ended = || Unsynced("its thread has ended".to_owned());
-        self.done.recv().unwrap_or_else(|_| Err(ended()))
     }
+
+    /// Looks what became of what is under way, without waiting for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsynced`].
+    pub(super) fn look(&mut self) -> Result<(), Unsynced> {
+        let done = match self.is_under_way {
+            true => self.done.try_recv(),
+            false => Ok(Ok(())),
+        };
+        self.is_under_way = done == Err(TryRecvError::Empty);
+        match done {
+            Ok(done) => done,
+            Err(TryRecvError::Empty) => Ok(()),
+            Err(TryRecvError::Disconnected) => Err(ended()),
+        }
+    }
+}
+
+fn ended() -> Unsynced {
+    Unsynced("its thread has ended".to_owned())
 }
 
 impl Drop for Syncs {

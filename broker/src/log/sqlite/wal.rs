@@ -1,6 +1,12 @@
 //! The write-ahead log as a file: where it ends, and what stands behind that. SQLite drops what was never finished without a word.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// The header, and the header of each frame.
 const HEADER: usize = 32;
@@ -13,6 +19,37 @@ pub struct Torn {
     pub offset: u64,
     /// How long it is.
     pub bytes: u64,
+}
+
+/// The file, for syncing it. It stays the same one as long as a connection is open.
+#[derive(Clone)]
+pub(crate) enum Wal {
+    File(Arc<File>),
+    /// What syncs it on a disk that is none.
+    #[cfg(test)]
+    Simulated(Arc<dyn Fn() -> io::Result<()> + Send + Sync>),
+}
+
+impl Wal {
+    /// Of a database that is open.
+    pub(super) fn open(database: &Path) -> io::Result<Self> {
+        Ok(Self::File(Arc::new(File::open(path(database))?)))
+    }
+
+    /// Makes safe what was written.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.sync_all(),
+            #[cfg(test)]
+            Self::Simulated(sync) => sync(),
+        }
+    }
+}
+
+impl fmt::Debug for Wal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wal")
+    }
 }
 
 /// The write-ahead log of a database.

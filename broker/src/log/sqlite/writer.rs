@@ -16,8 +16,8 @@ use super::{
     extent,
     room::Room,
     row::Row,
-    safe::Safe,
-    syncs::{Committed, Syncs, Unsynced, lock},
+    safe::{Safe, lock},
+    syncs::{Committed, Syncs, Unsynced},
 };
 
 /// Bytes of one transaction, unless one group alone is larger.
@@ -110,7 +110,7 @@ impl Writer {
     }
 
     fn work(&mut self) -> Result<(), Failure> {
-        while let Some(job) = self.next() {
+        while let Some(job) = self.next()? {
             match job {
                 Job::Group(group) => self.write(group)?,
                 Job::Step(step) => self.step(step)?,
@@ -121,18 +121,21 @@ impl Writer {
     }
 
     /// The next job; `None` at the end. While the disk is full, it looks for room meanwhile.
-    fn next(&mut self) -> Option<Job> {
+    fn next(&mut self) -> Result<Option<Job>, Failure> {
         if let Some(job) = self.waiting.take() {
-            return Some(job);
+            return Ok(Some(job));
         }
         while !lock(&self.safe).reserve.is_there() {
             match self.queue.recv_timeout(FULL_PAUSE) {
-                Ok(job) => return Some(job),
-                Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => lock(&self.safe).tell(),
+                Ok(job) => return Ok(Some(job)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.syncs.look()?;
+                    lock(&self.safe).tell();
+                }
             }
         }
-        self.queue.recv().ok()
+        Ok(self.queue.recv().ok())
     }
 
     /// A step is safe with the commit after it, before which nobody relies on it.
@@ -190,32 +193,21 @@ impl Writer {
     /// Inserts a batch while the one before is being synced, and with it what has come until then.
     fn transaction(&mut self, batch: &mut Batch) -> Result<(), Failure> {
         let transaction = self.connection.unchecked_transaction()?;
-        let mut inserted = 0;
-        for is_last in [false, true] {
-            while self.waiting.is_none()
-                && batch.bytes < BATCH_BYTES
-                && let Ok(job) = self.queue.try_recv()
-            {
-                match job {
-                    Job::Group(group) => {
-                        self.queued.taken();
-                        batch.add(group);
-                    }
-                    other => self.waiting = Some(other),
-                }
-            }
-            insert(&transaction, &batch.rows[inserted..])?;
-            inserted = batch.rows.len();
-            if !is_last {
-                self.syncs.wait()?;
-            }
-        }
+        let Self { queue, queued, .. } = self;
+        gather(batch, queue, queued, &mut self.waiting);
+        insert(&transaction, &batch.rows)?;
+        let inserted = batch.rows.len();
+        self.syncs.wait()?;
+        gather(batch, queue, queued, &mut self.waiting);
+        insert(&transaction, &batch.rows[inserted..])?;
         extent::set(&transaction, None, batch.committed().last)?;
         Ok(transaction.commit()?)
     }
 
     /// What the disk holds is not known: it is left as it is.
-    fn fail(&self, failure: &Failure) {
+    fn fail(&mut self, failure: &Failure) {
+        // Nothing is said after this, nor the connection closed, while a sync is under way.
+        let _ = self.syncs.wait();
         let left = self
             .connection
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
@@ -246,6 +238,22 @@ impl Batch {
             rows: self.rows.len(),
             bytes: self.bytes,
             last: self.rows.last().map_or(0, |row| row.position),
+        }
+    }
+}
+
+/// Takes the groups that wait into a batch, until it is large or something else comes.
+fn gather(batch: &mut Batch, queue: &Receiver<Job>, queued: &Queued, waiting: &mut Option<Job>) {
+    while waiting.is_none()
+        && batch.bytes < BATCH_BYTES
+        && let Ok(job) = queue.try_recv()
+    {
+        match job {
+            Job::Group(group) => {
+                queued.taken();
+                batch.add(group);
+            }
+            other => *waiting = Some(other),
         }
     }
 }
