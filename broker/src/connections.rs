@@ -123,7 +123,7 @@ where
     let service = service_fn(move |request: Request<Incoming>| {
         let within = deadline::of(request.headers());
         let answer = Box::pin(routes.clone().call(request.map(Body::new)));
-        async move { Ok::<_, Infallible>(deadline::keep(within, answer).await.map(Told)) }
+        async move { Ok::<_, Infallible>(deadline::keep(within, answer).await.map(Told::new)) }
     });
     let mut serving = pin!(http2(calls).serve_connection(socket, service));
     let ended = tokio::select! {

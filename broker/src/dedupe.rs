@@ -20,13 +20,13 @@ pub(crate) struct Key {
     pub(crate) id: String,
 }
 
-/// As what a publish is known when it comes again, with a digest of its body: the same id with another body is another publish.
+/// As what a publish is known when it comes again, with a digest of its body and addressee: the same id with others is another publish.
 pub(crate) type Known = (Arc<Key>, Uuid);
 
 /// What is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// Of the body.
+    /// Of the body and the addressee.
     pub(crate) digest: Uuid,
     pub(crate) event_id: String,
     pub(crate) position: String,
@@ -154,11 +154,17 @@ impl Dedupe {
     }
 }
 
-/// A digest of an encoded body: its UUIDv5, by the processor's own instructions where it has them.
-pub(crate) fn digest(body: &[u8]) -> Uuid {
+/// A digest of an encoded body, and of whom it is addressed to if it names somebody: a UUIDv5, by the processor's own instructions
+/// where it has them.
+pub(crate) fn digest(body: &[u8], to: &str) -> Uuid {
     let mut sha1 = Sha1::new();
     sha1.update(Uuid::NAMESPACE_OID);
     sha1.update(body);
+    if !to.is_empty() {
+        // No body ends like that.
+        sha1.update([0]);
+        sha1.update(to);
+    }
     let [bytes @ .., _, _, _, _] = <[u8; 20]>::from(sha1.finalize());
     Builder::from_sha1_bytes(bytes).into_uuid()
 }
@@ -172,7 +178,8 @@ mod tests {
     fn a_digest_is_the_uuid_that_others_compute() {
         for body in ["", "a", &"long".repeat(1_000)] {
             let expected = Uuid::new_v5(&Uuid::NAMESPACE_OID, body.as_bytes());
-            assert_eq!(digest(body.as_bytes()), expected);
+            assert_eq!(digest(body.as_bytes(), ""), expected);
+            assert_ne!(digest(body.as_bytes(), "b"), expected);
         }
     }
 
@@ -187,7 +194,7 @@ mod tests {
             })
         };
         let seen = Seen {
-            digest: digest(b"x"),
+            digest: digest(b"x", ""),
             event_id: "e".into(),
             position: "p".into(),
         };

@@ -87,11 +87,11 @@ impl Plain {
         self.publish[self.context_id.clone()] == other.publish[other.context_id.clone()]
     }
 
-    /// The digest of the message, however it came.
-    pub(crate) fn digest(&self) -> Uuid {
+    /// The digest of the message, however it came, and of whom it is addressed to.
+    pub(crate) fn digest(&self, to: &str) -> Uuid {
         match self.is_canonical {
-            true => dedupe::digest(self.message()),
-            false => dedupe::digest(&self.decoded().unwrap_or_default().encode_to_vec()),
+            true => dedupe::digest(self.message(), to),
+            false => dedupe::digest(&self.decoded().unwrap_or_default().encode_to_vec(), to),
         }
     }
 
@@ -318,12 +318,12 @@ mod tests {
         ];
         for other in others.map(read) {
             assert!(!other.is_canonical, "{other:?}");
-            assert_eq!(other.digest(), canonical.digest(), "{other:?}");
+            assert_eq!(other.digest(""), canonical.digest(""), "{other:?}");
         }
         let bare = read(&[&id]);
         assert!(bare.is_canonical);
         for empty in [&[&id[..], &field(2, b"")][..], &[&id, &no_role]] {
-            assert_eq!(read(empty).digest(), bare.digest());
+            assert_eq!(read(empty).digest(""), bare.digest(""));
         }
     }
 
@@ -352,7 +352,7 @@ mod tests {
                 prop_assert_eq!(&message.message_id, plain.message_id());
                 prop_assert_eq!(&message.context_id, plain.context_id());
                 prop_assert_eq!(&message.task_id, "");
-                prop_assert_eq!(plain.digest(), dedupe::digest(&message.encode_to_vec()));
+                prop_assert_eq!(plain.digest("b"), dedupe::digest(&message.encode_to_vec(), "b"));
                 if let Ok(publish) = Publish::decode(bytes) {
                     prop_assert_eq!(publish.sequence, plain.sequence());
                     prop_assert!(matches!(publish.payload, Some(Payload::Message(_))));

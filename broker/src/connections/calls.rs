@@ -112,8 +112,33 @@ async fn until_stuck(mut call: Pin<Box<impl Future>>) {
     .await;
 }
 
-/// The answer to a call, which tells [`until_stuck`] what becomes of it.
-pub(super) struct Told<B>(pub(super) B);
+/// The bytes of a piece at most, what HTTP/2 sends at a time: a peer that takes so many in time is not stuck, however large a message
+/// is.
+const PIECE: usize = agenthub_proto::http2::FRAME as usize;
+
+/// The answer to a call, in pieces, which tells [`until_stuck`] what becomes of them.
+pub(super) struct Told<B> {
+    answer: B,
+    /// What is left of the frame that is being sent.
+    rest: Bytes,
+}
+
+impl<B> Told<B> {
+    pub(super) fn new(answer: B) -> Self {
+        Self {
+            answer,
+            rest: Bytes::new(),
+        }
+    }
+
+    /// Hands over a piece of a frame.
+    fn piece(&mut self, mut data: Bytes) -> Frame<Bytes> {
+        if data.len() > PIECE {
+            self.rest = data.split_off(PIECE);
+        }
+        Frame::data(data)
+    }
+}
 
 impl<B> Body for Told<B>
 where
@@ -134,16 +159,47 @@ where
             });
         };
         tell(false);
-        let frame = ready!(Pin::new(&mut self.0).poll_frame(cx));
+        let frame = match std::mem::take(&mut self.rest) {
+            rest if rest.is_empty() => ready!(Pin::new(&mut self.answer).poll_frame(cx)),
+            rest => Some(Ok(Frame::data(rest))),
+        };
+        let piece = |frame: Frame<Bytes>| match frame.into_data() {
+            Ok(data) => self.piece(data),
+            Err(trailers) => trailers,
+        };
+        let frame = frame.map(|frame| frame.map(piece));
         tell(matches!(&frame, Some(Ok(frame)) if frame.is_data()));
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
+        self.rest.is_empty() && self.answer.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.size_hint()
+        match self.rest.is_empty() {
+            true => self.answer.size_hint(),
+            false => SizeHint::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::{BodyExt as _, Full};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_large_message_is_handed_over_in_pieces() {
+        let message = Bytes::from(vec![7; 2 * PIECE + 1]);
+        let mut body = Told::new(Full::new(message));
+        let mut sizes = Vec::new();
+        while !body.is_end_stream() {
+            let frame = body.frame().await.expect("it goes on").expect("good");
+            sizes.push(frame.into_data().expect("data").len());
+        }
+        assert_eq!(sizes, [PIECE, PIECE, 1]);
+        assert!(body.frame().await.is_none());
     }
 }

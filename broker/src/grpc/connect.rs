@@ -117,9 +117,14 @@ pub(super) async fn start(
     });
     let mut envelopes = Envelopes::default();
     let gone = CancellationToken::new();
+    let is_goodbye = first.goodbye.is_some();
     match peer.handle(first, &mut envelopes) {
         // What it published before that is answered.
         Err(error) => peer.outbox().ended = Some(Some(status(error))),
+        Ok(()) if is_goodbye => {
+            peer.session().say_goodbye();
+            peer.outbox().ended = Some(None);
+        }
         Ok(()) => {
             let (reader, is_gone) = (peer.clone(), gone.clone());
             // An async function holds twice what it is given by value.

@@ -154,7 +154,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// It was another body, and that is not [accepted](Repetition::Accept).
+    /// It was another body or addressee, and that is not [accepted](Repetition::Accept).
     fn seen(
         &self,
         task: &str,
@@ -172,11 +172,11 @@ impl Core {
         if known().next().is_some() {
             if repetition == Repetition::Refuse {
                 return Err(Error::AlreadyExists(format!(
-                    "\"{}\" was published by \"{}\" before with another content; every message needs an id of its own",
+                    "\"{}\" was published by \"{}\" before with another content or to another agent; every message needs an id of its own",
                     key.id, key.sender
                 )));
             }
-            tracing::warn!(message_id = key.id, sender = %key.sender, "message id was used before with another content: taken as another message");
+            tracing::warn!(message_id = key.id, sender = %key.sender, "message id was used before with another content or addressee: taken as another message");
         }
         Ok(None)
     }
@@ -237,5 +237,8 @@ fn known(body: &Body, routing: &AgentEventMetadata) -> Option<Known> {
         Body::Status(u) => u.encode_to_vec(),
         Body::Artifact(u) => u.encode_to_vec(),
     };
-    Some((Arc::new(key), dedupe::digest(&encoded)))
+    Some((
+        Arc::new(key),
+        dedupe::digest(&encoded, &routing.to_agent_id),
+    ))
 }

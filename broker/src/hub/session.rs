@@ -64,6 +64,12 @@ pub(crate) struct Together<'a> {
 }
 
 impl Together<'_> {
+    /// Whether the hub has ended the stream: nothing that it publishes would be answered.
+    pub(crate) fn has_ended(&self) -> bool {
+        let open = self.core.sessions.get(self.session.id());
+        open.is_none_or(|open| open.end.is_some())
+    }
+
     pub(crate) fn publish(
         &mut self,
         body: Body,

@@ -272,7 +272,7 @@ pub(crate) struct Published {
     pub(crate) assignee: Option<AgentId>,
     /// It is not the task's: a third agent's message.
     pub(crate) passes_by: bool,
-    /// As what it is known when it comes again, with a digest of its body.
+    /// As what it is known when it comes again, with a digest of its body and addressee.
     pub(crate) key: Option<Known>,
 }
 

@@ -78,7 +78,7 @@ fn work(task: &str, to: &str) -> Entry {
         route: Route::To(vec![crate::id::AgentId::from(to).into()]),
         assignee: Some(to.into()),
         passes_by: false,
-        key: Some((Arc::new(key(task)), digest(task.as_bytes()))),
+        key: Some((Arc::new(key(task)), digest(task.as_bytes(), ""))),
     })
 }
 

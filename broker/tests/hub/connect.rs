@@ -203,6 +203,8 @@ async fn the_same_publish_again_is_the_same_event() {
     };
     let refused = peer.publish(other.clone(), routing("", "echo")).await;
     assert_eq!(Code::from_i32(refused.code), Code::AlreadyExists);
+    let forwarded = peer.publish(message, routing("", "another")).await;
+    assert_eq!(Code::from_i32(forwarded.code), Code::AlreadyExists);
     // Older clients make their ids from seconds: there it is another event.
     hub.publish(other, routing("asker", "echo")).await;
     assert_eq!(stream.text().await, "once");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_broker::{Settings, Storage};
-use agenthub_proto::agenthub::{AgentFrame, Credit, Heartbeat, Publish, publish};
+use agenthub_proto::agenthub::{AgentFrame, Credit, Goodbye, Heartbeat, Publish, publish};
 use tonic::Code;
 
 use crate::{
@@ -158,6 +158,48 @@ async fn a_peer_that_breaks_the_protocol_has_its_results() {
         let results = peer.results.iter().map(|r| (r.sequence, r.code));
         assert!(results.eq([(7, 0)]), "{:?}", peer.results);
     }
+}
+
+/// The same, where the hub ends the stream, here for another one of the instance.
+#[tokio::test]
+async fn a_peer_whose_place_is_taken_has_its_results() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hub = TestHub::with(Settings {
+        storage: Storage::Folder(folder.path().to_owned()),
+        ..Settings::default()
+    })
+    .await;
+    let mut echo = hub.connect(agent("echo", "i", 1000)).await;
+    for round in 0..20 {
+        let mut first = hub.connect(hello("asker", "i", vec![])).await;
+        for number in 0..20 {
+            let said = publish::Payload::Message(user(&format!("{round}-{number}")));
+            first.publish_only(said, routing("", "echo")).await;
+        }
+        let mut second = hub.connect(hello("asker", "i", vec![])).await;
+        assert!(first.until_ended().await.is_ok());
+        // What was accepted before this one is delivered before it.
+        let last = user(&format!("{round}-last"));
+        second.publish(last, routing("", "echo")).await;
+        echo.settle().await;
+        let accepted = echo.deliveries.len() - 1;
+        echo.deliveries.clear();
+        assert_eq!(first.results.len(), accepted, "in round {round}");
+    }
+}
+
+/// So it is with the first frame.
+#[tokio::test]
+async fn a_peer_may_say_goodbye_at_once() {
+    let hub = TestHub::start().await;
+    let first = AgentFrame {
+        hello: Some(hello("asker", "i", vec![])),
+        goodbye: Some(Goodbye::default()),
+        ..AgentFrame::default()
+    };
+    let peer = crate::peer::try_connect(&hub.client, first).await;
+    let ended = peer.expect("it is let in").until_ended().await;
+    assert!(ended.is_ok());
 }
 
 /// A half-closed stream is over for both.

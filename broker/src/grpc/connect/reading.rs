@@ -62,6 +62,11 @@ impl Peer {
         wake.notify_one();
     }
 
+    /// Does what a frame says. On a stream that the hub has ended, nothing is published any more.
+    ///
+    /// # Errors
+    ///
+    /// It breaks the protocol. What it published before that is answered all the same.
     pub(super) fn handle(
         &self,
         mut frame: RawFrame,
@@ -72,11 +77,17 @@ impl Peer {
                 "`hello` belongs into the first frame only".to_owned(),
             ));
         }
+        // Whoever ends the stream sees the results of all that was accepted.
+        let mut outbox = self.outbox();
         let (results, rest) = {
             let session = self.session();
             let publishes = std::mem::take(&mut frame.publish);
+            let is_publishing = !publishes.is_empty();
             let (items, all) = envelopes.gather(session.agent(), publishes);
             let mut together = session.together();
+            if is_publishing && together.has_ended() {
+                return Ok(());
+            }
             let results = answers(&mut together, session.agent(), items);
             let rest = match all {
                 Ok(()) => mail(&mut together, &results, &frame),
@@ -87,7 +98,6 @@ impl Peer {
             (results, rest)
         };
 
-        let mut outbox = self.outbox();
         outbox.heartbeat |= frame.heartbeat.is_some();
         outbox.results.extend(results);
         let allowed = usize::try_from(self.hub.settings().publish_credit).unwrap_or(usize::MAX);

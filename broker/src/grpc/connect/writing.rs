@@ -43,6 +43,8 @@ pub(super) struct Writer {
     /// What is left of the frame that is being sent.
     pieces: VecDeque<Bytes>,
     then: Then,
+    /// The hub ends the stream once it is safe up to here.
+    until: Option<Position>,
     _gone: DropGuard,
     /// The hub stops when this has gone.
     _running: TaskTrackerToken,
@@ -57,6 +59,7 @@ impl Writer {
             frames: vec![first].into_iter(),
             pieces: VecDeque::new(),
             then: Then::Look,
+            until: None,
             _gone: gone,
             _running: peer.hub.running(),
             peer,
@@ -120,11 +123,15 @@ impl Writer {
         };
         outbox.spend(&outgoing);
         // What was accepted is answered before the stream ends, unless the log has failed.
+        let end = outgoing.end.clone().filter(|_| {
+            let last = outbox.results.back().map_or(Position(0), |(at, _)| *at);
+            let until = *self.until.get_or_insert(last);
+            safe.is_none_or(|safe| safe >= until)
+        });
         let is_over = !for_results || safe.is_none();
         let ended = outbox.ended.take_if(|_| is_over);
         drop(outbox);
         let has_more = outgoing.events() == BATCH;
-        let end = outgoing.end.clone();
         let mut frames = frames(results, heartbeat, outgoing);
         self.then = match (end, ended) {
             (Some(end), _) => {

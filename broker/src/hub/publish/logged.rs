@@ -44,7 +44,7 @@ impl Core {
                 order: order.clone(),
                 id: plain.message_id().to_owned(),
             };
-            let known: Known = (Arc::new(key), plain.digest());
+            let known: Known = (Arc::new(key), plain.digest(&envelope.routing.to_agent_id));
             if let Some(receipt) = self.seen("", &known, Repetition::Refuse, now)? {
                 return Ok(receipt);
             }

@@ -53,7 +53,7 @@ fn published(payload: Payload, to: &str, key: Option<String>) -> Entry {
                 order: "c".into(),
                 id,
             };
-            (Arc::new(key), digest(b"body"))
+            (Arc::new(key), digest(b"body", ""))
         }),
     })
 }
