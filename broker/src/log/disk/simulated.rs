@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     io,
     sync::{Condvar, Mutex, MutexGuard},
+    time::{Duration, Instant},
 };
 
 use rusqlite::ffi;
@@ -147,15 +148,18 @@ impl Disk {
         self.state().is_held = true;
     }
 
-    /// Waits until a write waits.
+    /// Waits until a write waits, or the power is off, so that none comes.
     pub(super) fn wait_held(&self) {
-        let state = self.state();
-        let (state, waited) = self
-            .changed
-            .wait_timeout_while(state, PATIENCE, |s| !s.is_waited_at)
-            .expect("no code panics while it has this");
-        assert!(!waited.timed_out(), "nothing is written");
-        drop(state);
+        let until = Instant::now() + PATIENCE;
+        let mut state = self.state();
+        while !state.is_waited_at && !state.is_off {
+            assert!(Instant::now() < until, "nothing is written");
+            // That the power goes wakes nobody.
+            (state, _) = self
+                .changed
+                .wait_timeout(state, Duration::from_millis(5))
+                .expect("no code panics while it has this");
+        }
     }
 
     pub(super) fn release(&self) {

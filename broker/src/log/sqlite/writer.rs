@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, config::DbConfig, params};
+use rusqlite::{Connection, config::DbConfig};
 
 use super::{
     checkpoint::Checkpoints,
@@ -258,21 +258,35 @@ fn gather(batch: &mut Batch, queue: &Receiver<Job>, queued: &Queued, waiting: &m
     }
 }
 
+/// A text of a row.
+type Text = fn(&Row) -> &str;
+
+/// The texts of a row, by the numbers of their parameters.
+const TEXTS: [(usize, Text); 3] = [
+    (4, |row| &row.namespace),
+    (5, |row| &row.order),
+    (6, |row| &row.principal),
+];
+
 fn insert(connection: &Connection, rows: &[Row]) -> Result<(), rusqlite::Error> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO events (position, time_us, kind, namespace, order_key, principal, payload, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
+    // What is bound stays so, and most rows have much of the one before.
+    let mut before: Option<&Row> = None;
     for row in rows {
-        insert.execute(params![
-            row.position.cast_signed(),
-            row.time_us,
-            row.kind,
-            row.namespace,
-            &*row.order,
-            row.principal,
-            row.payload,
-            row.sum(),
-        ])?;
+        insert.raw_bind_parameter(1, row.position.cast_signed())?;
+        insert.raw_bind_parameter(2, row.time_us)?;
+        insert.raw_bind_parameter(3, row.kind)?;
+        for (index, text) in TEXTS {
+            if before.is_none_or(|before| text(before) != text(row)) {
+                insert.raw_bind_parameter(index, text(row))?;
+            }
+        }
+        insert.raw_bind_parameter(7, &row.payload)?;
+        insert.raw_bind_parameter(8, row.sum())?;
+        insert.raw_execute()?;
+        before = Some(row);
     }
     Ok(())
 }
