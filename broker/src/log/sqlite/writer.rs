@@ -151,7 +151,7 @@ impl Writer {
     /// Writes a group, and those that have come meanwhile.
     fn write(&mut self, first: Vec<Row>) -> Result<(), Failure> {
         self.queued.taken();
-        let mut batch = Batch::default();
+        let mut batch = Groups::default();
         batch.add(first);
         if batch.rows.is_empty() {
             return Ok(());
@@ -171,7 +171,7 @@ impl Writer {
     }
 
     /// Commits a batch. A full disk is waited out; after any other failure what is on disk is not known, and nothing is tried again.
-    fn commit(&mut self, batch: &mut Batch) -> Result<(), Failure> {
+    fn commit(&mut self, batch: &mut Groups) -> Result<(), Failure> {
         loop {
             let error = match self.transaction(batch) {
                 Err(Failure::Sqlite(error)) if self.room.is_lacking(&error) => error,
@@ -191,7 +191,7 @@ impl Writer {
     }
 
     /// Inserts a batch while the one before is being synced, and with it what has come until then.
-    fn transaction(&mut self, batch: &mut Batch) -> Result<(), Failure> {
+    fn transaction(&mut self, batch: &mut Groups) -> Result<(), Failure> {
         let transaction = self.connection.unchecked_transaction()?;
         let Self { queue, queued, .. } = self;
         gather(batch, queue, queued, &mut self.waiting);
@@ -219,12 +219,12 @@ impl Writer {
 
 /// What is committed together.
 #[derive(Debug, Default)]
-struct Batch {
+struct Groups {
     rows: Vec<Row>,
     bytes: usize,
 }
 
-impl Batch {
+impl Groups {
     fn add(&mut self, group: Vec<Row>) {
         self.bytes += bytes(&group);
         match self.rows.is_empty() {
@@ -243,7 +243,7 @@ impl Batch {
 }
 
 /// Takes the groups that wait into a batch, until it is large or something else comes.
-fn gather(batch: &mut Batch, queue: &Receiver<Job>, queued: &Queued, waiting: &mut Option<Job>) {
+fn gather(batch: &mut Groups, queue: &Receiver<Job>, queued: &Queued, waiting: &mut Option<Job>) {
     while waiting.is_none()
         && batch.bytes < BATCH_BYTES
         && let Ok(job) = queue.try_recv()
