@@ -236,7 +236,10 @@ impl Mailboxes {
             return;
         }
         for id in ids {
-            self.put(id, mail.clone(), now);
+            // Rereading may have put it there meanwhile.
+            if !mail.position.is_some_and(|p| self.holds(id, p)) {
+                self.put(id, mail.clone(), now);
+            }
         }
     }
 
