@@ -1,4 +1,4 @@
-//! `Connect`: one task reads the agent's frames and never waits for anything else; the transport takes the hub's when it has room.
+//! `Connect`: one task reads the agent's frames and never waits for anything else; the transport asks for the hub's.
 
 mod reading;
 mod writing;
@@ -23,7 +23,6 @@ use super::{
     body::FrameBody,
     frames::{Frame, SealedFrame},
     incoming::Frames,
-    publishes::Envelopes,
     status::status,
 };
 use crate::{
@@ -115,22 +114,12 @@ pub(super) async fn start(
             ..Outbox::default()
         }),
     });
-    let mut envelopes = Envelopes::default();
     let gone = CancellationToken::new();
-    let is_goodbye = first.goodbye.is_some();
-    match peer.handle(first, &mut envelopes) {
-        // What it published before that is answered.
-        Err(error) => peer.outbox().ended = Some(Some(status(error))),
-        Ok(()) if is_goodbye => {
-            peer.session().say_goodbye();
-            peer.outbox().ended = Some(None);
-        }
-        Ok(()) => {
-            let (reader, is_gone) = (peer.clone(), gone.clone());
-            // An async function holds twice what it is given by value.
-            hub.spawn(async move { reader.read(&mut frames, &mut envelopes, &is_gone).await });
-        }
-    }
+    // There may be more in it than the hello.
+    frames.put_back(first);
+    let (reader, is_gone) = (peer.clone(), gone.clone());
+    // An async function holds twice what it is given by value.
+    hub.spawn(async move { reader.read(&mut frames, &is_gone).await });
     let writer = Writer::new(peer, welcome, gone.drop_guard());
     Ok(FrameBody::new(writer.pieces()))
 }

@@ -81,6 +81,11 @@ impl Frames {
         }
     }
 
+    /// Has a frame come again.
+    pub(super) fn put_back(&mut self, frame: RawFrame) {
+        self.next = Some(Box::new(Ok(Some(frame))));
+    }
+
     /// The next frame; `None` at the end. Nothing is lost when this is cancelled.
     ///
     /// # Errors

@@ -25,12 +25,8 @@ impl Peer {
     }
 
     /// Reads frames until the peer goes, falls silent or breaks the protocol.
-    pub(super) async fn read(
-        &self,
-        frames: &mut Frames,
-        envelopes: &mut Envelopes,
-        gone: &CancellationToken,
-    ) {
+    pub(super) async fn read(&self, frames: &mut Frames, gone: &CancellationToken) {
+        let mut envelopes = Envelopes::default();
         let wake = self.session().wake();
         let ended = loop {
             let frame = tokio::select! {
@@ -49,7 +45,7 @@ impl Peer {
                 Ok(Ok(Some(frame))) => frame,
             };
             let is_goodbye = frame.goodbye.is_some();
-            if let Err(error) = self.handle(frame, envelopes) {
+            if let Err(error) = self.handle(frame, &mut envelopes) {
                 break Some(status(error));
             }
             wake.notify_one();
@@ -67,11 +63,7 @@ impl Peer {
     /// # Errors
     ///
     /// It breaks the protocol. What it published before that is answered all the same.
-    pub(super) fn handle(
-        &self,
-        mut frame: RawFrame,
-        envelopes: &mut Envelopes,
-    ) -> Result<(), Error> {
+    fn handle(&self, mut frame: RawFrame, envelopes: &mut Envelopes) -> Result<(), Error> {
         if frame.hello.is_some() {
             return Err(Error::InvalidArgument(
                 "`hello` belongs into the first frame only".to_owned(),
