@@ -60,7 +60,8 @@ pub struct Settings {
     pub log_events: usize,
     /// See [`log_events`](Self::log_events).
     pub log_bytes: usize,
-    /// Records after which the log on disk gets another snapshot, from which a hub starts; up to five times as many where they come within five seconds.
+    /// Records after which the log on disk gets another snapshot, from which a hub starts; up to five times as many where they come
+    /// within five seconds.
     pub log_snapshot: u64,
     /// How long records stay in the log on disk that no mailbox needs.
     pub log_age: Duration,

@@ -20,6 +20,7 @@ mod seek;
 mod session;
 mod sessions;
 mod settled;
+mod storage;
 mod task_calls;
 mod timekeeper;
 mod tries;
@@ -34,7 +35,6 @@ use agenthub_proto::{
     a2a::AgentCard,
     agenthub::{AgentEntry, AgentEventMetadata, Extension, Hello, ListAgentsRequest},
 };
-use futures_util::future::BoxFuture;
 use tokio::sync::{SetOnce, watch};
 use tokio_util::{
     sync::CancellationToken,
@@ -43,6 +43,7 @@ use tokio_util::{
 
 use self::core::{Core, Now};
 use self::locked::Locked;
+use self::storage::Opening;
 pub(crate) use self::{
     directory::Announce,
     opening::StreamRequest,
@@ -56,13 +57,9 @@ use crate::{
     access::{Call, decide},
     caller::Caller,
     limits,
-    log::{
-        Commit, EventLog, MemoryLog, OpenError, Options, Position, Registration, SqliteLog, Upkeep,
-    },
+    log::{Commit, OpenError, Position, Registration},
     metrics::{Counters, Gauges},
     settings::{Settings, Storage},
-    snapshot::{Folding, Moment},
-    state::State,
 };
 
 /// A hub. Cloning it gives another handle to the same hub.
@@ -99,7 +96,7 @@ impl Hub {
             mut state,
             upkeep,
             work,
-        } = open(&settings)?;
+        } = storage::open(&settings)?;
         let until = tokio::time::Instant::now() + settings.presence_lease;
         state.mailboxes.resume(until);
         let commits = log.commits();
@@ -341,55 +338,6 @@ impl Hub {
             caller: caller.clone(),
             opened,
             said_goodbye: false,
-        }
-    }
-}
-
-struct Opening {
-    log: Box<dyn EventLog>,
-    state: State,
-    upkeep: Option<Upkeep>,
-    /// What has to run for the log.
-    work: Option<BoxFuture<'static, ()>>,
-}
-
-fn open(settings: &Settings) -> Result<Opening, OpenError> {
-    let (records, bytes) = (settings.log_events, settings.log_bytes);
-    match &settings.storage {
-        Storage::Memory => {
-            let log = MemoryLog::new(records, bytes);
-            let state = State::new(settings);
-            Ok(Opening {
-                log: Box::new(log),
-                state,
-                upkeep: None,
-                work: None,
-            })
-        }
-        Storage::Folder(folder) => {
-            let options = Options::default();
-            let mut folding = Folding::new(settings, Moment::now());
-            let log = SqliteLog::open(folder, &options, |found| folding.take(found))?;
-            let state = folding.finish();
-            let upkeep = log.upkeep();
-            #[cfg(feature = "ack-before-commit")]
-            let log = crate::log::Early::new(log);
-            Ok(Opening {
-                log: Box::new(log),
-                state,
-                upkeep: Some(upkeep),
-                work: None,
-            })
-        }
-        Storage::Kept(kept) => {
-            let mut folding = Folding::new(settings, Moment::now());
-            let (log, work) = kept.open(records, bytes, |found| folding.take(found))?;
-            Ok(Opening {
-                log: Box::new(log),
-                state: folding.finish(),
-                upkeep: None,
-                work: Some(work),
-            })
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The log in SQLite: write-ahead log, one row for each record, one writer thread that commits what has come meanwhile in one
-//! transaction, and another one that syncs that before anybody is told of it. Each row carries a checksum, and one row says where the log begins and ends; what is damaged or
-//! missing is named, never skipped.
+//! transaction, and another one that syncs that before anybody is told of it. Each row carries a checksum, and one row says where the
+//! log begins and ends; what is damaged or missing is named, never skipped.
 
 mod acknowledged;
 mod batch;
