@@ -37,6 +37,7 @@ mod server;
 mod settings;
 mod snapshot;
 mod state;
+mod steps;
 mod superseded;
 mod table;
 mod tasks;

@@ -8,6 +8,7 @@ mod view;
 
 use std::{
     collections::{BTreeSet, HashSet},
+    ops::Bound::{Excluded, Unbounded},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -80,6 +81,7 @@ pub(crate) struct Mailboxes {
     /// Boxed, as a table that grows has twice the room that it needs.
     slots: Table<MailboxId, Box<Slot>>,
     by_agent: Table<AgentId, Vec<MailboxId>>,
+    durable: BTreeSet<MailboxId>,
     observers: BTreeSet<MailboxId>,
     /// The mailboxes that take changes of the directory, of which everyone is told.
     watchers: BTreeSet<MailboxId>,
@@ -98,6 +100,7 @@ impl Mailboxes {
             age,
             slots: Table::default(),
             by_agent: Table::default(),
+            durable: BTreeSet::new(),
             observers: BTreeSet::new(),
             watchers: BTreeSet::new(),
             unclaimed: Unclaimed::new(bounds, unknown_recipient),
@@ -138,6 +141,9 @@ impl Mailboxes {
         }
         let mut mailbox = Mailbox::new(bounds, now);
         mailbox.set_told(lifetime == Lifetime::Durable);
+        if lifetime == Lifetime::Durable {
+            self.durable.insert(id);
+        }
         mailbox.set_ordered(ordered);
         let slot = Slot {
             agent: agent.clone(),
@@ -216,15 +222,18 @@ impl Mailboxes {
         self.slots.get(&id)?.used
     }
 
-    /// The durable mailboxes in the order in which they were opened, with when each was last used.
-    pub(crate) fn uses(&self) -> Vec<(MailboxId, AgentId, Option<SystemTime>)> {
-        let durable = self.slots.iter();
-        let durable = durable.filter(|(_, s)| s.lifetime == Lifetime::Durable);
-        let mut uses: Vec<_> = durable
-            .map(|(id, s)| (*id, s.agent.clone(), s.used))
-            .collect();
-        uses.sort_by_key(|(id, _, _)| *id);
-        uses
+    /// The durable mailboxes that were opened after another one, at most so many, in that order, with when each was last used.
+    pub(crate) fn uses(
+        &self,
+        after: MailboxId,
+        limit: usize,
+    ) -> Vec<(MailboxId, AgentId, Option<SystemTime>)> {
+        let ids = self.durable.range((Excluded(after), Unbounded));
+        let slots = ids.filter_map(|id| Some((*id, self.slots.get(id)?)));
+        slots
+            .take(limit)
+            .map(|(id, s)| (id, s.agent.clone(), s.used))
+            .collect()
     }
 
     /// Whether the mailbox takes events of this kind.
@@ -251,6 +260,7 @@ impl Mailboxes {
         let Some(slot) = self.slots.remove(&id) else {
             return Vec::new();
         };
+        self.durable.remove(&id);
         self.observers.remove(&id);
         self.watchers.remove(&id);
         if let Some(at) = slot.next_tick {

@@ -9,6 +9,7 @@ use crate::{
     Error,
     id::{AgentId, InstanceId, TaskId},
     mailbox::HandOver,
+    steps::step,
 };
 
 /// See the module's description.
@@ -58,9 +59,20 @@ impl Superseded {
         Ok(())
     }
 
-    /// Forgets the tasks that nobody can send anything for any more.
-    pub(crate) fn retain(&mut self, can_change: impl Fn(&TaskId) -> bool) {
-        self.lost.retain(|(task, _), _| can_change(task));
+    /// Forgets a task that nobody can send anything for any more.
+    pub(crate) fn forget(&mut self, task: &TaskId) {
+        step();
+        let first = (task.clone(), AgentId::from(""));
+        let of_task = self.lost.range(first..).map(|(key, _)| key);
+        let keys: Vec<_> = of_task.take_while(|(t, _)| t == task).cloned().collect();
+        for key in keys {
+            self.lost.remove(&key);
+        }
+    }
+
+    /// Forgets all tasks but these.
+    pub(crate) fn retain(&mut self, is_known: impl Fn(&TaskId) -> bool) {
+        self.lost.retain(|(task, _), _| is_known(task));
     }
 
     /// Task, agent and instances.

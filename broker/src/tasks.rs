@@ -6,7 +6,7 @@ mod saved;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::Arc,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use agenthub_proto::{
@@ -21,6 +21,7 @@ use crate::{
     dedupe::{Key, Seen},
     id::{AgentId, TaskId},
     limits::PAGE_BYTES,
+    steps::step,
 };
 
 /// What a listing asks for. All that is given must hold.
@@ -52,9 +53,12 @@ pub(crate) struct Tasks {
     entries: HashMap<TaskId, Entry>,
     by_change: BTreeMap<u64, TaskId>,
     deadlines: BTreeSet<(SystemTime, TaskId)>,
-    open: HashMap<AgentId, usize>,
+    /// Of each assignee.
+    open: HashMap<AgentId, BTreeSet<TaskId>>,
     /// Oldest end first.
     ended: VecDeque<TaskId>,
+    /// Those that have ended and not settled, in the order in which they ended.
+    settling: VecDeque<(SystemTime, TaskId)>,
     changes: u64,
 }
 
@@ -69,6 +73,7 @@ impl Tasks {
             deadlines: BTreeSet::new(),
             open: HashMap::new(),
             ended: VecDeque::new(),
+            settling: VecDeque::new(),
             changes: 0,
         }
     }
@@ -92,7 +97,7 @@ impl Tasks {
 
     /// Tasks that an agent works on and has not ended.
     pub(crate) fn in_flight(&self, agent: &AgentId) -> usize {
-        self.open.get(agent).copied().unwrap_or(0)
+        self.open.get(agent).map_or(0, BTreeSet::len)
     }
 
     /// Whether a task may grow.
@@ -110,19 +115,23 @@ impl Tasks {
         self.entries.len()
     }
 
-    /// The open tasks of an assignee.
+    /// The open tasks of an assignee, in order of their ids.
     pub(crate) fn open_of(&self, agent: &AgentId) -> Vec<TaskId> {
-        if self.in_flight(agent) == 0 {
-            return Vec::new();
-        }
-        let mut ids: Vec<TaskId> = self
-            .entries
-            .iter()
-            .filter(|(_, e)| !e.is_terminal() && e.assignee() == Some(agent))
-            .map(|(id, _)| id.clone())
-            .collect();
-        ids.sort();
-        ids
+        let ids = self.open.get(agent).into_iter().flatten();
+        ids.inspect(|_| step()).cloned().collect()
+    }
+
+    /// Tasks settle when the time for late artifacts is over: nobody can send anything for them any more. Returns some of those that
+    /// have settled since this was asked last.
+    pub(crate) fn settle(&mut self, late: Duration, now: SystemTime) -> Vec<TaskId> {
+        /// Tasks that settle under one hold of the lock.
+        const AT_ONCE: usize = 5_000;
+        let is_over = |(at, _): &mut (SystemTime, TaskId)| {
+            let ago = now.duration_since(*at);
+            ago.is_ok_and(|ago| ago > late)
+        };
+        let settled = std::iter::from_fn(|| self.settling.pop_front_if(is_over));
+        settled.take(AT_ONCE).map(|(_, id)| id).collect()
     }
 
     /// The open tasks whose deadline has passed.
@@ -246,9 +255,10 @@ impl Tasks {
                 self.deadlines.remove(&(deadline, id.clone()));
             }
             if let Some(assignee) = entry.parties.1.clone() {
-                self.count(&assignee, -1);
+                self.close(&assignee, &id);
             }
             self.ended.push_back(id.clone());
+            self.settling.push_back((time, id.clone()));
         }
         self.touch(&id);
         self.make_room();
@@ -295,14 +305,17 @@ impl Tasks {
         }
         entry.parties.1 = Some(assignee.clone());
         entry.set_metadata("assignee", assignee);
-        self.count(assignee, 1);
+        let open = self.open.entry(assignee.clone()).or_default();
+        open.insert(id.clone());
     }
 
-    fn count(&mut self, agent: &AgentId, by: isize) {
-        let open = self.open.entry(agent.clone()).or_default();
-        *open = open.saturating_add_signed(by);
-        if *open == 0 {
-            self.open.remove(agent);
+    /// A task of an assignee has ended.
+    fn close(&mut self, assignee: &AgentId, id: &TaskId) {
+        if let Some(open) = self.open.get_mut(assignee) {
+            open.remove(id);
+            if open.is_empty() {
+                self.open.remove(assignee);
+            }
         }
     }
 

@@ -1,17 +1,19 @@
 //! Tasks that are cancelled while an agent works on them: they end when the agent confirms that it has stopped.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use agenthub_proto::a2a::TaskState;
 use tokio::{sync::oneshot, time::Instant};
 
 use super::core::{Core, Now};
-use crate::id::TaskId;
+use crate::{id::TaskId, steps::step};
 
 /// The tasks whose agents were told to stop.
 #[derive(Debug, Default)]
 pub(crate) struct Cancelling {
     wishes: HashMap<TaskId, Wish>,
+    /// The same, by when they are due.
+    due: BTreeSet<(Instant, TaskId)>,
 }
 
 /// Who is told when a task has ended.
@@ -28,8 +30,20 @@ struct Wish {
 
 impl Cancelling {
     /// A task has ended, however that came.
-    pub(crate) fn ended(&mut self, task: &TaskId) {
-        self.wishes.remove(task);
+    pub(crate) fn ended(&mut self, task: &str) {
+        if let Some((task, wish)) = self.wishes.remove_entry(task) {
+            self.due.remove(&(wish.due, task));
+        }
+    }
+
+    /// A task whose agent has not confirmed in time, and the reason for which it was cancelled.
+    fn overdue(&mut self, now: Instant) -> Option<(TaskId, String)> {
+        let (_, task) = self.due.first().filter(|(due, _)| *due <= now)?;
+        let task = task.clone();
+        step();
+        let reason = self.wishes.get(&task).map(|wish| wish.reason.clone());
+        self.ended(&task);
+        Some((task, reason?))
     }
 }
 
@@ -46,11 +60,12 @@ impl Core {
             self.end_task(task, TaskState::Cancelled, reason, now);
             return None;
         }
+        let due = now.instant + self.settings.cancel_grace;
         if !self.cancelling.wishes.contains_key(task) {
             self.stop_work(task, reason);
+            self.cancelling.due.insert((due, task.clone()));
         }
         let (waiting, stopped) = oneshot::channel();
-        let due = now.instant + self.settings.cancel_grace;
         let wish = self.cancelling.wishes.entry(task.clone());
         let wish = wish.or_insert_with(|| Wish {
             reason: reason.to_owned(),
@@ -62,22 +77,11 @@ impl Core {
         Some(stopped)
     }
 
-    /// Ends the tasks whose agents have not confirmed in time, and forgets those that have ended.
+    /// Ends the tasks whose agents have not confirmed in time.
     pub(crate) fn end_unconfirmed(&mut self, now: Now) {
-        let tasks = &self.state.tasks;
-        let is_open = |task: &TaskId| tasks.get(task).is_some_and(|t| !t.is_terminal());
-        self.cancelling.wishes.retain(|task, _| is_open(task));
-        let due: Vec<(TaskId, String)> = self
-            .cancelling
-            .wishes
-            .iter()
-            .filter(|(_, wish)| wish.due <= now.instant)
-            .map(|(task, wish)| (task.clone(), wish.reason.clone()))
-            .collect();
-        for (task, reason) in due {
+        while let Some((task, reason)) = self.cancelling.overdue(now.instant) {
             tracing::warn!(%task, "a cancelled task's agent has not confirmed that it stopped");
             self.end_task(&task, TaskState::Cancelled, &reason, now);
-            self.cancelling.ended(&task);
         }
     }
 }

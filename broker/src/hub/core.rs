@@ -1,7 +1,7 @@
 //! The hub's one piece of state behind its lock: the log, the fold of it, and who is connected.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -16,7 +16,10 @@ use agenthub_proto::{
 };
 use tokio::{sync::watch, time::Instant};
 
-use super::{cancelling::Cancelling, enders::Enders, held::Held, sessions::Sessions};
+use super::{
+    cancelling::Cancelling, enders::Enders, held::Held, probes::Probes, sessions::Sessions,
+    unused::Sweep,
+};
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     dedupe::Known,
@@ -70,15 +73,13 @@ pub(crate) struct Core {
 
     pub(crate) presence: Presence,
     pub(crate) sessions: Sessions,
-    /// Probed agents and what the last probe found; `None` before the first.
-    pub(crate) probes: HashMap<AgentId, Option<bool>>,
+    pub(crate) probes: Probes,
     pub(crate) counters: Arc<crate::metrics::Counters>,
     /// Mail that was given up and whose sender is not told yet.
     pub(super) given_up: VecDeque<Undelivered>,
     /// When the log was last told of deliveries.
     pub(super) tries_told: Option<Instant>,
-    /// When mailboxes are next looked at that nobody uses.
-    pub(super) unused_next: Option<Instant>,
+    pub(super) unused: Sweep,
     pub(super) enders: Enders,
     pub(super) cancelling: Cancelling,
 }
@@ -97,13 +98,13 @@ impl Core {
             held: VecDeque::new(),
             presence: Presence::new(settings.presence_lease),
             sessions: Sessions::default(),
-            probes: HashMap::new(),
+            probes: Probes::default(),
             log,
             settings,
             counters,
             given_up: VecDeque::new(),
             tries_told: None,
-            unused_next: None,
+            unused: Sweep::default(),
             enders: Enders::default(),
             cancelling: Cancelling::default(),
         }
@@ -113,6 +114,9 @@ impl Core {
     pub(crate) fn record(&mut self, caller: &Caller, entry: Entry, now: Now) {
         let record = self.next_record(caller, entry.order(), entry, now);
         self.state.apply(&record, now.instant);
+        if let Some(task) = ended(&record.entry) {
+            self.cancelling.ended(task);
+        }
         self.hold_record(&record);
         self.log.append(record);
     }
@@ -241,6 +245,18 @@ impl Core {
         };
         self.sessions.cancel(&assignee, &cancel);
     }
+}
+
+/// The task that ends with this.
+fn ended(entry: &Entry) -> Option<&str> {
+    let Entry::Published(published) = entry else {
+        return None;
+    };
+    let Some(Payload::StatusUpdate(update)) = &published.event.payload else {
+        return None;
+    };
+    let status = update.status.as_ref()?;
+    status.state().is_terminal().then_some(&update.task_id)
 }
 
 /// An event that is not in the log yet, with what the log will know of it.

@@ -71,7 +71,7 @@ impl Core {
             self.probes.remove(&agent);
             self.presence.probed(&agent, false);
         } else {
-            self.probes.insert(agent.clone(), None);
+            self.probes.add(&agent);
         }
         self.record(caller, Entry::Registered(registration), now);
         tracing::info!(%agent, change = event_type, "agent registered");

@@ -1,6 +1,11 @@
 //! Which instance has ended a task: late artifacts are that one's alone. Of this hub's life only.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, VecDeque, hash_map::Entry},
+    time::Duration,
+};
+
+use tokio::time::Instant;
 
 use super::{
     Body,
@@ -9,25 +14,46 @@ use super::{
 use crate::{
     Error,
     id::{AgentId, InstanceId, SessionId, TaskId},
+    steps::step,
 };
 
 /// See the module's description.
 #[derive(Debug, Default)]
-pub(super) struct Enders(HashMap<TaskId, (AgentId, InstanceId)>);
+pub(super) struct Enders {
+    by_task: HashMap<TaskId, (AgentId, InstanceId)>,
+    /// In the order in which they were noted.
+    noted: VecDeque<(Instant, TaskId)>,
+}
 
 impl Enders {
-    fn note(&mut self, task: &str, agent: &AgentId, instance: &InstanceId) {
-        let ender = || (agent.clone(), instance.clone());
-        self.0.entry(task.into()).or_insert_with(ender);
+    fn note(&mut self, task: &str, agent: &AgentId, instance: &InstanceId, now: Instant) {
+        if let Entry::Vacant(new) = self.by_task.entry(task.into()) {
+            self.noted.push_back((now, new.key().clone()));
+            new.insert((agent.clone(), instance.clone()));
+        }
     }
 
     fn check(&self, task: &str, agent: &AgentId, instance: &InstanceId) -> Result<(), Error> {
-        match self.0.get(task) {
+        match self.by_task.get(task) {
             Some((a, i)) if a == agent && i != instance => Err(Error::FailedPrecondition(format!(
                 "superseded: instance \"{i}\" of \"{agent}\" has ended task \"{task}\""
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// Forgets what was noted longer ago than `late`.
+    fn forget(&mut self, late: Duration, now: Instant) {
+        let is_over = |(at, _): &mut (Instant, TaskId)| now.duration_since(*at) > late;
+        while let Some((_, task)) = self.noted.pop_front_if(is_over) {
+            step();
+            self.by_task.remove(&task);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.by_task.len().max(self.noted.len())
     }
 }
 
@@ -58,21 +84,22 @@ impl Core {
     }
 
     /// The instance of a stream has ended a task.
-    pub(super) fn note_ender(&mut self, session: SessionId, task: &str) {
+    pub(super) fn note_ender(&mut self, session: SessionId, task: &str, now: Now) {
         if let Some((agent, instance)) = self.sessions.peer(session) {
-            self.enders.note(task, agent, instance);
+            self.enders.note(task, agent, instance, now.instant);
         }
     }
 
     /// Forgets who has lost or ended tasks that nobody can send anything for any more.
     pub(super) fn forget_superseded(&mut self, now: Now) {
-        let (state, late) = (&mut self.state, self.settings.late_artifacts);
-        let tasks = &state.tasks;
-        let can_change = |task: &TaskId| {
-            let task = tasks.get(task);
-            task.is_some_and(|t| !t.is_terminal() || t.standing(now.time, late).is_fresh)
-        };
-        state.superseded.retain(can_change);
-        self.enders.0.retain(|task, _| can_change(task));
+        let late = self.settings.late_artifacts;
+        self.enders.forget(late, now.instant);
+        for task in self.state.tasks.settle(late, now.time) {
+            // One that was forgotten since may be there again, and open.
+            let known = self.state.tasks.get(&task);
+            if known.is_none_or(|t| !t.can_change(now.time, late)) {
+                self.state.superseded.forget(&task);
+            }
+        }
     }
 }

@@ -15,6 +15,7 @@ mod locked;
 mod mailboxes_admin;
 mod opening;
 mod outgoing;
+mod probes;
 mod publish;
 mod seek;
 mod session;

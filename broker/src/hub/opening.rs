@@ -220,6 +220,9 @@ impl Core {
     pub(crate) fn forget_instance(&mut self, agent: &AgentId, instance: &InstanceId, now: Now) {
         let before = PresenceBefore::of(self, [agent.clone()]);
         self.presence.leave(agent, instance);
+        if !self.presence.has_instance(agent) {
+            self.probes.left_alone(agent);
+        }
         self.close_mailboxes_of(agent, instance, now);
         let given_up = self.state.mailboxes.release(agent, instance, now.instant);
         before.tell_changes(self, now);

@@ -84,7 +84,7 @@ impl Together<'_> {
         });
         match (&result, ended) {
             (Err(_), _) => self.refused(1),
-            (Ok(_), Some(task)) => self.core.note_ender(self.session.id(), &task),
+            (Ok(_), Some(task)) => self.core.note_ender(self.session.id(), &task, Now::read()),
             (Ok(_), None) => {}
         }
         result

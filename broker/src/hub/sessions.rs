@@ -44,10 +44,18 @@ impl Open {
     }
 }
 
+/// The streams of one agent.
+#[derive(Debug, Default)]
+struct Streams {
+    /// Later ones have greater ids.
+    ids: Vec<SessionId>,
+    lifelines: usize,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     open: Table<SessionId, Open>,
-    by_agent: Table<AgentId, Vec<SessionId>>,
+    by_agent: Table<AgentId, Streams>,
     next: u64,
 }
 
@@ -72,9 +80,7 @@ impl Sessions {
 
     /// Whether an agent can be told something outside the order of its mailbox.
     pub(crate) fn has_lifeline(&self, agent: &AgentId) -> bool {
-        let ids = self.by_agent.get(agent).into_iter().flatten();
-        let mut open = ids.filter_map(|id| self.open.get(id));
-        open.any(|o| o.kind == Kind::Connect)
+        self.by_agent.get(agent).is_some_and(|s| s.lifelines > 0)
     }
 
     /// Tells every lifeline of an agent that a task has ended, or is to end.
@@ -129,9 +135,12 @@ impl Sessions {
 
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Open> {
         let open = self.open.remove(&session)?;
-        if let Some(ids) = self.by_agent.get_mut(&open.agent) {
-            ids.retain(|id| *id != session);
-            if ids.is_empty() {
+        if let Some(streams) = self.by_agent.get_mut(&open.agent) {
+            if let Ok(index) = streams.ids.binary_search(&session) {
+                streams.ids.remove(index);
+            }
+            streams.lifelines -= usize::from(open.kind == Kind::Connect);
+            if streams.ids.is_empty() {
                 self.by_agent.remove(&open.agent);
             }
         }
@@ -147,7 +156,7 @@ impl Sessions {
     }
 
     fn each_of(&mut self, agent: &AgentId, mut act: impl FnMut(&mut Open)) {
-        for id in self.by_agent.get(agent).into_iter().flatten() {
+        for id in self.by_agent.get(agent).into_iter().flat_map(|s| &s.ids) {
             if let Some(open) = self.open.get_mut(id) {
                 act(open);
             }
@@ -157,10 +166,9 @@ impl Sessions {
     fn insert(&mut self, open: Open) -> SessionId {
         self.next += 1;
         let id = SessionId(self.next);
-        self.by_agent
-            .entry(open.agent.clone())
-            .or_default()
-            .push(id);
+        let streams = self.by_agent.entry(open.agent.clone()).or_default();
+        streams.ids.push(id);
+        streams.lifelines += usize::from(open.kind == Kind::Connect);
         self.open.insert(id, open);
         id
     }

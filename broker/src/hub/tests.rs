@@ -4,6 +4,7 @@ mod bounds;
 mod fold;
 mod runs;
 mod streams;
+mod ticks;
 mod together;
 
 use std::{

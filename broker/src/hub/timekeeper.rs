@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Hub,
     core::{Core, Now},
-    directory::PresenceBefore,
+    probes::Page,
 };
 use crate::id::AgentId;
 
@@ -56,26 +56,35 @@ pub(crate) async fn probe(hub: Hub, cancelled: CancellationToken) {
     let mut tick = tokio::time::interval(pause);
     let mut due = tokio::time::Instant::now();
     while cancelled.run_until_cancelled(tick.tick()).await.is_some() {
-        let all = tokio::time::Instant::now() >= due;
-        if all {
+        let is_round = tokio::time::Instant::now() >= due;
+        if is_round {
             due += hub.settings().probe_interval;
         }
-        let targets = hub.core().to_probe(all);
-        if targets.is_empty() {
-            continue;
-        }
-        let client = match client.get_or_insert_with(prober) {
-            Ok(client) => &*client,
-            Err(error) => {
-                tracing::error!(%error, "agents cannot be probed");
-                return;
+        let mut after = None;
+        loop {
+            let Page { targets, next } = match is_round {
+                true => hub.core().to_probe(after.as_ref()),
+                false => hub.core().take_unprobed(),
+            };
+            if !targets.is_empty() {
+                let client = match client.get_or_insert_with(prober) {
+                    Ok(client) => &*client,
+                    Err(error) => {
+                        tracing::error!(%error, "agents cannot be probed");
+                        return;
+                    }
+                };
+                let mut probes = stream::iter(targets)
+                    .map(|(agent, url)| probe_one(hub.clone(), client.clone(), agent, url))
+                    .buffer_unordered(PROBES_AT_ONCE);
+                let all_done = async { while probes.next().await.is_some() {} };
+                cancelled.run_until_cancelled(all_done).await;
             }
-        };
-        let mut probes = stream::iter(targets)
-            .map(|(agent, url)| probe_one(hub.clone(), client.clone(), agent, url))
-            .buffer_unordered(PROBES_AT_ONCE);
-        let all_done = async { while probes.next().await.is_some() {} };
-        cancelled.run_until_cancelled(all_done).await;
+            after = next;
+            if after.is_none() || cancelled.is_cancelled() {
+                break;
+            }
+        }
     }
 }
 
@@ -95,28 +104,4 @@ async fn probe_one(hub: Hub, client: reqwest::Client, agent: AgentId, url: Arc<s
     let answer = client.get(&*url).send().await;
     let is_healthy = answer.is_ok_and(|a| a.status().is_success());
     hub.core().probed(&agent, is_healthy, Now::read());
-}
-
-impl Core {
-    /// The agents to probe: all, or those that were not probed yet.
-    fn to_probe(&self, all: bool) -> Vec<(AgentId, Arc<str>)> {
-        self.probes
-            .iter()
-            .filter(|(agent, last)| (all || last.is_none()) && !self.presence.has_instance(agent))
-            .filter_map(|(agent, _)| {
-                let url = &self.state.registry.get(agent)?.health_check_url;
-                Some((agent.clone(), url.as_str().into()))
-            })
-            .collect()
-    }
-
-    fn probed(&mut self, agent: &AgentId, is_healthy: bool, now: Now) {
-        let Some(last) = self.probes.get_mut(agent) else {
-            return;
-        };
-        *last = Some(is_healthy);
-        let before = PresenceBefore::of(self, [agent.clone()]);
-        self.presence.probed(agent, is_healthy);
-        before.tell_changes(self, now);
-    }
 }

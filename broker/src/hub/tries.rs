@@ -29,8 +29,14 @@ impl Core {
 
     /// Tasks have gone from one instance to another: from here on, what the first sends for them is refused, also after a crash.
     pub(super) fn hand_over(&mut self, changes: &[HandOver], now: Now) {
+        let late = self.settings.late_artifacts;
         for change in changes {
             if let Some((task, instances)) = self.state.superseded.hand_over(change) {
+                // Nobody can send anything for one that has settled or is not known.
+                let known = self.state.tasks.get(&task);
+                if !known.is_some_and(|t| t.can_change(now.time, late)) {
+                    continue;
+                }
                 let agent = change.mail.recipient.clone();
                 let entry = Entry::Superseded {
                     agent,

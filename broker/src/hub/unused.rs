@@ -2,15 +2,20 @@
 
 use std::time::{Duration, SystemTime};
 
+use tokio::time::Instant;
+
 use super::core::{Core, Now, hub};
 use crate::{
     id::{AgentId, MailboxId},
     log::Entry,
     mailbox::Undelivered,
+    steps::step,
 };
 
 /// How often they are looked at.
 const EVERY: Duration = Duration::from_secs(600);
+/// Mailboxes that are looked at under one hold of the lock.
+const PAGE: usize = 256;
 /// How exactly the log knows when somebody was there last.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -34,19 +39,36 @@ fn due(used: SystemTime, is_present: bool, longest: Duration, now: SystemTime) -
     }
 }
 
+/// Where looking at mailboxes goes on.
+#[derive(Debug, Default)]
+pub(super) struct Sweep {
+    /// When the next round begins.
+    next: Option<Instant>,
+    /// The mailbox that was looked at last, while a round is under way.
+    after: Option<MailboxId>,
+}
+
 impl Core {
-    /// Looks at the mailboxes now and then. A hub that has just started waits: its clients may be on their way back.
+    /// Looks at the mailboxes now and then, a few at a time. A hub that has just started waits: its clients may be on their way back.
     pub(super) fn close_unused_if_due(&mut self, now: Now) {
-        let next = *self.unused_next.get_or_insert(now.instant + EVERY);
-        if now.instant >= next {
-            self.unused_next = Some(now.instant + EVERY);
-            self.close_unused(now);
+        let next = *self.unused.next.get_or_insert(now.instant + EVERY);
+        if self.unused.after.is_none() && now.instant >= next {
+            self.unused.next = Some(now.instant + EVERY);
+            self.unused.after = Some(MailboxId(0));
+        }
+        if let Some(after) = self.unused.after {
+            self.unused.after = self.close_unused(after, now);
         }
     }
 
-    fn close_unused(&mut self, now: Now) {
+    /// Looks at some mailboxes. Returns the last of them if there may be more.
+    fn close_unused(&mut self, after: MailboxId, now: Now) -> Option<MailboxId> {
         let longest = self.settings.mailbox_age;
-        for (id, agent, used) in self.state.mailboxes.uses() {
+        let page = self.state.mailboxes.uses(after, PAGE);
+        let last = page.last().map(|(id, _, _)| *id);
+        let is_full = page.len() == PAGE;
+        for (id, agent, used) in page {
+            step();
             if self.state.registry.get(&agent).is_some() {
                 continue;
             }
@@ -59,6 +81,7 @@ impl Core {
                 Due::Close => self.close_mailbox(id, &agent, now),
             }
         }
+        last.filter(|_| is_full)
     }
 
     /// The log knows that a durable mailbox is used.

@@ -204,6 +204,11 @@ impl<'a> Folding<'a> {
     /// What is known by all that.
     pub(crate) fn finish(self) -> State {
         let reading = self.reading;
-        reading.map_or_else(|| State::new(self.settings), Reading::finish)
+        let mut state = reading.map_or_else(|| State::new(self.settings), Reading::finish);
+        let State {
+            superseded, tasks, ..
+        } = &mut state;
+        superseded.retain(|task| tasks.get(task).is_some());
+        state
     }
 }

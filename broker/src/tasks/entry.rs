@@ -83,6 +83,11 @@ impl Entry {
         }
     }
 
+    /// Whether somebody can still send something for it.
+    pub(crate) fn can_change(&self, now: SystemTime, late_artifacts: Duration) -> bool {
+        !self.is_terminal() || self.standing(now, late_artifacts).is_fresh
+    }
+
     /// The task with the latest `history` messages: 0 is all, negative none.
     pub(crate) fn with_history(&self, history: i32) -> Task {
         let mut task = self.task.clone();

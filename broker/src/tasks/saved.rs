@@ -75,12 +75,14 @@ impl Tasks {
         self.by_change.insert(entry.changed, id.clone());
         if entry.is_terminal() {
             self.ended.push_back(id.clone());
+            let ended_at = entry.ended_at.unwrap_or(SystemTime::UNIX_EPOCH);
+            self.settling.push_back((ended_at, id.clone()));
         } else {
             if let Some(deadline) = entry.deadline {
                 self.deadlines.insert((deadline, id.clone()));
             }
             if let Some(assignee) = entry.assignee().cloned() {
-                self.count(&assignee, 1);
+                self.open.entry(assignee).or_default().insert(id.clone());
             }
         }
         self.entries.insert(id, entry);
