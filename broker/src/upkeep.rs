@@ -47,8 +47,13 @@ pub(crate) const SOON: Duration = Duration::from_secs(5);
 pub(crate) const MANY: u64 = 5;
 
 /// Whether the log has grown enough since its snapshot for another one.
-pub(crate) fn has_grown(last: Position, snapshot: Position, every: u64) -> bool {
-    last.0.saturating_sub(snapshot.0) >= every.max(1)
+fn has_grown(last: Position, snapshot: Position, every: u64) -> bool {
+    last >= due_at(snapshot, every)
+}
+
+/// The position at which the log has grown by so many records since its snapshot, one at least.
+pub(crate) fn due_at(snapshot: Position, records: u64) -> Position {
+    Position(snapshot.0.saturating_add(records.max(1)))
 }
 
 /// Takes a snapshot and removes what nobody needs any more. Takes seconds for a long log; run it where that harms nobody.

@@ -14,7 +14,7 @@ use agenthub_proto::{
     event::timestamp,
     trace::TraceContext,
 };
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 
 use super::{
     cancelling::Cancelling, enders::Enders, held::Held, probes::Probes, sessions::Sessions,
@@ -24,7 +24,7 @@ use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     dedupe::Known,
     id::{AgentId, OrderKey, TaskId},
-    log::{Commit, Entry, EventLog, Position, Published, Record},
+    log::{Commits, Entry, EventLog, Position, Published, Record},
     mailbox::Undelivered,
     presence::Presence,
     routing::Route,
@@ -66,7 +66,7 @@ impl Now {
 pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) log: Box<dyn EventLog>,
-    commits: watch::Receiver<Commit>,
+    commits: Commits,
     pub(crate) state: State,
     /// What is delivered once the log is safe that far.
     pub(super) held: VecDeque<Held>,
@@ -143,7 +143,7 @@ impl Core {
 
     /// The last position that is safe.
     pub(crate) fn safe(&self) -> Position {
-        self.commits.borrow().position().unwrap_or(Position(0))
+        self.commits.latest().position().unwrap_or(Position(0))
     }
 
     /// The last position that was given out.

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use tokio::{
-    sync::watch,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Hub;
 use crate::{
     Settings,
-    log::{Commit, Unfinished, Upkeep},
+    log::{Commits, Unfinished, Upkeep},
     upkeep::{self, Standing},
 };
 
@@ -26,7 +23,6 @@ const LAST: Duration = Duration::from_millis(1500);
 
 /// Keeps the log short until it is cancelled: every so many records and bytes, every hour, and once more at the end.
 pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) {
-    let mut commits = hub.commits();
     let mut known: Option<Standing> = None;
     let mut soon = Instant::now() + upkeep::SOON;
     let mut look = tokio::time::interval(LOOK);
@@ -35,7 +31,7 @@ pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) 
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
-            is_there = until_grown(&mut commits, known, soon, hub.settings()) => if !is_there {
+            is_there = until_grown(hub.commits(), known, soon, hub.settings()) => if !is_there {
                 return;
             },
             _ = look.tick() => {}
@@ -71,33 +67,24 @@ pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) 
     last_round(&hub, &upkeep).await;
 }
 
-/// Waits until the log has grown enough for another snapshot. Returns whether it is there.
+/// Waits until the log has grown enough for another snapshot; for ever while nothing is known of it. Returns `false` if it fails before.
 async fn until_grown(
-    commits: &mut watch::Receiver<Commit>,
+    commits: &Commits,
     known: Option<Standing>,
     soon: Instant,
     settings: &Settings,
 ) -> bool {
+    let Some(known) = known else {
+        return std::future::pending().await;
+    };
     let few = settings.log_snapshot;
     let many = few.saturating_mul(upkeep::MANY);
-    match timeout_at(soon, has_grown(commits, known, many)).await {
+    let has_grown = |records| commits.safe(upkeep::due_at(known.snapshot, records));
+    let is_there = match timeout_at(soon, has_grown(many)).await {
         Ok(is_there) => is_there,
-        Err(_elapsed) => has_grown(commits, known, few).await,
-    }
-}
-
-/// Waits until there are so many records since the snapshot. Returns whether the log is there.
-async fn has_grown(
-    commits: &mut watch::Receiver<Commit>,
-    known: Option<Standing>,
-    records: u64,
-) -> bool {
-    let has_grown = |c: &Commit| {
-        let last = c.position();
-        known.is_some_and(|k| last.is_none_or(|l| upkeep::has_grown(l, k.snapshot, records)))
+        Err(_elapsed) => has_grown(few).await,
     };
-    let grown = commits.wait_for(has_grown).await;
-    grown.is_ok_and(|said| !matches!(*said, Commit::Failed(_)))
+    is_there.is_ok()
 }
 
 /// A hub that starts again has less to read behind a snapshot, also one that never runs for long.
@@ -167,16 +154,17 @@ impl Round {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::Position;
+    use crate::log::{Commit, Committer, Position};
 
     /// How long it takes until a log that grows so fast, a hundred records being enough otherwise, gets another snapshot.
     async fn grows(records_a_second: u64) -> Duration {
-        let (log, mut commits) = watch::channel(Commit::Upto(Position(0)));
+        let log = Committer::new(Commit::Upto(Position(0)));
+        let commits = log.subscribe();
         let start = Instant::now();
         let growing = async {
             for second in 1.. {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                log.send_replace(Commit::Upto(Position(second * records_a_second)));
+                log.announce(Commit::Upto(Position(second * records_a_second)));
             }
         };
         let known = Standing {
@@ -191,7 +179,7 @@ mod tests {
         let soon = start + upkeep::SOON;
         tokio::select! {
             () = growing => unreachable!("it has no end"),
-            is_there = until_grown(&mut commits, Some(known), soon, &settings) => assert!(is_there),
+            is_there = until_grown(&commits, Some(known), soon, &settings) => assert!(is_there),
         }
         start.elapsed()
     }
@@ -208,7 +196,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_log_that_has_failed_is_kept_no_more() {
-        let (_log, mut commits) = watch::channel(Commit::Failed("so".to_owned()));
+        let log = Committer::new(Commit::Failed("so".to_owned()));
+        let commits = log.subscribe();
         let known = Standing {
             last: Position(0),
             snapshot: Position(0),
@@ -216,6 +205,6 @@ mod tests {
         };
         let soon = Instant::now();
         let settings = Settings::default();
-        assert!(!until_grown(&mut commits, Some(known), soon, &settings).await);
+        assert!(!until_grown(&commits, Some(known), soon, &settings).await);
     }
 }

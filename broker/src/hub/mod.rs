@@ -36,7 +36,7 @@ use agenthub_proto::{
     a2a::AgentCard,
     agenthub::{AgentEntry, AgentEventMetadata, Extension, Hello, ListAgentsRequest},
 };
-use tokio::sync::{SetOnce, watch};
+use tokio::sync::SetOnce;
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
@@ -58,7 +58,7 @@ use crate::{
     access::{Call, decide},
     caller::Caller,
     limits,
-    log::{Commit, OpenError, Position, Registration},
+    log::{Commit, Commits, Failed, OpenError, Position, Registration},
     metrics::{Counters, Gauges},
     settings::{Settings, Storage},
 };
@@ -73,7 +73,7 @@ pub struct Hub {
 struct Shared {
     settings: Settings,
     core: Mutex<Core>,
-    commits: watch::Receiver<Commit>,
+    commits: Commits,
     /// Why the log has failed. Whoever waits for that is not woken by every commit.
     failure: SetOnce<String>,
     counters: Arc<Counters>,
@@ -82,6 +82,9 @@ struct Shared {
     is_draining: AtomicBool,
     stop: CancellationToken,
     tasks: TaskTracker,
+    /// Times that the state was locked.
+    #[cfg(test)]
+    locks: std::sync::atomic::AtomicUsize,
 }
 
 impl Hub {
@@ -112,6 +115,8 @@ impl Hub {
                 is_draining: AtomicBool::new(false),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
+                #[cfg(test)]
+                locks: Default::default(),
             }),
         };
         let Shared { stop, tasks, .. } = &*hub.shared;
@@ -140,16 +145,17 @@ impl Hub {
     ///
     /// [`Error::Unavailable`] if the log fails before that: whether it is safe is not known then.
     pub(crate) async fn safe(&self, position: Position) -> Result<(), Error> {
-        let mut commits = self.shared.commits.clone();
-        let done = commits
-            .wait_for(|c| c.position().is_none_or(|p| p >= position))
-            .await;
-        match done.as_deref() {
-            Ok(Commit::Upto(_) | Commit::Full(_)) => Ok(()),
-            _ => Err(Error::Unavailable(
+        self.shared.commits.safe(position).await.map_err(|Failed| {
+            Error::Unavailable(
                 "the hub's log has failed; whether this was accepted will be known when the hub is back".to_owned(),
-            )),
-        }
+            )
+        })
+    }
+
+    /// Times that the state was locked so far.
+    #[cfg(test)]
+    pub(crate) fn locks(&self) -> usize {
+        self.shared.locks.load(Ordering::Relaxed)
     }
 
     /// Waits until everything that has happened so far is safe.
@@ -162,9 +168,9 @@ impl Hub {
         self.safe(last).await
     }
 
-    /// How far the log is safe, as it changes.
-    pub(crate) fn commits(&self) -> watch::Receiver<Commit> {
-        self.shared.commits.clone()
+    /// The commits of the log.
+    pub(crate) fn commits(&self) -> &Commits {
+        &self.shared.commits
     }
 
     /// Ends every stream with a reason on which clients connect again, and opens no more.
@@ -236,6 +242,8 @@ impl Hub {
 
     /// The state, until the guard goes: what was done under it is one group of the log.
     pub(crate) fn core(&self) -> Locked<'_> {
+        #[cfg(test)]
+        self.shared.locks.fetch_add(1, Ordering::Relaxed);
         Locked::new(&self.shared.core)
     }
 
@@ -344,11 +352,11 @@ impl Hub {
 }
 
 /// Delivers what has become safe, until there is no log any more. Tells whoever waits for that if the log fails.
-async fn deliver_committed(hub: Hub, mut commits: watch::Receiver<Commit>) {
-    while commits.changed().await.is_ok() {
-        if let Commit::Failed(reason) = &*commits.borrow_and_update() {
+async fn deliver_committed(hub: Hub, mut commits: Commits) {
+    while let Some(commit) = commits.next().await {
+        if let Commit::Failed(reason) = commit {
             // It has failed already.
-            let _ = hub.shared.failure.set(reason.clone());
+            let _ = hub.shared.failure.set(reason);
         }
         drop(hub.core());
     }

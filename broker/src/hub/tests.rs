@@ -16,7 +16,7 @@ use agenthub_proto::{
     a2a::{AgentCard, Message, Role, TaskState},
     agenthub::{self, AgentEventMetadata, EventKind, Hello, SeekMailboxRequest, Subscription},
 };
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 
 use super::{
     core::{Core, Now},
@@ -32,7 +32,7 @@ use crate::{
     caller::Caller,
     filter::Filter,
     id::SessionId,
-    log::{Commit, EventLog, History, LogId, MemoryLog, Position, Record, Registration},
+    log::{Commits, EventLog, History, LogId, MemoryLog, Position, Record, Registration},
     metrics::Counters,
     settings::Settings,
     snapshot,
@@ -72,7 +72,7 @@ impl EventLog for Keeping {
         self.log.commit();
     }
 
-    fn commits(&self) -> watch::Receiver<Commit> {
+    fn commits(&self) -> Commits {
         self.log.commits()
     }
 

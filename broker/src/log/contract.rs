@@ -142,8 +142,7 @@ fn append(log: &mut dyn EventLog, entry: Entry) -> Record {
 }
 
 async fn safe(log: &dyn EventLog, position: Position) {
-    let mut commits = log.commits();
-    let is_safe = commits.wait_for(|c| c.position().is_some_and(|p| p >= position));
+    let is_safe = log.commits().safe(position);
     tokio::time::timeout(Duration::from_secs(10), is_safe)
         .await
         .expect("in time")
@@ -167,7 +166,7 @@ async fn contract(log: &mut dyn EventLog) -> Vec<Record> {
 
     records.push(append(log, entries().remove(0)));
     assert_eq!(
-        log.commits().borrow().position(),
+        log.commits().latest().position(),
         Some(last),
         "what is not committed is not safe"
     );

@@ -5,9 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::watch;
-
-use super::{Commit, EventLog, History, LogId, Position, Record, SqliteLog};
+use super::{
+    Commit, Commits, EventLog, History, LogId, Position, Record, SqliteLog, commits::Committer,
+};
 use crate::Error;
 
 /// How long records stay in memory, though they count as safe.
@@ -17,16 +17,16 @@ const LAG: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct Early {
     log: SqliteLog,
-    claimed: watch::Sender<Commit>,
+    claimed: Committer,
     committed: Instant,
 }
 
 impl Early {
     pub(crate) fn new(log: SqliteLog) -> Self {
-        let safe = log.commits().borrow().clone();
+        let safe = log.commits().latest().clone();
         Self {
             log,
-            claimed: watch::Sender::new(safe),
+            claimed: Committer::new(safe),
             committed: Instant::now(),
         }
     }
@@ -51,18 +51,14 @@ impl EventLog for Early {
 
     fn commit(&mut self) {
         let last = Commit::Upto(Position(self.log.next_position().0 - 1));
-        self.claimed.send_if_modified(|claimed| {
-            let is_new = *claimed != last;
-            *claimed = last;
-            is_new
-        });
+        self.claimed.announce(last);
         if self.committed.elapsed() >= LAG {
             self.log.commit();
             self.committed = Instant::now();
         }
     }
 
-    fn commits(&self) -> watch::Receiver<Commit> {
+    fn commits(&self) -> Commits {
         self.claimed.subscribe()
     }
 

@@ -6,13 +6,11 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use tokio::{
-    sync::{Notify, watch},
-    time::sleep,
-};
+use tokio::{sync::Notify, time::sleep};
 
 use super::{
-    Commit, EventLog, Found, History, LogId, OpenError, Position, Record, codec, window::Window,
+    Commit, Commits, EventLog, Found, History, LogId, OpenError, Position, Record, codec,
+    commits::Committer, window::Window,
 };
 use crate::{Error, id::OrderKey};
 
@@ -62,7 +60,7 @@ impl KeptLog {
             window.push(record);
             safe += 1;
         }
-        let commits = watch::Sender::new(Commit::Upto(Position(safe)));
+        let commits = Arc::new(Committer::new(Commit::Upto(Position(safe))));
         let waiting = Arc::new(Waiting::default());
         let writing = Writing {
             id: self.id,
@@ -76,7 +74,7 @@ impl KeptLog {
     }
 
     /// Makes safe what was committed, the delay after it was.
-    async fn write(self, waiting: Arc<Waiting>, commits: watch::Sender<Commit>) {
+    async fn write(self, waiting: Arc<Waiting>, commits: Arc<Committer>) {
         loop {
             waiting.wake.notified().await;
             let rows = std::mem::take(&mut *waiting.rows());
@@ -86,7 +84,7 @@ impl KeptLog {
                 safe.extend(rows);
                 Position(safe.len() as u64)
             };
-            commits.send_replace(Commit::Upto(last));
+            commits.announce(Commit::Upto(last));
         }
     }
 
@@ -160,7 +158,7 @@ pub(crate) struct Writing {
     window: Window,
     group: Vec<Row>,
     waiting: Arc<Waiting>,
-    commits: watch::Sender<Commit>,
+    commits: Arc<Committer>,
 }
 
 impl EventLog for Writing {
@@ -195,7 +193,7 @@ impl EventLog for Writing {
         }
     }
 
-    fn commits(&self) -> watch::Receiver<Commit> {
+    fn commits(&self) -> Commits {
         self.commits.subscribe()
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
-use super::{Commit, EventLog, History, LogId, Position, Record, window::Window};
+use super::{
+    Commit, Commits, EventLog, History, LogId, Position, Record, commits::Committer, window::Window,
+};
 use crate::Error;
 
 /// See the module's description.
@@ -13,7 +13,7 @@ pub(crate) struct MemoryLog {
     id: LogId,
     next: u64,
     window: Window,
-    commits: watch::Sender<Commit>,
+    commits: Committer,
 }
 
 impl MemoryLog {
@@ -24,7 +24,7 @@ impl MemoryLog {
             id,
             next: 1,
             window: Window::new(id, max_records, max_bytes),
-            commits: watch::Sender::new(Commit::Upto(Position(0))),
+            commits: Committer::new(Commit::Upto(Position(0))),
         }
     }
 }
@@ -50,14 +50,10 @@ impl EventLog for MemoryLog {
 
     fn commit(&mut self) {
         let last = Commit::Upto(Position(self.next - 1));
-        self.commits.send_if_modified(|c| {
-            let is_news = *c != last;
-            *c = last;
-            is_news
-        });
+        self.commits.announce(last);
     }
 
-    fn commits(&self) -> watch::Receiver<Commit> {
+    fn commits(&self) -> Commits {
         self.commits.subscribe()
     }
 

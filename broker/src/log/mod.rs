@@ -3,6 +3,7 @@
 //! A port with adapters `memory`, `sqlite` and, for simulations, `kept`, under one contract (`contract.rs`).
 
 pub(crate) mod codec;
+mod commits;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
@@ -32,6 +33,9 @@ use crate::{
     sealed::Sealed,
 };
 
+#[cfg(test)]
+pub(crate) use commits::Committer;
+pub(crate) use commits::{Commit, Commits, Failed, Wait};
 #[cfg(feature = "ack-before-commit")]
 pub(crate) use early::Early;
 pub use error::OpenError;
@@ -45,7 +49,6 @@ pub(crate) use sqlite::{
     FILE, Found, Options, Reader, SqliteLog, Unfinished, Upkeep, beside, copy, is_in_use, replay,
     torn,
 };
-use tokio::sync::watch;
 use uuid::Uuid;
 
 /// A place in the log. Later places are greater.
@@ -101,27 +104,6 @@ impl fmt::Display for LogId {
     }
 }
 
-/// How far a log is safe.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Commit {
-    /// Every record up to here survives what the adapter promises to survive.
-    Upto(Position),
-    /// The same, and the disk is full: nothing but what follows from earlier records is taken.
-    Full(Position),
-    /// What is on disk is not known: the process has to end.
-    Failed(String),
-}
-
-impl Commit {
-    /// The last record that is safe; `None` after a failure.
-    pub(crate) fn position(&self) -> Option<Position> {
-        match self {
-            Self::Upto(position) | Self::Full(position) => Some(*position),
-            Self::Failed(_) => None,
-        }
-    }
-}
-
 /// Where records go. Appending and committing never wait for a disk: what is committed becomes safe later, and
 /// [`commits`](Self::commits) tells when.
 pub(crate) trait EventLog: fmt::Debug + Send {
@@ -144,7 +126,7 @@ pub(crate) trait EventLog: fmt::Debug + Send {
     fn commit(&mut self);
 
     /// How far the log is safe, at any time. Safe records never become unsafe again, in the order in which they were appended.
-    fn commits(&self) -> watch::Receiver<Commit>;
+    fn commits(&self) -> Commits;
 
     /// For rereading what is safe.
     fn history(&self) -> Arc<dyn History>;

@@ -142,8 +142,7 @@ fn mail(state: &mut State) -> (Vec<Option<Position>>, usize) {
 }
 
 async fn safe(log: &SqliteLog, position: Position) {
-    let mut commits = log.commits();
-    let is_safe = commits.wait_for(|c| c.position().is_some_and(|p| p >= position));
+    let is_safe = log.commits().safe(position);
     tokio::time::timeout(Duration::from_secs(10), is_safe)
         .await
         .expect("in time")

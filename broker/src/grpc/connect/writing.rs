@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, vec};
 use agenthub_proto::agenthub::PublishResult;
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio_util::{sync::DropGuard, task::task_tracker::TaskTrackerToken};
 use tonic::{Code, Status};
 
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     connections,
     hub::Outgoing,
-    log::{Commit, Position},
+    log::{Position, Wait},
 };
 
 /// Deliveries taken from the mailboxes at a time. So many wait for the transport at most, in memory that they share with the mailboxes.
@@ -27,8 +27,8 @@ const BATCH: usize = 256;
 enum Then {
     /// There may be more.
     Look,
-    /// There is no more now; it may have to do with the log's commits.
-    Wait { for_results: bool },
+    /// There is no more at present.
+    Wait,
     /// Nothing, but for what is wrong.
     End(Option<Status>),
 }
@@ -38,7 +38,8 @@ enum Then {
 pub(super) struct Writer {
     peer: Arc<Peer>,
     wake: Arc<Notify>,
-    commits: watch::Receiver<Commit>,
+    /// The wait for the first result that is not safe; none once the log has failed.
+    unsafe_result: Option<Wait>,
     frames: vec::IntoIter<Frame>,
     /// What is left of the frame that is being sent.
     pieces: VecDeque<Bytes>,
@@ -55,7 +56,7 @@ impl Writer {
         let wake = peer.session().wake();
         Self {
             wake,
-            commits: peer.hub.commits(),
+            unsafe_result: None,
             frames: vec![first].into_iter(),
             pieces: VecDeque::new(),
             then: Then::Look,
@@ -83,9 +84,9 @@ impl Writer {
             }
             match &mut self.then {
                 Then::Look => {}
-                Then::Wait { for_results } => tokio::select! {
+                Then::Wait => tokio::select! {
                     () = self.wake.notified() => {}
-                    Ok(()) = self.commits.changed(), if *for_results => {}
+                    () = end_of(&mut self.unsafe_result) => {}
                 },
                 Then::End(status) => return status.take().map(Err),
             }
@@ -112,10 +113,15 @@ impl Writer {
     /// Takes what is there to be sent.
     fn look(&mut self) {
         let peer = &self.peer;
-        let safe = self.commits.borrow_and_update().position();
+        let commits = peer.hub.commits();
+        let safe = commits.latest().position();
         let mut outbox = peer.outbox();
         let results = outbox.safe_results(safe);
-        let for_results = !outbox.results.is_empty();
+        let first = outbox.results.front().map(|(at, _)| *at);
+        let awaited = first.filter(|_| safe.is_some());
+        if self.unsafe_result.as_ref().map(Wait::position) != awaited {
+            self.unsafe_result = awaited.map(|at| commits.safe(at));
+        }
         let heartbeat = std::mem::take(&mut outbox.heartbeat);
         let outgoing = match outbox.ended {
             None => peer.session().take(&outbox.credits, BATCH),
@@ -128,7 +134,7 @@ impl Writer {
             let until = *self.until.get_or_insert(last);
             safe.is_none_or(|safe| safe >= until)
         });
-        let is_over = !for_results || safe.is_none();
+        let is_over = awaited.is_none();
         let ended = outbox.ended.take_if(|_| is_over);
         drop(outbox);
         let has_more = outgoing.events() == BATCH;
@@ -143,9 +149,18 @@ impl Writer {
             }
             (None, Some(reason)) => Then::End(reason.filter(|s| s.code() != Code::Cancelled)),
             (None, None) if has_more => Then::Look,
-            (None, None) => Then::Wait { for_results },
+            (None, None) => Then::Wait,
         };
         self.frames = frames.into_iter();
+    }
+}
+
+/// Waits for the end of a wait, whatever that is; for ever without one.
+async fn end_of(wait: &mut Option<Wait>) {
+    match wait {
+        // After a failure nothing more becomes safe, as the next look shows.
+        Some(wait) => drop(wait.await),
+        None => std::future::pending().await,
     }
 }
 
@@ -181,5 +196,82 @@ impl Outbox {
                 *credit = credit.saturating_sub(spent);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::ready, sync::Mutex, time::Duration};
+
+    use agenthub_proto::{
+        a2a::{Message, Role},
+        agenthub::{AgentEventMetadata, Hello},
+    };
+    use futures_util::StreamExt;
+    use tokio::task::JoinSet;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::{
+        KeptLog, Settings, Storage,
+        caller::Caller,
+        hub::{Body, Hub, Repetition},
+    };
+
+    /// The streams of a hub, each with a result that is safe from a position on.
+    fn streams(hub: &Hub, count: usize, safe_at: Position) -> JoinSet<()> {
+        let mut streams = JoinSet::new();
+        for n in 0..count {
+            let hello = Hello {
+                protocol_version: 1,
+                agent_id: format!("agent {n}"),
+                instance_id: "i".to_owned(),
+                ..Hello::default()
+            };
+            let session = hub.connect(&Caller::anonymous(), hello, &[]);
+            let mut outbox = Outbox::default();
+            outbox
+                .results
+                .push_back((safe_at, PublishResult::default()));
+            let peer = Peer {
+                hub: hub.clone(),
+                session: Mutex::new(session.expect("a good hello")),
+                outbox: Mutex::new(outbox),
+            };
+            let gone = CancellationToken::new().drop_guard();
+            let writer = Writer::new(peer.into(), SealedFrame::default().into(), gone);
+            streams.spawn(writer.pieces().for_each(|_| ready(())));
+        }
+        streams
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_commit_wakes_no_stream_whose_results_it_does_not_make_safe() {
+        const STREAMS: usize = 1_000;
+        const COMMITS: usize = 5;
+        let hub = Hub::start(Settings {
+            storage: Storage::Kept(KeptLog::new(Duration::from_millis(1))),
+            ..Settings::default()
+        });
+        let hub = hub.expect("it is empty");
+        let mut streams = streams(&hub, STREAMS, Position(u64::MAX));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let before = hub.locks();
+        for _ in 0..COMMITS {
+            let routing = AgentEventMetadata {
+                to_agent_id: "somebody".to_owned(),
+                ..AgentEventMetadata::default()
+            };
+            let body = Body::Message(Message::new(Role::User, "text"));
+            let receipt = hub.publish(&Caller::anonymous(), body, routing, Repetition::Accept);
+            let safe_at = receipt.expect("it is good").safe_at;
+            hub.safe(safe_at).await.expect("the log is there");
+            tokio::task::yield_now().await;
+        }
+        let locks = hub.locks() - before;
+        assert!(locks < 10 * COMMITS, "the state was locked {locks} times");
+        assert_eq!(streams.len(), STREAMS);
+        streams.shutdown().await;
+        hub.stop().await;
     }
 }

@@ -126,15 +126,23 @@ fn append(log: &mut SqliteLog, texts: impl IntoIterator<Item = String>) -> Vec<R
 }
 
 /// Waits until what the log says of its commits is like this.
-fn wait(log: &SqliteLog, what: impl FnMut(&Commit) -> bool) -> Commit {
+fn wait(log: &SqliteLog, mut what: impl FnMut(&Commit) -> bool) -> Commit {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .expect("a runtime");
     let mut commits = log.commits();
-    let waited = async { tokio::time::timeout(PATIENCE, commits.wait_for(what)).await };
-    let said = runtime.block_on(waited).expect("in time");
-    said.expect("the log is there").clone()
+    let until = async {
+        loop {
+            let latest = commits.latest().clone();
+            if what(&latest) {
+                return latest;
+            }
+            commits.next().await.expect("the log is there");
+        }
+    };
+    let waited = async { tokio::time::timeout(PATIENCE, until).await };
+    runtime.block_on(waited).expect("in time")
 }
 
 /// Appends one group and waits until it is safe; if the log fails, the reason.

@@ -33,8 +33,6 @@ use std::{
     thread::JoinHandle,
 };
 
-use tokio::sync::watch;
-
 use self::{
     acknowledged::Acknowledged,
     checkpoint::Checkpoints,
@@ -46,7 +44,9 @@ use self::{
     syncs::Syncs,
     writer::{Job, Queued, Writer},
 };
-use super::{Commit, EventLog, History, LogId, OpenError, Position, Record};
+use super::{
+    Commit, Commits, EventLog, History, LogId, OpenError, Position, Record, commits::Committer,
+};
 use crate::Error;
 
 pub(crate) use read::{Found, Reader, beside, copy};
@@ -140,7 +140,7 @@ pub(crate) struct SqliteLog {
     is_closing: Arc<AtomicBool>,
     jobs: Sender<Job>,
     folder: PathBuf,
-    commits: watch::Receiver<Commit>,
+    commits: Commits,
     writer: Option<JoinHandle<()>>,
     _lock: File,
 }
@@ -207,7 +207,8 @@ impl SqliteLog {
 
         // What has its room from the start takes it when idle too: groups are counted instead.
         let (jobs, queue) = mpsc::channel();
-        let (committed, commits) = watch::channel(Commit::Upto(Position(last)));
+        let committed = Committer::new(Commit::Upto(Position(last)));
+        let commits = committed.subscribe();
         let queued = Arc::new(Queued::default());
         let is_closing = Arc::new(AtomicBool::new(false));
         let mut safe = Safe {
@@ -269,7 +270,7 @@ impl EventLog for SqliteLog {
     }
 
     fn admit(&self) -> Result<(), Error> {
-        match &*self.commits.borrow() {
+        match &*self.commits.latest() {
             Commit::Upto(_) => {}
             Commit::Full(_) => {
                 return Err(Error::ResourceExhausted(
@@ -309,7 +310,7 @@ impl EventLog for SqliteLog {
         }
     }
 
-    fn commits(&self) -> watch::Receiver<Commit> {
+    fn commits(&self) -> Commits {
         self.commits.clone()
     }
 

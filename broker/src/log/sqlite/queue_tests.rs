@@ -51,9 +51,8 @@ fn fill(log: &mut SqliteLog, payload_bytes: usize) -> Vec<usize> {
 
 /// Waits until all of it is safe, and has the log take what comes then.
 async fn catches_up(log: &SqliteLog, records: usize) {
-    let mut commits = log.commits();
-    let all = Commit::Upto(Position(records as u64));
-    tokio::time::timeout(Duration::from_secs(10), commits.wait_for(|c| *c == all))
+    let all = log.commits().safe(Position(records as u64));
+    tokio::time::timeout(Duration::from_secs(10), all)
         .await
         .expect("in time")
         .expect("the log is there");

@@ -2,15 +2,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::watch;
-
 use super::{acknowledged::Acknowledged, reserve::Reserve};
-use crate::log::{Commit, Position};
+use crate::log::{Commit, Position, commits::Committer};
 
 /// See the module's description.
 #[derive(Debug)]
 pub(super) struct Safe {
-    pub(super) committed: watch::Sender<Commit>,
+    pub(super) committed: Committer,
     /// The last position that is safe.
     pub(super) last: u64,
     pub(super) acknowledged: Acknowledged,
@@ -47,9 +45,8 @@ impl Safe {
     }
 
     fn say(&self, news: Commit) {
-        let before = self.committed.borrow().clone();
+        let before = self.committed.latest();
         match (&before, &news) {
-            (Commit::Failed(_), _) => return,
             (Commit::Upto(_), Commit::Full(_)) => tracing::error!(
                 "the disk of the hub's log is full: nothing new is accepted until there is room"
             ),
@@ -58,9 +55,7 @@ impl Safe {
             }
             _ => {}
         }
-        if before != news {
-            self.committed.send_replace(news);
-        }
+        self.committed.announce(news);
     }
 }
 
@@ -74,7 +69,8 @@ mod tests {
     fn a_log_that_has_failed_stays_so() {
         let folder = tempfile::tempdir().expect("a folder");
         let marker = folder.path().join("marker");
-        let (committed, said) = watch::channel(Commit::Upto(Position(1)));
+        let committed = Committer::new(Commit::Upto(Position(1)));
+        let said = committed.subscribe();
         let mut safe = Safe {
             committed,
             last: 1,
@@ -82,11 +78,11 @@ mod tests {
             reserve: Reserve::new(folder.path(), 1),
         };
         safe.advance(2);
-        assert_eq!(*said.borrow(), Commit::Upto(Position(2)));
+        assert_eq!(*said.latest(), Commit::Upto(Position(2)));
         safe.tell_failed("so".to_owned());
         safe.tell_failed("otherwise".to_owned());
         safe.advance(3);
         safe.tell_full();
-        assert_eq!(*said.borrow(), Commit::Failed("so".to_owned()));
+        assert_eq!(*said.latest(), Commit::Failed("so".to_owned()));
     }
 }
