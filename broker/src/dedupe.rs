@@ -1,15 +1,29 @@
 //! Publishes that were seen before.
+//!
+//! An entry is a fingerprint and a few numbers. A sender has at most so many: past that bound its publishes are refused, and no entry is
+//! dropped before its time.
 
-use std::{collections::VecDeque, hash::BuildHasher, sync::Arc, time::Duration};
+mod fingerprint;
+mod index;
+mod queue;
+mod senders;
 
-use hashbrown::{HashTable, hash_table::Entry};
+use std::{sync::Arc, time::Duration};
+
 use sha1::{Digest, Sha1};
 use tokio::time::Instant;
 use uuid::{Builder, Uuid};
 
+pub(crate) use self::fingerprint::{Fingerprint, Fingerprints, Secret};
+use self::{
+    index::Index,
+    queue::{Queue, Remembered},
+    senders::Senders,
+};
 use crate::{
+    Error,
     id::{AgentId, OrderKey},
-    table::Keyed,
+    log::Position,
 };
 
 /// A publish as its sender names it: with the message id, or the idempotency key if there is one.
@@ -23,134 +37,199 @@ pub(crate) struct Key {
 /// As what a publish is known when it comes again, with a digest of its body and addressee: the same id with others is another publish.
 pub(crate) type Known = (Arc<Key>, Uuid);
 
-/// What is known of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The outcome of a publish, as far as its repetition does not tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// Of the body and the addressee.
-    pub(crate) digest: Uuid,
-    pub(crate) event_id: String,
-    pub(crate) position: String,
+    /// The body and the addressee, shortened: see [`short`].
+    pub(crate) digest: u64,
+    pub(crate) position: Position,
+    /// The number at the end of the event's id. What stands before it is in the body.
+    pub(crate) stamp: u64,
 }
 
-/// The publishes of a window of time, at most so many.
+/// How long and how many publishes are known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) window: Duration,
+    pub(crate) per_sender: usize,
+    pub(crate) total: usize,
+}
+
+/// The publishes of a window of time.
 #[derive(Debug)]
 pub(crate) struct Dedupe {
-    window: Duration,
-    hasher: Keyed,
-    /// The last of each key. Hashes are there too, so that nearly no key is looked at that is not the one.
-    numbers: HashTable<Numbered>,
+    bounds: Bounds,
+    secret: Secret,
+    /// Times are kept as nanoseconds from here.
+    base: Instant,
+    senders: Senders,
+    /// The last publish of each fingerprint.
+    index: Index,
     queue: Queue,
 }
 
-/// A publish by its number among all that there ever were.
-#[derive(Debug)]
-struct Numbered {
-    /// Of its key.
-    hash: u64,
-    number: u64,
-}
-
-/// The publishes in their order.
-#[derive(Debug, Default)]
-struct Queue {
-    /// How many were forgotten, which is the number of the oldest.
-    forgotten: u64,
-    by_age: VecDeque<Remembered>,
-}
-
-#[derive(Debug)]
-struct Remembered {
-    at: Instant,
-    hash: u64,
-    key: Arc<Key>,
-    seen: Seen,
-}
-
-impl Queue {
-    fn get(&self, number: u64) -> Option<&Remembered> {
-        let index = usize::try_from(number - self.forgotten).ok()?;
-        self.by_age.get(index)
-    }
-
-    /// Whether a publish is the last of a key with that hash.
-    fn is_of(&self, numbered: &Numbered, hash: u64, key: &Key) -> bool {
-        let is_key = |found: &Remembered| *found.key == *key;
-        numbered.hash == hash && self.get(numbered.number).is_some_and(is_key)
-    }
-}
-
-/// More than this in one window, and the oldest are forgotten early.
-const CAPACITY: usize = 200_000;
+/// Expired publishes that are dropped with each one that comes: more than one, so that they grow fewer.
+const AT_ONCE: usize = 2;
+/// Those that are dropped when a bound is met, and at each tick of the clock: well within a millisecond.
+const MANY: usize = 2048;
 
 impl Dedupe {
-    pub(crate) fn new(window: Duration) -> Self {
+    pub(crate) fn new(bounds: Bounds) -> Self {
         Self {
-            window,
-            hasher: Keyed::default(),
-            numbers: HashTable::new(),
+            bounds,
+            secret: Secret::random(),
+            base: Instant::now(),
+            senders: Senders::default(),
+            index: Index::default(),
             queue: Queue::default(),
         }
     }
 
-    pub(crate) fn get(&self, key: &Key, now: Instant) -> Option<&Seen> {
-        if self.numbers.is_empty() {
-            return None;
-        }
-        let hash = self.hasher.hash_one(key);
-        let is_key = |numbered: &Numbered| self.queue.is_of(numbered, hash, key);
-        let numbered = self.numbers.find(hash, is_key)?;
-        let found = self.queue.get(numbered.number)?;
-        (now.duration_since(found.at) <= self.window).then_some(&found.seen)
+    /// The secret that fingerprints are made with, which a snapshot needs.
+    pub(crate) fn secret(&self) -> Secret {
+        self.secret
+    }
+
+    /// Makes fingerprints with that secret from here on. Nothing may be known yet.
+    pub(crate) fn set_secret(&mut self, secret: Secret) {
+        debug_assert!(self.queue.is_empty(), "their fingerprints are others");
+        self.secret = secret;
+    }
+
+    /// For the publishes of one sender in one order.
+    pub(crate) fn fingerprints(&self, sender: &str, order: &str) -> Fingerprints {
+        self.secret.fingerprints(sender, order)
+    }
+
+    pub(crate) fn fingerprint(&self, key: &Key) -> Fingerprint {
+        self.fingerprints(&key.sender, &key.order).of(&key.id)
+    }
+
+    /// Whether no publish is known, so that none has to be looked up.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(crate) fn get(&self, fingerprint: Fingerprint, now: Instant) -> Option<Seen> {
+        let number = self.index.get(fingerprint, &self.queue)?;
+        let found = self.queue.get(number)?;
+        (!self.is_over(found, now)).then_some(found.seen)
     }
 
     /// All that is known, oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, Instant, &Seen)> {
-        let numbered = (self.queue.forgotten..).zip(&self.queue.by_age);
-        numbered.filter_map(|(number, found)| {
-            let last = self.numbers.find(found.hash, |n| n.number == number);
-            last.map(|_| (&*found.key, found.at, &found.seen))
-        })
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&AgentId, Fingerprint, Instant, Seen)> {
+        let last = |number: &u64, found: &Remembered| {
+            self.index.get(found.fingerprint, &self.queue) == Some(*number)
+        };
+        let numbered = self.queue.iter();
+        numbered
+            .filter(move |(number, found)| last(number, found))
+            .map(|(_, found)| {
+                let sender = self.senders.name(found.sender);
+                (
+                    sender,
+                    found.fingerprint,
+                    self.instant(found.at),
+                    found.seen,
+                )
+            })
     }
 
     /// Whether a publish of that age is still known.
     pub(crate) fn remembers(&self, age: Duration) -> bool {
-        age <= self.window
+        age <= self.bounds.window
     }
 
-    pub(crate) fn remember(&mut self, key: Arc<Key>, seen: Seen, now: Instant) {
-        while self.queue.by_age.front().is_some_and(|oldest| {
-            now.duration_since(oldest.at) > self.window || self.queue.by_age.len() >= CAPACITY
-        }) {
-            self.forget();
+    /// Whether one more publish of a sender can be remembered.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ResourceExhausted`] if it has as many as it may have, or all senders together have.
+    pub(crate) fn admit(&mut self, sender: &AgentId, now: Instant) -> Result<(), Error> {
+        if self.refusal(sender).is_some() {
+            self.forget_expired(MANY, now);
         }
-        let hash = self.hasher.hash_one(&*key);
-        let number = self.queue.forgotten + self.queue.by_age.len() as u64;
-        let is_key = |numbered: &Numbered| self.queue.is_of(numbered, hash, &key);
-        match self.numbers.entry(hash, is_key, |n| n.hash) {
-            Entry::Occupied(mut before) => before.get_mut().number = number,
-            Entry::Vacant(new) => {
-                new.insert(Numbered { hash, number });
-            }
+        match self.refusal(sender) {
+            Some(refusal) => Err(refusal),
+            None => Ok(()),
         }
+    }
+
+    /// Remembers a publish, at whatever bound.
+    pub(crate) fn remember(
+        &mut self,
+        sender: &AgentId,
+        fingerprint: Fingerprint,
+        seen: Seen,
+        now: Instant,
+    ) {
+        self.forget_expired(AT_ONCE, now);
         let remembered = Remembered {
-            at: now,
-            hash,
-            key,
+            fingerprint,
             seen,
+            at: self.nanos(now),
+            sender: self.senders.add(sender),
         };
-        self.queue.by_age.push_back(remembered);
+        self.index.set(fingerprint, self.queue.next(), &self.queue);
+        self.queue.push(remembered);
     }
 
-    /// Forgets the oldest.
-    fn forget(&mut self) {
-        if let Some(oldest) = self.queue.by_age.pop_front() {
-            let number = self.queue.forgotten;
-            // It may have come again since.
-            if let Ok(last) = self.numbers.find_entry(oldest.hash, |n| n.number == number) {
-                last.remove();
+    /// Drops publishes that are out of the window, some at a time.
+    pub(crate) fn forget_some(&mut self, now: Instant) {
+        self.forget_expired(MANY, now);
+    }
+
+    fn forget_expired(&mut self, most: usize, now: Instant) {
+        for _ in 0..most {
+            let Some((number, oldest)) = self.queue.front() else {
+                return;
+            };
+            if !self.is_over(oldest, now) {
+                return;
             }
-            self.queue.forgotten += 1;
+            // It may have come again since.
+            self.index.remove(oldest.fingerprint, number);
+            self.senders.remove(oldest.sender);
+            self.queue.pop();
         }
+    }
+
+    fn refusal(&self, sender: &AgentId) -> Option<Error> {
+        let seconds = self.bounds.window.as_secs();
+        let advice = "publish more slowly, or with durability MEMORY what may be lost";
+        let Bounds {
+            per_sender, total, ..
+        } = self.bounds;
+        if self.senders.count(sender) >= per_sender {
+            return Some(Error::ResourceExhausted(format!(
+                "\"{sender}\" has published {per_sender} events in the last {seconds} s; more are not taken, since repeated ones could not be told; {advice}"
+            )));
+        }
+        (self.queue.len() >= total).then(|| {
+            Error::ResourceExhausted(format!(
+                "{total} events were published in the last {seconds} s by all senders; more are not taken, since repeated ones could not be told; {advice}"
+            ))
+        })
+    }
+
+    fn is_over(&self, remembered: &Remembered, now: Instant) -> bool {
+        now.saturating_duration_since(self.instant(remembered.at)) > self.bounds.window
+    }
+
+    fn nanos(&self, at: Instant) -> i64 {
+        let nanos = |d: Duration| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX);
+        let after = nanos(at.saturating_duration_since(self.base));
+        let before = nanos(self.base.saturating_duration_since(at));
+        after - before
+    }
+
+    fn instant(&self, nanos: i64) -> Instant {
+        let distance = Duration::from_nanos(nanos.unsigned_abs());
+        let at = match nanos < 0 {
+            true => self.base.checked_sub(distance),
+            false => self.base.checked_add(distance),
+        };
+        at.expect("it was an instant before")
     }
 }
 
@@ -169,52 +248,17 @@ pub(crate) fn digest(body: &[u8], to: &str) -> Uuid {
     Builder::from_sha1_bytes(bytes).into_uuid()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Logs hold digests.
-    #[test]
-    fn a_digest_is_the_uuid_that_others_compute() {
-        for body in ["", "a", &"long".repeat(1_000)] {
-            let expected = Uuid::new_v5(&Uuid::NAMESPACE_OID, body.as_bytes());
-            assert_eq!(digest(body.as_bytes(), ""), expected);
-            assert_ne!(digest(body.as_bytes(), "b"), expected);
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_publish_is_known_for_the_window() {
-        let mut dedupe = Dedupe::new(Duration::from_secs(600));
-        let key = |id: &str| {
-            Arc::new(Key {
-                sender: "a".into(),
-                order: "c".into(),
-                id: id.into(),
-            })
-        };
-        let seen = Seen {
-            digest: digest(b"x", ""),
-            event_id: "e".into(),
-            position: "p".into(),
-        };
-        dedupe.remember(key("1"), seen.clone(), Instant::now());
-        tokio::time::advance(Duration::from_secs(599)).await;
-        dedupe.remember(key("2"), seen.clone(), Instant::now());
-        assert_eq!(dedupe.get(&key("1"), Instant::now()), Some(&seen));
-        tokio::time::advance(Duration::from_secs(2)).await;
-        assert_eq!(dedupe.get(&key("1"), Instant::now()), None);
-        dedupe.remember(key("3"), seen.clone(), Instant::now());
-        assert_eq!(dedupe.numbers.len(), 2, "it is gone");
-        assert!(dedupe.get(&key("2"), Instant::now()).is_some());
-
-        tokio::time::advance(Duration::from_secs(599)).await;
-        dedupe.remember(key("2"), seen.clone(), Instant::now());
-        tokio::time::advance(Duration::from_secs(2)).await;
-        dedupe.remember(key("4"), seen, Instant::now());
-        assert!(
-            dedupe.get(&key("2"), Instant::now()).is_some(),
-            "seen again within the window"
-        );
-    }
+/// As much of a digest as is remembered: it tells two bodies apart that their sender gave one id by mistake.
+pub(crate) fn short(digest: &Uuid) -> u64 {
+    let (high, low) = digest.as_u64_pair();
+    high ^ low
 }
+
+/// The number at the end of an event's id.
+pub(crate) fn stamp(event_id: &str) -> Option<u64> {
+    let (_, number) = event_id.rsplit_once('_')?;
+    number.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

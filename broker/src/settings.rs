@@ -34,6 +34,10 @@ pub struct Settings {
     pub late_artifacts: Duration,
     /// How long publishes are known for deduplication.
     pub dedupe_window: Duration,
+    /// Publishes of one sender that are known; more within the window are refused.
+    pub dedupe_per_sender: usize,
+    /// The same for all senders together. Each takes about 70 bytes.
+    pub dedupe_total: usize,
     /// How long mail waits for an agent that was never seen.
     pub unknown_recipient: Duration,
     /// How long a `Connect` peer with credit may take nothing before it is cut off.
@@ -96,6 +100,8 @@ impl Default for Settings {
             cancel_grace: Duration::from_secs(10),
             late_artifacts: Duration::from_secs(5),
             dedupe_window: Duration::from_secs(600),
+            dedupe_per_sender: 4_000_000,
+            dedupe_total: 8_000_000,
             unknown_recipient: Duration::from_secs(600),
             connect_stall: Duration::from_secs(10),
             stream_stall: Duration::from_secs(60),

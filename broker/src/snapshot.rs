@@ -5,6 +5,7 @@
 mod moment;
 mod reading;
 mod records;
+mod seen;
 
 use std::collections::BTreeSet;
 
@@ -18,9 +19,9 @@ pub(crate) use self::{moment::Moment, reading::Folding};
 use self::{
     moment::micros,
     records::{
-        CopyRecord, DeadLetterRecord, HappenedRecord, LetterRecord, MailRecord, PartRecord,
-        SeenList, SeenRecord, What,
+        CopyRecord, DeadLetterRecord, HappenedRecord, LetterRecord, MailRecord, PartRecord, What,
     },
+    seen::SeenList,
 };
 use crate::{
     log::{Entry, Position, Registration, codec},
@@ -28,8 +29,10 @@ use crate::{
     state::State,
 };
 
-/// Letters or publishes in one part.
+/// Letters in one part.
 const CHUNK: usize = 1000;
+/// Publishes in one part: 208 KiB.
+const PUBLISHES: usize = 4096;
 
 /// The positions of all mail that waits: their records have to be kept.
 pub(crate) fn kept(state: &State, moment: Moment) -> BTreeSet<Position> {
@@ -55,6 +58,7 @@ pub(crate) fn write<E>(
         let part = PartRecord { what: Some(what) };
         each(part.encode_to_vec())
     };
+    part(What::Seen(SeenList::of_secret(state.dedupe.secret())))?;
     for (_, agent) in state.registry.iter() {
         for (_, card) in &agent.versions {
             let registration = Registration {
@@ -127,14 +131,8 @@ pub(crate) fn write<E>(
         part(What::Task(saved.into()))?;
     }
     part(What::Changes(state.tasks.changes()))?;
-    let seen: Vec<SeenRecord> = state
-        .dedupe
-        .iter()
-        .map(|(key, at, seen)| SeenRecord::of(key, seen, moment.micros_at(at)))
-        .collect();
-    for chunk in seen.chunks(CHUNK) {
-        let publishes = chunk.to_vec();
-        part(What::Seen(SeenList { publishes }))?;
+    for list in SeenList::all(&state.dedupe, moment, PUBLISHES) {
+        part(What::Seen(list))?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::{
     dead_letters::{DeadLetter, DeadLetters},
-    dedupe::{Dedupe, Seen},
+    dedupe::{self, Dedupe, Seen},
     id::{AgentId, MailboxId, OrderKey, Version},
     log::{Again, Entry, Position, Published, Record},
     mailbox::{Bounds, Mail, Undelivered},
@@ -74,7 +74,11 @@ impl State {
                 bytes: settings.tasks_bytes,
             }),
             mailboxes: Mailboxes::new(bounds, settings.mailbox_age, settings.unknown_recipient),
-            dedupe: Dedupe::new(settings.dedupe_window),
+            dedupe: Dedupe::new(dedupe::Bounds {
+                window: settings.dedupe_window,
+                per_sender: settings.dedupe_per_sender,
+                total: settings.dedupe_total,
+            }),
             dead_letters: DeadLetters::new(settings.dead_letters, settings.dead_letters_bytes),
             superseded: Superseded::default(),
         }
@@ -173,16 +177,17 @@ impl State {
                 let is_recent = self.dedupe.remembers(age);
                 if let Some((key, digest)) = published.key.as_ref().filter(|_| is_new || is_recent)
                 {
+                    let fingerprint = self.dedupe.fingerprint(key);
                     let seen = Seen {
-                        digest: *digest,
-                        event_id: published.event.event_id.clone(),
-                        position: published.event.position.clone(),
+                        digest: dedupe::short(digest),
+                        position: record.position,
+                        stamp: dedupe::stamp(&published.event.event_id).unwrap_or_default(),
                     };
                     if is_new {
-                        self.tasks.set_made_by(task, key.clone(), seen.clone());
+                        self.tasks.set_made_by(task, (fingerprint, seen));
                     }
                     if is_recent {
-                        self.dedupe.remember(key.clone(), seen, now);
+                        self.dedupe.remember(&key.sender, fingerprint, seen, now);
                     }
                 }
             }

@@ -37,6 +37,7 @@ impl BuildHasher for Keyed {
     }
 }
 
-fn random() -> u64 {
+/// A number that nobody can guess.
+pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(())
 }

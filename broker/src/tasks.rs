@@ -5,7 +5,6 @@ mod saved;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -18,7 +17,7 @@ use prost::Message as _;
 
 pub(crate) use self::{entry::Entry, saved::Saved};
 use crate::{
-    dedupe::{Key, Seen},
+    dedupe::{Fingerprint, Seen},
     id::{AgentId, TaskId},
     limits::PAGE_BYTES,
     steps::step,
@@ -83,15 +82,15 @@ impl Tasks {
     }
 
     /// What is known of a publish that made this task.
-    pub(crate) fn made_by(&self, task: &str, key: &Key) -> Option<&Seen> {
-        let (made_by, seen) = self.entries.get(task)?.made_by.as_ref()?;
-        (**made_by == *key).then_some(seen)
+    pub(crate) fn made_by(&self, task: &str, publish: Fingerprint) -> Option<Seen> {
+        let (made_by, seen) = self.entries.get(task)?.made_by?;
+        (made_by == publish).then_some(seen)
     }
 
     /// Remembers the publish that has made a task.
-    pub(crate) fn set_made_by(&mut self, task: &str, key: Arc<Key>, seen: Seen) {
+    pub(crate) fn set_made_by(&mut self, task: &str, made_by: (Fingerprint, Seen)) {
         if let Some(entry) = self.entries.get_mut(task) {
-            entry.made_by = Some((key, seen));
+            entry.made_by = Some(made_by);
         }
     }
 

@@ -289,9 +289,10 @@ pub(crate) fn hub() -> Caller {
     }
 }
 
-/// The id of the event that a message is which came so many seconds after 1970.
-pub(super) fn message_event(message_id: &str, seconds: &str) -> String {
-    ["evt_", message_id, "_", seconds].concat()
+/// The id of an event: its kind, what it is about, and when it came, in seconds or nanoseconds after 1970. The same publish has an id that
+/// differs in that number alone ([`crate::dedupe::Seen`]).
+pub(super) fn event_id(kind: &str, about: &str, stamp: &str) -> String {
+    [kind, "_", about, "_", stamp].concat()
 }
 
 /// An event with id, time and trace; its position comes with the log.
@@ -301,13 +302,16 @@ pub(crate) fn event(
     now: Now,
 ) -> Box<AgentEvent> {
     let trace = TraceContext::parse_or_start(routing.as_ref().map_or("", |r| &r.traceparent));
-    let nanos = now.unix_nanos();
+    let nanos = || now.unix_nanos().to_string();
     let event_id = match &payload {
-        Payload::Message(m) => message_event(&m.message_id, &now.unix_seconds().to_string()),
-        Payload::Task(t) => format!("task_{}_{nanos}", t.id),
-        Payload::StatusUpdate(u) => format!("status_{}_{nanos}", u.task_id),
-        Payload::ArtifactUpdate(u) => format!("artifact_{}_{nanos}", u.task_id),
-        Payload::AgentCard(c) => format!("agent_{}_{}_{nanos}", c.event_type, c.agent_id),
+        Payload::Message(m) => event_id("evt", &m.message_id, &now.unix_seconds().to_string()),
+        Payload::Task(t) => event_id("task", &t.id, &nanos()),
+        Payload::StatusUpdate(u) => event_id("status", &u.task_id, &nanos()),
+        Payload::ArtifactUpdate(u) => event_id("artifact", &u.task_id, &nanos()),
+        Payload::AgentCard(c) => {
+            let about = [&*c.event_type, "_", &*c.agent_id].concat();
+            event_id("agent", &about, &nanos())
+        }
     };
     Box::new(AgentEvent {
         event_id,

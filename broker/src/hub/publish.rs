@@ -15,12 +15,12 @@ use agenthub_proto::{
 };
 use prost::Message as _;
 
-use super::core::{Core, Draft, Now};
+use super::core::{Core, Draft, Now, event_id};
 use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
-    dedupe::{self, Key, Known},
+    dedupe::{self, Fingerprint, Key, Known, Seen},
     id::{Address, OrderKey},
     limits,
     log::Position,
@@ -75,6 +75,16 @@ impl Body {
     /// The task that it belongs to; empty if none.
     pub(super) fn task_id(&self) -> &str {
         self.ids().1
+    }
+
+    /// The id that its event has with that number ([`dedupe::stamp`]).
+    fn event_id(&self, stamp: u64) -> String {
+        let (kind, about) = match self {
+            Self::Message(m) => ("evt", &m.message_id),
+            Self::Status(u) => ("status", &u.task_id),
+            Self::Artifact(u) => ("artifact", &u.task_id),
+        };
+        event_id(kind, about, &stamp.to_string())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -138,10 +148,12 @@ impl Core {
         }
 
         let known = known(&body, &routing);
-        if let Some(known) = &known
-            && let Some(receipt) = self.seen(body.task_id(), known, repetition, now)?
-        {
-            return Ok(receipt);
+        if let Some(known) = &known {
+            let publish = self.state.dedupe.fingerprint(&known.0);
+            if let Some(seen) = self.seen(body.task_id(), known, publish, repetition, now)? {
+                let position = self.log.id().token(seen.position);
+                return Ok(self.receipt(body.event_id(seen.stamp), position));
+            }
         }
         match body {
             Body::Message(message) => self.publish_message(caller, message, routing, known, now),
@@ -150,7 +162,7 @@ impl Core {
         }
     }
 
-    /// What was answered to a publish that was accepted before, in this task if it names one.
+    /// The outcome of a publish that was accepted before, in this task if it names one.
     ///
     /// # Errors
     ///
@@ -159,15 +171,15 @@ impl Core {
         &self,
         task: &str,
         (key, digest): &Known,
+        publish: Fingerprint,
         repetition: Repetition,
         now: Now,
-    ) -> Result<Option<Receipt>, Error> {
-        let made_task = self.state.tasks.made_by(task, key);
-        let recent = self.state.dedupe.get(key, now.instant);
+    ) -> Result<Option<Seen>, Error> {
+        let made_task = self.state.tasks.made_by(task, publish);
+        let recent = self.state.dedupe.get(publish, now.instant);
         let known = || made_task.into_iter().chain(recent);
-        if let Some(seen) = known().find(|seen| seen.digest == *digest) {
-            let receipt = self.receipt(seen.event_id.clone(), seen.position.clone());
-            return Ok(Some(receipt));
+        if let Some(seen) = known().find(|seen| seen.digest == dedupe::short(digest)) {
+            return Ok(Some(seen));
         }
         if known().next().is_some() {
             if repetition == Repetition::Refuse {
@@ -181,20 +193,32 @@ impl Core {
         Ok(None)
     }
 
-    fn send(&mut self, caller: &Caller, draft: Draft, is_memory: bool, now: Now) -> Receipt {
+    /// # Errors
+    ///
+    /// The sender has published more than can be remembered.
+    fn send(
+        &mut self,
+        caller: &Caller,
+        draft: Draft,
+        is_memory: bool,
+        now: Now,
+    ) -> Result<Receipt, Error> {
         let event_id = draft.event.event_id.clone();
         if is_memory {
             self.counters.events.inc();
             let event = Arc::new(draft.event.into());
             self.pass(Arc::new(Segment::of(event)), draft.route);
-            return Receipt {
+            return Ok(Receipt {
                 event_id,
                 position: String::new(),
                 safe_at: Position(0),
-            };
+            });
+        }
+        if let Some((key, _)) = &draft.key {
+            self.state.dedupe.admit(&key.sender, now.instant)?;
         }
         let position = self.record_event(caller, draft, now);
-        self.receipt(event_id, position)
+        Ok(self.receipt(event_id, position))
     }
 
     fn receipt(&self, event_id: String, position: String) -> Receipt {

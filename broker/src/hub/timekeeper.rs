@@ -35,6 +35,7 @@ impl Core {
         self.forget_superseded(now);
         self.tell_tries_if_due(now);
         self.close_unused_if_due(now);
+        self.state.dedupe.forget_some(now.instant);
     }
 }
 

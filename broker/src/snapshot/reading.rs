@@ -83,15 +83,12 @@ impl Reading {
                 let dead = DeadLetter { time, given_up };
                 self.state.dead_letters.add(Position(letter.id), dead);
             }
-            What::Task(task) => self.state.tasks.restore(task.read()?),
-            What::Changes(changes) => self.state.tasks.restore_changes(changes),
-            What::Seen(list) => {
-                for seen in list.publishes {
-                    let at = self.moment.instant_at(seen.time_us);
-                    let (key, seen) = seen.read()?;
-                    self.state.dedupe.remember(key, seen, at);
-                }
+            What::Task(task) => {
+                let task = task.read(self.state.dedupe.secret())?;
+                self.state.tasks.restore(task);
             }
+            What::Changes(changes) => self.state.tasks.restore_changes(changes),
+            What::Seen(list) => list.read(&mut self.state.dedupe, self.moment)?,
         }
         Ok(())
     }

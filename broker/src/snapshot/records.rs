@@ -1,19 +1,15 @@
 //! The parts of a snapshot as they are written.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use agenthub_proto::{a2a::Task, agenthub::AgentEvent};
 use prost::Message;
-use uuid::Uuid;
 
-use super::moment::{micros, nanos, time};
-use crate::{
-    dedupe::{Key, Seen},
-    tasks,
+use super::{
+    moment::{micros, nanos, time},
+    seen::{self, SeenList, SeenRecord},
 };
+use crate::{dedupe::Secret, tasks};
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct PartRecord {
@@ -111,36 +107,19 @@ pub(super) struct TaskRecord {
     pub(super) bytes: u64,
     #[prost(uint64, tag = "7")]
     pub(super) changed: u64,
+    /// As earlier releases wrote it.
     #[prost(message, optional, tag = "9")]
-    pub(super) made_by: Option<SeenRecord>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct SeenList {
-    #[prost(message, repeated, tag = "1")]
-    pub(super) publishes: Vec<SeenRecord>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct SeenRecord {
-    #[prost(string, tag = "1")]
-    pub(super) sender: String,
-    #[prost(string, tag = "2")]
-    pub(super) order: String,
-    #[prost(string, tag = "3")]
-    pub(super) id: String,
-    #[prost(bytes = "vec", tag = "4")]
-    pub(super) digest: Vec<u8>,
-    #[prost(string, tag = "5")]
-    pub(super) event_id: String,
-    #[prost(string, tag = "6")]
-    pub(super) position: String,
-    #[prost(int64, tag = "7")]
-    pub(super) time_us: i64,
+    pub(super) made_by_name: Option<SeenRecord>,
+    #[prost(bytes = "vec", tag = "10")]
+    pub(super) made_by: Vec<u8>,
 }
 
 impl From<tasks::Saved> for TaskRecord {
     fn from(saved: tasks::Saved) -> Self {
+        let mut made_by = Vec::new();
+        if let Some((publish, seen)) = saved.made_by {
+            seen::pack(publish, &seen, &mut made_by);
+        }
         Self {
             task: Some(saved.task),
             requester: saved.requester.to_string(),
@@ -150,15 +129,22 @@ impl From<tasks::Saved> for TaskRecord {
             bytes: saved.bytes as u64,
             ended_us: saved.ended_at.map(micros),
             changed: saved.changed,
-            made_by: saved
-                .made_by
-                .map(|(key, seen)| SeenRecord::of(&key, &seen, 0)),
+            made_by_name: None,
+            made_by,
         }
     }
 }
 
 impl TaskRecord {
-    pub(super) fn read(self) -> Result<tasks::Saved, String> {
+    pub(super) fn read(self, secret: Secret) -> Result<tasks::Saved, String> {
+        let made_by = match self.made_by_name {
+            Some(named) => {
+                let publish = named.fingerprint(secret);
+                Some((publish, named.seen()?))
+            }
+            None if self.made_by.is_empty() => None,
+            None => Some(seen::unpack(&mut &*self.made_by).map_err(|e| e.to_string())?),
+        };
         Ok(tasks::Saved {
             task: self.task.ok_or("a task is empty")?,
             requester: self.requester.into(),
@@ -170,35 +156,7 @@ impl TaskRecord {
             bytes: usize::try_from(self.bytes).map_err(|e| e.to_string())?,
             ended_at: self.ended_us.map(time),
             changed: self.changed,
-            made_by: self.made_by.map(SeenRecord::read).transpose()?,
+            made_by,
         })
-    }
-}
-
-impl SeenRecord {
-    pub(super) fn of(key: &Key, seen: &Seen, time_us: i64) -> Self {
-        Self {
-            sender: key.sender.to_string(),
-            order: key.order.to_string(),
-            id: key.id.clone(),
-            digest: seen.digest.as_bytes().to_vec(),
-            event_id: seen.event_id.clone(),
-            position: seen.position.clone(),
-            time_us,
-        }
-    }
-
-    pub(super) fn read(self) -> Result<(Arc<Key>, Seen), String> {
-        let key = Key {
-            sender: self.sender.into(),
-            order: self.order.into(),
-            id: self.id,
-        };
-        let seen = Seen {
-            digest: Uuid::from_slice(&self.digest).map_err(|e| e.to_string())?,
-            event_id: self.event_id,
-            position: self.position,
-        };
-        Ok((Arc::new(key), seen))
     }
 }

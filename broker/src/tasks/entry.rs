@@ -1,9 +1,6 @@
 //! One task, as its events made it.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use agenthub_proto::{
     a2a::{Task, TaskStatus},
@@ -13,7 +10,7 @@ use agenthub_proto::{
 use prost::Message as _;
 
 use crate::{
-    dedupe::{Key, Seen},
+    dedupe::{Fingerprint, Seen},
     id::AgentId,
     routing::Parties,
     task::Standing,
@@ -28,7 +25,7 @@ pub(crate) struct Entry {
     pub(super) deadline: Option<SystemTime>,
     pub(super) ended_at: Option<SystemTime>,
     /// The publish that made it, known as long as the task is.
-    pub(super) made_by: Option<(Arc<Key>, Seen)>,
+    pub(super) made_by: Option<(Fingerprint, Seen)>,
     pub(super) bytes: usize,
     /// Rises with every change of any task.
     pub(super) changed: u64,

@@ -1,12 +1,12 @@
 //! Tasks as a snapshot keeps them.
 
-use std::{sync::Arc, time::SystemTime};
+use std::time::SystemTime;
 
 use agenthub_proto::a2a::Task;
 
 use super::{Entry, Tasks};
 use crate::{
-    dedupe::{Key, Seen},
+    dedupe::{Fingerprint, Seen},
     id::{AgentId, TaskId},
 };
 
@@ -20,7 +20,7 @@ pub(crate) struct Saved {
     pub(crate) deadline: Option<SystemTime>,
     pub(crate) ended_at: Option<SystemTime>,
     /// The publish that made it.
-    pub(crate) made_by: Option<(Arc<Key>, Seen)>,
+    pub(crate) made_by: Option<(Fingerprint, Seen)>,
     /// What its history and artifacts count for.
     pub(crate) bytes: usize,
     /// When it changed last, among all tasks.
@@ -42,7 +42,7 @@ impl Tasks {
                 task_type: entry.task_type.clone(),
                 deadline: entry.deadline,
                 ended_at: entry.ended_at,
-                made_by: entry.made_by.clone(),
+                made_by: entry.made_by,
                 bytes: entry.bytes,
                 changed: entry.changed,
             })

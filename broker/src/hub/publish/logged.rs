@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    super::core::{Core, Now},
+    super::core::{Core, Now, event_id},
     Receipt, Repetition,
     run::{Run, Stamp},
 };
@@ -13,7 +13,7 @@ use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
-    dedupe::{Key, Known, Seen},
+    dedupe::{self, Key, Known, Seen},
     fields,
     log::{Entry, Published},
     sealed::Sealed,
@@ -37,6 +37,7 @@ impl Core {
         let (sender, order) = run.sender();
         let route = self.route_of(run, sender.clone());
         let stamp = Stamp::of(now);
+        let fingerprints = self.state.dedupe.fingerprints(&sender, &order);
         let mut events = Vec::with_capacity(run.len());
         let receipts = run.publishes.iter().map(|plain| {
             let key = Key {
@@ -45,10 +46,14 @@ impl Core {
                 id: plain.message_id().to_owned(),
             };
             let known: Known = (Arc::new(key), plain.digest(&envelope.routing.to_agent_id));
-            if let Some(receipt) = self.seen("", &known, Repetition::Refuse, now)? {
-                return Ok(receipt);
+            let publish = fingerprints.of(plain.message_id());
+            if let Some(seen) = self.seen("", &known, publish, Repetition::Refuse, now)? {
+                let position = self.log.id().token(seen.position);
+                let event_id = event_id("evt", plain.message_id(), &seen.stamp.to_string());
+                return Ok(self.receipt(event_id, position));
             }
-            let (key, digest) = known.clone();
+            self.state.dedupe.admit(&sender, now.instant)?;
+            let digest = known.1;
             let event_id = stamp.event_id(plain);
             let at = self.log.next_position();
             let position = self.log.id().token(at);
@@ -70,11 +75,12 @@ impl Core {
             let record = self.next_record(caller, order.clone(), entry, now);
             // All that the state keeps of such a record, but for its delivery.
             let seen = Seen {
-                digest,
-                event_id: event_id.clone(),
-                position: position.clone(),
+                digest: dedupe::short(&digest),
+                position: at,
+                stamp: now.unix_seconds(),
             };
-            self.state.dedupe.remember(key, seen, now.instant);
+            let dedupe = &mut self.state.dedupe;
+            dedupe.remember(&sender, publish, seen, now.instant);
             self.log.append(record);
             Ok(Receipt {
                 event_id,

@@ -106,7 +106,7 @@ impl Core {
             passes_by: extension == Extension::Pass,
             key,
         };
-        let receipt = self.send(caller, draft, is_memory, now);
+        let receipt = self.send(caller, draft, is_memory, now)?;
 
         if let Some(routing) = as_task {
             self.send_task(caller, &task_id, &route, &sender, &routing, now);

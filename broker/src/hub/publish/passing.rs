@@ -10,7 +10,7 @@ use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
-    dedupe::Key,
+    plain::Plain,
     segment::{self, Segment},
 };
 
@@ -63,17 +63,14 @@ impl Core {
         )?;
         self.log.admit()?;
         let (sender, order) = run.sender();
-        let mut key = Key {
-            sender: sender.clone(),
-            order,
-            id: String::new(),
+        let dedupe = &self.state.dedupe;
+        let fingerprints = dedupe.fingerprints(&sender, &order);
+        let is_known = |plain: &Plain| {
+            let publish = fingerprints.of(plain.message_id());
+            dedupe.get(publish, now.instant).is_some()
         };
-        for plain in &run.publishes {
-            key.id.clear();
-            key.id.push_str(plain.message_id());
-            if self.state.dedupe.get(&key, now.instant).is_some() {
-                return Ok(false);
-            }
+        if !dedupe.is_empty() && run.publishes.iter().any(is_known) {
+            return Ok(false);
         }
         let route = self.route_of(run, sender);
         self.counters.events.inc_by(run.len() as u64);

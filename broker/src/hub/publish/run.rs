@@ -9,7 +9,7 @@ use agenthub_proto::{
 };
 use prost::Message;
 
-use super::super::core::{Core, Now, message_event};
+use super::super::core::{Core, Now, event_id};
 use crate::{
     fields::Field,
     id::{AgentId, OrderKey},
@@ -136,7 +136,7 @@ impl Stamp {
 
     /// The id of the event that a message is.
     pub(super) fn event_id(&self, plain: &Plain) -> String {
-        message_event(plain.message_id(), &self.seconds)
+        event_id("evt", plain.message_id(), &self.seconds)
     }
 
     /// The event of a publish as its fields, to be written: the message is bytes as they came. The position is that of the log, or empty.

@@ -72,7 +72,7 @@ impl Core {
             claims,
             is_last: next.is_terminal(),
         };
-        let receipt = self.publish_update(caller, update, routing, key, now);
+        let receipt = self.publish_update(caller, update, routing, key, now)?;
         if next.is_terminal() && by_requester {
             self.stop_work(&task, "its requester cancelled it");
         }
@@ -111,7 +111,7 @@ impl Core {
             claims,
             is_last: false,
         };
-        Ok(self.publish_update(caller, update, routing, key, now))
+        self.publish_update(caller, update, routing, key, now)
     }
 
     fn publish_update(
@@ -121,7 +121,7 @@ impl Core {
         routing: AgentEventMetadata,
         key: Option<Known>,
         now: Now,
-    ) -> Receipt {
+    ) -> Result<Receipt, Error> {
         let sender = AgentId::from(routing.from_agent_id.as_str());
         let is_memory = routing.durability() == Durability::Memory && !update.is_last;
         let draft = Draft {

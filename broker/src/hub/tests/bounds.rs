@@ -160,6 +160,91 @@ fn an_event_in_memory_fails_the_task_whose_mail_it_pushes_out() {
     assert_eq!(b.state("t"), TaskState::Failed);
 }
 
+/// promise 4
+#[test]
+fn a_sender_publishes_no_more_than_is_remembered() {
+    let mut b = Bench::new(Settings {
+        dedupe_per_sender: 3,
+        ..Settings::default()
+    });
+    let message = |id: &str| {
+        Body::Message(Message {
+            message_id: id.into(),
+            ..Message::new(Role::User, id)
+        })
+    };
+    let first = b.publish(message("0"), "asker", "worker").expect("good");
+    for id in ["1", "2"] {
+        b.publish(message(id), "asker", "worker").expect("good");
+    }
+    let Err(Error::ResourceExhausted(why)) = b.publish(message("3"), "asker", "worker") else {
+        panic!("it is refused");
+    };
+    assert!(why.contains("\"asker\" has published 3 events"), "{why}");
+    let again = b.publish(message("0"), "asker", "worker").expect("known");
+    assert_eq!(
+        (again.event_id, again.position),
+        (first.event_id, first.position)
+    );
+    b.publish(message("3"), "another", "worker").expect("good");
+    let routing = AgentEventMetadata {
+        from_agent_id: "asker".into(),
+        durability: agenthub::Durability::Memory.into(),
+        ..Default::default()
+    };
+    let caller = Caller::anonymous();
+    let lost = b
+        .core
+        .publish(&caller, message("4"), routing, Repetition::Refuse, b.now);
+    lost.expect("nothing of it is remembered");
+
+    b.wait(Settings::default().dedupe_window + Duration::from_secs(1));
+    b.publish(message("3"), "asker", "worker").expect("good");
+}
+
+/// promise 4
+#[test]
+fn a_repeated_result_has_the_answer_of_the_first() {
+    let mut b = Bench::new(Settings::default());
+    let work = Body::Message(Message {
+        message_id: "m_1".into(),
+        task_id: "t_1".into(),
+        ..Message::new(Role::User, "go")
+    });
+    let made = b.publish(work.clone(), "asker", "worker").expect("good");
+    let artifact = agenthub::TaskArtifactUpdateEvent {
+        task_id: "t_1".into(),
+        artifact: Some(agenthub_proto::a2a::Artifact::default()),
+        ..Default::default()
+    };
+    let routing = AgentEventMetadata {
+        from_agent_id: "worker".into(),
+        idempotency_key: "k".into(),
+        ..Default::default()
+    };
+    let caller = Caller::anonymous();
+    let publish = |b: &mut Bench| {
+        let (body, routing) = (Body::Artifact(artifact.clone()), routing.clone());
+        let now = b.now;
+        let receipt = b
+            .core
+            .publish(&caller, body, routing, Repetition::Refuse, now);
+        let receipt = receipt.expect("good");
+        (receipt.event_id, receipt.position)
+    };
+    let first = publish(&mut b);
+    b.wait(Duration::from_secs(3));
+    assert_eq!(publish(&mut b), first);
+
+    b.wait(Settings::default().dedupe_window + Duration::from_secs(1));
+    let again = b.publish(work, "asker", "worker").expect("known");
+    assert_eq!(
+        (again.event_id, again.position),
+        (made.event_id, made.position),
+        "a message that made a task is known as long as that"
+    );
+}
+
 /// promise 10
 #[test]
 fn a_client_that_is_gone_for_good_leaves_no_mailbox() {

@@ -267,7 +267,7 @@ proptest! {
         let mut live = Bench::new(settings.clone());
         run(&mut live, ops);
         live.core();
-        let mut folded = State::new(&settings);
+        let mut folded = blank(&settings);
         let now = live.now;
         live.core.tell_tries(now);
         for record in live.records.lock().expect("one thread").iter() {
@@ -306,7 +306,7 @@ proptest! {
         };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let (before, after) = records.split_at((records.len() as f64 * part) as usize);
-        let early = fold(State::new(&settings), before);
+        let early = fold(blank(&settings), before);
         let mut parts = Vec::new();
         let _ = snapshot::write(&early, moment, &mut |part| {
             parts.push(part);
@@ -321,7 +321,7 @@ proptest! {
             prop_assert_eq!(reading.part(part), Ok(()));
         }
         let mut restored = fold(reading.finish(), after);
-        let mut whole = fold(State::new(&settings), &records);
+        let mut whole = fold(blank(&settings), &records);
 
         prop_assert_eq!(&whole.registry, &restored.registry);
         let all = Query { limit: usize::MAX, ..Query::default() };

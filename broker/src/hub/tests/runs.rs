@@ -171,7 +171,7 @@ impl Bench {
         let late = b.connect("absent", "i", durable("late")).id;
         let heard: Vec<Heard> = [own, of_others, late].map(|s| b.hear(s)).into();
         let known = b.core.state.dedupe.iter();
-        let known = known.map(|(key, _, seen)| (key.clone(), seen.digest, seen.event_id.clone()));
+        let known = known.map(|(sender, publish, _, seen)| (sender.clone(), publish, seen));
         let known: Vec<_> = known.collect();
         (answers, heard, b.written(), known)
     }
