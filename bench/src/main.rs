@@ -24,6 +24,8 @@ enum Command {
     ///
     /// Exits with 1 if a goal is not reached.
     Compare(compare::Settings),
+    /// Measures tasks that one agent does for another, both with the SDK, on a hub of their own.
+    Tasks(compare::tasks::Settings),
     /// Writes what one connection sends to all others: the floor of a comparison.
     #[command(hide = true)]
     Floor(compare::floor::Floor),
@@ -34,6 +36,7 @@ async fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Crash(settings) => crash::run(settings).await,
         Command::Compare(settings) => compare::run(settings).await,
+        Command::Tasks(settings) => compare::tasks::run(settings).await,
         Command::Floor(floor) => compare::floor::run(&floor).await,
     };
     match result {

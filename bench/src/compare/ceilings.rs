@@ -7,8 +7,9 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::{
     figures::{middle, plain},
     measure::{Load, Measured},
+    programs::Programs,
     rows::{SYNCED, window},
-    system::{Programs, System},
+    system::System,
     tried,
     wire::Client,
 };

@@ -8,8 +8,9 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{
     machine::Cpus,
     pacer::Pacer,
+    programs::Programs,
     server::{Server, cpu_of},
-    system::{Programs, System},
+    system::System,
     tally::Tally,
     wire::{BATCH, Client, Publisher, Readers, subscribe},
 };
@@ -52,6 +53,8 @@ pub(super) struct Measured {
     pub(super) acknowledged_per_s: f64,
     /// The server's CPU time for one delivery; for one acknowledgement where nothing is delivered. In microseconds.
     pub(super) cpu_us: f64,
+    /// The same of the clients, this process.
+    pub(super) client_cpu_us: f64,
     /// The server's memory at the end, in bytes.
     pub(super) memory: u64,
     /// The part of the machine that others used meanwhile, from 0 to 1.
@@ -140,6 +143,7 @@ pub(super) async fn watch(
         deliveries_per_s: deliveries / seconds,
         acknowledged_per_s: acknowledgements / seconds,
         cpu_us: cpu * 1e6 / per.max(1.0),
+        client_cpu_us: own * 1e6 / per.max(1.0),
         memory: server.memory()?,
         on_others,
         latencies,

@@ -14,6 +14,7 @@ mod measure;
 mod message;
 mod method;
 mod pacer;
+mod programs;
 mod report;
 mod rows;
 mod scene;
@@ -21,28 +22,26 @@ mod server;
 mod side_by_side;
 mod system;
 mod tally;
+pub(crate) mod tasks;
 mod trial;
 mod versions;
 mod wire;
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 
 use self::{
     ceilings::Ceilings,
     document::{Contents, Folder},
     machine::{Busy, Cpus, Machine},
+    programs::{ProgramPaths, Programs},
     report::Report,
     rows::{Row, rows},
     scene::Stage,
     side_by_side::SideBySide,
-    system::{Programs, System},
+    system::System,
     trial::tried,
 };
 
@@ -71,12 +70,8 @@ pub(crate) struct Settings {
     /// Ends with one line of JSON
     #[arg(long)]
     json: bool,
-    /// The hub's program [default: agenthub, beside this one]
-    #[arg(long, value_name = "PATH")]
-    hub_binary: Option<PathBuf>,
-    /// The NATS server's program [default: nats-server, where it is found]
-    #[arg(long, value_name = "PATH")]
-    nats_binary: Option<PathBuf>,
+    #[command(flatten)]
+    paths: ProgramPaths,
 }
 
 /// Compares, and prints what came of it. Returns whether every goal was reached.
@@ -85,7 +80,15 @@ pub(crate) struct Settings {
 ///
 /// There is no hub to compare, no NATS server where one was said to be, or no row of that name.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
-    let programs = programs(&settings)?;
+    let programs = Programs::find(&settings.paths)?;
+    for system in [System::NatsCore, System::RedisPubSub] {
+        if !system.is_here(&programs) {
+            eprintln!(
+                "{} is not installed here: its rows are left out",
+                system.name()
+            );
+        }
+    }
     let is_full = !settings.quick && settings.only.is_none();
     let folder = is_full.then(|| Folder::find(settings.output.as_deref()));
     let folder = folder.transpose()?;
@@ -156,49 +159,4 @@ async fn measured(settings: &Settings, rounds: u32, stage: &Stage) -> anyhow::Re
         eprintln!("round {round} of {rounds} is over");
     }
     Ok(found)
-}
-
-fn programs(settings: &Settings) -> anyhow::Result<Programs> {
-    let own = env::current_exe().context("where this program is")?;
-    let hub = match &settings.hub_binary {
-        Some(hub) => hub.clone(),
-        None => own.with_file_name("agenthub"),
-    };
-    if !hub.is_file() {
-        bail!(
-            "there is no hub at {}: build it with `cargo build --release`, or name one with --hub-binary",
-            hub.display()
-        );
-    }
-    if let Some(nats) = settings.nats_binary.as_ref().filter(|p| !p.is_file()) {
-        bail!(
-            "there is no NATS server at {}: name one with --nats-binary, or none to leave its rows out",
-            nats.display()
-        );
-    }
-    let programs = Programs {
-        hub: std::path::absolute(&hub)?,
-        nats: settings
-            .nats_binary
-            .clone()
-            .or_else(|| found("nats-server")),
-        redis: found("redis-server"),
-        go: found("go"),
-        own,
-    };
-    for system in [System::NatsCore, System::RedisPubSub] {
-        if !system.is_here(&programs) {
-            eprintln!(
-                "{} is not installed here: its rows are left out",
-                system.name()
-            );
-        }
-    }
-    Ok(programs)
-}
-
-fn found(program: &str) -> Option<PathBuf> {
-    let paths = env::var_os("PATH")?;
-    let mut paths = env::split_paths(&paths).map(|folder: PathBuf| folder.join(program));
-    paths.find(|path: &PathBuf| Path::is_file(path))
 }

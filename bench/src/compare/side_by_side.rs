@@ -7,7 +7,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::{
     figures::{middle, plain},
     measure::{Load, Pace},
-    system::{Programs, System},
+    programs::Programs,
+    system::System,
     tried,
     wire::Client,
 };

@@ -1,11 +1,11 @@
 //! What is compared, and how each is started.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{path::Path, process::Command};
 
-use super::server::{Server, free};
+use super::{
+    programs::Programs,
+    server::{Server, free},
+};
 
 /// A system under comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,18 +24,6 @@ pub(super) enum System {
     RedisStreams,
     /// Bytes over TCP, read once and written to everyone: less cannot be done.
     Floor,
-}
-
-/// The programs that there are.
-#[derive(Clone, Debug)]
-pub(super) struct Programs {
-    pub(super) hub: PathBuf,
-    pub(super) nats: Option<PathBuf>,
-    pub(super) redis: Option<PathBuf>,
-    /// Builds the client of the older calls.
-    pub(super) go: Option<PathBuf>,
-    /// This program, which is the floor's server.
-    pub(super) own: PathBuf,
 }
 
 impl System {

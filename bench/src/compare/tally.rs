@@ -41,12 +41,18 @@ impl Tally {
 
     /// A message was delivered.
     pub(super) fn message(&self, bytes: &[u8]) {
-        if let Some(latencies) = &self.latencies
+        if self.latencies.is_some()
             && let Some(sent) = stamp(bytes)
         {
-            let took = self.began.elapsed().saturating_sub(sent);
+            self.took(self.began.elapsed().saturating_sub(sent));
+        }
+    }
+
+    /// Something took this long.
+    pub(super) fn took(&self, latency: Duration) {
+        if let Some(latencies) = &self.latencies {
             let mut latencies = latencies.lock().unwrap_or_else(PoisonError::into_inner);
-            latencies.push(took);
+            latencies.push(latency);
         }
     }
 

@@ -6,10 +6,10 @@ use anyhow::Context as _;
 
 use super::{
     measure::{Load, Measured, measure},
+    programs::Programs,
     report::{Ratio, Report},
     rows::{Against, Row, Source},
     scene::Stage,
-    system::Programs,
 };
 
 /// How often a measurement is tried before the row is left out.

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use super::system::Programs;
+use super::programs::Programs;
 
 /// The compiler, and the clients as they were built in.
 pub(super) const RUST: &str = env!("BENCH_RUST");

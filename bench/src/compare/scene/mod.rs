@@ -16,11 +16,7 @@ use anyhow::Context as _;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-use super::{
-    report::Ratio,
-    server::Server,
-    system::{Programs, System},
-};
+use super::{programs::Programs, report::Ratio, server::Server, system::System};
 
 /// What a ratio is held against.
 const MIB: f64 = (1 << 20) as f64;

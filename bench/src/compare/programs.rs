@@ -1,0 +1,72 @@
+//! The programs that take part, and where they are found.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+/// Programs that are named instead of found.
+#[derive(Debug, Args)]
+pub(crate) struct ProgramPaths {
+    /// The hub's program [default: agenthub, beside this one]
+    #[arg(long, value_name = "PATH")]
+    hub_binary: Option<PathBuf>,
+    /// The NATS server's program [default: nats-server, where it is found]
+    #[arg(long, value_name = "PATH")]
+    nats_binary: Option<PathBuf>,
+}
+
+/// The programs that there are.
+#[derive(Clone, Debug)]
+pub(super) struct Programs {
+    pub(super) hub: PathBuf,
+    pub(super) nats: Option<PathBuf>,
+    pub(super) redis: Option<PathBuf>,
+    /// Builds the client of the older calls.
+    pub(super) go: Option<PathBuf>,
+    /// This program, which is the floor's server.
+    pub(super) own: PathBuf,
+}
+
+impl Programs {
+    /// Those that are named, and else those that are found.
+    ///
+    /// # Errors
+    ///
+    /// There is no hub, or no NATS server where one was said to be.
+    pub(super) fn find(named: &ProgramPaths) -> anyhow::Result<Self> {
+        let own = env::current_exe().context("where this program is")?;
+        let hub = match &named.hub_binary {
+            Some(hub) => hub.clone(),
+            None => own.with_file_name("agenthub"),
+        };
+        if !hub.is_file() {
+            bail!(
+                "there is no hub at {}: build it with `cargo build --release`, or name one with --hub-binary",
+                hub.display()
+            );
+        }
+        if let Some(nats) = named.nats_binary.as_ref().filter(|p| !p.is_file()) {
+            bail!(
+                "there is no NATS server at {}: name one with --nats-binary, or none to leave its rows out",
+                nats.display()
+            );
+        }
+        Ok(Self {
+            hub: std::path::absolute(&hub)?,
+            nats: named.nats_binary.clone().or_else(|| found("nats-server")),
+            redis: found("redis-server"),
+            go: found("go"),
+            own,
+        })
+    }
+}
+
+fn found(program: &str) -> Option<PathBuf> {
+    let paths = env::var_os("PATH")?;
+    let mut paths = env::split_paths(&paths).map(|folder: PathBuf| folder.join(program));
+    paths.find(|path: &PathBuf| Path::is_file(path))
+}
