@@ -225,6 +225,7 @@ mod tests {
                 event_type: "t".to_owned(),
                 ..AgentEventMetadata::default()
             }),
+            ..Publish::default()
         }
     }
 

@@ -201,6 +201,16 @@ impl TaskContext {
         self.client().link().post(publish, self.scope()).await
     }
 
+    /// Shows that the work has begun: WORKING, in one frame with what the handler publishes next if that comes at once.
+    pub(crate) async fn publish_begun(&self) -> Result<(), Error> {
+        self.may_publish()?;
+        let status = self.status(TaskState::Working, None, Map::new());
+        let publish = publish(Payload::StatusUpdate(status), self.envelope());
+        let link = self.client().link();
+        link.post_lingering(self.task_id(), publish, self.scope())
+            .await
+    }
+
     /// Adds an artifact, or a chunk of one, to the task. Returns when the hub has it, or, if it may be lost, when it is under
     /// way. Without a task it does nothing.
     ///

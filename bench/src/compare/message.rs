@@ -41,6 +41,7 @@ impl Template {
                 durability: durability.into(),
                 ..routing(sender)
             }),
+            ..Publish::default()
         };
         let mut template = Self::of(publish.encode_to_vec());
         // `sequence` is the first field.

@@ -120,6 +120,7 @@ mod tests {
                 ..Said::new(Role::User, "text")
             })),
             routing: Some(routing.clone()),
+            ..Publish::default()
         }
     }
 

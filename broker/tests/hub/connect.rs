@@ -140,6 +140,7 @@ async fn results_come_in_order_and_name_their_publish() {
         sequence,
         payload: Some(publish::Payload::Message(message)),
         routing: Some(routing("", "echo")),
+        ..Publish::default()
     };
     let bad = Message {
         message_id: String::new(),
@@ -366,6 +367,7 @@ async fn publishing_and_acknowledging_commit_together() {
             sequence: 1,
             payload: Some(publish::Payload::StatusUpdate(status("t", state))),
             routing: Some(routing("", "")),
+            ..Publish::default()
         }],
         ack: vec![Ack {
             subscription: 0,

@@ -138,6 +138,7 @@ async fn a_peer_that_breaks_the_protocol_has_its_results() {
             sequence: 7,
             payload: Some(said),
             routing: Some(routing("", "echo")),
+            ..Publish::default()
         }],
         credit: vec![Credit {
             subscription: 1,

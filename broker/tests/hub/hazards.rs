@@ -259,6 +259,7 @@ async fn an_agent_that_sends_very_many_small_frames_keeps_its_connection() {
             sequence: 1,
             payload: Some(publish::Payload::Message(user("x"))),
             routing: Some(routing("echo", "somebody")),
+            ..Publish::default()
         }],
         ..Default::default()
     };

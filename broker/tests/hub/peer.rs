@@ -169,6 +169,7 @@ impl Peer {
                 sequence: self.sequence,
                 payload: Some(payload),
                 routing: Some(routing),
+                ..Publish::default()
             }],
             ..Default::default()
         })

@@ -34,7 +34,7 @@ impl Job {
         let context = &self.context;
         if !context.task_id().is_empty() {
             // An error says that the connection is closed: the handler will find out.
-            let _ = context.publish_update("").await;
+            let _ = context.publish_begun().await;
         }
         let call = AssertUnwindSafe(|| handler(context.clone()));
         let handling = match std::panic::catch_unwind(call) {

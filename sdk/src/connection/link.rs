@@ -14,6 +14,11 @@ use crate::Error;
 /// Orders for the connection. Bounded: who orders too much waits.
 pub(super) enum Command {
     Publish(Batch),
+    /// To be published with the next batch of the task, or a moment later.
+    Linger {
+        task_id: String,
+        batch: Batch,
+    },
     Ack(Lease),
     Refuse(Refused),
     /// So many more deliveries of the inbox may come.
@@ -59,6 +64,16 @@ pub(crate) struct Batch {
 pub(crate) type Answer = Result<Vec<Result<Published, Error>>, Error>;
 
 impl Batch {
+    /// One publish whose answer nobody waits for.
+    fn posted(publish: Publish, scope: Scope) -> Self {
+        Self {
+            publishes: vec![publish],
+            ack: None,
+            epoch: scope.epoch(),
+            done: None,
+        }
+    }
+
     pub(super) fn answer(self, answer: Answer) {
         match (self.done, answer) {
             // Who no longer waits is not told.
@@ -128,13 +143,20 @@ impl Link {
 
     /// Publishes without waiting for the answer; a refusal is logged. Waits only for room.
     pub(crate) async fn post(&self, publish: Publish, scope: Scope) -> Result<(), Error> {
-        let batch = Batch {
-            publishes: vec![publish],
-            ack: None,
-            epoch: scope.epoch(),
-            done: None,
-        };
+        let batch = Batch::posted(publish, scope);
         self.order(Command::Publish(batch)).await
+    }
+
+    /// Does the same, in one frame with the next publish of the task if that comes within a few milliseconds.
+    pub(crate) async fn post_lingering(
+        &self,
+        task_id: &str,
+        publish: Publish,
+        scope: Scope,
+    ) -> Result<(), Error> {
+        let batch = Batch::posted(publish, scope);
+        let task_id = task_id.to_owned();
+        self.order(Command::Linger { task_id, batch }).await
     }
 
     /// Publishes one thing, within this time.

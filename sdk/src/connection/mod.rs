@@ -5,6 +5,7 @@ mod connector;
 mod dial;
 mod inbound;
 mod leases;
+mod lingering;
 mod link;
 mod outbox;
 mod peer;

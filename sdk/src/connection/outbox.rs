@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 
 use agenthub_proto::{
-    agenthub::{AgentEventMetadata, AgentFrame, Publish, PublishResult, publish},
+    agenthub::{Ack, AgentEventMetadata, Publish, PublishResult, publish},
     http2,
 };
 use prost::Message as _;
+use tokio::time::Instant;
 use tonic::Code;
 use uuid::Uuid;
 
-use super::{Published, leases, link::Batch};
+use super::{Published, lingering::Lingering, link::Batch};
 use crate::Error;
 
 /// The publishes of one frame, unless one batch has more.
@@ -31,6 +32,7 @@ pub(super) struct Outbox {
     unanswered: usize,
     sent: VecDeque<Entry>,
     waiting: VecDeque<Entry>,
+    lingering: Lingering,
 }
 
 #[derive(Debug)]
@@ -50,9 +52,9 @@ pub(crate) fn publish(payload: publish::Payload, mut routing: AgentEventMetadata
         routing.idempotency_key = Uuid::now_v7().to_string();
     }
     Publish {
-        sequence: 0,
         payload: Some(payload),
         routing: Some(routing),
+        ..Publish::default()
     }
 }
 
@@ -61,16 +63,45 @@ impl Outbox {
     pub(super) const CAPACITY: usize = 1024;
 
     pub(super) fn is_full(&self) -> bool {
-        self.waiting.len() >= Self::CAPACITY
+        self.waiting.len() + self.lingering.len() >= Self::CAPACITY
     }
 
     /// Whether everything was sent and answered.
     pub(super) fn is_empty(&self) -> bool {
-        self.sent.is_empty() && self.waiting.is_empty()
+        self.sent.is_empty() && self.waiting.is_empty() && self.lingering.is_empty()
     }
 
-    /// Adds a batch.
-    pub(super) fn push(&mut self, mut batch: Batch) {
+    /// Keeps a batch of a task back for a moment: it goes with the next one of that task, or alone.
+    pub(super) fn linger(&mut self, task_id: String, batch: Batch, now: Instant) {
+        if let Some(before) = self.lingering.take(&task_id) {
+            self.add(before);
+        }
+        self.lingering.add(task_id, batch, now);
+    }
+
+    /// When the next batch that was kept back goes alone.
+    pub(super) fn next_release(&mut self) -> Option<Instant> {
+        self.lingering.next()
+    }
+
+    /// Adds the batches that were kept back long enough.
+    pub(super) fn release(&mut self, now: Instant) {
+        while let Some(batch) = self.lingering.pop_due(now) {
+            self.add(batch);
+        }
+    }
+
+    /// Adds a batch, behind what was kept back of its tasks.
+    pub(super) fn push(&mut self, batch: Batch) {
+        if !self.lingering.is_empty() {
+            let tasks = batch.publishes.iter().filter_map(task_id);
+            let before: Vec<Batch> = tasks.filter_map(|id| self.lingering.take(id)).collect();
+            before.into_iter().for_each(|batch| self.add(batch));
+        }
+        self.add(batch);
+    }
+
+    fn add(&mut self, mut batch: Batch) {
         let bytes = batch.publishes.iter().map(Publish::encoded_len).sum();
         if bytes > BATCH_BYTES {
             let error =
@@ -107,9 +138,10 @@ impl Outbox {
             .into_iter()
             .partition(|entry| entry.batch.epoch.is_none_or(|e| e == epoch));
         self.waiting = kept;
-        for entry in lost {
+        let lost = lost.into_iter().map(|entry| entry.batch);
+        for batch in lost.chain(self.lingering.forget(epoch)) {
             let error = Error::Cancelled("the hub restarted and no longer knows the task".into());
-            entry.batch.answer(Err(error));
+            batch.answer(Err(error));
         }
     }
 
@@ -118,17 +150,15 @@ impl Outbox {
         self.waiting.front().is_some_and(|e| self.fits(e))
     }
 
-    /// The next publishes. Batches that acknowledge something travel in a frame of their own, as the acknowledgement
-    /// counts only if every publish of the frame is accepted.
-    pub(super) fn next_frame(&mut self) -> AgentFrame {
-        let mut frame = AgentFrame::default();
+    /// The publishes of the next frame.
+    pub(super) fn next_publishes(&mut self) -> Vec<Publish> {
+        let mut publishes = Vec::new();
         let mut bytes = 0;
         while let Some(entry) = self.waiting.front() {
-            let alone = entry.batch.ack.is_some();
             bytes += entry.bytes;
-            let full = frame.publish.len() + entry.batch.publishes.len() > PER_FRAME
-                || bytes > FRAME_BYTES;
-            if !self.fits(entry) || (!frame.publish.is_empty() && (alone || full)) {
+            let full =
+                publishes.len() + entry.batch.publishes.len() > PER_FRAME || bytes > FRAME_BYTES;
+            if !self.fits(entry) || (!publishes.is_empty() && full) {
                 break;
             }
             let Some(entry) = self.waiting.pop_front() else {
@@ -136,14 +166,17 @@ impl Outbox {
             };
             let unanswered = entry.results.iter().filter(|r| r.is_none()).count();
             self.unanswered += unanswered;
-            frame.publish.extend(entry.batch.publishes.iter().cloned());
-            frame.ack.extend(leases::acks(entry.batch.ack.iter()));
-            self.sent.push_back(entry);
-            if alone {
-                break;
+            publishes.extend(entry.batch.publishes.iter().cloned());
+            if let (Some(lease), Some(last)) = (&entry.batch.ack, publishes.last_mut()) {
+                last.ack = Some(Ack {
+                    subscription: lease.subscription,
+                    position: vec![lease.position.clone()],
+                });
+                last.ack_since = entry.first;
             }
+            self.sent.push_back(entry);
         }
-        frame
+        publishes
     }
 
     /// Takes a result in. Returns the batch if it was the last one that it waited for.
@@ -176,14 +209,26 @@ impl Outbox {
 
     /// Nothing will be sent any more.
     pub(super) fn close(&mut self, error: &Error) {
-        for entry in self.sent.drain(..).chain(self.waiting.drain(..)) {
-            entry.batch.answer(Err(error.clone()));
+        let entries = self.sent.drain(..).chain(self.waiting.drain(..));
+        let batches = entries.map(|entry| entry.batch);
+        for batch in batches.chain(self.lingering.drain()) {
+            batch.answer(Err(error.clone()));
         }
     }
 
     fn fits(&self, entry: &Entry) -> bool {
         self.unanswered == 0 || self.unanswered + entry.batch.publishes.len() <= self.window
     }
+}
+
+/// The task that a publish belongs to.
+fn task_id(publish: &Publish) -> Option<&str> {
+    let task_id = match publish.payload.as_ref()? {
+        publish::Payload::Message(message) => &message.task_id,
+        publish::Payload::StatusUpdate(update) => &update.task_id,
+        publish::Payload::ArtifactUpdate(update) => &update.task_id,
+    };
+    Some(task_id).filter(|id| !id.is_empty()).map(String::as_str)
 }
 
 #[cfg(test)]
@@ -214,8 +259,8 @@ mod tests {
         (batch, answer)
     }
 
-    fn sequences(frame: &AgentFrame) -> Vec<u64> {
-        frame.publish.iter().map(|p| p.sequence).collect()
+    fn sequences(publishes: &[Publish]) -> Vec<u64> {
+        publishes.iter().map(|p| p.sequence).collect()
     }
 
     fn accepted(sequence: u64) -> PublishResult {
@@ -236,7 +281,7 @@ mod tests {
             outbox.push(batch);
             answers.push(answer);
         }
-        let first = outbox.next_frame();
+        let first = outbox.next_publishes();
         assert_eq!(sequences(&first), [1, 2, 3, 4, 5, 6]);
         outbox.result(accepted(1));
         assert!(
@@ -246,8 +291,8 @@ mod tests {
         );
 
         outbox.restart(10);
-        let again = outbox.next_frame();
-        assert_eq!(again.publish, first.publish[1..]);
+        let again = outbox.next_publishes();
+        assert_eq!(again, first[1..]);
     }
 
     #[test]
@@ -273,18 +318,49 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_goes_with_its_own_publishes_only() {
+    fn an_acknowledgement_depends_on_its_own_publishes_only() {
         let mut outbox = Outbox::default();
         outbox.restart(10);
         for (publishes, acked) in [(1, false), (2, true), (1, false)] {
             outbox.push(batch(publishes, acked, None).0);
         }
-        assert_eq!(sequences(&outbox.next_frame()), [1]);
-        let frame = outbox.next_frame();
-        assert_eq!(sequences(&frame), [2, 3]);
-        assert_eq!(frame.ack.len(), 1);
-        assert_eq!(sequences(&outbox.next_frame()), [4]);
+        let publishes = outbox.next_publishes();
+        assert_eq!(sequences(&publishes), [1, 2, 3, 4]);
+        let acks: Vec<_> = publishes.iter().map(|p| p.ack.is_some()).collect();
+        assert_eq!(acks, [false, false, true, false]);
+        assert_eq!(publishes[2].ack_since, 2);
         assert!(!outbox.is_ready());
+    }
+
+    fn of_task(task_id: &str) -> Batch {
+        let mut batch = batch(1, false, None).0;
+        if let Some(publish::Payload::Message(message)) = &mut batch.publishes[0].payload {
+            task_id.clone_into(&mut message.task_id);
+        }
+        batch
+    }
+
+    #[test]
+    fn what_lingers_goes_with_the_next_batch_of_its_task_or_alone() {
+        let mut outbox = Outbox::default();
+        outbox.restart(10);
+        let now = Instant::now();
+        for task in ["a", "b"] {
+            outbox.linger(task.to_owned(), of_task(task), now);
+        }
+        outbox.push(of_task("c"));
+        let tasks = |publishes: &[Publish]| -> Vec<String> {
+            let tasks = publishes.iter().filter_map(task_id);
+            tasks.map(str::to_owned).collect()
+        };
+        assert_eq!(tasks(&outbox.next_publishes()), ["c"]);
+        outbox.push(of_task("b"));
+        assert_eq!(tasks(&outbox.next_publishes()), ["b", "b"]);
+        assert!(!outbox.is_empty(), "one lingers");
+        let due = outbox.next_release().expect("one lingers");
+        outbox.release(due);
+        assert_eq!(tasks(&outbox.next_publishes()), ["a"]);
+        assert_eq!(outbox.next_release(), None);
     }
 
     #[test]
@@ -295,12 +371,12 @@ mod tests {
         let (new, mut new_answer) = batch(1, false, None);
         outbox.push(old);
         outbox.push(new);
-        outbox.next_frame();
+        outbox.next_publishes();
         outbox.restart(10);
         outbox.forget(2);
         assert!(old_answer.try_recv().is_ok_and(|r| r.is_err()));
         assert!(new_answer.try_recv().is_err());
-        assert_eq!(sequences(&outbox.next_frame()), [2]);
+        assert_eq!(sequences(&outbox.next_publishes()), [2]);
     }
 
     proptest! {
@@ -315,7 +391,7 @@ mod tests {
             for step in steps {
                 match step {
                     0 => outbox.push(batch(1, false, None).0),
-                    1 => unanswered.extend(sequences(&outbox.next_frame())),
+                    1 => unanswered.extend(sequences(&outbox.next_publishes())),
                     2 if !unanswered.is_empty() => outbox.result(accepted(unanswered.remove(0))),
                     2 => {}
                     _ => {

@@ -48,7 +48,7 @@ impl Peer {
     pub(crate) fn hello(&self, inbound: &Inbound) -> AgentFrame {
         AgentFrame {
             hello: Some(Hello {
-                protocol_version: 1,
+                protocol_version: 2,
                 agent_id: self.agent_id.clone(),
                 agent_card: self.card.clone(),
                 instance_id: self.instance_id.clone(),
@@ -241,11 +241,16 @@ impl State {
     /// Takes an order; it is carried out as soon as the stream has room.
     pub(super) fn order(&mut self, command: Command) {
         match command {
-            Command::Publish(batch) if batch.epoch.is_some_and(|e| e != self.epoch) => {
+            Command::Publish(batch) | Command::Linger { batch, .. }
+                if batch.epoch.is_some_and(|e| e != self.epoch) =>
+            {
                 let error = "the hub restarted and no longer knows the task";
                 batch.answer(Err(Error::Cancelled(error.to_owned())));
             }
             Command::Publish(batch) => self.outbox.push(batch),
+            Command::Linger { task_id, batch } => {
+                self.outbox.linger(task_id, batch, Instant::now());
+            }
             Command::Ack(lease) if lease.epoch == self.epoch => {
                 self.leases.settle(lease.clone());
                 self.notes.acks.push(lease);

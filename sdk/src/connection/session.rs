@@ -60,6 +60,7 @@ pub(super) async fn run(state: &mut State, dialed: Dialed, closed: &Cancellation
     }
     loop {
         let leave_by = state.leaving.as_ref().map(|l| l.until);
+        let release = state.outbox.next_release();
         tokio::select! {
             frame = frames.next() => match frame {
                 Ok(Some(frame)) => {
@@ -84,6 +85,9 @@ pub(super) async fn run(state: &mut State, dialed: Dialed, closed: &Cancellation
                 Ok(room) => room.send(state.next_frame(&mut due)),
                 Err(_) => return state.ended("the stream broke"),
             },
+            () = sleep_until(release.unwrap_or(snapshot_ends)), if release.is_some() => {
+                state.outbox.release(Instant::now());
+            }
             _ = heartbeat.tick() => due.heartbeat = !std::mem::take(&mut due.spoke),
             _ = extension.tick() => due.extension = true,
             () = sleep_until(snapshot_ends), if in_snapshot => {
@@ -149,12 +153,14 @@ impl State {
 
     fn next_frame(&mut self, due: &mut Due) -> AgentFrame {
         due.spoke = true;
-        // The rest is merged into one frame whenever there is room, so publishes are not held up by it.
-        if self.outbox.is_ready() && self.notes.is_empty() && !due.heartbeat && !due.extension {
-            return self.outbox.next_frame();
-        }
+        // Acknowledgements of a frame count only if its publishes are accepted: these go without any.
+        let publish = match self.notes.acks.is_empty() && self.outbox.is_ready() {
+            true => self.outbox.next_publishes(),
+            false => Vec::new(),
+        };
         let acks = std::mem::take(&mut self.notes.acks);
         let mut frame = AgentFrame {
+            publish,
             ack: leases::acks(acks.iter()),
             refuse: std::mem::take(&mut self.notes.refusals),
             credit: self.notes.take_credit(),

@@ -28,7 +28,7 @@ use crate::{Client, Error, Outcome, TaskContext};
 pub struct Pending {
     pub(crate) task_id: String,
     pub(crate) client: Client,
-    pub(crate) updates: Option<mpsc::Receiver<Update>>,
+    pub(crate) updates: Option<mpsc::Receiver<Box<Update>>>,
     pub(crate) outcome: oneshot::Receiver<Result<Outcome, Error>>,
     pub(crate) _entry: Entry,
     /// The task on whose behalf it was handed on.
@@ -122,13 +122,13 @@ impl Pending {
 /// The updates of one [`Pending`].
 #[derive(Debug)]
 pub struct Updates {
-    receiver: Option<mpsc::Receiver<Update>>,
+    receiver: Option<mpsc::Receiver<Box<Update>>>,
 }
 
 impl Updates {
     /// The next one; `None` after the outcome. Cancel-safe.
     pub async fn next(&mut self) -> Option<Update> {
-        self.receiver.as_mut()?.recv().await
+        self.receiver.as_mut()?.recv().await.map(|update| *update)
     }
 }
 
@@ -137,7 +137,7 @@ impl Stream for Updates {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Update>> {
         match &mut self.receiver {
-            Some(receiver) => receiver.poll_recv(cx),
+            Some(receiver) => receiver.poll_recv(cx).map(|u| u.map(|update| *update)),
             None => Poll::Ready(None),
         }
     }

@@ -21,8 +21,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Takes what comes back and gives it to who waits. Never blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    tasks: Mutex<HashMap<String, Slot>>,
-    /// Told when a task is added.
+    tasks: Mutex<Tasks>,
+    /// Told when a task is added that should end before all others.
     pub(super) added: Notify,
     /// Told when a task was taken, but what came back may have been missed.
     pub(super) doubted: Notify,
@@ -42,14 +42,22 @@ pub(crate) enum Before {
 /// What a waiting [`Pending`] gets.
 #[derive(Debug)]
 pub(crate) struct Ends {
-    pub(crate) updates: mpsc::Receiver<Update>,
+    pub(crate) updates: mpsc::Receiver<Box<Update>>,
     pub(crate) outcome: oneshot::Receiver<Result<Outcome, Error>>,
+}
+
+#[derive(Debug, Default)]
+struct Tasks {
+    slots: HashMap<String, Slot>,
+    /// No task should have ended before this; `None` if nobody waits for that time.
+    next_check: Option<Instant>,
 }
 
 #[derive(Debug)]
 struct Slot {
     fold: Fold,
-    updates: mpsc::Sender<Update>,
+    /// Boxed: the queue has room for many, and most tasks have few.
+    updates: mpsc::Sender<Box<Update>>,
     missed: u64,
     outcome: oneshot::Sender<Result<Outcome, Error>>,
     /// The hub has taken the message that makes the task, so it must know it.
@@ -74,11 +82,12 @@ impl Table {
         let (updates, updates_end) = mpsc::channel(Pending::MAX_UPDATES);
         let (outcome, outcome_end) = oneshot::channel();
         let mut tasks = self.lock();
-        if tasks.contains_key(task_id) {
+        if tasks.slots.contains_key(task_id) {
             return Err(Error::Conflict(format!(
                 "task {task_id} is awaited already"
             )));
         }
+        let check_at = Instant::now() + timeout.min(FAR) + GRACE;
         let slot = Slot {
             fold: Fold::new(task_id, asked, before == Before::Asked),
             updates,
@@ -86,11 +95,14 @@ impl Table {
             outcome,
             is_accepted: false,
             before,
-            check_at: Instant::now() + timeout.min(FAR) + GRACE,
+            check_at,
         };
-        tasks.insert(task_id.to_owned(), slot);
+        tasks.slots.insert(task_id.to_owned(), slot);
+        if tasks.next_check.is_none_or(|next| check_at < next) {
+            tasks.next_check = Some(check_at);
+            self.added.notify_one();
+        }
         drop(tasks);
-        self.added.notify_one();
         Ok(Ends {
             updates: updates_end,
             outcome: outcome_end,
@@ -99,7 +111,7 @@ impl Table {
 
     /// The hub has taken the task; `in_doubt` says that the connection broke meanwhile.
     pub(crate) fn accept(&self, task_id: &str, in_doubt: bool) {
-        if let Some(slot) = self.lock().get_mut(task_id) {
+        if let Some(slot) = self.lock().slots.get_mut(task_id) {
             slot.is_accepted = true;
         }
         if in_doubt {
@@ -110,7 +122,7 @@ impl Table {
     /// Gives an event to who waits for its task; others are of no interest.
     pub(crate) fn apply(&self, event: &AgentEvent) {
         let mut tasks = self.lock();
-        let Some(slot) = tasks.get_mut(event.task_id()) else {
+        let Some(slot) = tasks.slots.get_mut(event.task_id()) else {
             return;
         };
         let (update, outcome) = slot.fold.apply(event);
@@ -118,7 +130,7 @@ impl Table {
             slot.show(update);
         }
         if let Some(outcome) = outcome {
-            let slot = tasks.remove(event.task_id());
+            let slot = tasks.slots.remove(event.task_id());
             drop(tasks);
             resolve(slot, Ok(outcome));
         }
@@ -128,23 +140,24 @@ impl Table {
     pub(super) fn settle(&self, task: &Task) -> bool {
         let mut tasks = self.lock();
         let goes_on = tasks
+            .slots
             .get(&task.id)
             .is_some_and(|slot| slot.before == Before::GoesOn);
         let ended = task.state().is_terminal() || (task.state().is_interrupted() && !goes_on);
         if ended {
-            resolve(tasks.remove(&task.id), Ok(Outcome::of(task)));
+            resolve(tasks.slots.remove(&task.id), Ok(Outcome::of(task)));
         }
         ended
     }
 
     /// There will be no outcome.
     pub(crate) fn fail(&self, task_id: &str, error: Error) {
-        resolve(self.lock().remove(task_id), Err(error));
+        resolve(self.lock().slots.remove(task_id), Err(error));
     }
 
     /// There will be no outcomes.
     pub(crate) fn fail_all(&self, error: &Error) {
-        let slots = std::mem::take(&mut *self.lock());
+        let slots = std::mem::take(&mut self.lock().slots);
         for slot in slots.into_values() {
             resolve(Some(slot), Err(error.clone()));
         }
@@ -152,29 +165,32 @@ impl Table {
 
     /// Nobody waits any more.
     pub(super) fn remove(&self, task_id: &str) {
-        self.lock().remove(task_id);
+        self.lock().slots.remove(task_id);
     }
 
     /// The tasks that the hub should know.
     pub(super) fn accepted(&self) -> Vec<String> {
         let tasks = self.lock();
-        let accepted = tasks.iter().filter(|(_, slot)| slot.is_accepted);
+        let accepted = tasks.slots.iter().filter(|(_, slot)| slot.is_accepted);
         accepted.map(|(task_id, _)| task_id.clone()).collect()
     }
 
     /// The tasks that should have ended by this time.
     pub(super) fn overdue(&self, now: Instant) -> Vec<String> {
         let tasks = self.lock();
-        let overdue = tasks.iter().filter(|(_, slot)| slot.check_at <= now);
+        let overdue = tasks.slots.iter().filter(|(_, slot)| slot.check_at <= now);
         overdue.map(|(task_id, _)| task_id.clone()).collect()
     }
 
     /// When the next task should have ended.
     pub(super) fn next_check(&self) -> Option<Instant> {
-        self.lock().values().map(|slot| slot.check_at).min()
+        let mut tasks = self.lock();
+        let next = tasks.slots.values().map(|slot| slot.check_at).min();
+        tasks.next_check = next;
+        next
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+    fn lock(&self) -> MutexGuard<'_, Tasks> {
         self.tasks.lock().expect("no panic while it is locked")
     }
 }
@@ -192,7 +208,7 @@ fn resolve(slot: Option<Slot>, result: Result<Outcome, Error>) {
 impl Slot {
     fn show(&mut self, update: Update) {
         if self.missed > 0 {
-            match self.updates.try_send(Update::Missed(self.missed)) {
+            match self.updates.try_send(Box::new(Update::Missed(self.missed))) {
                 Ok(()) => self.missed = 0,
                 Err(_) => {
                     self.missed += 1;
@@ -200,7 +216,7 @@ impl Slot {
                 }
             }
         }
-        if let Err(mpsc::error::TrySendError::Full(_)) = self.updates.try_send(update) {
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.updates.try_send(Box::new(update)) {
             self.missed += 1;
         }
     }
@@ -244,8 +260,9 @@ mod tests {
         assert_eq!(read, Pending::MAX_UPDATES);
 
         table.apply(&status(TaskState::Completed));
-        assert_eq!(ends.updates.recv().await, Some(Update::Missed(5)));
-        assert!(matches!(ends.updates.recv().await, Some(Update::Status(_))));
+        assert_eq!(ends.updates.recv().await.as_deref(), Some(&Update::Missed(5)));
+        let last = ends.updates.recv().await;
+        assert!(matches!(last.as_deref(), Some(Update::Status(_))));
         assert_eq!(ends.updates.recv().await, None);
         assert!(ends.outcome.await.is_ok_and(|o| o.is_ok()));
     }

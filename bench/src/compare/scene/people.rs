@@ -106,5 +106,6 @@ pub(super) fn publish(number: u64, topic: &str, beginning: &str) -> Publish {
             durability: Durability::Memory.into(),
             ..AgentEventMetadata::default()
         }),
+        ..Publish::default()
     }
 }

@@ -109,6 +109,7 @@ impl Run {
             sequence: plain.sequence(),
             payload: plain.decoded().map(Payload::Message),
             routing: Some(self.envelope.routing.clone()),
+            ..Publish::default()
         })
     }
 
@@ -212,6 +213,7 @@ mod tests {
             sequence: 7,
             payload: Some(Payload::Message(said.clone())),
             routing: Some(routing.clone()),
+            ..Publish::default()
         };
         let plain = Plain::read(&publish.encode_to_vec().into()).expect("it is plain");
         let envelope = Envelope::plain("a", plain.routing()).expect("it is plain");

@@ -46,6 +46,7 @@ impl Spoken {
                 ..Message::new(Role::User, *text)
             })),
             routing: Some(routing.clone()),
+            ..Publish::default()
         })
     }
 
