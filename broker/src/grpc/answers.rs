@@ -1,6 +1,6 @@
 //! Publishing what a stream brings, and what its peer is told of that.
 
-use agenthub_proto::agenthub::{Publish, PublishResult, publish::Payload};
+use agenthub_proto::agenthub::{Ack, Publish, PublishResult, publish::Payload};
 
 use super::{
     publishes::Item,
@@ -12,16 +12,41 @@ use crate::{
     log::Position,
 };
 
-/// Publishes in an agent's name. Each answer comes with the position at which it may be given.
+/// The answers to the publishes of a frame, each with the position at which it may be given.
+pub(super) type Answers = Vec<(Position, PublishResult)>;
+
+/// Publishes in an agent's name, and acknowledges what the publishes settle.
+///
+/// # Errors
+///
+/// An acknowledgement breaks the protocol: nothing behind it is published.
 pub(super) fn answers(
     together: &mut Together<'_>,
     agent: &str,
     items: Vec<Item>,
-) -> Vec<(Position, PublishResult)> {
-    let mut answers = Vec::new();
+) -> (Answers, Result<(), Error>) {
+    let mut answers = Answers::new();
+    let (mut looked_at, mut last_refused) = (0, None);
     for item in items {
         match item {
-            Item::One(publish) => answers.push(answer(together, agent, publish)),
+            Item::One(mut publish) => {
+                let (ack, since) = (publish.ack.take(), publish.ack_since);
+                answers.push(answer(together, agent, publish));
+                let Some(Ack {
+                    subscription,
+                    position,
+                }) = ack
+                else {
+                    continue;
+                };
+                last_refused = refused(&answers[looked_at..]).or(last_refused);
+                looked_at = answers.len();
+                if last_refused.is_none_or(|sequence| sequence < since)
+                    && let Err(error) = tolerate(together.acknowledge(subscription, &position))
+                {
+                    return (answers, Err(error));
+                }
+            }
             Item::Passing(passing) => answers.extend(answer_passing(together, agent, passing)),
             Item::Logged(run) => {
                 let results = together.publish_logged(&run);
@@ -30,7 +55,21 @@ pub(super) fn answers(
             }
         }
     }
-    answers
+    (answers, Ok(()))
+}
+
+/// The sequence of the last publish that was refused.
+fn refused(answers: &[(Position, PublishResult)]) -> Option<u64> {
+    let mut refused = answers.iter().rev().filter(|(_, r)| r.code != 0);
+    refused.next().map(|(_, result)| result.sequence)
+}
+
+/// A position of a log that is gone, as a peer may still hold after the hub's restart, means nothing any more.
+pub(super) fn tolerate(result: Result<(), Error>) -> Result<(), Error> {
+    match result {
+        Err(Error::OutOfRange(_)) => Ok(()),
+        result => result,
+    }
 }
 
 fn answer_passing(

@@ -1,6 +1,6 @@
 //! What a peer of `Connect` says first, once it is known to be good.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::RangeInclusive};
 
 use agenthub_proto::agenthub::{EventKind, Hello, Lifetime as WireLifetime};
 
@@ -13,8 +13,8 @@ use crate::{
     mailboxes::Lifetime,
 };
 
-/// The version of the `Connect` protocol that this hub speaks.
-const PROTOCOL_VERSION: u32 = 1;
+/// The versions of the `Connect` protocol that this hub speaks.
+const PROTOCOL_VERSIONS: RangeInclusive<u32> = 1..=2;
 /// The most subscriptions of one stream.
 const SUBSCRIPTIONS: usize = 64;
 
@@ -44,10 +44,12 @@ pub(super) struct Wanted {
 ///
 /// [`Error::FailedPrecondition`] for another version of the protocol, [`Error::InvalidArgument`] for all else that is wrong.
 pub(super) fn read(hello: Hello) -> Result<Introduction, Error> {
-    if hello.protocol_version != PROTOCOL_VERSION {
+    if !PROTOCOL_VERSIONS.contains(&hello.protocol_version) {
         return Err(Error::FailedPrecondition(format!(
-            "protocol version {} is not spoken here; this hub speaks {PROTOCOL_VERSION}",
-            hello.protocol_version
+            "protocol version {} is not spoken here; this hub speaks {} to {}",
+            hello.protocol_version,
+            PROTOCOL_VERSIONS.start(),
+            PROTOCOL_VERSIONS.end()
         )));
     }
     let card_name = hello.agent_card.as_ref().map(|c| &c.name);

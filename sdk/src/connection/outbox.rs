@@ -228,7 +228,9 @@ fn task_id(publish: &Publish) -> Option<&str> {
         publish::Payload::StatusUpdate(update) => &update.task_id,
         publish::Payload::ArtifactUpdate(update) => &update.task_id,
     };
-    Some(task_id).filter(|id| !id.is_empty()).map(String::as_str)
+    Some(task_id)
+        .filter(|id| !id.is_empty())
+        .map(String::as_str)
 }
 
 #[cfg(test)]

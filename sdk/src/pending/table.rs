@@ -260,7 +260,10 @@ mod tests {
         assert_eq!(read, Pending::MAX_UPDATES);
 
         table.apply(&status(TaskState::Completed));
-        assert_eq!(ends.updates.recv().await.as_deref(), Some(&Update::Missed(5)));
+        assert_eq!(
+            ends.updates.recv().await.as_deref(),
+            Some(&Update::Missed(5))
+        );
         let last = ends.updates.recv().await;
         assert!(matches!(last.as_deref(), Some(Update::Status(_))));
         assert_eq!(ends.updates.recv().await, None);

@@ -9,7 +9,7 @@ use tonic::Status;
 
 use super::{
     super::{
-        answers::answers,
+        answers::{answers, tolerate},
         incoming::{Frames, RawFrame},
         publishes::Envelopes,
         status::status,
@@ -80,9 +80,9 @@ impl Peer {
             if is_publishing && together.has_ended() {
                 return Ok(());
             }
-            let results = answers(&mut together, session.agent(), items);
+            let (results, settled) = answers(&mut together, session.agent(), items);
             let rest = match all {
-                Ok(()) => mail(&mut together, &results, &frame),
+                Ok(()) => settled.and_then(|()| mail(&mut together, &results, &frame)),
                 Err(e) => Err(Error::InvalidArgument(format!(
                     "a publish is malformed: {e}"
                 ))),
@@ -136,14 +136,6 @@ fn mail(
         tolerate(together.extend(extension.subscription, &extension.position))?;
     }
     Ok(())
-}
-
-/// A position of a log that is gone, as a peer may still hold after the hub's restart, means nothing any more.
-fn tolerate(result: Result<(), Error>) -> Result<(), Error> {
-    match result {
-        Err(Error::OutOfRange(_)) => Ok(()),
-        result => result,
-    }
 }
 
 /// A delay as a peer gives it: nothing below zero, and an hour at most.
