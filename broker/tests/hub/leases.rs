@@ -5,12 +5,12 @@ use std::time::Duration;
 use agenthub_broker::{Settings, Storage};
 use agenthub_proto::{
     a2a::TaskState,
-    agenthub::{AgentEvent, Delivery, publish},
+    agenthub::{Ack, AgentEvent, AgentFrame, Delivery, Publish, publish},
 };
 use tonic::Code;
 
 use crate::{
-    harness::{TestHub, artifact, routing, word, work},
+    harness::{TestHub, artifact, routing, status, word, work},
     peer::{Peer, agent},
 };
 
@@ -182,4 +182,54 @@ async fn a_message_that_made_a_task_is_known_as_long_as_the_task() {
         "{}",
         refused.error
     );
+}
+
+/// Several deliveries are settled in one frame, each by publishes of its own. promise 2
+#[tokio::test]
+async fn an_acknowledgement_of_a_publish_depends_on_what_settles_it_alone() {
+    let hub = TestHub::start().await;
+    let mut peer = hub.connect(agent("worker", "i", 99)).await;
+    let mut notes = Vec::new();
+    for task in ["a", "b", "c"] {
+        hub.publish(work(task, task), routing("asker", "worker"))
+            .await;
+        notes.push(message(&mut peer).await.0);
+    }
+    let publish = |sequence, task, state| Publish {
+        sequence,
+        payload: Some(publish::Payload::StatusUpdate(status(task, state))),
+        routing: Some(routing("", "")),
+        ..Publish::default()
+    };
+    let settling = |note: &Delivery, since, publish| Publish {
+        ack: Some(Ack {
+            subscription: note.subscription,
+            position: vec![note.position.clone()],
+        }),
+        ack_since: since,
+        ..publish
+    };
+    let (working, refused) = (TaskState::Working, TaskState::Unspecified);
+    peer.send(AgentFrame {
+        publish: vec![
+            publish(1, "a", refused),
+            settling(&notes[0], 1, publish(2, "a", working)),
+            settling(&notes[1], 3, publish(3, "b", working)),
+            publish(4, "c", working),
+            settling(&notes[2], 4, publish(5, "c", refused)),
+        ],
+        ..AgentFrame::default()
+    })
+    .await;
+    let mut accepted = Vec::new();
+    for _ in 0..5 {
+        accepted.push(peer.result().await.code == 0);
+    }
+    assert_eq!(accepted, [false, true, true, true, false]);
+    for note in &notes {
+        peer.refuse(note, Duration::ZERO).await;
+    }
+    let again = peer.words_so_far().await;
+    let again: Vec<_> = again.iter().filter(|w| w.contains("attempt 2")).collect();
+    assert_eq!(again, ["message a (attempt 2)", "message c (attempt 2)"]);
 }
