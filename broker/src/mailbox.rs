@@ -166,6 +166,11 @@ impl Mailbox {
         })
     }
 
+    /// Whether an instance has it.
+    pub(crate) fn is_out(&self, position: Position) -> bool {
+        self.leases.get(position).is_some() || self.lent.holds(position)
+    }
+
     /// Handled by an instance. What another one has by then is that one's to handle.
     pub(crate) fn acknowledge_from(&mut self, position: Position, instance: &InstanceId) -> bool {
         let is_anothers = |lease: &Lease| lease.instance != *instance;

@@ -6,7 +6,7 @@ use agenthub_proto::a2a::TaskState;
 use tokio::{sync::oneshot, time::Instant};
 
 use super::core::{Core, Now};
-use crate::{id::TaskId, steps::step};
+use crate::{id::TaskId, steps::step, tasks};
 
 /// The tasks whose agents were told to stop.
 #[derive(Debug, Default)]
@@ -51,11 +51,7 @@ impl Core {
     /// Cancels a task. One that an agent is at work on, over a lifeline on which it can be told, goes on until the agent reports an
     /// end, [`cancel_grace`](crate::Settings::cancel_grace) at most; what is returned completes then. Every other task ends at once.
     pub(crate) fn cancel(&mut self, task: &TaskId, reason: &str, now: Now) -> Option<Stopped> {
-        let entry = self.state.tasks.get(task)?;
-        let is_at_work = entry.task().state() == TaskState::Working
-            && entry
-                .assignee()
-                .is_some_and(|a| self.sessions.has_lifeline(a));
+        let is_at_work = self.is_at_work(self.state.tasks.get(task)?);
         if !is_at_work {
             self.end_task(task, TaskState::Cancelled, reason, now);
             return None;
@@ -75,6 +71,21 @@ impl Core {
         wish.waiting.retain(|w| !w.is_closed());
         wish.waiting.push(waiting);
         Some(stopped)
+    }
+
+    /// Whether an agent with a lifeline works on a task, or has its message and may have begun.
+    fn is_at_work(&self, task: &tasks::Entry) -> bool {
+        let Some(assignee) = task.assignee() else {
+            return false;
+        };
+        let may_have_begun = match task.task().state() {
+            TaskState::Working => true,
+            TaskState::Submitted => task
+                .made_at()
+                .is_some_and(|position| self.state.mailboxes.is_out(assignee, position)),
+            _ => false,
+        };
+        may_have_begun && self.sessions.has_lifeline(assignee)
     }
 
     /// Ends the tasks whose agents have not confirmed in time.

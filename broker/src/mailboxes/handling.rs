@@ -44,6 +44,13 @@ impl Mailboxes {
         self.with(id, |mailbox| mailbox.take_passing(count, instance, now))?
     }
 
+    /// Whether an instance of an agent has a delivery of this position.
+    pub(crate) fn is_out(&self, agent: &AgentId, position: Position) -> bool {
+        let ids = self.by_agent.get(agent).into_iter().flatten();
+        let mut slots = ids.filter_map(|id| self.slots.get(id));
+        slots.any(|slot| slot.mailbox.is_out(position))
+    }
+
     /// See [`Mailbox::acknowledge`]. Returns what was there.
     pub(crate) fn acknowledge(
         &mut self,

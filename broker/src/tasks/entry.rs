@@ -12,6 +12,7 @@ use prost::Message as _;
 use crate::{
     dedupe::{Fingerprint, Seen},
     id::AgentId,
+    log::Position,
     routing::Parties,
     task::Standing,
 };
@@ -50,6 +51,11 @@ impl Entry {
 
     pub(crate) fn assignee(&self) -> Option<&AgentId> {
         self.parties.1.as_ref()
+    }
+
+    /// Where the publish that made it stands in the log, if that is known.
+    pub(crate) fn made_at(&self) -> Option<Position> {
+        self.made_by.map(|(_, seen)| seen.position)
     }
 
     pub(crate) fn task_type(&self) -> &str {
