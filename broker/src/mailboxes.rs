@@ -3,6 +3,7 @@
 mod delivering;
 mod handling;
 mod saved;
+mod snapshots;
 mod tries;
 mod view;
 
@@ -18,6 +19,7 @@ use tokio::{sync::Notify, time::Instant};
 
 pub(crate) use self::{
     delivering::{Post, own_type},
+    snapshots::{Reach, Snapshots},
     view::Seen,
 };
 use crate::{
@@ -85,6 +87,8 @@ pub(crate) struct Mailboxes {
     observers: BTreeSet<MailboxId>,
     /// The mailboxes that take changes of the directory, of which everyone is told.
     watchers: BTreeSet<MailboxId>,
+    /// What of the directory watchers have not seen yet.
+    pub(crate) snapshots: Snapshots,
     /// Mail for agents without a subscription that takes it.
     pub(crate) unclaimed: Unclaimed,
     ticks: BTreeSet<(Instant, MailboxId)>,
@@ -103,6 +107,7 @@ impl Mailboxes {
             durable: BTreeSet::new(),
             observers: BTreeSet::new(),
             watchers: BTreeSet::new(),
+            snapshots: Snapshots::default(),
             unclaimed: Unclaimed::new(bounds, unknown_recipient),
             ticks: BTreeSet::new(),
             untold: BTreeSet::new(),
@@ -167,7 +172,10 @@ impl Mailboxes {
     fn watch(&mut self, id: MailboxId, filter: &Filter) {
         match filter.takes(EventKind::AgentCard) {
             true => self.watchers.insert(id),
-            false => self.watchers.remove(&id),
+            false => {
+                self.snapshots.end(id);
+                self.watchers.remove(&id)
+            }
         };
     }
 
@@ -263,6 +271,7 @@ impl Mailboxes {
         self.durable.remove(&id);
         self.observers.remove(&id);
         self.watchers.remove(&id);
+        self.snapshots.end(id);
         if let Some(at) = slot.next_tick {
             self.ticks.remove(&(at, id));
         }

@@ -39,6 +39,8 @@ pub(crate) struct Delivering {
     pub(crate) position: Option<Position>,
     /// How many mailboxes had been opened when it happened: later ones saw a directory that has it.
     pub(crate) mailboxes: u64,
+    /// How many changes of the directory had happened then, it included.
+    pub(crate) changes: u64,
     /// How long ago it happened.
     pub(crate) age: Duration,
     /// It comes from the log.
@@ -51,6 +53,7 @@ impl Delivering {
         Self {
             position: Some(position),
             mailboxes: 0,
+            changes: 0,
             age: Duration::ZERO,
             is_replayed: false,
         }
@@ -203,6 +206,7 @@ impl State {
                 let how = Delivering {
                     position: Some(record.position),
                     mailboxes: self.mailboxes.count(),
+                    changes: 0,
                     age,
                     is_replayed: true,
                 };
@@ -328,6 +332,7 @@ fn post<'a>(
         position: how.position,
         order,
         mailboxes: how.mailboxes,
+        changes: how.changes,
         age: how.age,
         is_replayed: how.is_replayed,
         route,

@@ -141,8 +141,8 @@ impl Sender {
                 false => BATCH,
             };
             let outgoing = self.session.take(&[u32::MAX], limit);
-            let is_idle = outgoing.deliveries.is_empty();
-            first = first.saturating_sub(outgoing.events());
+            let is_idle = outgoing.deliveries.is_empty() && !outgoing.has_more;
+            first = first.saturating_sub(outgoing.events() - outgoing.cards);
             for (_, handed) in &outgoing.deliveries {
                 for (event, position) in handed.events() {
                     // What was reread a moment ago has only to be acknowledged.

@@ -112,7 +112,7 @@ impl Session {
         self.opened.backlog.is_some()
     }
 
-    /// How many deliveries come before what is reread.
+    /// How many deliveries come before what is reread, beside a snapshot of the directory.
     pub(crate) fn first(&self) -> usize {
         self.opened.first
     }

@@ -155,6 +155,7 @@ impl Core {
         Delivering {
             position,
             mailboxes: self.state.mailboxes.count(),
+            changes: self.state.mailboxes.snapshots.happened(),
             age: Duration::ZERO,
             is_replayed: false,
         }

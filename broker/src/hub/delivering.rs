@@ -3,6 +3,7 @@
 use agenthub_proto::agenthub::{AgentEvent, Concern, agent_event::Payload};
 
 use super::{
+    cards,
     core::{Core, Now, hub},
     outgoing::{End, Handed, Outgoing},
     sessions::Open,
@@ -32,9 +33,9 @@ impl Core {
             };
         };
         let mut outgoing = Outgoing {
-            deliveries: Vec::new(),
             cancels: std::mem::take(&mut open.cancels),
             end: open.end.clone(),
+            ..Outgoing::default()
         };
         if open
             .mailboxes
@@ -56,6 +57,18 @@ impl Core {
             let mailbox = &open.mailboxes[index];
             let credit = credits.get(index).copied().unwrap_or(0);
             let mut credit = usize::try_from(credit).unwrap_or(usize::MAX);
+            for card in cards::take(&mut self.state, &self.presence, *mailbox, credit, now) {
+                let delivery = cards::delivery(card, &open.agent, &self.state, now);
+                outgoing.deliveries.push((index, Handed::One(delivery)));
+                outgoing.cards += 1;
+                credit -= 1;
+                room = room.saturating_sub(1);
+            }
+            if self.state.mailboxes.snapshots.cursor(*mailbox).is_some() {
+                // Changes come behind all cards.
+                outgoing.has_more |= credit > 0;
+                continue;
+            }
             while credit > 0 && room > 0 {
                 let passing = self.state.mailboxes.take_passing(
                     *mailbox,
@@ -77,6 +90,7 @@ impl Core {
                     now.instant,
                 );
                 if deliveries.is_empty() {
+                    outgoing.has_more |= self.state.mailboxes.snapshots.go_on(*mailbox);
                     break;
                 }
                 outgoing.deliveries.reserve(deliveries.len());

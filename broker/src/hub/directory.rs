@@ -3,28 +3,25 @@
 use std::{collections::HashMap, sync::Arc};
 
 use agenthub_proto::{
-    a2a::{AgentCard, TaskState},
-    agenthub::{
-        AgentCardEvent, AgentEntry, AgentEventMetadata, AgentInstance, AgentState,
-        ListAgentsRequest, agent_event::Payload,
-    },
+    a2a::TaskState,
+    agenthub::{AgentCardEvent, AgentEntry, AgentInstance, AgentState, ListAgentsRequest},
     event::{card_change, timestamp},
-    json,
 };
 
-use super::core::{Core, Now, event};
+use super::{
+    cards,
+    core::{Core, Now},
+};
 use prost::Message;
 
 use crate::{
     Error,
     caller::Caller,
-    id::{Address, AgentId, InstanceId, MailboxId},
+    id::{Address, AgentId, InstanceId},
     limits,
     log::{Entry, Registration},
-    mailbox::Mail,
     registry::{Agent, Change},
     routing::Route,
-    sealed::Sealed,
     segment::Segment,
 };
 
@@ -120,7 +117,7 @@ impl Core {
         );
         tracing::info!(%agent, reason, "agent unregistered");
         if let Some(card) = card {
-            let payload = card_event(agent, card, card_change::UNREGISTERED, false, false);
+            let payload = cards::change(agent, card, card_change::UNREGISTERED, false);
             self.broadcast_card(payload, now);
         }
         Ok(())
@@ -132,43 +129,8 @@ impl Core {
             return;
         };
         let is_online = self.presence.is_online(agent);
-        let payload = card_event(agent, known.latest().clone(), event_type, is_online, false);
+        let payload = cards::change(agent, known.latest().clone(), event_type, is_online);
         self.broadcast_card(payload, now);
-    }
-
-    /// An agent that watches the directory gets all of it first. Returns how many events that are.
-    pub(crate) fn put_snapshot(&mut self, mailbox: MailboxId, to: &AgentId, now: Now) -> usize {
-        let cards: Vec<AgentCardEvent> = self
-            .state
-            .registry
-            .iter()
-            .map(|(id, agent)| {
-                let is_online = self.presence.is_online(id);
-                card_event(
-                    id,
-                    agent.latest().clone(),
-                    card_change::REGISTERED,
-                    is_online,
-                    true,
-                )
-            })
-            .collect();
-        let count = cards.len();
-        for card in cards {
-            let mail = Mail {
-                order: "".into(),
-                event: card_as_event(card, now),
-                recipient: to.clone(),
-                position: None,
-                concern: Default::default(),
-                version: None,
-                is_directed: true,
-                is_copy: false,
-                timing: self.state.mailboxes.timing_again(now.instant),
-            };
-            self.state.mailboxes.put(mailbox, mail, now.instant);
-        }
-        count
     }
 
     /// The agents that match, in order of their ids, and the token of the next page if there is one.
@@ -268,7 +230,8 @@ impl Core {
     }
 
     fn broadcast_card(&mut self, card: AgentCardEvent, now: Now) {
-        let segment = Segment::of(card_as_event(card, now));
+        self.state.mailboxes.snapshots.change();
+        let segment = Segment::of(cards::sealed(card, now));
         self.pass(Arc::new(segment), Route::Everyone);
     }
 }
@@ -302,34 +265,6 @@ impl PresenceBefore {
             }
         }
     }
-}
-
-fn card_event(
-    agent: &AgentId,
-    card: AgentCard,
-    event_type: &str,
-    is_online: bool,
-    is_snapshot: bool,
-) -> AgentCardEvent {
-    let mut metadata = serde_json::json!({ "online": is_online });
-    if is_snapshot {
-        metadata["snapshot"] = true.into();
-    }
-    AgentCardEvent {
-        agent_id: agent.to_string(),
-        agent_card: Some(card),
-        event_type: event_type.to_owned(),
-        metadata: Some(json::to_struct(&metadata)),
-    }
-}
-
-fn card_as_event(card: AgentCardEvent, now: Now) -> Arc<Sealed> {
-    let routing = AgentEventMetadata {
-        event_type: format!("agent.{}", card.event_type),
-        ..Default::default()
-    };
-    let event = event(Payload::AgentCard(card), Some(routing), now);
-    Arc::new(event.into())
 }
 
 fn matches(agent: &Agent, request: &ListAgentsRequest) -> bool {

@@ -2,6 +2,7 @@
 
 mod backlog;
 mod cancelling;
+mod cards;
 mod core;
 mod dead_letters_admin;
 mod delivering;

@@ -74,7 +74,7 @@ impl Core {
         }
         let mut first = 0;
         if self.state.mailboxes.takes(mailbox, EventKind::AgentCard) {
-            first += self.put_snapshot(mailbox, &agent, now);
+            self.state.mailboxes.snapshots.begin(mailbox, false);
         }
         for mail in claimed {
             // What has waited for the agent may also be among what is reread.
@@ -292,7 +292,8 @@ impl Core {
             self.state.mailboxes.put(mailbox, mail, now.instant);
         }
         if watches {
-            self.put_snapshot(mailbox, agent, now);
+            let snapshots = &mut self.state.mailboxes.snapshots;
+            snapshots.begin(mailbox, known.is_some());
         }
         mailbox
     }

@@ -63,6 +63,10 @@ impl Handed {
 pub(crate) struct Outgoing {
     /// With the index of its subscription.
     pub(crate) deliveries: Vec<(usize, Handed)>,
+    /// How many of these are cards of a snapshot of the directory.
+    pub(crate) cards: usize,
+    /// There is more to be taken, and nobody will be woken for that.
+    pub(crate) has_more: bool,
     pub(crate) cancels: Vec<Cancel>,
     pub(crate) end: Option<End>,
 }

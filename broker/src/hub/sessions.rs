@@ -68,7 +68,7 @@ pub(crate) struct Opened {
     /// What it rereads first.
     // Boxed: agents' streams have none.
     pub(super) backlog: Option<Box<Backlog>>,
-    /// How many deliveries come before that.
+    /// How many deliveries come before that, beside a snapshot of the directory.
     pub(super) first: usize,
 }
 

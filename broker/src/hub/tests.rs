@@ -1,6 +1,7 @@
 //! The hub's state without sockets and clocks: what is hard to bring about from outside.
 
 mod bounds;
+mod directory;
 mod fold;
 mod runs;
 mod streams;

@@ -29,6 +29,8 @@ pub(crate) struct Post<'a> {
     pub(crate) task_type: &'a str,
     /// How many mailboxes had been opened when it happened.
     pub(crate) mailboxes: u64,
+    /// How many changes of the directory had happened then, it included.
+    pub(crate) changes: u64,
     /// How long ago it happened.
     pub(crate) age: Duration,
     /// It comes from the log, where a later record says what found no room.
@@ -123,6 +125,9 @@ impl Mailboxes {
                 undelivered.extend(self.add(id, true, add));
             }
         }
+        if post.event.kind() == EventKind::AgentCard {
+            self.snapshots.delivered(post.changes);
+        }
         undelivered
     }
 
@@ -206,7 +211,13 @@ impl Mailboxes {
             event: post.event,
             task_type: post.task_type,
         };
-        let is_in_snapshot = post.event.kind() == EventKind::AgentCard && id.0 > post.mailboxes;
+        let is_in_snapshot = match &post.event.payload {
+            Some(Payload::AgentCard(card)) => {
+                let is_shown = self.snapshots.shows(id, &card.agent_id, post.changes);
+                is_shown || id.0 > post.mailboxes
+            }
+            _ => false,
+        };
         (!is_in_snapshot && slot.filter.accepts(about, concern(post, &slot.agent)))
             .then(|| self.mail(post, &slot.agent, version, now))
     }

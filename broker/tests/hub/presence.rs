@@ -98,6 +98,50 @@ async fn a_connected_watcher_gets_the_snapshot_and_the_changes() {
     );
 }
 
+/// promise 7
+#[tokio::test]
+async fn a_directory_that_is_larger_than_a_mailbox_can_be_watched() {
+    let hub = TestHub::with(Settings {
+        mailbox_events: 10,
+        mailbox_bytes: 512 * 1024,
+        ..Settings::default()
+    })
+    .await;
+    for n in 0..40 {
+        let mut card = card(&format!("agent {n:02}"));
+        card.description = "long ".repeat(12_000);
+        hub.register(card, &[]).await;
+    }
+    let shown = |n| format!("registered agent {n:02} offline (snapshot)");
+    let mut older = hub.agent_events("cortex", &["agent_card"]).await;
+    let cards = Filter {
+        kinds: vec![EventKind::AgentCard.into()],
+        ..Default::default()
+    };
+    let watch = filtered(of_instance("directory", 15), cards);
+    let mut watcher = hub.connect(hello("cortex", "i", vec![watch])).await;
+    for n in 0..15 {
+        assert_eq!(watcher.word().await, shown(n));
+    }
+    assert_eq!(watcher.words_so_far().await, [""; 0], "it has no credit");
+    hub.register(card("agent 00"), &[]).await;
+    hub.register(card("agent 39"), &[]).await;
+    watcher.give_credit(0, 99).await;
+    for n in 15..40 {
+        assert_eq!(watcher.word().await, shown(n));
+    }
+    assert_eq!(watcher.word().await, "updated agent 00 offline");
+    assert_eq!(
+        watcher.words_so_far().await,
+        [""; 0],
+        "one is in the snapshot"
+    );
+
+    for n in 0..40 {
+        assert_eq!(older.word().await, shown(n));
+    }
+}
+
 /// spec: HUB-8
 #[tokio::test]
 async fn agents_are_found_by_every_filter() {

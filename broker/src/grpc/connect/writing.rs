@@ -137,7 +137,7 @@ impl Writer {
         let is_over = awaited.is_none();
         let ended = outbox.ended.take_if(|_| is_over);
         drop(outbox);
-        let has_more = outgoing.events() == BATCH;
+        let has_more = outgoing.has_more || outgoing.events() >= BATCH;
         let mut frames = frames(results, heartbeat, outgoing);
         self.then = match (end, ended) {
             (Some(end), _) => {

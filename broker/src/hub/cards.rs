@@ -1,0 +1,115 @@
+//! Cards as events, and the snapshot of the directory that a watcher takes from the registry, a page at a time.
+
+use std::sync::Arc;
+
+use agenthub_proto::{
+    a2a::AgentCard,
+    agenthub::{AgentCardEvent, AgentEventMetadata, agent_event::Payload},
+    event::card_change,
+    json,
+};
+
+use super::core::{Now, event};
+use crate::{
+    id::{AgentId, MailboxId},
+    mailbox::{Delivery, Mail},
+    mailboxes::Reach,
+    presence::Presence,
+    sealed::Sealed,
+    state::State,
+};
+
+/// Cards in one page, and their bytes, unless the first alone is larger.
+const PAGE_CARDS: usize = 256;
+/// See [`PAGE_CARDS`].
+const PAGE_BYTES: usize = 256 * 1024;
+
+/// Takes the next cards of a watcher's snapshot as the directory is now: a page, and at most so many. Nothing if it has none under way.
+pub(super) fn take(
+    state: &mut State,
+    presence: &Presence,
+    mailbox: MailboxId,
+    most: usize,
+    now: Now,
+) -> Vec<Arc<Sealed>> {
+    let Some(cursor) = state.mailboxes.snapshots.cursor(mailbox).cloned() else {
+        return Vec::new();
+    };
+    let most = most.min(PAGE_CARDS);
+    let mut agents = state.registry.after(&cursor).peekable();
+    let (mut cards, mut bytes, mut last) = (Vec::new(), 0, None);
+    while cards.len() < most
+        && bytes < PAGE_BYTES
+        && let Some((id, agent)) = agents.next()
+    {
+        let is_online = presence.is_online(id);
+        let card = agent.latest().clone();
+        let shown = change(id, card, card_change::REGISTERED, is_online);
+        let card = sealed(in_snapshot(shown), now);
+        bytes += card.size();
+        cards.push(card);
+        last = Some(id);
+    }
+    let upto = match (agents.peek(), last) {
+        (None, _) => Reach::End,
+        (Some(_), Some(last)) => Reach::Agent(last.clone()),
+        (Some(_), None) => return cards,
+    };
+    state.mailboxes.snapshots.took(mailbox, upto);
+    cards
+}
+
+/// A card of a snapshot on its way to a watcher.
+pub(super) fn delivery(card: Arc<Sealed>, to: &AgentId, state: &State, now: Now) -> Delivery {
+    let mail = Mail {
+        event: card,
+        recipient: to.clone(),
+        position: None,
+        order: "".into(),
+        concern: Default::default(),
+        version: None,
+        is_directed: true,
+        is_copy: false,
+        timing: state.mailboxes.timing_again(now.instant),
+    };
+    Delivery {
+        mail,
+        attempt: 1,
+        handed_over: None,
+    }
+}
+
+/// A change of the directory.
+pub(super) fn change(
+    agent: &AgentId,
+    card: AgentCard,
+    event_type: &str,
+    is_online: bool,
+) -> AgentCardEvent {
+    AgentCardEvent {
+        agent_id: agent.to_string(),
+        agent_card: Some(card),
+        event_type: event_type.to_owned(),
+        metadata: Some(json::to_struct(&serde_json::json!({ "online": is_online }))),
+    }
+}
+
+fn in_snapshot(card: AgentCardEvent) -> AgentCardEvent {
+    let mut metadata = card.metadata.unwrap_or_default();
+    let is_snapshot = json::to_value(&true.into());
+    metadata.fields.insert("snapshot".to_owned(), is_snapshot);
+    AgentCardEvent {
+        metadata: Some(metadata),
+        ..card
+    }
+}
+
+/// The event that tells it.
+pub(super) fn sealed(card: AgentCardEvent, now: Now) -> Arc<Sealed> {
+    let routing = AgentEventMetadata {
+        event_type: format!("agent.{}", card.event_type),
+        ..Default::default()
+    };
+    let event = event(Payload::AgentCard(card), Some(routing), now);
+    Arc::new(event.into())
+}

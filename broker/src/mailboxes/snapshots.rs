@@ -1,0 +1,204 @@
+//! Snapshots of the directory that are under way: how far each watcher has come, and which changes its snapshot shows already.
+//!
+//! A watcher takes the cards from the registry, a page at a time, and then the changes from its mailbox. A change is in the registry
+//! before it reaches the mailboxes, which waits for the log. Changes are counted, so that a page is known to show those before it.
+
+use std::collections::VecDeque;
+
+use crate::{
+    id::{AgentId, MailboxId},
+    table::Table,
+};
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots {
+    /// Changes of the directory so far.
+    happened: u64,
+    /// Those of them that have reached the mailboxes.
+    delivered: u64,
+    under_way: Table<MailboxId, Snapshot>,
+}
+
+#[derive(Debug)]
+struct Snapshot {
+    /// The mailbox may hold mail from before the snapshot, which comes first.
+    waits: bool,
+    /// Cards that were taken and whose later changes all reach the mailbox.
+    settled: Reach,
+    /// Cards that were taken while changes were on their way, in their order.
+    pages: VecDeque<Page>,
+}
+
+#[derive(Debug)]
+struct Page {
+    upto: Reach,
+    /// Changes that had happened by then.
+    changes: u64,
+}
+
+/// How far the agents were taken, in order of their ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Up to this one.
+    Agent(AgentId),
+    /// All.
+    End,
+}
+
+impl Reach {
+    fn includes(&self, agent: &str) -> bool {
+        match self {
+            Self::Agent(upto) => *agent <= **upto,
+            Self::End => true,
+        }
+    }
+}
+
+impl Snapshots {
+    /// The directory changes. The change is told after that.
+    pub(crate) fn change(&mut self) {
+        self.happened += 1;
+    }
+
+    /// How many changes have happened.
+    pub(crate) fn happened(&self) -> u64 {
+        self.happened
+    }
+
+    /// A watcher is to have a snapshot, after what its mailbox holds if that was there before.
+    pub(crate) fn begin(&mut self, mailbox: MailboxId, was_there: bool) {
+        let snapshot = Snapshot {
+            waits: was_there,
+            settled: Reach::Agent("".into()),
+            pages: VecDeque::new(),
+        };
+        self.under_way.insert(mailbox, snapshot);
+    }
+
+    /// A mailbox has no snapshot any more.
+    pub(super) fn end(&mut self, mailbox: MailboxId) {
+        self.under_way.remove(&mailbox);
+    }
+
+    /// The mailbox was found empty. Returns whether a snapshot has waited for that.
+    pub(crate) fn go_on(&mut self, mailbox: MailboxId) -> bool {
+        let snapshot = self.under_way.get_mut(&mailbox);
+        snapshot.is_some_and(|s| std::mem::take(&mut s.waits))
+    }
+
+    /// The agent after which a watcher's next cards come; `None` if there are none to be taken now.
+    pub(crate) fn cursor(&self, mailbox: MailboxId) -> Option<&AgentId> {
+        let snapshot = self.under_way.get(&mailbox).filter(|s| !s.waits)?;
+        match snapshot.pages.back().map_or(&snapshot.settled, |p| &p.upto) {
+            Reach::Agent(agent) => Some(agent),
+            Reach::End => None,
+        }
+    }
+
+    /// A watcher has taken the cards up to there.
+    pub(crate) fn took(&mut self, mailbox: MailboxId, upto: Reach) {
+        let (changes, delivered) = (self.happened, self.delivered);
+        let Some(snapshot) = self.under_way.get_mut(&mailbox) else {
+            return;
+        };
+        match snapshot.pages.back_mut() {
+            Some(last) if last.changes == changes => last.upto = upto,
+            _ => snapshot.pages.push_back(Page { upto, changes }),
+        }
+        if snapshot.settle(delivered) {
+            self.end(mailbox);
+        }
+    }
+
+    /// Whether the snapshot of a watcher shows an agent after the change of that number, or will.
+    pub(super) fn shows(&self, mailbox: MailboxId, agent: &str, change: u64) -> bool {
+        let Some(snapshot) = self.under_way.get(&mailbox) else {
+            return false;
+        };
+
+        let page = || snapshot.pages.iter().find(|p| p.upto.includes(agent));
+        !snapshot.settled.includes(agent) && page().is_none_or(|page| change <= page.changes)
+    }
+
+    /// Changes up to that number have reached the mailboxes.
+    pub(super) fn delivered(&mut self, change: u64) {
+        self.delivered = change;
+        self.under_way.retain(|_, s| !s.settle(change));
+    }
+}
+
+impl Snapshot {
+    /// Forgets of pages what changes were on their way, as far as these have been delivered. Returns whether nothing is left of the snapshot.
+    fn settle(&mut self, delivered: u64) -> bool {
+        while let Some(page) = self.pages.pop_front_if(|p| p.changes <= delivered) {
+            self.settled = page.upto;
+        }
+        self.settled == Reach::End
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WATCHER: MailboxId = MailboxId(1);
+
+    fn upto(agent: &str) -> Reach {
+        Reach::Agent(agent.into())
+    }
+
+    #[test]
+    fn a_page_shows_the_changes_before_it() {
+        let mut snapshots = Snapshots::default();
+        snapshots.begin(WATCHER, false);
+        snapshots.change();
+        assert!(snapshots.shows(WATCHER, "a", 1), "it comes with its card");
+        snapshots.took(WATCHER, upto("b"));
+        snapshots.change();
+        snapshots.took(WATCHER, upto("d"));
+        assert!(snapshots.shows(WATCHER, "a", 1));
+        assert!(!snapshots.shows(WATCHER, "a", 2), "its card came before");
+        assert!(snapshots.shows(WATCHER, "c", 2));
+        assert!(snapshots.shows(WATCHER, "e", 2));
+        assert_eq!(snapshots.cursor(WATCHER), Some(&"d".into()));
+        snapshots.delivered(1);
+        assert!(!snapshots.shows(WATCHER, "a", 2));
+        assert!(snapshots.shows(WATCHER, "c", 2));
+
+        snapshots.took(WATCHER, Reach::End);
+        assert_eq!(snapshots.cursor(WATCHER), None);
+        assert!(snapshots.shows(WATCHER, "e", 2));
+        snapshots.change();
+        assert!(!snapshots.shows(WATCHER, "e", 3));
+        snapshots.delivered(2);
+        assert!(snapshots.under_way.is_empty(), "all that it showed is out");
+    }
+
+    /// What is remembered of a snapshot grows with the changes that the log does not have yet, not with the directory.
+    #[test]
+    fn pages_between_which_nothing_changed_are_one() {
+        let mut snapshots = Snapshots::default();
+        snapshots.change();
+        snapshots.begin(WATCHER, false);
+        for n in 0..1_000 {
+            snapshots.took(WATCHER, upto(&format!("{n:04}")));
+        }
+        assert_eq!(snapshots.under_way[&WATCHER].pages.len(), 1);
+        snapshots.delivered(1);
+        assert_eq!(snapshots.under_way[&WATCHER].pages.len(), 0);
+        assert_eq!(snapshots.cursor(WATCHER), Some(&"0999".into()));
+        snapshots.took(WATCHER, Reach::End);
+        assert!(snapshots.under_way.is_empty());
+    }
+
+    #[test]
+    fn what_a_mailbox_holds_comes_before_its_snapshot() {
+        let mut snapshots = Snapshots::default();
+        snapshots.begin(WATCHER, true);
+        assert_eq!(snapshots.cursor(WATCHER), None);
+        assert!(snapshots.go_on(WATCHER));
+        assert!(!snapshots.go_on(WATCHER));
+        assert_eq!(snapshots.cursor(WATCHER), Some(&"".into()));
+    }
+}
