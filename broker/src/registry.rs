@@ -1,7 +1,9 @@
 //! The directory of agents: cards, versions and what they registered for. A fold of the log; who is present is not in it.
 
+mod index;
+
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     time::SystemTime,
 };
 
@@ -10,12 +12,14 @@ use agenthub_proto::{
     slug::{is_route_word, slug},
 };
 
+use self::index::Index;
 use crate::{
     Error,
     id::{AgentId, Version},
     limits,
     log::Registration,
     routing::Wants,
+    steps::step,
 };
 
 /// The most versions of one agent that are known at a time.
@@ -66,8 +70,7 @@ pub(crate) enum Change {
 pub(crate) struct Registry {
     agents: BTreeMap<AgentId, Agent>,
     slugs: HashMap<String, AgentId>,
-    /// With what they registered for and the ids of their skills. In one set, as nearly every agent has topics of its own.
-    by_topic: BTreeSet<(String, AgentId)>,
+    index: Index,
 }
 
 impl Registry {
@@ -132,10 +135,12 @@ impl Registry {
     pub(crate) fn register(&mut self, registration: &Registration, time: SystemTime) {
         let card = &registration.card;
         let id = AgentId::from(card.name.as_str());
-        self.unindex(&id);
         let version = Version::from(card.version.as_str());
         let (mut versions, registered_at) = match self.agents.remove(&id) {
-            Some(known) => (known.versions, known.registered_at),
+            Some(known) => {
+                self.index.remove(&id, &known);
+                (known.versions, known.registered_at)
+            }
             None => (Vec::new(), time),
         };
         versions.retain(|(v, _)| *v != version);
@@ -153,63 +158,28 @@ impl Registry {
             registered_at,
         };
         self.slugs.insert(agent.slug.clone(), id.clone());
-        for topic in topics(&agent) {
-            self.by_topic.insert((topic.to_owned(), id.clone()));
-        }
+        self.index.add(&id, &agent);
         self.agents.insert(id, agent);
     }
 
     /// Forgets an agent.
     pub(crate) fn unregister(&mut self, id: &AgentId) {
-        self.unindex(id);
         if let Some(agent) = self.agents.remove(id) {
+            self.index.remove(id, &agent);
             self.slugs.remove(&agent.slug);
         }
     }
 
-    /// The agents that can do what is wanted.
+    /// The agents that can do what is wanted; none if nothing is.
     pub(crate) fn able(&self, wants: &Wants<'_>) -> Vec<AgentId> {
-        let fits = |id: &AgentId| {
-            self.agents
-                .get(id)
-                .is_some_and(|agent| has_skill(agent.latest(), wants))
+        let fits = |id: &&AgentId| {
+            step();
+            let agent = self.agents.get(*id);
+            agent.is_some_and(|agent| has_skill(agent.latest(), wants))
         };
-        if wants.topics.is_empty() {
-            return self.agents.keys().filter(|id| fits(id)).cloned().collect();
-        }
-        let registered: BTreeSet<&AgentId> = wants
-            .topics
-            .iter()
-            .flat_map(|topic| self.registered_for(topic))
-            .collect();
-        registered
-            .into_iter()
-            .filter(|id| fits(id))
-            .cloned()
-            .collect()
+        let candidates = self.index.candidates(wants).into_iter();
+        candidates.filter(fits).cloned().collect()
     }
-
-    fn registered_for(&self, topic: &str) -> impl Iterator<Item = &AgentId> {
-        let from = (topic.to_owned(), AgentId::from(""));
-        let agents = self.by_topic.range(from..);
-        agents
-            .take_while(move |(of, _)| of == topic)
-            .map(|(_, agent)| agent)
-    }
-
-    fn unindex(&mut self, id: &AgentId) {
-        let Some(agent) = self.agents.get(id) else {
-            return;
-        };
-        for topic in topics(agent) {
-            self.by_topic.remove(&(topic.to_owned(), id.clone()));
-        }
-    }
-}
-
-fn topics(agent: &Agent) -> impl Iterator<Item = &str> {
-    let skills = agent.latest().skills.iter().map(|s| s.id.as_str());
-    agent.topics.iter().map(String::as_str).chain(skills)
 }
 
 /// Whether one skill has all tags and modes that are wanted.

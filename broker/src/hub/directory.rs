@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use agenthub_proto::{
-    a2a::TaskState,
+    a2a::{AgentCard, TaskState},
     agenthub::{AgentCardEvent, AgentEntry, AgentInstance, AgentState, ListAgentsRequest},
     event::{card_change, timestamp},
 };
@@ -23,6 +23,7 @@ use crate::{
     registry::{Agent, Change},
     routing::Route,
     segment::Segment,
+    steps::step,
 };
 
 /// When a registration that changes nothing is worth telling.
@@ -269,7 +270,6 @@ impl PresenceBefore {
 
 fn matches(agent: &Agent, request: &ListAgentsRequest) -> bool {
     let card = agent.latest();
-    let text = card.search_text();
     let has_capability = |wanted: &str| match (&card.capabilities, wanted) {
         (None, _) => false,
         (Some(has), "streaming") => has.streaming,
@@ -278,16 +278,23 @@ fn matches(agent: &Agent, request: &ListAgentsRequest) -> bool {
     };
     let any_skill =
         |test: &dyn Fn(&agenthub_proto::a2a::AgentSkill) -> bool| card.skills.iter().any(test);
-    request
-        .text
-        .to_lowercase()
-        .split_whitespace()
-        .all(|word| text.contains(word))
-        && (request.skill.is_empty() || card.has_skill(&request.skill))
+    (request.skill.is_empty() || card.has_skill(&request.skill))
         && (request.tag.is_empty() || any_skill(&|s| s.tags.contains(&request.tag)))
         && (request.mode.is_empty()
             || any_skill(&|s| {
                 s.input_modes.contains(&request.mode) || s.output_modes.contains(&request.mode)
             }))
         && (request.capability.is_empty() || has_capability(&request.capability))
+        && holds_words(card, &request.text)
+}
+
+/// Whether a card holds all words of a text.
+fn holds_words(card: &AgentCard, text: &str) -> bool {
+    let mut words = text.split_whitespace().peekable();
+    if words.peek().is_none() {
+        return true;
+    }
+    step();
+    let held = card.search_text();
+    words.all(|word| held.contains(&word.to_lowercase()))
 }

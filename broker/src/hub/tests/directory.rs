@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use agenthub_proto::agenthub::{AgentCardEvent, agent_event::Payload};
+use agenthub_proto::{
+    a2a::AgentSkill,
+    agenthub::{AgentCardEvent, ListAgentsRequest, agent_event::Payload},
+};
 use proptest::prelude::*;
 
 use super::*;
+use crate::steps;
 
 /// The number of a change is in the card that it is about.
 fn card(agent: &str, number: usize) -> AgentCard {
@@ -160,6 +164,90 @@ fn a_stream_that_rereads_gets_the_whole_snapshot_before() {
         }
     }
     assert_eq!((opened.first, cards), (0, 300));
+}
+
+/// Wants of a publish are looked up, whoever else there is.
+#[test]
+fn who_can_do_something_is_found_without_asking_everyone() {
+    let skill = |tags: &[&str]| AgentSkill {
+        id: tags.concat(),
+        tags: tags.iter().map(ToString::to_string).collect(),
+        input_modes: vec!["text/plain".into()],
+        output_modes: vec![tags[0].into()],
+        ..Default::default()
+    };
+    let publish = |agents: usize, routing: AgentEventMetadata| {
+        let mut b = Bench::new(Settings::default());
+        for n in 0..agents {
+            let tags = if n == 7 {
+                ["common", "rare"]
+            } else {
+                ["common", "other"]
+            };
+            b.register(AgentCard {
+                skills: vec![skill(&tags[..1]), skill(&tags[1..])],
+                ..card(&format!("agent {n}"), n)
+            });
+        }
+        b.core();
+        let said = Body::Message(Message {
+            task_id: "t".into(),
+            ..Message::new(Role::User, "go")
+        });
+        let caller = Caller::anonymous();
+        let now = b.now;
+        let (steps, receipt) = steps::count(|| {
+            b.core
+                .publish(&caller, said, routing, Repetition::Accept, now)
+        });
+        receipt.expect("good");
+        let task = b.core.state.tasks.get("t").expect("it is made");
+        assert_eq!(task.assignee(), Some(&"agent 7".into()));
+        steps
+    };
+    let from = AgentEventMetadata {
+        from_agent_id: "asker".into(),
+        ..Default::default()
+    };
+    let rare = || vec!["rare".to_owned()];
+    for routing in [
+        AgentEventMetadata {
+            required_tags: rare(),
+            required_input_modes: vec!["text/plain".into()],
+            ..from.clone()
+        },
+        AgentEventMetadata {
+            required_output_modes: rare(),
+            ..from.clone()
+        },
+        AgentEventMetadata {
+            subscriptions: rare(),
+            ..from
+        },
+    ] {
+        let [few, many] = [10, 500].map(|agents| publish(agents, routing.clone()));
+        assert_eq!(few, many, "{routing:?}");
+    }
+}
+
+/// What a listing does not search in is not made.
+#[test]
+fn a_listing_without_a_text_reads_no_texts() {
+    let mut b = Bench::new(Settings::default());
+    for n in 0..100 {
+        b.register(card(&format!("agent {n}"), n));
+    }
+    let list = |text: &str| {
+        let request = ListAgentsRequest {
+            text: text.into(),
+            ..Default::default()
+        };
+        let (steps, page) = steps::count(|| b.core.list_agents(&request));
+        (steps, page.expect("good").0.len())
+    };
+    assert_eq!(list(""), (0, 100));
+    assert_eq!(list(" "), (0, 100));
+    assert_eq!(list("agent 7"), (100, 10 + 9));
 }
 
 #[derive(Clone, Debug)]
