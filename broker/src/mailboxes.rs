@@ -320,8 +320,9 @@ impl Mailboxes {
         self.slots.get(&id).is_none_or(|s| s.has_overflowed)
     }
 
-    /// Brings back what is due, and gives up what waits for agents that never came.
-    pub(crate) fn tick(&mut self, now: Instant) -> Vec<Undelivered> {
+    /// Brings back what is due, and gives up what waits for agents that never came: of that, so much that about `limit` pieces are given up
+    /// in all.
+    pub(crate) fn tick(&mut self, limit: usize, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
         while let Some((_, id)) = self.ticks.first().copied().filter(|(at, _)| *at <= now) {
             self.ticks.pop_first();
@@ -332,7 +333,8 @@ impl Mailboxes {
             undelivered.extend(from_mailbox(id, given_up.unwrap_or_default()));
             self.wake(id);
         }
-        undelivered.extend(self.unclaimed.tick(now));
+        let room = limit.saturating_sub(undelivered.len());
+        undelivered.extend(self.unclaimed.tick(room, now));
         undelivered
     }
 

@@ -97,7 +97,10 @@ impl Presence {
         entry.streams = entry.streams.saturating_sub(1);
         if entry.streams == 0 {
             let end = now + self.lease;
-            entry.lease_end = Some(end);
+            if let Some(earlier) = entry.lease_end.replace(end) {
+                self.leases
+                    .remove(&(earlier, agent.clone(), instance.clone()));
+            }
             self.leases
                 .insert((end, agent.clone(), instance.clone()), ());
         }
@@ -127,11 +130,18 @@ impl Presence {
         }
     }
 
-    /// The instances whose lease has run out.
-    pub(crate) fn overdue(&self, now: Instant) -> Vec<(AgentId, InstanceId)> {
+    /// Whether the lease of an instance has run out.
+    pub(crate) fn is_overdue(&self, now: Instant) -> bool {
+        let first = self.leases.first_key_value();
+        first.is_some_and(|((end, _, _), ())| *end <= now)
+    }
+
+    /// The instances whose lease has run out first, at most so many.
+    pub(crate) fn overdue(&self, limit: usize, now: Instant) -> Vec<(AgentId, InstanceId)> {
         self.leases
             .keys()
             .take_while(|(end, _, _)| *end <= now)
+            .take(limit)
             .map(|(_, agent, instance)| (agent.clone(), instance.clone()))
             .collect()
     }
@@ -158,19 +168,30 @@ mod tests {
         arrive(&mut presence);
         presence.lose_stream(&agent, &instance, Instant::now());
         assert!(
-            presence.overdue(Instant::now() + LEASE).is_empty(),
+            !presence.is_overdue(Instant::now() + LEASE),
             "the other stream is open"
         );
         presence.lose_stream(&agent, &instance, Instant::now());
         assert!(presence.is_online(&agent));
-        assert_eq!(presence.overdue(Instant::now() + LEASE).len(), 1);
+        assert_eq!(presence.overdue(9, Instant::now() + LEASE).len(), 1);
         arrive(&mut presence);
-        assert!(
-            presence.overdue(Instant::now() + LEASE).is_empty(),
-            "it came back"
-        );
+        assert!(!presence.is_overdue(Instant::now() + LEASE), "it came back");
         presence.leave(&agent, &instance);
         assert!(!presence.is_online(&agent));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_instance_has_one_lease() {
+        let (agent, instance) = (AgentId::from("a"), InstanceId::from("i"));
+        let mut presence = Presence::new(LEASE);
+        presence.arrive(&agent, &instance, None, SystemTime::UNIX_EPOCH);
+        for _ in 0..2 {
+            presence.lose_stream(&agent, &instance, Instant::now());
+            tokio::time::advance(LEASE / 2).await;
+        }
+        assert!(!presence.is_overdue(Instant::now()));
+        presence.leave(&agent, &instance);
+        assert!(!presence.is_overdue(Instant::now() + LEASE));
     }
 
     #[tokio::test(start_paused = true)]

@@ -107,10 +107,7 @@ pub(crate) fn write<E>(
     }
     for (agent, until, mail) in state.mailboxes.unclaimed.piles() {
         let is_over = is_over(until, moment);
-        let mail: Vec<&Mail> = mail
-            .iter()
-            .filter(|m| !is_over || is_owed(m, state))
-            .collect();
+        let mail: Vec<&Mail> = mail.filter(|m| !is_over || is_owed(m, state)).collect();
         for chunk in mail.chunks(CHUNK) {
             part(What::Mail(MailRecord {
                 agent: agent.to_string(),

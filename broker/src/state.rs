@@ -118,10 +118,7 @@ impl State {
                 let id = self
                     .mailboxes
                     .open(agent, name, lifetime, filter.clone(), *ordered, now);
-                let claimed = self.mailboxes.unclaimed.claim(agent, |mail| {
-                    mail.position.is_some_and(|p| claims.contains(&p))
-                });
-                for mail in claimed {
+                for mail in self.mailboxes.unclaimed.claim(agent, claims) {
                     self.mailboxes.put(id, mail, now);
                 }
                 self.mailboxes.set_used(id, record.time);
@@ -278,9 +275,7 @@ impl State {
     /// Mail has left a mailbox; without a name it waited for a subscription.
     fn forget(&mut self, agent: &AgentId, name: &str, positions: &[Position]) {
         if name.is_empty() {
-            self.mailboxes.unclaimed.claim(agent, |mail| {
-                mail.position.is_some_and(|p| positions.contains(&p))
-            });
+            self.mailboxes.unclaimed.claim(agent, positions);
             self.mailboxes.handled(agent, positions);
         } else if let Some(id) = self.mailboxes.find(agent, name, &Lifetime::Durable) {
             self.mailboxes.acknowledge(id, positions.to_vec());

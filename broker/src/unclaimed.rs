@@ -1,7 +1,10 @@
 //! Mail for agents that have subscribed to nothing that would take it yet. All of it together is bounded.
+//!
+//! The mail of one agent is a pile, in the order of the log. Each piece is found by its position and by its expiry, so that no operation
+//! takes longer than the pieces that it takes out.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
 };
 
@@ -9,16 +12,53 @@ use tokio::time::Instant;
 
 use crate::{
     id::AgentId,
+    log::Position,
     mailbox::{Bounds, Mail, Undelivered},
+    steps::step,
 };
 
+/// The mail that waits for one agent. One piece at least.
 #[derive(Debug)]
 struct Pile {
-    mail: Vec<Mail>,
+    mail: BTreeMap<Position, Mail>,
+    expiries: BTreeSet<(Instant, Position)>,
     /// When all of it is given up, if the agent is not known by then.
     until: Option<Instant>,
-    /// When the first of it is given up.
+    /// When the first of it is given up, as `ends` says.
     end: Instant,
+}
+
+impl Pile {
+    /// When the first of it is given up.
+    fn first_end(&self) -> Option<Instant> {
+        let expiry = self.expiries.first().map(|(at, _)| *at);
+        expiry.into_iter().chain(self.until).min()
+    }
+
+    fn insert(&mut self, position: Position, mail: Mail) -> Option<Mail> {
+        let expires = mail.timing.expires;
+        let replaced = self.mail.insert(position, mail);
+        if let Some(replaced) = &replaced {
+            self.expiries.remove(&(replaced.timing.expires, position));
+        }
+        self.expiries.insert((expires, position));
+        replaced
+    }
+
+    fn remove(&mut self, position: Position) -> Option<Mail> {
+        let mail = self.mail.remove(&position)?;
+        self.expiries.remove(&(mail.timing.expires, position));
+        Some(mail)
+    }
+
+    /// The piece that is given up first, if its time has come.
+    fn first_due(&self, now: Instant) -> Option<Position> {
+        if self.until.is_some_and(|until| until <= now) {
+            return self.mail.first_key_value().map(|(position, _)| *position);
+        }
+        let (_, position) = self.expiries.first().filter(|(at, _)| *at <= now)?;
+        Some(*position)
+    }
 }
 
 /// See the module's description.
@@ -28,6 +68,7 @@ pub(crate) struct Unclaimed {
     /// How long mail waits for an agent that was never seen.
     wait: Duration,
     piles: HashMap<AgentId, Pile>,
+    /// The end of each pile.
     ends: BTreeSet<(Instant, AgentId)>,
     events: usize,
     bytes: usize,
@@ -63,26 +104,49 @@ impl Unclaimed {
         }
     }
 
-    /// Keeps mail, which came so long ago, until its recipient claims it.
+    /// Keeps mail, which came so long ago, until its recipient claims it. Only mail with a position is kept.
     pub(crate) fn keep(&mut self, mail: Mail, is_known: bool, age: Duration, now: Instant) {
-        self.events += 1;
-        self.bytes += mail.bytes();
-        let agent = mail.recipient.clone();
         let due = mail.timing.due.unwrap_or(now);
         let until = (!is_known).then(|| due + self.wait.saturating_sub(age));
-        let pile = self.piles.entry(agent.clone()).or_insert_with(|| Pile {
-            mail: Vec::new(),
-            until,
-            end: mail.timing.expires,
-        });
-        let end = pile.until.unwrap_or(mail.timing.expires);
-        let end = end.min(mail.timing.expires);
-        pile.mail.push(mail);
-        if pile.mail.len() == 1 || end < pile.end {
-            self.ends.remove(&(pile.end, agent.clone()));
-            pile.end = end;
-            self.ends.insert((end, agent));
+        let agent = mail.recipient.clone();
+        self.add(&agent, until, [mail]);
+    }
+
+    /// Takes back what [`piles`](Self::piles) gave.
+    pub(crate) fn restore(&mut self, agent: &AgentId, until: Option<Instant>, mail: Vec<Mail>) {
+        self.add(agent, until, mail);
+    }
+
+    /// Adds mail to the pile of an agent. `until` counts only where it begins one.
+    fn add(
+        &mut self,
+        agent: &AgentId,
+        until: Option<Instant>,
+        mail: impl IntoIterator<Item = Mail>,
+    ) {
+        for mail in mail {
+            let Some(position) = mail.position else {
+                continue;
+            };
+            step();
+            self.events += 1;
+            self.bytes += mail.bytes();
+            let pile = self.piles.entry(agent.clone()).or_insert_with(|| {
+                let end = mail.timing.expires;
+                self.ends.insert((end, agent.clone()));
+                Pile {
+                    mail: BTreeMap::new(),
+                    expiries: BTreeSet::new(),
+                    until,
+                    end,
+                }
+            });
+            if let Some(replaced) = pile.insert(position, mail) {
+                self.events -= 1;
+                self.bytes -= replaced.bytes();
+            }
         }
+        self.settle(agent);
     }
 
     /// The agents for whom mail waits.
@@ -90,44 +154,34 @@ impl Unclaimed {
         self.piles.keys()
     }
 
-    /// All that waits: for whom, until when, and what, in the order in which it came.
-    pub(crate) fn piles(&self) -> impl Iterator<Item = (&AgentId, Option<Instant>, &[Mail])> {
+    /// All that waits: for whom, until when, and what, in the order of the log.
+    pub(crate) fn piles(
+        &self,
+    ) -> impl Iterator<Item = (&AgentId, Option<Instant>, impl Iterator<Item = &Mail>)> {
         let piles = self.piles.iter();
-        piles.map(|(agent, pile)| (agent, pile.until, pile.mail.as_slice()))
+        piles.map(|(agent, pile)| (agent, pile.until, pile.mail.values()))
     }
 
-    /// Takes back what [`piles`](Self::piles) gave.
-    pub(crate) fn restore(&mut self, agent: &AgentId, until: Option<Instant>, mail: Vec<Mail>) {
-        self.events += mail.len();
-        self.bytes += mail.iter().map(Mail::bytes).sum::<usize>();
-        let Some(end) = mail.iter().map(|m| m.timing.expires).chain(until).min() else {
-            return;
-        };
-        let pile = self.piles.entry(agent.clone()).or_insert_with(|| Pile {
-            mail: Vec::new(),
-            until,
-            end,
-        });
-        pile.mail.extend(mail);
-        self.find_end(agent);
-    }
-
-    /// Looks at what waits for an agent.
+    /// Looks at what waits for an agent, in the order of the log.
     pub(crate) fn of<'a>(&'a self, agent: &AgentId) -> impl Iterator<Item = &'a Mail> {
-        self.piles.get(agent).into_iter().flat_map(|p| &p.mail)
+        let mail = self.piles.get(agent).into_iter();
+        let mail = mail.flat_map(|p| p.mail.values());
+        mail.inspect(|_| step())
     }
 
-    /// Takes out what is accepted, in the order of the log.
-    pub(crate) fn claim(&mut self, agent: &AgentId, accepts: impl Fn(&Mail) -> bool) -> Vec<Mail> {
+    /// Takes out the pieces at these positions, as far as they are there, in the order of the log.
+    pub(crate) fn claim(&mut self, agent: &AgentId, positions: &[Position]) -> Vec<Mail> {
         let Some(pile) = self.piles.get_mut(agent) else {
             return Vec::new();
         };
-        let mut claimed: Vec<Mail> = pile.mail.extract_if(.., |m| accepts(m)).collect();
-        claimed.sort_by_key(|m| m.position);
-        if pile.mail.is_empty() {
-            self.remove(agent);
-        }
+        let claimed = positions.iter().filter_map(|position| {
+            step();
+            pile.remove(*position)
+        });
+        let mut claimed: Vec<Mail> = claimed.collect();
+        claimed.sort_by_key(|mail| mail.position);
         self.count_out(&claimed);
+        self.settle(agent);
         claimed
     }
 
@@ -135,61 +189,78 @@ impl Unclaimed {
     pub(crate) fn is_known(&mut self, agent: &AgentId) {
         if let Some(pile) = self.piles.get_mut(agent) {
             pile.until = None;
+            self.settle(agent);
         }
-        self.find_end(agent);
     }
 
     /// Forgets what waits for an agent.
     pub(crate) fn drop_all_of(&mut self, agent: &AgentId) {
-        let mail = self.remove(agent);
-        self.count_out(&mail);
+        let Some(pile) = self.piles.remove(agent) else {
+            return;
+        };
+        self.ends.remove(&(pile.end, agent.clone()));
+        self.count_out(pile.mail.values());
     }
 
-    /// Gives up what waits for agents that never came, and what has waited too long.
-    pub(crate) fn tick(&mut self, now: Instant) -> Vec<Undelivered> {
+    /// Whether [`tick`](Self::tick) has something to give up.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.ends.first().is_some_and(|(at, _)| *at <= now)
+    }
+
+    /// Gives up what waits for agents that never came, and what has waited too long: at most so many pieces, the rest the next time.
+    pub(crate) fn tick(&mut self, limit: usize, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
-        while let Some((_, agent)) = self.ends.first().filter(|(at, _)| *at <= now).cloned() {
-            let is_over = |p: &Pile| p.until.is_some_and(|until| until <= now);
-            let never_came = self.piles.get(&agent).is_some_and(is_over);
-            let reason = match never_came {
+        while undelivered.len() < limit
+            && let Some((_, agent)) = self.ends.first().filter(|(at, _)| *at <= now).cloned()
+        {
+            let Some(pile) = self.piles.get_mut(&agent) else {
+                break;
+            };
+            let reason = match pile.until.is_some_and(|until| until <= now) {
                 true => format!("there is no agent \"{agent}\""),
                 false => format!("agent \"{agent}\" did not come for it in time"),
             };
-            let given_up = self.claim(&agent, |m| never_came || m.timing.expires <= now);
-            self.find_end(&agent);
-            undelivered.extend(given_up.into_iter().map(|mail| Undelivered {
-                reason: reason.clone(),
-                attempts: 0,
-                mail,
-                mailbox: None,
-            }));
+            let first = undelivered.len();
+            while undelivered.len() < limit
+                && let Some(position) = pile.first_due(now)
+                && let Some(mail) = pile.remove(position)
+            {
+                step();
+                undelivered.push(Undelivered {
+                    reason: reason.clone(),
+                    attempts: 0,
+                    mail,
+                    mailbox: None,
+                });
+            }
+            self.count_out(undelivered[first..].iter().map(|u| &u.mail));
+            self.settle(&agent);
         }
         undelivered
     }
 
-    /// Finds out when the first mail of an agent is given up.
-    fn find_end(&mut self, agent: &AgentId) {
+    /// Keeps `ends` true of a pile that has changed. One that is empty leaves.
+    fn settle(&mut self, agent: &AgentId) {
         let Some(pile) = self.piles.get_mut(agent) else {
             return;
         };
-        self.ends.remove(&(pile.end, agent.clone()));
-        let expires = pile.mail.iter().map(|m| m.timing.expires);
-        if let Some(end) = expires.chain(pile.until).min() {
-            pile.end = end;
-            self.ends.insert((end, agent.clone()));
+        let end = pile.first_end().filter(|_| !pile.mail.is_empty());
+        if end != Some(pile.end) {
+            self.ends.remove(&(pile.end, agent.clone()));
+            if let Some(end) = end {
+                pile.end = end;
+                self.ends.insert((end, agent.clone()));
+            }
+        }
+        if end.is_none() {
+            self.piles.remove(agent);
         }
     }
 
-    fn remove(&mut self, agent: &AgentId) -> Vec<Mail> {
-        let Some(pile) = self.piles.remove(agent) else {
-            return Vec::new();
-        };
-        self.ends.remove(&(pile.end, agent.clone()));
-        pile.mail
-    }
-
-    fn count_out(&mut self, mail: &[Mail]) {
-        self.events -= mail.len();
-        self.bytes -= mail.iter().map(Mail::bytes).sum::<usize>();
+    fn count_out<'a>(&mut self, mail: impl IntoIterator<Item = &'a Mail>) {
+        for mail in mail {
+            self.events -= 1;
+            self.bytes -= mail.bytes();
+        }
     }
 }

@@ -17,15 +17,14 @@ use agenthub_proto::{
 use tokio::time::Instant;
 
 use super::{
-    cancelling::Cancelling, enders::Enders, held::Held, probes::Probes, sessions::Sessions,
-    unused::Sweep,
+    cancelling::Cancelling, enders::Enders, giving_up::GivingUp, held::Held, probes::Probes,
+    sessions::Sessions, unused::Sweep,
 };
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     dedupe::Known,
     id::{AgentId, OrderKey, TaskId},
     log::{Commits, Entry, EventLog, Position, Published, Record},
-    mailbox::Undelivered,
     presence::Presence,
     routing::Route,
     settings::Settings,
@@ -75,8 +74,7 @@ pub(crate) struct Core {
     pub(crate) sessions: Sessions,
     pub(crate) probes: Probes,
     pub(crate) counters: Arc<crate::metrics::Counters>,
-    /// Mail that was given up and whose sender is not told yet.
-    pub(super) given_up: VecDeque<Undelivered>,
+    pub(super) giving_up: GivingUp,
     /// When the log was last told of deliveries.
     pub(super) tries_told: Option<Instant>,
     pub(super) unused: Sweep,
@@ -102,7 +100,7 @@ impl Core {
             log,
             settings,
             counters,
-            given_up: VecDeque::new(),
+            giving_up: GivingUp::default(),
             tries_told: None,
             unused: Sweep::default(),
             enders: Enders::default(),

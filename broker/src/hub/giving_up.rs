@@ -1,4 +1,8 @@
 //! What becomes of mail that was not handled: it is a dead letter, and the work that it asked for fails.
+//!
+//! One hold of the lock buries a bounded number of pieces. The rest is queued for the next holds; until then the log has it where it was.
+
+use std::collections::VecDeque;
 
 use agenthub_proto::{
     a2a::{Message, Role, TaskState},
@@ -8,47 +12,152 @@ use agenthub_proto::{
 use super::core::{Core, Now, hub};
 use crate::{
     dead_letters::GivenUp,
-    id::TaskId,
+    id::{AgentId, TaskId},
     log::{Again, Entry},
     mailbox::{Mail, Undelivered},
 };
 
+/// Pieces that become dead letters during one hold of the lock.
+pub(super) const AT_ONCE: usize = 128;
+/// Pieces that may be queued before those that come are buried at once.
+const QUEUED: usize = 10_000;
+
+/// Mail that was given up and is no dead letter yet.
+#[derive(Debug)]
+pub(super) struct GivingUp {
+    queue: VecDeque<Piece>,
+    /// Pieces that this hold of the lock may still bury.
+    left: usize,
+    summary: Option<Summary>,
+}
+
+#[derive(Debug)]
+struct Piece {
+    undelivered: Undelivered,
+    /// Agent and name under which the log knows the mailbox. The mailbox itself may be closed before the piece has its turn.
+    mailbox: Option<(AgentId, String)>,
+}
+
+/// The pieces that were buried since the last summary, for the operator's log.
+#[derive(Debug)]
+pub(super) struct Summary {
+    count: usize,
+    event_id: String,
+    task_id: String,
+    recipient: AgentId,
+    reason: String,
+}
+
+impl Default for GivingUp {
+    fn default() -> Self {
+        Self {
+            queue: VecDeque::new(),
+            left: AT_ONCE,
+            summary: None,
+        }
+    }
+}
+
+impl GivingUp {
+    /// Whether pieces wait for another hold of the lock.
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// The summary of what was buried since this was called last.
+    pub(super) fn take_summary(&mut self) -> Option<Summary> {
+        self.summary.take()
+    }
+
+    /// Adds a piece to the summary.
+    fn count(&mut self, undelivered: &Undelivered) {
+        let mail = &undelivered.mail;
+        let summary = self.summary.get_or_insert_with(|| Summary {
+            count: 0,
+            event_id: mail.event.event_id.clone(),
+            task_id: mail.event.task_id().to_owned(),
+            recipient: mail.recipient.clone(),
+            reason: undelivered.reason.clone(),
+        });
+        summary.count += 1;
+    }
+}
+
+impl Summary {
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Warns of undelivered events in one line, whatever their number. Not for use under the lock: whoever reads the log may be slow.
+    pub(super) fn warn(&self) {
+        let Self {
+            count,
+            event_id,
+            task_id,
+            recipient,
+            reason,
+        } = self;
+        match count {
+            1 => {
+                tracing::warn!(event_id, task_id, %recipient, reason, "event was not delivered");
+            }
+            _ => {
+                tracing::warn!(count, first_event_id = event_id, first_task_id = task_id, first_recipient = %recipient, first_reason = reason, "events were not delivered");
+            }
+        }
+    }
+}
+
 impl Core {
     /// Mail was given up. Where it was work for a task's assignee, the task fails.
     pub(crate) fn give_up(&mut self, undelivered: Vec<Undelivered>, now: Now) {
-        // Telling of it may push other mail out of a full mailbox, which comes back here.
-        let is_under_way = !self.given_up.is_empty();
-        self.given_up.extend(undelivered);
-        if is_under_way {
-            return;
+        let came = undelivered.len();
+        let pieces = undelivered.into_iter().map(|undelivered| Piece {
+            mailbox: match undelivered.mailbox {
+                Some(id) => self.state.mailboxes.name_in_log(id),
+                None => Some((&undelivered.mail.recipient, "")),
+            }
+            .map(|(agent, name)| (agent.clone(), name.to_owned())),
+            undelivered,
+        });
+        self.giving_up.queue.extend(pieces);
+        if self.giving_up.queue.len() > QUEUED {
+            self.giving_up.left = self.giving_up.left.max(came);
         }
-        while let Some(next) = self.given_up.front().cloned() {
-            self.bury(&next, now);
-            self.fail_work(&next.mail, &next.reason, now);
-            self.given_up.pop_front();
+        while self.giving_up.left > 0
+            && let Some(piece) = self.giving_up.queue.pop_front()
+        {
+            self.giving_up.left -= 1;
+            self.giving_up.count(&piece.undelivered);
+            let Undelivered { mail, reason, .. } = &piece.undelivered;
+            self.bury(&piece, now);
+            self.fail_work(mail, reason, now);
         }
     }
 
+    /// Goes on with what was given up during earlier holds of the lock.
+    pub(super) fn go_on_giving_up(&mut self, now: Now) {
+        self.giving_up.left = AT_ONCE;
+        self.give_up(Vec::new(), now);
+    }
+
     /// Puts into the log that mail is a dead letter.
-    fn bury(&mut self, undelivered: &Undelivered, now: Now) {
+    fn bury(&mut self, piece: &Piece, now: Now) {
         let Undelivered {
             mail,
             attempts,
             reason,
-            mailbox,
-        } = undelivered;
+            ..
+        } = &piece.undelivered;
         self.counters.undelivered.inc();
-        tracing::warn!(event_id = mail.event.event_id, task_id = mail.event.task_id(), recipient = %mail.recipient, %reason, "event was not delivered");
-        let known = match mailbox {
-            Some(id) => self.state.mailboxes.name_in_log(*id),
-            None => Some((&mail.recipient, "")),
-        };
-        let (Some((agent, name)), Some(position)) = (known, mail.position) else {
+        tracing::debug!(event_id = mail.event.event_id, recipient = %mail.recipient, %reason, "event was not delivered");
+        let (Some((agent, name)), Some(position)) = (&piece.mailbox, mail.position) else {
             return;
         };
         let entry = Entry::GivenUp(GivenUp {
             agent: agent.clone(),
-            name: name.to_owned(),
+            name: name.clone(),
             reason: reason.clone(),
             attempts: *attempts,
             mail: Again {

@@ -74,6 +74,7 @@ impl Core {
 
     /// Ends a group of the log, and delivers what is safe.
     pub(crate) fn end_group(&mut self, now: Now) {
+        self.go_on_giving_up(now);
         loop {
             self.log.commit();
             let safe = self.safe();

@@ -207,7 +207,9 @@ impl Core {
             self.state.mailboxes.unlisten(*mailbox, session);
         }
         let (agent, instance) = (&closed.agent, &closed.instance);
-        self.presence.lose_stream(agent, instance, now.instant);
+        if closed.is_present {
+            self.presence.lose_stream(agent, instance, now.instant);
+        }
         if closed.kind == Kind::ServerStream {
             // Its client cannot come back to it, only open another one; its presence lasts, its mail does not.
             self.close_mailboxes_of(agent, instance, now);

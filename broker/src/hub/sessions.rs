@@ -33,6 +33,8 @@ pub(super) struct Open {
     wake: Arc<Notify>,
     pub(super) cancels: Vec<Cancel>,
     pub(super) end: Option<End>,
+    /// It counts for the presence of its instance. That of an agent that was unregistered does not.
+    pub(super) is_present: bool,
     /// The subscription that is first in turn.
     pub(super) turn: usize,
 }
@@ -102,6 +104,7 @@ impl Sessions {
     pub(crate) fn end_all_of(&mut self, agent: &AgentId, reason: &str) {
         self.each_of(agent, |open| {
             open.end = Some(End::Superseded(reason.to_owned()));
+            open.is_present = false;
             open.wake.notify_one();
         });
     }
@@ -193,6 +196,7 @@ impl Core {
             wake: wake.clone(),
             cancels: Vec::new(),
             end: None,
+            is_present: true,
             turn: 0,
         });
         for mailbox in mailboxes {

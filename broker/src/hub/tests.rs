@@ -7,6 +7,7 @@ mod runs;
 mod streams;
 mod ticks;
 mod together;
+mod waiting;
 
 use std::{
     sync::{Arc, Mutex},
@@ -134,7 +135,7 @@ impl Bench {
         self.now.instant += time;
         self.now.time += time;
         let now = self.now;
-        self.core().tick(now);
+        while self.core().tick(now) {}
     }
 
     fn publish(&mut self, body: Body, from: &str, to: &str) -> Result<Receipt, Error> {

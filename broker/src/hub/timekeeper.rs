@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Hub,
     core::{Core, Now},
+    giving_up::AT_ONCE,
     probes::Page,
 };
 use crate::id::AgentId;
@@ -19,16 +20,19 @@ const TICK: Duration = Duration::from_millis(50);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Probes under way at one time.
 const PROBES_AT_ONCE: usize = 16;
+/// Instances whose lease has run out that are let go during one hold of the lock.
+const INSTANCES_AT_ONCE: usize = 32;
 
 impl Core {
-    /// Does what is due.
-    pub(crate) fn tick(&mut self, now: Now) {
-        let undelivered = self.state.mailboxes.tick(now.instant);
+    /// Does what is due, as far as one hold of the lock may take. Returns whether something is left.
+    pub(crate) fn tick(&mut self, now: Now) -> bool {
+        self.go_on_giving_up(now);
+        let undelivered = self.state.mailboxes.tick(AT_ONCE, now.instant);
         self.give_up(undelivered, now);
         for task in self.state.tasks.overdue(now.time) {
             self.end_task(&task, TaskState::Failed, "its deadline has passed", now);
         }
-        for (agent, instance) in self.presence.overdue(now.instant) {
+        for (agent, instance) in self.presence.overdue(INSTANCES_AT_ONCE, now.instant) {
             self.forget_instance(&agent, &instance, now);
         }
         self.end_unconfirmed(now);
@@ -36,6 +40,9 @@ impl Core {
         self.tell_tries_if_due(now);
         self.close_unused_if_due(now);
         self.state.dedupe.forget_some(now.instant);
+        self.giving_up.is_under_way()
+            || self.state.mailboxes.unclaimed.is_due(now.instant)
+            || self.presence.is_overdue(now.instant)
     }
 }
 
@@ -44,8 +51,23 @@ pub(crate) async fn keep_time(hub: Hub, cancelled: CancellationToken) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     while cancelled.run_until_cancelled(tick.tick()).await.is_some() {
-        hub.core().tick(Now::read());
+        while tick_once(&hub) && !cancelled.is_cancelled() {
+            // Others have the lock in between.
+            tokio::task::yield_now().await;
+        }
     }
+}
+
+/// Does what is due during one hold of the lock. Returns whether something is left.
+fn tick_once(hub: &Hub) -> bool {
+    let mut core = hub.core();
+    let is_left = core.tick(Now::read());
+    let undelivered = core.giving_up.take_summary();
+    drop(core);
+    if let Some(undelivered) = undelivered {
+        undelivered.warn();
+    }
+    is_left
 }
 
 /// Probes the agents that have a `health_check_url` and no stream, until it is cancelled.

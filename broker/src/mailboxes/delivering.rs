@@ -256,7 +256,8 @@ impl Mailboxes {
 
     /// What waits for an agent and passes a filter, as it is taken out by that.
     pub(crate) fn claim(&mut self, agent: &AgentId, filter: &Filter) -> Vec<Mail> {
-        self.unclaimed.claim(agent, |mail| is_for(mail, filter))
+        let claims = self.claimable(agent, filter);
+        self.unclaimed.claim(agent, &claims)
     }
 
     /// What waits for an agent goes to its open streams that take it.

@@ -36,8 +36,7 @@ impl Mailboxes {
     /// One mailbox.
     pub(crate) fn see(&self, agent: &AgentId, name: &str) -> Option<Seen> {
         if name.is_empty() {
-            let mut waiting: Vec<Mail> = self.unclaimed.of(agent).cloned().collect();
-            waiting.sort_by_key(|m| m.position);
+            let waiting: Vec<Mail> = self.unclaimed.of(agent).cloned().collect();
             let bytes = waiting.iter().map(Mail::bytes).sum();
             return (!waiting.is_empty()).then_some(Seen {
                 ordered: false,

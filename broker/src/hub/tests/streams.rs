@@ -88,3 +88,17 @@ fn nothing_is_left_of_streams_that_are_over() {
         assert!(!b.core.presence.is_online(&agent.into()));
     }
 }
+
+/// The old stream of an agent that was unregistered ends late: the instance that is back keeps its presence.
+#[test]
+fn a_stream_of_an_unregistered_agent_takes_no_presence_from_its_next() {
+    let mut b = Bench::new(Settings::default());
+    let old = b.connect("echo", "i", durable("work"));
+    let caller = Caller::anonymous();
+    let unregistered = b.core.unregister(&caller, &"echo".into(), "", b.now);
+    assert_eq!(unregistered, Ok(()));
+    b.connect("echo", "i", durable("work"));
+    b.close(old.id, false);
+    b.wait(Settings::default().presence_lease);
+    assert!(b.core.presence.has_instance(&"echo".into()));
+}
