@@ -35,6 +35,7 @@ pub(super) struct Contents {
     pub(super) rows: String,
     pub(super) side_by_side: String,
     pub(super) ceilings: String,
+    pub(super) tasks: String,
     pub(super) fan_outs: Vec<FanOut>,
     /// By rounds.
     pub(super) busy: Vec<Busy>,
@@ -131,8 +132,8 @@ fn page(contents: &Contents, kept: &str) -> String {
         "# Benchmarks
 
 This page and its chart are what `agenthub-bench compare` found on {date}: `cargo build --release && cargo run --release -p agenthub-bench -- compare`.
-A new run writes them anew, and keeps what stands under “What limits it”. It takes ten minutes. Rows for which there is no `nats-server`, `redis-server`
-or Go are left out. `--quick` takes one, `--only` some rows; `--help` has more.
+A new run writes them anew, and keeps what stands under “What limits it”. It takes twenty minutes. Rows for which there is no `nats-server`, `redis-server`,
+Go or Node are left out. `--quick` takes one, `--only` some rows; `--help` has more.
 
 ![Deliveries per second and server CPU per delivery of every fan-out]({CHART})
 
@@ -148,6 +149,13 @@ ratio. The server's CPU time is what one delivery costs, or one acknowledgement 
 ## Side by side
 
 {side_by_side}
+
+## Tasks
+
+A task is handed over by one program and done by another, and has come to an end when the first has its outcome. With several agents, each but the
+last hands it on to the next.
+
+{tasks}
 
 ## What the servers can do
 
@@ -175,6 +183,7 @@ How busy the machine was, with the measurements and whatever else ran:
         rows = contents.rows,
         side_by_side = contents.side_by_side,
         ceilings = contents.ceilings,
+        tasks = contents.tasks,
         method = contents.method.join("\n\n"),
     )
 }
@@ -197,6 +206,7 @@ mod tests {
             rows: rows.to_owned(),
             side_by_side: "| side |".to_owned(),
             ceilings: "| ceiling |".to_owned(),
+            tasks: "| tasks |".to_owned(),
             fan_outs: Vec::new(),
             busy: vec![Busy {
                 pressure: 0.5,
@@ -212,7 +222,8 @@ mod tests {
         let named = Folder::find(Some(folder.path())).expect("it is there");
         let path = named.write(&contents("| first |")).expect("written");
         let first = fs::read_to_string(&path).expect("a page");
-        assert!(first.contains("| first |") && first.contains("| tonic | 0.14.9 |"));
+        assert!(first.contains("| first |") && first.contains("\n| tasks |\n"));
+        assert!(first.contains("| tonic | 0.14.9 |"));
         assert!(first.contains("| 1 | 50 % | 25 % | 0 % |"));
         let edited = first.replace("## What limits it\n", "## What limits it\n\nThe disk.\n");
         assert_ne!(edited, first);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{measure::WARM_UP, rows, wire::event_bytes};
+use super::{measure::WARM_UP, rows, tasks::TEXT_BYTES, wire::event_bytes};
 
 /// A paragraph each.
 pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
@@ -35,6 +35,17 @@ pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
          The 10,000 agents have a connection, a card and a subscription each. `agenthub up` begins in an empty folder, and is the `dist` build where \
          there is one."
             .to_owned(),
+        format!(
+            "Tasks are measured with the SDK on both sides: a client delegates a request of {TEXT_BYTES} B to an agent, which answers at once with \
+             {TEXT_BYTES} B, and waits for the outcome; as soon as it has that, it delegates the next one, with so many in flight at a time. A task's \
+             latency runs from its delegation to its outcome. In a chain of three, the first two agents delegate what they are asked to the next one. \
+             NATS core does the same by request and reply, of which nothing is kept. With JetStream the request is published into a stream and \
+             acknowledged, the worker has it from a durable consumer, its answer is published into another stream and acknowledged, and it \
+             acknowledges the request. Restate has a service in JavaScript that is asked over HTTP; its server stores what is asked and answered, \
+             and it is its server's CPU time that counts. Two syncs of the disk are twice the median of syncs of one page. What ended tasks leave \
+             is measured between the 4,000th and the 19,000th of a fresh synced hub: the memory of its process, and the size of its log when written \
+             anew. It goes on until a million have ended, with tasks/s counted before and after."
+        ),
         "The server's CPU time is the time on a CPU of all its threads (`/proc/PID/task/*/schedstat`). A measurement during which others used more \
          than 60 % of the machine is repeated once, and the quieter one counts."
             .to_owned(),

@@ -1,8 +1,8 @@
 //! The hub beside other brokers: in one run, in turn, on fresh servers, with the same bytes.
 //!
 //! `rows.rs` says what is compared and what is to be reached, `side_by_side.rs` what is shown of every system, `ceilings.rs` what servers do
-//! for clients that only count, `measure.rs` how one figure comes about, `scene/` what is no load on a system but happens to the hub, `system.rs` how each server is started, and `wire/` how it is spoken
-//! with. A ratio is taken within a round, where both had the same machine. `document.rs` writes the page with all of it.
+//! for clients that only count, `measure.rs` how one figure comes about, `scene/` what is no load on a system but happens to the hub, `tasks/` how work that
+//! is handed over is measured, `system.rs` how each server is started, and `wire/` how it is spoken with. A ratio is taken within a round, where both had the same machine. `document.rs` writes the page with all of it.
 
 mod ceilings;
 mod chart;
@@ -42,8 +42,12 @@ use self::{
     scene::Stage,
     side_by_side::SideBySide,
     system::System,
+    tasks::{TaskRound, TaskTable},
     trial::tried,
 };
+
+/// The table of tasks, and how the names of their rows begin.
+const TASKS: &str = "tasks";
 
 /// How long a figure is measured when it has to be quick.
 const QUICK: Duration = Duration::from_millis(250);
@@ -74,6 +78,14 @@ pub(crate) struct Settings {
     paths: ProgramPaths,
 }
 
+impl Settings {
+    /// Whether rows and tables of this name are to be measured.
+    fn is_wanted(&self, name: &str) -> bool {
+        let only = self.only.as_deref();
+        only.is_none_or(|only| name.contains(only))
+    }
+}
+
 /// Compares, and prints what came of it. Returns whether every goal was reached.
 ///
 /// # Errors
@@ -96,9 +108,12 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
         true => (1, QUICK),
         false => (settings.rounds, Duration::from_millis(settings.length)),
     };
-    let stage = Stage::new(programs.clone(), length)?;
+    let stage = Stage::new(programs, length)?;
     let found = measured(&settings, rounds, &stage).await?;
     println!("{}", found.report.table());
+    if settings.is_wanted(TASKS) {
+        println!("\n{}", found.tasks.table());
+    }
     if settings.only.is_none() {
         println!("\n{}", found.side_by_side.table());
     }
@@ -107,11 +122,12 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
         let written = folder.write(&Contents {
             date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
             machine: Machine::this(),
-            versions: versions::versions(&programs),
+            versions: versions::versions(&stage).await,
             method: method::described(rounds, length),
             rows: found.report.table(),
             side_by_side: found.side_by_side.table(),
             ceilings: found.ceilings.table(),
+            tasks: found.tasks.table(),
             fan_outs: found.report.fan_outs(),
             busy: found.busy,
         })?;
@@ -129,16 +145,16 @@ struct Found {
     report: Report,
     side_by_side: SideBySide,
     ceilings: Ceilings,
+    tasks: TaskTable,
     busy: Vec<Busy>,
 }
 
 /// Measures the rows that are wanted; every system beside the others, if all are; and what servers can do, unless it has to be quick.
 async fn measured(settings: &Settings, rounds: u32, stage: &Stage) -> anyhow::Result<Found> {
-    let is_wanted = |row: &Row| {
-        let only = settings.only.as_deref();
-        only.is_none_or(|only| row.name.contains(only))
-    };
-    let rows: Vec<Row> = rows().into_iter().filter(is_wanted).collect();
+    let rows: Vec<Row> = rows()
+        .into_iter()
+        .filter(|row| settings.is_wanted(&row.name))
+        .collect();
     if let (true, Some(only)) = (rows.is_empty(), &settings.only) {
         bail!("no row's name holds \"{only}\"; docs/benchmarks.md has their names");
     }
@@ -148,7 +164,11 @@ async fn measured(settings: &Settings, rounds: u32, stage: &Stage) -> anyhow::Re
     let mut found = Found::default();
     for round in 1..=rounds {
         let began = Cpus::now()?;
-        trial::all(round, &rows, stage, &mut found.report).await;
+        let mut tasks = TaskRound::default();
+        trial::all(round, &rows, stage, &mut tasks, &mut found.report).await;
+        if settings.is_wanted(TASKS) {
+            found.tasks.complete(tasks, stage).await;
+        }
         if settings.only.is_none() {
             found.side_by_side.measure(programs, *length).await;
             if !settings.quick {

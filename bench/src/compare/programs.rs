@@ -65,7 +65,8 @@ impl Programs {
     }
 }
 
-fn found(program: &str) -> Option<PathBuf> {
+/// The program of this name, if it is in a folder for programs.
+pub(super) fn found(program: &str) -> Option<PathBuf> {
     let paths = env::var_os("PATH")?;
     let mut paths = env::split_paths(&paths).map(|folder: PathBuf| folder.join(program));
     paths.find(|path: &PathBuf| Path::is_file(path))

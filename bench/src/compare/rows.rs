@@ -5,6 +5,7 @@ use super::{
     report::Sample,
     scene::Scene,
     system::System,
+    tasks::{self, TaskAgainst, TaskLoad},
     wire::Client,
 };
 
@@ -25,6 +26,12 @@ pub(super) enum Source {
         against: Against,
         figure: Figure,
     },
+    /// Tasks on the hub, and what their figure is held against.
+    Tasks {
+        load: TaskLoad,
+        against: TaskAgainst,
+        figure: Figure,
+    },
     /// The ratio of a scene that has this index among those that it gives.
     Scene(Scene, usize),
 }
@@ -41,7 +48,7 @@ impl Source {
     /// Which ratio of the trial it is.
     pub(super) fn index(self) -> usize {
         match self {
-            Self::Load { .. } => 0,
+            Self::Load { .. } | Self::Tasks { .. } => 0,
             Self::Scene(_, index) => index,
         }
     }
@@ -49,7 +56,7 @@ impl Source {
     /// In how many rounds it is tried, the first ones.
     pub(super) fn rounds(self) -> u32 {
         match self {
-            Self::Load { .. } => u32::MAX,
+            Self::Load { .. } | Self::Tasks { .. } => u32::MAX,
             Self::Scene(scene, _) => scene.rounds(),
         }
     }
@@ -61,6 +68,10 @@ impl Row {
         match self.source {
             Source::Load {
                 against: Against::Load(load),
+                ..
+            } => Some(load.system.name()),
+            Source::Tasks {
+                against: TaskAgainst::Load(load),
                 ..
             } => Some(load.system.name()),
             _ => None,
@@ -227,6 +238,7 @@ pub(super) fn rows() -> Vec<Row> {
         },
         goal: Goal::AtMost(1.0),
     });
+    rows.extend(tasks::rows());
     rows.extend(scenes());
     rows
 }
@@ -297,6 +309,24 @@ fn scenes() -> impl Iterator<Item = Row> {
             "server CPU per delivery, 100,000 registered agents ÷ 10",
             flat,
         ),
+        (
+            Scene::EndedTasks,
+            0,
+            "tasks/s, synced, 64 in flight, at the beginning ÷ after 1 M that ended",
+            Goal::AtMost(1.2),
+        ),
+        (
+            Scene::EndedTasks,
+            1,
+            "tasks that ended and are kept: memory each, KiB",
+            within,
+        ),
+        (
+            Scene::EndedTasks,
+            2,
+            "tasks of 100 B each way: log each, KiB",
+            within,
+        ),
         (Scene::Up, 0, "`agenthub up` is ready, ms", within),
         (Scene::Up, 1, "`agenthub up` idle: memory, MiB", within),
         (Scene::Binary, 0, "size of the `dist` binary, MiB", within),
@@ -325,6 +355,6 @@ mod tests {
                 scenes.push(scene);
             }
         }
-        assert_eq!(scenes.len(), 10);
+        assert_eq!(scenes.len(), 11);
     }
 }

@@ -10,6 +10,7 @@ use super::{
     report::{Ratio, Report},
     rows::{Against, Row, Source},
     scene::Stage,
+    tasks::TaskRound,
 };
 
 /// How often a measurement is tried before the row is left out.
@@ -22,10 +23,16 @@ const BUSY: f64 = 0.6;
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// One round of all rows. Neighbours that one scene gives come from one play of it.
-pub(super) async fn all(round: u32, rows: &[Row], stage: &Stage, report: &mut Report) {
+pub(super) async fn all(
+    round: u32,
+    rows: &[Row],
+    stage: &Stage,
+    tasks: &mut TaskRound,
+    report: &mut Report,
+) {
     let trials = rows.chunk_by(|a, b| a.source.is_same_trial(b.source));
     for trial in trials.filter(|trial| round <= trial[0].source.rounds()) {
-        match ratios(trial[0].source, stage).await {
+        match ratios(trial[0].source, stage, tasks).await {
             Ok(Some(ratios)) => {
                 for row in trial {
                     report.add(row, ratios[row.source.index()]);
@@ -41,13 +48,25 @@ pub(super) async fn all(round: u32, rows: &[Row], stage: &Stage, report: &mut Re
 }
 
 /// What the source gives; `None` where a program is missing.
-async fn ratios(source: Source, stage: &Stage) -> anyhow::Result<Option<Vec<Ratio>>> {
+async fn ratios(
+    source: Source,
+    stage: &Stage,
+    tasks: &mut TaskRound,
+) -> anyhow::Result<Option<Vec<Ratio>>> {
     let (hub, against, figure) = match source {
         Source::Load {
             hub,
             against,
             figure,
         } => (hub, against, figure),
+        Source::Tasks {
+            load,
+            against,
+            figure,
+        } => {
+            let ratio = tasks.ratio(load, against, figure, stage).await?;
+            return Ok(ratio.map(|ratio| vec![ratio]));
+        }
         Source::Scene(scene, _) => return scene.play(stage).await,
     };
     let Stage {
@@ -62,15 +81,23 @@ async fn ratios(source: Source, stage: &Stage) -> anyhow::Result<Option<Vec<Rati
     Ok(Some(vec![Ratio { hub, other }]))
 }
 
-/// Measures, and again if that failed or if the machine was too busy with others; then what was measured in the quieter moment counts.
+/// Measures a load of messages.
 pub(super) async fn tried(
     load: Load,
     programs: &Programs,
     length: Duration,
 ) -> anyhow::Result<Measured> {
+    quieter(length, async || measure(load, programs, length).await).await
+}
+
+/// Measures, and again if that failed or if the machine was too busy with others; then what was measured in the quieter moment counts.
+pub(super) async fn quieter(
+    length: Duration,
+    measure: impl AsyncFn() -> anyhow::Result<Measured>,
+) -> anyhow::Result<Measured> {
     let mut best: Option<anyhow::Result<Measured>> = None;
     for _ in 0..TRIES {
-        let measured = measure(load, programs, length).await;
+        let measured = measure().await;
         let is_enough = measured
             .as_ref()
             .is_ok_and(|m| m.on_others <= BUSY || length < GLANCE);

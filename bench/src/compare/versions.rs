@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use super::programs::Programs;
+use super::{scene::Stage, tasks::RestateProgram};
 
 /// The compiler, and the clients as they were built in.
 pub(super) const RUST: &str = env!("BENCH_RUST");
@@ -10,12 +10,15 @@ const ASYNC_NATS: &str = env!("BENCH_ASYNC_NATS");
 const TONIC: &str = env!("BENCH_TONIC");
 
 /// Each by its name.
-pub(super) fn versions(programs: &Programs) -> Vec<(&'static str, String)> {
+pub(super) async fn versions(stage: &Stage) -> Vec<(&'static str, String)> {
+    let Stage { programs, .. } = stage;
+    let restate = stage.restate().await.map(RestateProgram::server);
     let of = |program: Option<&Path>| program.map_or_else(|| "not installed".to_owned(), said);
     vec![
         ("AgentHub", of(Some(&programs.hub))),
         ("NATS server", of(programs.nats.as_deref())),
         ("Redis server", of(programs.redis.as_deref())),
+        ("Restate server", of(restate)),
         ("async-nats", ASYNC_NATS.to_owned()),
         ("tonic", TONIC.to_owned()),
         ("Rust", RUST.to_owned()),

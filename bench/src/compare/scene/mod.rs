@@ -16,7 +16,15 @@ use anyhow::Context as _;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-use super::{programs::Programs, report::Ratio, server::Server, system::System};
+pub(super) use self::synced::disk_sync_ms;
+use super::{
+    QUICK,
+    programs::Programs,
+    report::Ratio,
+    server::Server,
+    system::System,
+    tasks::{self, RestateProgram},
+};
 
 /// What a ratio is held against.
 const MIB: f64 = (1 << 20) as f64;
@@ -44,13 +52,15 @@ pub(super) enum Scene {
     Binary,
     /// A steady load on the synced hub, and what the disk takes for a sync.
     Synced,
+    /// Tasks that end, many times over: whether they make the hub slower, and what each leaves behind.
+    EndedTasks,
 }
 
 impl Scene {
     /// In how many rounds it is played: long ones in few.
     pub(super) fn rounds(self) -> u32 {
         match self {
-            Self::Binary => 1,
+            Self::Binary | Self::EndedTasks => 1,
             Self::AllStuck | Self::Arrivals | Self::Agents => 3,
             _ => u32::MAX,
         }
@@ -73,6 +83,7 @@ impl Scene {
             Self::Up => start::up(stage).await.map(Some),
             Self::Binary => start::binary(stage),
             Self::Synced => synced::play(stage).await.map(Some),
+            Self::EndedTasks => tasks::ended(stage).await.map(Some),
         }
     }
 }
@@ -87,6 +98,8 @@ pub(super) struct Stage {
     folder: TempDir,
     /// The Go client, once it was built.
     go_client: OnceCell<Option<PathBuf>>,
+    /// Restate, once it was installed.
+    restate: OnceCell<Option<RestateProgram>>,
 }
 
 impl Stage {
@@ -102,19 +115,40 @@ impl Stage {
                 .tempdir_in(env::temp_dir())
                 .context("a folder for scenes")?,
             go_client: OnceCell::new(),
+            restate: OnceCell::new(),
         })
+    }
+
+    /// Whether it has to be quick.
+    pub(super) fn is_quick(&self) -> bool {
+        self.length <= QUICK
+    }
+
+    /// A folder for a server, which goes when this is dropped.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    pub(super) fn folder(&self) -> anyhow::Result<TempDir> {
+        Ok(tempfile::tempdir_in(self.folder.path())?)
+    }
+
+    /// Restate, which is installed the first time; `None` where it is not to be had.
+    pub(super) async fn restate(&self) -> Option<&RestateProgram> {
+        let install = || RestateProgram::install(&self.programs);
+        self.restate.get_or_init(install).await.as_ref()
     }
 
     /// A hub, with a folder of its own, which goes when this is dropped.
     async fn hub(&self, system: System) -> anyhow::Result<(Server, TempDir)> {
-        let folder = tempfile::tempdir_in(self.folder.path())?;
+        let folder = self.folder()?;
         let server = system.start(&self.programs, folder.path()).await?;
         Ok((server, folder))
     }
 }
 
 /// A figure of the hub against another, or against a number.
-fn ratio(hub: f64, other: f64) -> Ratio {
+pub(super) fn ratio(hub: f64, other: f64) -> Ratio {
     Ratio {
         hub: hub.into(),
         other: other.into(),

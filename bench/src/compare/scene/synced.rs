@@ -42,8 +42,21 @@ pub(super) async fn play(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     let mut syncs = syncs(stage).await?;
     let measured = measure(load, &stage.programs, stage.length).await?;
     syncs.extend(self::syncs(stage).await?);
-    let disk = middle(syncs.iter().map(Duration::as_secs_f64)) * 1e3;
+    let disk = middle_ms(&syncs);
     Ok(vec![ratio(measured.percentile_ms(50), disk + BESIDE_MS)])
+}
+
+/// How long the disk takes for a sync, in milliseconds.
+///
+/// # Errors
+///
+/// The disk cannot be written.
+pub(in crate::compare) async fn disk_sync_ms(stage: &Stage) -> anyhow::Result<f64> {
+    Ok(middle_ms(&syncs(stage).await?))
+}
+
+fn middle_ms(syncs: &[Duration]) -> f64 {
+    middle(syncs.iter().map(Duration::as_secs_f64)) * 1e3
 }
 
 async fn syncs(stage: &Stage) -> anyhow::Result<Vec<Duration>> {

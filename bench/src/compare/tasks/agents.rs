@@ -1,13 +1,13 @@
-//! Who asks and who answers: a client of the SDK, and a chain of its agents, the last of which answers at once.
+//! The hub's side of it: a client of the SDK that delegates, and a chain of its agents, the last of which answers at once.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::net::SocketAddr;
 
 use agenthub_sdk::{
     Agent, Card, Client, Delegation, Failure, Outcome, RunningAgent, Skill, TaskContext,
 };
 use anyhow::bail;
 
-use super::TEXT_BYTES;
+use super::{Request, TEXT_BYTES, request, text};
 
 const SKILL: &str = "answer";
 
@@ -16,7 +16,6 @@ const SKILL: &str = "answer";
 pub(super) struct Agents {
     client: Client,
     chain: Vec<RunningAgent>,
-    request: Arc<str>,
 }
 
 impl Agents {
@@ -33,7 +32,6 @@ impl Agents {
     ) -> anyhow::Result<Self> {
         let url = format!("http://{hub}");
         let concurrency = u32::try_from(in_flight)?;
-        let request: Arc<str> = "q".repeat(TEXT_BYTES).into();
         let mut chain = Vec::with_capacity(hops);
         for hop in 1..=hops {
             let skill = Skill::new(SKILL, "Answer", "Answers at once");
@@ -46,30 +44,22 @@ impl Agents {
             chain.push(agent.start(&url).await?);
         }
         let client = Client::builder(url).connect().await?;
-        Ok(Self {
-            client,
-            chain,
-            request,
-        })
+        Ok(Self { client, chain })
     }
 
     /// Has the chain do a task, and waits for its outcome.
-    pub(super) fn task(
-        &self,
-    ) -> impl Fn() -> futures_util::future::BoxFuture<'static, anyhow::Result<()>> + Clone + Send + 'static
-    {
-        let (client, request) = (self.client.clone(), Arc::clone(&self.request));
-        move || {
-            let (client, request) = (client.clone(), Arc::clone(&request));
-            Box::pin(async move {
-                let pending = client.delegate(delegation(1, &request)).await?;
-                let outcome = pending.outcome().await?;
+    pub(super) fn request(&self) -> Request {
+        let (client, text) = (self.client.clone(), text('q'));
+        request(move || {
+            let (client, delegation) = (client.clone(), delegation(1, &text));
+            async move {
+                let outcome = client.delegate(delegation).await?.outcome().await?;
                 match is_answer(&outcome) {
                     true => Ok(()),
                     false => bail!("a task came to nothing: {outcome:?}"),
                 }
-            })
-        }
+            }
+        })
     }
 
     /// Says goodbye.
@@ -82,7 +72,7 @@ impl Agents {
 }
 
 async fn answer(_: TaskContext) -> Result<String, Failure> {
-    Ok("a".repeat(TEXT_BYTES))
+    Ok(text('a'))
 }
 
 async fn pass_on(task: TaskContext, to: usize) -> Result<String, Failure> {

@@ -1,4 +1,4 @@
-//! So many requests in flight: each lane makes one, awaits its answer, and makes the next.
+//! A constant number of requests in flight: each lane makes one, waits for its answer, and makes the next.
 
 use std::{
     sync::{
@@ -15,9 +15,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::Request;
 use crate::compare::tally::Tally;
 
-/// How long one answer may take before the measurement has failed.
+/// Longest time for an answer. After it the measurement has failed.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// The lanes. They end when this is dropped.
@@ -28,18 +29,19 @@ pub(super) struct ClosedLoop {
 }
 
 impl ClosedLoop {
-    /// Makes requests in so many lanes; each that is answered counts as a delivery, and its latency is kept. At most `most` are made in all.
-    pub(super) fn start<F, R>(in_flight: usize, most: u64, tally: &Arc<Tally>, request: F) -> Self
-    where
-        F: Fn() -> R + Clone + Send + 'static,
-        R: Future<Output = anyhow::Result<()>> + Send,
-    {
+    /// Starts `in_flight` lanes, which make `most` requests in all. The tally counts each answer as a delivery, and keeps its latency.
+    pub(super) fn start(
+        in_flight: usize,
+        most: u64,
+        tally: &Arc<Tally>,
+        request: &Request,
+    ) -> Self {
         let closing = CancellationToken::new();
         let left = Arc::new(AtomicU64::new(most));
         let mut lanes = JoinSet::new();
         for _ in 0..in_flight {
             let (tally, closing) = (Arc::clone(tally), closing.clone());
-            let (left, request) = (Arc::clone(&left), request.clone());
+            let (left, request) = (Arc::clone(&left), Arc::clone(request));
             lanes.spawn(async move {
                 while !closing.is_cancelled() && take(&left) {
                     let began = Instant::now();
@@ -100,17 +102,17 @@ fn take(left: &AtomicU64) -> bool {
 mod tests {
     use tokio::time::sleep;
 
-    use super::*;
+    use super::{super::request, *};
 
     #[tokio::test(start_paused = true)]
     async fn as_many_are_in_flight_as_there_are_lanes() {
         let tally = Arc::new(Tally::new(true));
-        let request = || async {
+        let request = request(|| async {
             sleep(Duration::from_millis(10)).await;
             Ok(())
-        };
+        });
         let began = Instant::now();
-        let lanes = ClosedLoop::start(4, 10, &tally, request);
+        let lanes = ClosedLoop::start(4, 10, &tally, &request);
         lanes.all().await.expect("all are answered");
         assert_eq!(tally.deliveries(), 10);
         assert_eq!(began.elapsed(), Duration::from_millis(30));
@@ -120,11 +122,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_request_that_fails_or_is_never_answered_ends_the_measurement() {
         let tally = Arc::new(Tally::new(false));
-        let fails = || async { anyhow::bail!("refused") };
-        let mut lanes = ClosedLoop::start(2, 2, &tally, fails);
+        let fails = request(|| async { anyhow::bail!("refused") });
+        let mut lanes = ClosedLoop::start(2, 2, &tally, &fails);
         assert_eq!(lanes.failed().await.to_string(), "refused");
-        let stuck = || std::future::pending();
-        let lanes = ClosedLoop::start(2, 2, &tally, stuck);
+        let stuck = request(std::future::pending);
+        let lanes = ClosedLoop::start(2, 2, &tally, &stuck);
         assert!(lanes.all().await.is_err());
         assert_eq!(tally.deliveries(), 0);
     }

@@ -1,14 +1,51 @@
-//! Tasks: work that is handed over, and whose outcome is awaited, as programs do it with the SDK on both sides.
+//! Tasks with the SDK on both sides: one program delegates work and waits for its outcome. Beside it, the nearest thing that other systems have.
 //!
-//! `rig.rs` measures one load, `closed_loop.rs` keeps so many tasks in flight, `agents.rs` is who asks and who answers, and `command.rs` prints
-//! what one load comes to.
+//! `system.rs` lists the systems. `agents.rs`, `nats.rs`, `jetstream.rs` and `restate.rs` have the requester and the workers of each.
+//! `closed_loop.rs` keeps a number of requests in flight, `rig.rs` measures one load, `round.rs` measures the loads of a round and makes the
+//! ratios of `rows.rs`, `table.rs` shows all loads. `ended.rs` measures ended tasks, and `command.rs` is `agenthub-bench tasks`.
 
 mod agents;
 mod closed_loop;
 mod command;
+mod ended;
+mod jetstream;
+mod nats;
+mod restate;
 mod rig;
+mod round;
+mod rows;
+mod system;
+mod table;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
 
 pub(crate) use self::command::{Settings, run};
+pub(super) use self::{
+    ended::ended,
+    restate::RestateProgram,
+    rig::TaskLoad,
+    round::{TaskAgainst, TaskRound},
+    rows::rows,
+    table::TaskTable,
+};
 
 /// The text of a request, and that of its answer, in bytes.
-const TEXT_BYTES: usize = 100;
+pub(super) const TEXT_BYTES: usize = 100;
+
+/// A function that makes one request and waits for its answer.
+type Request = Arc<dyn Fn() -> BoxFuture<'static, anyhow::Result<()>> + Send + Sync>;
+
+fn request<F, R>(ask: F) -> Request
+where
+    F: Fn() -> R + Send + Sync + 'static,
+    R: Future<Output = anyhow::Result<()>> + Send + 'static,
+{
+    Arc::new(move || Box::pin(ask()))
+}
+
+/// The text of a request or an answer.
+fn text(of: char) -> String {
+    of.to_string().repeat(TEXT_BYTES)
+}

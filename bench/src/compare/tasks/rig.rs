@@ -1,79 +1,79 @@
-//! A hub with a chain of agents, and somebody who gives them tasks.
+//! A fresh server with its workers, for measurements of one load.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::bail;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use super::{agents::Agents, closed_loop::ClosedLoop};
+use super::{
+    closed_loop::ClosedLoop,
+    system::{TaskSystem, Workers},
+};
 use crate::compare::{
     measure::{Measured, watch},
-    programs::Programs,
+    scene::Stage,
     server::Server,
-    system::{System, unset},
+    system::unset,
     tally::Tally,
 };
 
-/// What is measured.
+/// A load: one system, one length of the chain, one number of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TaskLoad {
-    /// The hub in memory, or the one that syncs.
-    pub(super) hub: System,
+pub(in crate::compare) struct TaskLoad {
+    pub(in crate::compare) system: TaskSystem,
     /// Agents that a task passes through, one after the other.
-    pub(super) hops: usize,
-    pub(super) in_flight: usize,
+    pub(in crate::compare) hops: usize,
+    pub(in crate::compare) in_flight: usize,
 }
 
-/// A fresh hub and its agents.
+/// A fresh server and its workers. The server is killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Rig {
     load: TaskLoad,
-    agents: Agents,
+    workers: Workers,
     server: Server,
     folder: TempDir,
-    program: std::path::PathBuf,
+    hub: PathBuf,
 }
 
 impl Rig {
     /// # Errors
     ///
-    /// The hub does not start, or does not take its agents.
-    pub(super) async fn start(load: TaskLoad, programs: &Programs) -> anyhow::Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("agenthub-tasks-")
-            .tempdir()?;
-        let server = load.hub.start(programs, folder.path()).await?;
-        let agents = Agents::connect(server.address(), load.hops, load.in_flight).await?;
+    /// The server does not start, or refuses a worker.
+    pub(super) async fn start(load: TaskLoad, stage: &Stage) -> anyhow::Result<Self> {
+        let folder = stage.folder()?;
+        let (server, workers) = load.system.start(load, stage, folder.path()).await?;
         Ok(Self {
             load,
-            agents,
+            workers,
             server,
             folder,
-            program: programs.hub.clone(),
+            hub: stage.programs.hub.clone(),
         })
     }
 
-    /// Has so many tasks done, as fast as it goes.
+    /// Performs a number of tasks, as fast as it goes.
     ///
     /// # Errors
     ///
     /// One of them came to nothing.
     pub(super) async fn perform(&self, tasks: u64) -> anyhow::Result<()> {
         let tally = Arc::new(Tally::new(false));
-        let lanes = ClosedLoop::start(self.load.in_flight, tasks, &tally, self.agents.task());
+        let request = self.workers.request();
+        let lanes = ClosedLoop::start(self.load.in_flight, tasks, &tally, &request);
         lanes.all().await
     }
 
-    /// Measures for so long, with each task that ended as a delivery.
+    /// Measures for a time. Each ended task counts as a delivery; its latency runs from the request to the answer.
     ///
     /// # Errors
     ///
     /// A task came to nothing, or none ended.
     pub(super) async fn measure(&self, length: Duration) -> anyhow::Result<Measured> {
         let tally = Arc::new(Tally::new(true));
-        let task = self.agents.task();
-        let mut lanes = ClosedLoop::start(self.load.in_flight, u64::MAX, &tally, task);
+        let request = self.workers.request();
+        let mut lanes = ClosedLoop::start(self.load.in_flight, u64::MAX, &tally, &request);
         let measured = tokio::select! {
             measured = watch(&self.server, &tally, length) => measured?,
             error = lanes.failed() => return Err(error),
@@ -85,17 +85,26 @@ impl Rig {
         }
     }
 
-    /// The size of the hub's log in bytes, written anew, without pages that nobody uses; nothing where the hub has none.
+    /// Memory that the server has in use, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// It has ended.
+    pub(super) fn memory(&self) -> anyhow::Result<u64> {
+        self.server.memory()
+    }
+
+    /// Size in bytes of a backup of the hub's log, which has no unused pages; 0 of a system other than the synced hub.
     ///
     /// # Errors
     ///
     /// It cannot be copied.
     pub(super) async fn log_bytes(&self) -> anyhow::Result<u64> {
-        if self.load.hub == System::HubMemory {
+        if self.load.system != TaskSystem::HubSynced {
             return Ok(0);
         }
         let copy = self.folder.path().join("copy.db");
-        let mut command = Command::from(unset(&self.program));
+        let mut command = Command::from(unset(&self.hub));
         command.args(["log", "backup"]).arg(&copy).arg("--data");
         command.arg(self.folder.path().join("data"));
         let output = command.output().await?;
@@ -103,17 +112,13 @@ impl Rig {
             let said = String::from_utf8_lossy(&output.stderr);
             bail!("the hub's log cannot be copied: {}", said.trim());
         }
-        size_and_remove(&copy)
+        let bytes = copy.metadata()?.len();
+        fs::remove_file(copy)?;
+        Ok(bytes)
     }
 
-    /// Ends the hub and its agents.
+    /// Ends the server and its workers.
     pub(super) async fn stop(self) {
-        self.agents.leave().await;
+        self.workers.leave().await;
     }
-}
-
-fn size_and_remove(file: &Path) -> anyhow::Result<u64> {
-    let bytes = file.metadata()?.len();
-    std::fs::remove_file(file)?;
-    Ok(bytes)
 }

@@ -15,8 +15,11 @@ use std::{net::SocketAddr, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, sync::mpsc, task::JoinSet};
 
-pub(super) use self::hub::{EVENT, RESULT, each};
 use self::{hub::Deliveries, nats_client::StreamPublisher};
+pub(super) use self::{
+    hub::{EVENT, RESULT, each},
+    nats_client::{connect as connect_to_nats, is_handled},
+};
 use super::{message::Template, system::System, tally::Tally};
 
 /// Who speaks with a system.

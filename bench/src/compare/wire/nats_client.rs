@@ -59,13 +59,17 @@ pub(super) async fn subscribe(
 ) -> anyhow::Result<()> {
     let client = connect(server).await?;
     let messages = client.subscribe(Subject::from_static(TOPIC)).await?;
-    // The server has handled the subscription once it answers what was said after it.
-    match client.request("nobody", Bytes::new()).await {
-        Err(error) if error.kind() == RequestErrorKind::NoResponders => {}
-        answer => bail!("somebody answers for nobody: {answer:?}"),
-    }
+    is_handled(&client).await?;
     readers.spawn(count(messages, client, tally));
     Ok(())
+}
+
+/// Waits until the server has handled what was said so far, subscriptions included: then it answers what is said after it.
+pub(in crate::compare) async fn is_handled(client: &Client) -> anyhow::Result<()> {
+    match client.request("nobody", Bytes::new()).await {
+        Err(error) if error.kind() == RequestErrorKind::NoResponders => Ok(()),
+        answer => bail!("somebody answers for nobody: {answer:?}"),
+    }
 }
 
 /// Publishes into a stream. Its acknowledgements are awaited, and counted, in the order of what they acknowledge.
@@ -132,7 +136,8 @@ pub(super) async fn consume(
     Ok(())
 }
 
-async fn connect(server: SocketAddr) -> anyhow::Result<Client> {
+/// A connection, with settings that measured best.
+pub(in crate::compare) async fn connect(server: SocketAddr) -> anyhow::Result<Client> {
     let options = ConnectOptions::new()
         .client_capacity(UNWRITTEN)
         .subscription_capacity(UNREAD)

@@ -1,0 +1,111 @@
+//! The loads of one round: each is measured once, for all rows that need it.
+
+use super::rig::{Rig, TaskLoad};
+use crate::compare::{
+    measure::Measured,
+    report::Ratio,
+    rows::Figure,
+    scene::{Stage, disk_sync_ms},
+    trial::quieter,
+};
+
+/// Requests of each lane before the measurement begins: a server may still be busy with its start when it takes the first ones.
+const FIRST: u64 = 2;
+
+/// The reference of a figure of the hub's tasks.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::compare) enum TaskAgainst {
+    /// The same figure of another load.
+    Load(TaskLoad),
+    /// A multiple of another load's latency, plus a number of syncs of the disk.
+    LoadAndSyncs {
+        load: TaskLoad,
+        times: f64,
+        syncs: f64,
+    },
+    /// A number.
+    Number(f64),
+}
+
+/// The measurements of a round; `None` of a system that is not here.
+#[derive(Debug, Default)]
+pub(in crate::compare) struct TaskRound {
+    measured: Vec<(TaskLoad, Option<Measured>)>,
+}
+
+impl TaskRound {
+    /// The ratio of a row; `None` where a system is missing. The reference is measured first.
+    ///
+    /// # Errors
+    ///
+    /// A measurement has failed.
+    pub(in crate::compare) async fn ratio(
+        &mut self,
+        load: TaskLoad,
+        against: TaskAgainst,
+        figure: Figure,
+        stage: &Stage,
+    ) -> anyhow::Result<Option<Ratio>> {
+        let other = match against {
+            TaskAgainst::Number(number) => number.into(),
+            TaskAgainst::Load(load) => match self.measured(load, stage).await? {
+                Some(measured) => figure.sample(measured),
+                None => return Ok(None),
+            },
+            TaskAgainst::LoadAndSyncs { load, times, syncs } => {
+                let Some(measured) = self.measured(load, stage).await? else {
+                    return Ok(None);
+                };
+                let allowed = times * figure.sample(measured).figure;
+                (allowed + syncs * disk_sync_ms(stage).await?).into()
+            }
+        };
+        let hub = self.measured(load, stage).await?;
+        Ok(hub.map(|hub| Ratio {
+            hub: figure.sample(hub),
+            other,
+        }))
+    }
+
+    /// The measurement of a load in this round; `None` where its system is missing.
+    ///
+    /// # Errors
+    ///
+    /// It fails, twice.
+    pub(super) async fn measured(
+        &mut self,
+        load: TaskLoad,
+        stage: &Stage,
+    ) -> anyhow::Result<Option<&Measured>> {
+        let at = match self.measured.iter().position(|(known, _)| *known == load) {
+            Some(at) => at,
+            None => {
+                let measured = measure(load, stage).await?;
+                self.measured.push((load, measured));
+                self.measured.len() - 1
+            }
+        };
+        Ok(self.measured[at].1.as_ref())
+    }
+
+    /// All measurements.
+    pub(super) fn all(self) -> impl Iterator<Item = (TaskLoad, Measured)> {
+        let all = self.measured.into_iter();
+        all.filter_map(|(load, measured)| Some((load, measured?)))
+    }
+}
+
+/// Measures on a fresh server; `None` where its program is missing.
+async fn measure(load: TaskLoad, stage: &Stage) -> anyhow::Result<Option<Measured>> {
+    if !load.system.is_here(stage).await {
+        return Ok(None);
+    }
+    let measured = quieter(stage.length, async || {
+        let rig = Rig::start(load, stage).await?;
+        rig.perform(FIRST * load.in_flight as u64).await?;
+        let measured = rig.measure(stage.length).await;
+        rig.stop().await;
+        measured
+    });
+    measured.await.map(Some)
+}
