@@ -11,6 +11,7 @@ mod task;
 pub mod access;
 mod caller;
 mod connections;
+mod current_card;
 mod dead_letters;
 mod dedupe;
 mod error;

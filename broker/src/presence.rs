@@ -8,16 +8,59 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::id::{AgentId, InstanceId, Version};
+use crate::{
+    current_card::Holder,
+    id::{AgentId, InstanceId, Version},
+    log::Registration,
+};
+
+/// The card that an instance has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Card {
+    /// A client without a card.
+    None,
+    /// The one that was registered by a call, if there is one: older clients declare nothing with their streams.
+    OfCall,
+    /// It came with one.
+    Declared(Box<Declared>),
+}
+
+/// The registration of an instance. Its card is in the directory, under its version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Declared {
+    pub(crate) version: Version,
+    pub(crate) topics: Vec<String>,
+    pub(crate) health_check_url: String,
+}
+
+impl Declared {
+    pub(crate) fn of(registration: &Registration) -> Self {
+        Self {
+            version: registration.card.version.as_str().into(),
+            topics: registration.topics.clone(),
+            health_check_url: registration.health_check_url.clone(),
+        }
+    }
+}
 
 /// One running process of an agent.
 #[derive(Clone, Debug)]
 pub(crate) struct Instance {
-    pub(crate) version: Option<Version>,
+    card: Card,
     pub(crate) connected_at: SystemTime,
     streams: usize,
     /// When it counts as gone, once its last stream broke.
     lease_end: Option<Instant>,
+}
+
+impl Instance {
+    /// What it declared of itself.
+    pub(crate) fn declared(&self) -> Option<&Declared> {
+        match &self.card {
+            Card::Declared(declared) => Some(declared),
+            Card::None | Card::OfCall => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -26,6 +69,8 @@ pub(crate) struct Presence {
     /// In order of the instances' ids. Most agents have one.
     agents: HashMap<AgentId, Vec<(InstanceId, Instance)>>,
     healthy: HashSet<AgentId>,
+    /// The agents that registered by a call last, in the name of no instance, each with the version.
+    by_call: HashMap<AgentId, Version>,
     /// Instances without a stream.
     leases: BTreeMap<(Instant, AgentId, InstanceId), ()>,
 }
@@ -36,6 +81,7 @@ impl Presence {
             lease,
             agents: HashMap::new(),
             healthy: HashSet::new(),
+            by_call: HashMap::new(),
             leases: BTreeMap::new(),
         }
     }
@@ -57,19 +103,71 @@ impl Presence {
         instances.map(|(id, instance)| (id, instance))
     }
 
-    /// A stream of an instance opens.
+    /// The other instances of an agent that have a card of its, each with the version.
+    pub(crate) fn holders<'a>(
+        &'a self,
+        agent: &AgentId,
+        except: Option<&'a InstanceId>,
+    ) -> impl Iterator<Item = Holder<'a>> {
+        let by_call = self.by_call.get(agent);
+        let instances = self.agents.get(agent).into_iter().flatten();
+        let others = instances.filter(move |(id, _)| Some(id) != except);
+        others.filter_map(move |(id, instance)| {
+            let version = match &instance.card {
+                Card::None => None,
+                Card::OfCall => by_call,
+                Card::Declared(declared) => Some(&declared.version),
+            };
+            Some(Holder {
+                instance: id,
+                version: version?,
+                is_connected: instance.streams > 0,
+                since: instance.connected_at,
+            })
+        })
+    }
+
+    /// What an instance declared of itself.
+    pub(crate) fn declared(&self, agent: &AgentId, instance: &InstanceId) -> Option<&Declared> {
+        let instances = self.agents.get(agent)?;
+        let index = place(instances, instance).ok()?;
+        instances[index].1.declared()
+    }
+
+    /// An instance that is present has registered.
+    pub(crate) fn declare(&mut self, agent: &AgentId, instance: &InstanceId, declared: Declared) {
+        self.by_call.remove(agent);
+        let instances = self.agents.get_mut(agent);
+        if let Some(instances) = instances
+            && let Ok(index) = place(instances, instance)
+        {
+            instances[index].1.card = Card::Declared(Box::new(declared));
+        }
+    }
+
+    /// An agent was registered by a call, in the name of no instance.
+    pub(crate) fn registered_by_call(&mut self, agent: &AgentId, version: Version) {
+        self.by_call.insert(agent.clone(), version);
+    }
+
+    /// An agent was unregistered.
+    pub(crate) fn unregistered(&mut self, agent: &AgentId) {
+        self.by_call.remove(agent);
+    }
+
+    /// A stream of an instance opens. What the instance declared before counts no more.
     pub(crate) fn arrive(
         &mut self,
         agent: &AgentId,
         instance: &InstanceId,
-        version: Option<Version>,
+        card: Card,
         time: SystemTime,
     ) {
         let instances = self.agents.entry(agent.clone());
         let instances = instances.or_insert_with(|| Vec::with_capacity(1));
         let index = place(instances, instance).unwrap_or_else(|index| {
             let new = Instance {
-                version: None,
+                card: Card::None,
                 connected_at: time,
                 streams: 0,
                 lease_end: None,
@@ -79,7 +177,7 @@ impl Presence {
         });
         let entry = &mut instances[index].1;
         entry.streams += 1;
-        entry.version = version;
+        entry.card = card;
         if let Some(end) = entry.lease_end.take() {
             self.leases.remove(&(end, agent.clone(), instance.clone()));
         }
@@ -106,19 +204,18 @@ impl Presence {
         }
     }
 
-    /// An instance is gone for good.
-    pub(crate) fn leave(&mut self, agent: &AgentId, instance: &InstanceId) {
-        let Some(instances) = self.agents.get_mut(agent) else {
-            return;
-        };
-        if let Ok(index) = place(instances, instance)
-            && let Some(end) = instances.remove(index).1.lease_end
-        {
-            self.leases.remove(&(end, agent.clone(), instance.clone()));
-        }
+    /// An instance is gone for good. Returns what it was.
+    pub(crate) fn leave(&mut self, agent: &AgentId, instance: &InstanceId) -> Option<Instance> {
+        let instances = self.agents.get_mut(agent)?;
+        let index = place(instances, instance).ok()?;
+        let (_, gone) = instances.remove(index);
         if instances.is_empty() {
             self.agents.remove(agent);
         }
+        if let Some(end) = gone.lease_end {
+            self.leases.remove(&(end, agent.clone(), instance.clone()));
+        }
+        Some(gone)
     }
 
     /// What a probe found.
@@ -163,7 +260,8 @@ mod tests {
     async fn an_instance_has_its_lease_to_come_back() {
         let (agent, instance) = (AgentId::from("a"), InstanceId::from("i"));
         let mut presence = Presence::new(LEASE);
-        let arrive = |p: &mut Presence| p.arrive(&agent, &instance, None, SystemTime::UNIX_EPOCH);
+        let arrive =
+            |p: &mut Presence| p.arrive(&agent, &instance, Card::None, SystemTime::UNIX_EPOCH);
         arrive(&mut presence);
         arrive(&mut presence);
         presence.lose_stream(&agent, &instance, Instant::now());
@@ -184,7 +282,7 @@ mod tests {
     async fn an_instance_has_one_lease() {
         let (agent, instance) = (AgentId::from("a"), InstanceId::from("i"));
         let mut presence = Presence::new(LEASE);
-        presence.arrive(&agent, &instance, None, SystemTime::UNIX_EPOCH);
+        presence.arrive(&agent, &instance, Card::None, SystemTime::UNIX_EPOCH);
         for _ in 0..2 {
             presence.lose_stream(&agent, &instance, Instant::now());
             tokio::time::advance(LEASE / 2).await;

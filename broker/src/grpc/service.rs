@@ -194,6 +194,7 @@ impl AgentHub for HubService {
             agent_card,
             subscriptions,
             health_check_url,
+            instance_id,
         } = request.into_inner();
         let agent_id = agent_card
             .as_ref()
@@ -211,6 +212,7 @@ impl AgentHub for HubService {
                     topics: subscriptions,
                     health_check_url,
                 },
+                &instance_id,
             ),
         };
         let registered = match registered {

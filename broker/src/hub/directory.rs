@@ -19,64 +19,14 @@ use crate::{
     caller::Caller,
     id::{Address, AgentId, InstanceId},
     limits,
-    log::{Entry, Registration},
-    registry::{Agent, Change},
+    log::Entry,
+    registry::Agent,
     routing::Route,
     segment::Segment,
     steps::step,
 };
 
-/// When a registration that changes nothing is worth telling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Announce {
-    Always,
-    /// A reconnect is no news.
-    IfItDiffers,
-}
-
 impl Core {
-    /// Whether an agent can be registered like this, and what it would change.
-    pub(crate) fn check_registration(&self, registration: &Registration) -> Result<Change, Error> {
-        let change = self.state.registry.check(registration)?;
-        if change == Change::New && self.state.registry.len() >= self.settings.agents {
-            return Err(Error::ResourceExhausted(format!(
-                "the directory is full: {} agents",
-                self.settings.agents
-            )));
-        }
-        Ok(change)
-    }
-
-    /// Makes an agent known, or replaces its card. Returns whether those who watch were told.
-    pub(crate) fn register(
-        &mut self,
-        caller: &Caller,
-        registration: Registration,
-        announce: Announce,
-        now: Now,
-    ) -> Result<bool, Error> {
-        self.log.admit()?;
-        let change = self.check_registration(&registration)?;
-        if change == Change::Nothing && announce == Announce::IfItDiffers {
-            return Ok(false);
-        }
-        let event_type = match change {
-            Change::New => card_change::REGISTERED,
-            Change::Differs | Change::Nothing => card_change::UPDATED,
-        };
-        let agent = AgentId::from(registration.card.name.as_str());
-        if registration.health_check_url.is_empty() {
-            self.probes.remove(&agent);
-            self.presence.probed(&agent, false);
-        } else {
-            self.probes.add(&agent);
-        }
-        self.record(caller, Entry::Registered(registration), now);
-        tracing::info!(%agent, change = event_type, "agent registered");
-        self.tell(&agent, event_type, now);
-        Ok(true)
-    }
-
     /// Removes an agent, or a client that has durable mailboxes. Its open tasks fail, its streams end, and its mailboxes go with it.
     pub(crate) fn unregister(
         &mut self,
@@ -101,6 +51,7 @@ impl Core {
         self.sessions.end_all_of(agent, &why);
         self.probes.remove(agent);
         self.presence.probed(agent, false);
+        self.presence.unregistered(agent);
         let gone: Vec<InstanceId> = self
             .presence
             .instances(agent)
@@ -210,9 +161,8 @@ impl Core {
                 .map(|(instance_id, instance)| AgentInstance {
                     instance_id: instance_id.to_string(),
                     version: instance
-                        .version
-                        .as_ref()
-                        .map(ToString::to_string)
+                        .declared()
+                        .map(|declared| declared.version.to_string())
                         .unwrap_or_default(),
                     connected_at: Some(timestamp(instance.connected_at)),
                 })

@@ -18,6 +18,7 @@ mod opening;
 mod outgoing;
 mod probes;
 mod publish;
+mod registering;
 mod seek;
 mod session;
 mod sessions;
@@ -47,10 +48,10 @@ use self::core::{Core, Now};
 use self::locked::Locked;
 use self::storage::Opening;
 pub(crate) use self::{
-    directory::Announce,
     opening::StreamRequest,
     outgoing::{End, Handed, Outgoing},
     publish::{Body, Envelope, Passing, Receipt, Repetition, Run},
+    registering::Announce,
     session::{Session, Together},
     sessions::Opened,
 };
@@ -268,10 +269,14 @@ impl Hub {
         &self,
         caller: &Caller,
         registration: Registration,
+        instance: &str,
     ) -> Result<(), Error> {
         decide(Call::RegisterAgent, caller, "")?;
-        self.core()
-            .register(caller, registration, Announce::Always, Now::read())
+        limits::id("instance_id", instance)?;
+        let instance = Some(instance).filter(|i| !i.is_empty()).map(Into::into);
+        let mut core = self.core();
+        let how = Announce::Always;
+        core.register(caller, registration, instance.as_ref(), how, Now::read())
             .map(|_told| ())
     }
 

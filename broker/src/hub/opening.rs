@@ -9,8 +9,9 @@ use super::{
     backlog::Backlog,
     core::{Core, Now},
     delivering::is_void,
-    directory::{Announce, PresenceBefore},
+    directory::PresenceBefore,
     hello::{self, Introduction, Wanted},
+    registering::Announce,
     sessions::{Kind, Opened},
 };
 use crate::{
@@ -23,6 +24,7 @@ use crate::{
     log::{Entry, Position},
     mailbox::{Mail, Reclaimed},
     mailboxes::Lifetime,
+    presence::Card,
 };
 
 /// What a server stream wants.
@@ -62,7 +64,8 @@ impl Core {
 
         let instance = InstanceId::from(format!("stream-{}", Uuid::new_v4().simple()));
         let before = PresenceBefore::of(self, [agent.clone()]);
-        self.presence.arrive(&agent, &instance, None, now.time);
+        self.presence
+            .arrive(&agent, &instance, Card::OfCall, now.time);
         before.tell_changes(self, now);
         let lifetime = Lifetime::Stream(instance.clone());
         let mailbox =
@@ -135,16 +138,17 @@ impl Core {
             subscriptions,
         } = hello::read(hello)?;
         if let Some(registration) = &registration {
-            self.check_registration(registration)?;
+            self.check_registration(registration, Some(&instance))?;
         }
         self.check_room(subscriptions.len())?;
         self.sessions.supersede(&agent, &instance);
         let before = PresenceBefore::of(self, [agent.clone()]);
         self.presence
-            .arrive(&agent, &instance, version.clone(), now.time);
+            .arrive(&agent, &instance, Card::None, now.time);
         let told = match registration {
             Some(registration) => {
-                self.register(caller, registration, Announce::IfItDiffers, now)?
+                let how = Announce::IfItDiffers;
+                self.register(caller, registration, Some(&instance), how, now)?
             }
             None => false,
         };
@@ -221,12 +225,15 @@ impl Core {
     /// An instance is gone: others get what it had, and its own subscriptions end.
     pub(crate) fn forget_instance(&mut self, agent: &AgentId, instance: &InstanceId, now: Now) {
         let before = PresenceBefore::of(self, [agent.clone()]);
-        self.presence.leave(agent, instance);
+        let gone = self.presence.leave(agent, instance);
         if !self.presence.has_instance(agent) {
             self.probes.left_alone(agent);
         }
         self.close_mailboxes_of(agent, instance, now);
         let given_up = self.state.mailboxes.release(agent, instance, now.instant);
+        if let Some(gone) = gone {
+            self.succeed(agent, &gone, now);
+        }
         before.tell_changes(self, now);
         self.give_up(given_up, now);
     }

@@ -22,10 +22,10 @@ use tokio::time::Instant;
 
 use super::{
     core::{Core, Now},
-    directory::Announce,
     opening::StreamRequest,
     outgoing::{End, Outgoing},
     publish::{Body, Receipt, Repetition},
+    registering::Announce,
     sessions::Opened,
 };
 use crate::{

@@ -85,6 +85,7 @@ impl RunningAgent {
             agent_card: Some(parts.card.clone()),
             subscriptions: topics(&parts),
             health_check_url: parts.health_check_url.clone(),
+            instance_id: self.client.instance_id().to_owned(),
         };
         let is_known = match self.client.register(request).await {
             Ok(()) => true,

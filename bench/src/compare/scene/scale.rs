@@ -83,7 +83,7 @@ async fn register(server: &Server, count: usize) -> anyhow::Result<()> {
             let request = RegisterAgentRequest {
                 agent_card: Some(people::card(number)),
                 subscriptions: vec![format!("work-{number}")],
-                health_check_url: String::new(),
+                ..RegisterAgentRequest::default()
             };
             let answer = client.register_agent(request).await?.into_inner();
             if !answer.success {

@@ -30,7 +30,7 @@ impl Bench {
         let (caller, now) = (Caller::anonymous(), self.now);
         let told = self
             .core
-            .register(&caller, registration, Announce::Always, now);
+            .register(&caller, registration, None, Announce::Always, now);
         assert_eq!(told, Ok(true));
     }
 

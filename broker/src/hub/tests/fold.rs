@@ -89,7 +89,7 @@ fn run(b: &mut Bench, ops: Vec<Op>) {
                 };
                 let _ = b
                     .core
-                    .register(&caller, registration, Announce::Always, b.now);
+                    .register(&caller, registration, None, Announce::Always, b.now);
             }
             Op::Unregister(a) => {
                 let _ = b.core.unregister(&caller, &agent(a).into(), "", b.now);

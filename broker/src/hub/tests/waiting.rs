@@ -98,7 +98,7 @@ fn registering_does_not_look_at_what_waits() {
     let now = b.now;
     let register = || {
         b.core
-            .register(&caller, registration, Announce::Always, now)
+            .register(&caller, registration, None, Announce::Always, now)
     };
     let (steps, registered) = steps::count(register);
     assert_eq!((steps, registered), (0, Ok(true)));

@@ -1,0 +1,191 @@
+//! Registering agents: who may bring which card, and which card is current. The decision itself is in `current_card.rs`.
+
+use agenthub_proto::event::{card_change, timestamp};
+
+use super::core::{Core, Now, hub};
+use crate::{
+    Error,
+    caller::Caller,
+    current_card::{Holder, Place, place, successor},
+    id::{AgentId, InstanceId, Version},
+    log::{Entry, Registration},
+    presence::{Declared, Instance},
+    registry::Change,
+};
+
+/// When a registration that changes nothing is worth telling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Announce {
+    Always,
+    /// A reconnect is no news.
+    IfItDiffers,
+}
+
+impl Core {
+    /// Whether an agent can be registered like this, and what it would change. `instance` is the process that wants it, if it says so.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AlreadyExists`] while another instance is connected with another card of the version,
+    /// [`Error::ResourceExhausted`] if the directory is full, and those of [`Registry::check`](crate::registry::Registry::check).
+    pub(super) fn check_registration(
+        &self,
+        registration: &Registration,
+        instance: Option<&InstanceId>,
+    ) -> Result<(Change, Place), Error> {
+        let registry = &self.state.registry;
+        let change = registry.check(registration)?;
+        if change == Change::New && registry.len() >= self.settings.agents {
+            return Err(Error::ResourceExhausted(format!(
+                "the directory is full: {} agents",
+                self.settings.agents
+            )));
+        }
+        let card = &registration.card;
+        let agent = AgentId::from(card.name.as_str());
+        let version = Version::from(card.version.as_str());
+        let known = registry.get(&agent).and_then(|a| a.card(Some(&version)));
+        let others = self.presence.holders(&agent, instance);
+        match place(&version, known == Some(card), others) {
+            Ok(place) => Ok((change, place)),
+            Err(holder) => Err(is_held(&agent, holder)),
+        }
+    }
+
+    /// Makes an agent known, or takes in what has changed of it. Returns whether those who watch were told.
+    pub(crate) fn register(
+        &mut self,
+        caller: &Caller,
+        registration: Registration,
+        instance: Option<&InstanceId>,
+        announce: Announce,
+        now: Now,
+    ) -> Result<bool, Error> {
+        self.log.admit()?;
+        let (change, place) = self.check_registration(&registration, instance)?;
+        let agent = AgentId::from(registration.card.name.as_str());
+        match instance {
+            Some(instance) => {
+                let declared = Declared::of(&registration);
+                self.presence.declare(&agent, instance, declared);
+            }
+            None => {
+                let version = registration.card.version.as_str().into();
+                self.presence.registered_by_call(&agent, version);
+            }
+        }
+        match place {
+            Place::Beside => self.register_beside(caller, registration, &agent, now),
+            Place::Current => {
+                let known = self.state.registry.get(&agent);
+                let is_current = known.is_some_and(|known| *known.latest() == registration.card);
+                let is_news = change != Change::Nothing || !is_current;
+                if !is_news && announce == Announce::IfItDiffers {
+                    return Ok(false);
+                }
+                self.register_current(caller, registration, &agent, change, now);
+                return Ok(true);
+            }
+        }
+        let is_told = announce == Announce::Always;
+        if is_told {
+            self.tell(&agent, card_change::UPDATED, now);
+        }
+        Ok(is_told)
+    }
+
+    /// The card becomes the current one.
+    fn register_current(
+        &mut self,
+        caller: &Caller,
+        registration: Registration,
+        agent: &AgentId,
+        change: Change,
+        now: Now,
+    ) {
+        let event_type = match change {
+            Change::New => card_change::REGISTERED,
+            Change::Differs | Change::Nothing => card_change::UPDATED,
+        };
+        if registration.health_check_url.is_empty() {
+            self.probes.remove(agent);
+            self.presence.probed(agent, false);
+        } else {
+            self.probes.add(agent);
+        }
+        self.record(caller, Entry::Registered(registration), now);
+        tracing::info!(%agent, change = event_type, "agent registered");
+        self.tell(agent, event_type, now);
+    }
+
+    /// The card is known, and the current one stays. In the log the card that was registered last is current.
+    fn register_beside(
+        &mut self,
+        caller: &Caller,
+        registration: Registration,
+        agent: &AgentId,
+        now: Now,
+    ) {
+        let Some(known) = self.state.registry.get(agent) else {
+            return;
+        };
+        let version = Version::from(registration.card.version.as_str());
+        if known.card(Some(&version)) == Some(&registration.card) {
+            return;
+        }
+        let current = Registration {
+            card: known.latest().clone(),
+            topics: known.topics.clone(),
+            health_check_url: known.health_check_url.clone(),
+        };
+        tracing::info!(%agent, %version, current = current.card.version, "an older version was registered");
+        self.record(caller, Entry::Registered(registration), now);
+        self.record(caller, Entry::Registered(current), now);
+    }
+
+    /// An instance has gone. Where it had the current card, that of another instance which is present becomes current again.
+    pub(super) fn succeed(&mut self, agent: &AgentId, gone: &Instance, now: Now) {
+        let Some(known) = self.state.registry.get(agent) else {
+            return;
+        };
+        let current = &known.latest().version;
+        let had_current = gone.declared().is_some_and(|d| *d.version == **current);
+        let others = || self.presence.holders(agent, None);
+        if !had_current || others().any(|other| other.version == current) {
+            return;
+        }
+        let Some(next) = successor(others()).map(|next| InstanceId::from(next.instance)) else {
+            return;
+        };
+        let Some(Declared {
+            version,
+            topics,
+            health_check_url,
+        }) = self.presence.declared(agent, &next)
+        else {
+            return;
+        };
+        let Some(card) = known.card(Some(version)) else {
+            return;
+        };
+        let registration = Registration {
+            card: card.clone(),
+            topics: topics.clone(),
+            health_check_url: health_check_url.clone(),
+        };
+        self.register_current(&hub(), registration, agent, Change::Differs, now);
+    }
+}
+
+fn is_held(agent: &AgentId, holder: Holder<'_>) -> Error {
+    let Holder {
+        instance,
+        version,
+        since,
+        ..
+    } = holder;
+    Error::AlreadyExists(format!(
+        "instance \"{instance}\" of agent \"{agent}\" has been connected with another card of version \"{version}\" since {}; stop it first, or register another id or version",
+        timestamp(since)
+    ))
+}
