@@ -49,7 +49,7 @@ async fn a_bad_hello_is_refused_with_its_reason() {
     let good = || hello("echo", "i", vec![]);
     let cases = [
         Hello {
-            protocol_version: 2,
+            protocol_version: 3,
             ..good()
         },
         hello("", "i", vec![]),
