@@ -72,8 +72,13 @@ id!(
 impl OrderKey {
     /// The context, else the task, else the sender.
     pub(crate) fn of(context: &str, task: &str, sender: &str) -> Self {
+        Self::text(context, task, sender).into()
+    }
+
+    /// The same as a text.
+    pub(crate) fn text<'a>(context: &'a str, task: &'a str, sender: &'a str) -> &'a str {
         let first = [context, task, sender].into_iter().find(|s| !s.is_empty());
-        first.unwrap_or_default().into()
+        first.unwrap_or_default()
     }
 }
 

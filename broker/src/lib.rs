@@ -15,6 +15,7 @@ mod current_card;
 mod dead_letters;
 mod dedupe;
 mod error;
+mod event_id;
 mod fields;
 mod filter;
 mod grpc;

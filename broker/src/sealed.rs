@@ -32,6 +32,11 @@ impl Sealed {
         self.size
     }
 
+    /// The event, if somebody has looked into it.
+    pub(crate) fn looked_into(&self) -> Option<&AgentEvent> {
+        self.event.get().map(|event| &**event)
+    }
+
     /// The event as it travels. Encoded when it is first sent or written.
     pub(crate) fn bytes(&self) -> &Bytes {
         self.bytes.get_or_init(|| self.encode_to_vec().into())

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     dedupe::Known,
+    event_id,
     id::{AgentId, OrderKey, TaskId},
     log::{Commits, Entry, EventLog, Position, Published, Record},
     presence::Presence,
@@ -50,14 +51,6 @@ impl Now {
     pub(crate) fn unix_seconds(self) -> u64 {
         let since = self.time.duration_since(SystemTime::UNIX_EPOCH);
         since.unwrap_or_default().as_secs()
-    }
-
-    /// Nanoseconds since 1970.
-    pub(crate) fn unix_nanos(self) -> u128 {
-        self.time
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_nanos()
     }
 }
 
@@ -288,12 +281,6 @@ pub(crate) fn hub() -> Caller {
     }
 }
 
-/// The id of an event: its kind, what it is about, and when it came, in seconds or nanoseconds after 1970. The same publish has an id that
-/// differs in that number alone ([`crate::dedupe::Seen`]).
-pub(super) fn event_id(kind: &str, about: &str, stamp: &str) -> String {
-    [kind, "_", about, "_", stamp].concat()
-}
-
 /// An event with id, time and trace; its position comes with the log.
 pub(crate) fn event(
     payload: Payload,
@@ -301,20 +288,10 @@ pub(crate) fn event(
     now: Now,
 ) -> Box<AgentEvent> {
     let trace = TraceContext::parse_or_start(routing.as_ref().map_or("", |r| &r.traceparent));
-    let nanos = || now.unix_nanos().to_string();
-    let event_id = match &payload {
-        Payload::Message(m) => event_id("evt", &m.message_id, &now.unix_seconds().to_string()),
-        Payload::Task(t) => event_id("task", &t.id, &nanos()),
-        Payload::StatusUpdate(u) => event_id("status", &u.task_id, &nanos()),
-        Payload::ArtifactUpdate(u) => event_id("artifact", &u.task_id, &nanos()),
-        Payload::AgentCard(c) => {
-            let about = [&*c.event_type, "_", &*c.agent_id].concat();
-            event_id("agent", &about, &nanos())
-        }
-    };
+    let time = timestamp(now.time);
     Box::new(AgentEvent {
-        event_id,
-        timestamp: Some(timestamp(now.time)),
+        event_id: event_id::of(&payload, &time),
+        timestamp: Some(time),
         payload: Some(payload),
         trace_id: trace.trace_id(),
         span_id: trace.span_id(),

@@ -15,12 +15,13 @@ use agenthub_proto::{
 };
 use prost::Message as _;
 
-use super::core::{Core, Draft, Now, event_id};
+use super::core::{Core, Draft, Now};
 use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
     dedupe::{self, Fingerprint, Key, Known, Seen},
+    event_id,
     id::{Address, OrderKey},
     limits,
     log::Position,
@@ -84,7 +85,7 @@ impl Body {
             Self::Status(u) => ("status", &u.task_id),
             Self::Artifact(u) => ("artifact", &u.task_id),
         };
-        event_id(kind, about, &stamp.to_string())
+        event_id::join(kind, about, &stamp.to_string())
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 //! changed.
 
 mod mail;
+mod omitted;
 mod published;
 mod tries;
 
@@ -17,7 +18,7 @@ use super::{Entry, Position, Registration, Try};
 use crate::filter::Filter;
 
 /// The format of the records that this hub writes, and the newest that it reads.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// The bytes are no record that this hub can read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

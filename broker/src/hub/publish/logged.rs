@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    super::core::{Core, Now, event_id},
+    super::core::{Core, Now},
     Receipt, Repetition,
     run::{Run, Stamp},
 };
@@ -14,7 +14,7 @@ use crate::{
     access::{Call, decide},
     caller::Caller,
     dedupe::{self, Key, Known, Seen},
-    fields,
+    event_id, fields,
     log::{Entry, Published},
     sealed::Sealed,
 };
@@ -49,7 +49,7 @@ impl Core {
             let publish = fingerprints.of(plain.message_id());
             if let Some(seen) = self.seen("", &known, publish, Repetition::Refuse, now)? {
                 let position = self.log.id().token(seen.position);
-                let event_id = event_id("evt", plain.message_id(), &seen.stamp.to_string());
+                let event_id = event_id::join("evt", plain.message_id(), &seen.stamp.to_string());
                 return Ok(self.receipt(event_id, position));
             }
             self.state.dedupe.admit(&sender, now.instant)?;

@@ -98,7 +98,13 @@ impl Core {
         };
         let is_memory = routing.durability() == Durability::Memory && task_id.is_empty();
         let said = matches!(extension, Extension::Answer { .. }).then(|| message.clone());
-        let as_task = (!task_id.is_empty()).then(|| routing.clone());
+        // Nearly nobody wants the whole task with every message.
+        let wants_task = !task_id.is_empty()
+            && self
+                .state
+                .mailboxes
+                .wanted(EventKind::Task, &route, &sender);
+        let as_task = wants_task.then(|| routing.clone());
         let draft = Draft {
             event: event(Payload::Message(message), Some(routing), now),
             route: route.clone(),
@@ -109,7 +115,7 @@ impl Core {
         let receipt = self.send(caller, draft, is_memory, now)?;
 
         if let Some(routing) = as_task {
-            self.send_task(caller, &task_id, &route, &sender, &routing, now);
+            self.send_task(caller, &task_id, &route, routing, now);
         }
         if let Some(said) = said {
             self.complete(&task_id, TaskState::Completed, said, now);
@@ -123,19 +129,15 @@ impl Core {
         caller: &Caller,
         task_id: &TaskId,
         route: &Route,
-        sender: &AgentId,
-        routing: &AgentEventMetadata,
+        routing: AgentEventMetadata,
         now: Now,
     ) {
-        if !self.state.mailboxes.wanted(EventKind::Task, route, sender) {
-            return;
-        }
         let Some(task) = self.state.tasks.get(task_id) else {
             return;
         };
         let payload = Payload::Task(task.task().clone());
         let draft = Draft {
-            event: event(payload, Some(routing.clone()), now),
+            event: event(payload, Some(routing), now),
             route: route.clone(),
             assignee: None,
             passes_by: false,

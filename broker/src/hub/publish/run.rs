@@ -9,8 +9,9 @@ use agenthub_proto::{
 };
 use prost::Message;
 
-use super::super::core::{Core, Now, event_id};
+use super::super::core::{Core, Now};
 use crate::{
+    event_id,
     fields::Field,
     id::{AgentId, OrderKey},
     limits,
@@ -137,7 +138,7 @@ impl Stamp {
 
     /// The id of the event that a message is.
     pub(super) fn event_id(&self, plain: &Plain) -> String {
-        event_id("evt", plain.message_id(), &self.seconds)
+        event_id::join("evt", plain.message_id(), &self.seconds)
     }
 
     /// The event of a publish as its fields, to be written: the message is bytes as they came. The position is that of the log, or empty.

@@ -10,7 +10,7 @@ use prost::{
 };
 use uuid::Uuid;
 
-use super::{FORMAT, Unreadable};
+use super::{FORMAT, Unreadable, omitted::Omitted};
 use crate::{
     dedupe::Key,
     fields::{self, Field},
@@ -41,6 +41,9 @@ pub(super) struct PublishedRecord {
     passes_by: bool,
     #[prost(message, optional, tag = "6")]
     key: Option<KeyRecord>,
+    /// See [`Omitted`].
+    #[prost(uint32, tag = "7")]
+    omitted: u32,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -82,32 +85,49 @@ pub(super) fn encode(published: &Published) -> Vec<u8> {
     let assignee = published.assignee.as_deref().unwrap_or_default();
     fields::put(&[(4, assignee.as_bytes())], &mut rest);
     flag(5, published.passes_by, &mut rest);
+    let omitted = Omitted::of(published);
     if let Some((key, digest)) = &published.key {
-        let key: [Field<'_>; 4] = [
-            (1, key.sender.as_bytes()),
-            (2, key.order.as_bytes()),
-            (3, key.id.as_bytes()),
-            (4, digest.as_bytes()),
-        ];
+        let key: [Field<'_>; 4] = match omitted.key {
+            true => [(1, &[]), (2, &[]), (3, &[]), (4, digest.as_bytes())],
+            false => [
+                (1, key.sender.as_bytes()),
+                (2, key.order.as_bytes()),
+                (3, key.id.as_bytes()),
+                (4, digest.as_bytes()),
+            ],
+        };
         nested(6, &key, &mut rest);
     }
+    number(7, omitted.bits(), &mut rest);
 
-    let event = published.event.bytes();
-    let length = 1 + encoded_len_varint(event.len() as u64) + event.len() + rest.len();
+    let bytes = published.event.bytes();
+    let event = match published.event.looked_into() {
+        Some(event) => omitted.strip(event, bytes),
+        None => [&**bytes, &[]],
+    };
+    let event_len = event.iter().map(|piece| piece.len()).sum::<usize>();
+    let length = 1 + encoded_len_varint(event_len as u64) + event_len + rest.len();
     let mut record = Vec::with_capacity(2 * HEAD + length);
     encode_key(FORMAT_FIELD, WireType::Varint, &mut record);
     encode_varint(FORMAT.into(), &mut record);
     fields::head(PUBLISHED_FIELD, length, &mut record);
-    fields::head(1, event.len(), &mut record);
-    record.extend_from_slice(event);
+    fields::head(1, event_len, &mut record);
+    event
+        .iter()
+        .for_each(|piece| record.extend_from_slice(piece));
     record.extend_from_slice(&rest);
     record
 }
 
 fn flag(field: u32, is_set: bool, record: &mut Vec<u8>) {
-    if is_set {
+    number(field, u32::from(is_set), record);
+}
+
+/// A number as a field, left out if it is 0.
+fn number(field: u32, number: u32, record: &mut Vec<u8>) {
+    if number != 0 {
         encode_key(field, WireType::Varint, record);
-        encode_varint(1, record);
+        encode_varint(number.into(), record);
     }
 }
 
@@ -119,8 +139,11 @@ fn nested(field: u32, message: &[Field<'_>], record: &mut Vec<u8>) {
 
 /// The event that these bytes are, which are read here, so that damage is found where it is.
 pub(super) fn sealed(bytes: Bytes) -> Result<Arc<Sealed>, Unreadable> {
-    let event = AgentEvent::decode(bytes).map_err(|e| Unreadable::Malformed(e.to_string()))?;
-    Ok(Arc::new(event.into()))
+    Ok(Arc::new(event(bytes)?.into()))
+}
+
+fn event(bytes: Bytes) -> Result<AgentEvent, Unreadable> {
+    AgentEvent::decode(bytes).map_err(|e| Unreadable::Malformed(e.to_string()))
 }
 
 impl PublishedRecord {
@@ -130,9 +153,15 @@ impl PublishedRecord {
             agent: a.agent.into(),
             version: Some(a.version).filter(|v| !v.is_empty()).map(Version::from),
         };
+        let omitted = Omitted::from_bits(self.omitted);
+        let mut event = event(self.event.ok_or_else(|| malformed("it has no event"))?)?;
+        omitted.restore(&mut event);
         let key = self.key.map(|k| {
             let digest = Uuid::from_slice(&k.digest)
                 .map_err(|_| malformed("its digest has not 16 bytes"))?;
+            if omitted.key {
+                return Ok(Omitted::known(&event, digest));
+            }
             let key = Key {
                 sender: k.sender.into(),
                 order: k.order.into(),
@@ -140,8 +169,9 @@ impl PublishedRecord {
             };
             Ok((Arc::new(key), digest))
         });
+        let key = key.transpose()?;
         Ok(Published {
-            event: sealed(self.event.ok_or_else(|| malformed("it has no event"))?)?,
+            event: Arc::new(event.into()),
             route: match self.to_everyone {
                 true => Route::Everyone,
                 false => Route::To(self.to.into_iter().map(address).collect()),
@@ -150,7 +180,7 @@ impl PublishedRecord {
                 .filter(|a| !a.is_empty())
                 .map(AgentId::from),
             passes_by: self.passes_by,
-            key: key.transpose()?,
+            key,
         })
     }
 }
@@ -159,11 +189,14 @@ impl PublishedRecord {
 mod tests {
     use agenthub_proto::{
         a2a::{Message as Said, Role},
-        agenthub::agent_event::Payload,
+        agenthub::{AgentEventMetadata, TaskStatusUpdateEvent, agent_event::Payload},
+        trace::TraceContext,
+        wkt::Timestamp,
     };
     use proptest::prelude::*;
 
     use super::{super::EntryRecord, *};
+    use crate::{event_id, id::OrderKey};
 
     fn published() -> impl Strategy<Value = Published> {
         let text = || "[a-z]{0,3}|x{200}";
@@ -201,7 +234,129 @@ mod tests {
         })
     }
 
+    /// An event as the hub makes it, of which a part may have been changed, with its key.
+    fn made() -> impl Strategy<Value = Published> {
+        let text = || "[a-z]{0,3}";
+        let ids = (text(), text(), text(), text());
+        let traceparent = prop_oneof![
+            Just(String::new()),
+            Just("not one".to_owned()),
+            any::<u128>().prop_map(|id| TraceContext::of(id, 7).to_string()),
+        ];
+        let changed = prop::option::of(0..6);
+        (ids, traceparent, changed, any::<u64>(), any::<bool>()).prop_map(
+            |((id, context, task, key), traceparent, changed, nanos, is_status)| {
+                let payload = match is_status {
+                    true => Payload::StatusUpdate(TaskStatusUpdateEvent {
+                        task_id: task.clone(),
+                        context_id: context.clone(),
+                        ..TaskStatusUpdateEvent::default()
+                    }),
+                    false => Payload::Message(Said {
+                        message_id: id.clone(),
+                        context_id: context.clone(),
+                        task_id: task.clone(),
+                        ..Said::new(Role::User, "text")
+                    }),
+                };
+                let time = Timestamp {
+                    seconds: i64::try_from(nanos / 1_000_000_000).unwrap_or_default(),
+                    nanos: i32::try_from(nanos % 1_000_000_000).unwrap_or_default(),
+                };
+                let trace = TraceContext::parse_or_start(&traceparent);
+                let mut event = AgentEvent {
+                    event_id: event_id::of(&payload, &time),
+                    timestamp: Some(time),
+                    payload: Some(payload),
+                    trace_id: trace.trace_id(),
+                    span_id: trace.span_id(),
+                    tracestate: context.clone(),
+                    routing: Some(AgentEventMetadata {
+                        from_agent_id: "a".to_owned(),
+                        idempotency_key: key.clone(),
+                        traceparent,
+                        ..AgentEventMetadata::default()
+                    }),
+                    position: task.clone(),
+                };
+                let mut named = Key {
+                    sender: "a".into(),
+                    order: OrderKey::of(&context, &task, "a"),
+                    id: if key.is_empty() { id } else { key },
+                };
+                match changed {
+                    Some(0) => event.event_id.clear(),
+                    Some(1) => event.event_id.push('x'),
+                    Some(2) => event.span_id.push('x'),
+                    Some(3) => event.routing = None,
+                    Some(4) => named.order = "x".into(),
+                    Some(5) => named.id.push('x'),
+                    _ => {}
+                }
+                Published {
+                    event: Arc::new(event.into()),
+                    route: Route::Everyone,
+                    assignee: None,
+                    passes_by: false,
+                    key: Some((Arc::new(named), Uuid::nil())),
+                }
+            },
+        )
+    }
+
+    #[test]
+    fn a_record_leaves_out_what_follows_from_the_rest() {
+        let event = AgentEvent {
+            event_id: "evt_m_7".to_owned(),
+            timestamp: Some(Timestamp {
+                seconds: 7,
+                nanos: 0,
+            }),
+            payload: Some(Payload::Message(Said {
+                message_id: "m".to_owned(),
+                ..Said::default()
+            })),
+            trace_id: format!("{:032x}", 1),
+            span_id: format!("{:016x}", 2),
+            routing: Some(AgentEventMetadata {
+                from_agent_id: "a".to_owned(),
+                traceparent: TraceContext::of(1, 2).to_string(),
+                ..AgentEventMetadata::default()
+            }),
+            ..AgentEvent::default()
+        };
+        let published = Published {
+            event: Arc::new(event.into()),
+            route: Route::Everyone,
+            assignee: None,
+            passes_by: false,
+            key: Some((
+                Arc::new(Key {
+                    sender: "a".into(),
+                    order: "a".into(),
+                    id: "m".to_owned(),
+                }),
+                Uuid::nil(),
+            )),
+        };
+        let record = encode(&published);
+        let has = |text: &str| record.windows(text.len()).any(|w| w == text.as_bytes());
+        assert!(!has("evt_m_7"));
+        // The traceparent alone has its digits.
+        let digits = format!("{:032x}", 1);
+        let found = record.windows(32).filter(|w| *w == digits.as_bytes());
+        assert_eq!(found.count(), 1);
+        assert_eq!(Omitted::of(&published).bits(), 7);
+    }
+
     proptest! {
+        /// What is left out is there again when it is read, whatever of it is not as the hub makes it.
+        #[test]
+        fn what_is_left_out_is_there_again(published in made()) {
+            let read = super::super::decode(&encode(&published));
+            prop_assert_eq!(read, Ok(crate::log::Entry::Published(published)));
+        }
+
         /// Whoever reads it by the fields of the record finds what was published, and would write the same bytes.
         #[test]
         fn it_is_written_as_its_fields_say(published in published()) {

@@ -12,6 +12,7 @@ pub(super) struct Row {
     pub(super) time_us: i64,
     pub(super) kind: i64,
     pub(super) namespace: String,
+    /// Empty where it follows from the entry.
     pub(super) order: OrderKey,
     pub(super) principal: String,
     pub(super) payload: Vec<u8>,
@@ -92,12 +93,16 @@ impl<'a> RowRef<'a> {
     pub(super) fn record(&self) -> Result<Record, String> {
         let entry: Entry = codec::decode(self.payload).map_err(|e| e.to_string())?;
         let since = Duration::from_micros(u64::try_from(self.time_us).unwrap_or(0));
+        let order = match self.order {
+            "" => entry.order(),
+            order => order.into(),
+        };
         Ok(Record {
             position: Position(self.position),
             time: SystemTime::UNIX_EPOCH + since,
             namespace: self.namespace.to_owned(),
             principal: self.principal.to_owned(),
-            order: self.order.into(),
+            order,
             entry,
         })
     }
@@ -122,14 +127,27 @@ impl From<Record> for Row {
             .time
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
+        let follows = follows(&record);
         Self {
             position: record.position.0,
             time_us: i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
             kind: codec::kind(&record.entry),
             namespace: record.namespace,
-            order: record.order,
+            order: match follows {
+                true => "".into(),
+                false => record.order,
+            },
             principal: record.principal,
             payload: codec::encode(&record.entry),
         }
     }
+}
+
+/// Whether the order key of an event is the one that the event itself names. An event that nobody has looked into is not decoded for that.
+fn follows(record: &Record) -> bool {
+    let Entry::Published(published) = &record.entry else {
+        return false;
+    };
+    let event = published.event.looked_into();
+    event.is_some_and(|e| *record.order == *OrderKey::text(e.context_id(), e.task_id(), e.sender()))
 }
