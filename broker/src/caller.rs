@@ -12,11 +12,14 @@ pub struct Caller {
 /// The namespace of a hub without identities.
 pub const DEFAULT_NAMESPACE: &str = "default";
 
+/// The principal of everyone, as long as there are no identities.
+pub(crate) const ANONYMOUS: &str = "anonymous";
+
 impl Caller {
     /// Everyone, as long as there are no identities.
     pub fn anonymous() -> Self {
         Self {
-            principal: "anonymous".to_owned(),
+            principal: ANONYMOUS.to_owned(),
             namespace: DEFAULT_NAMESPACE.to_owned(),
         }
     }

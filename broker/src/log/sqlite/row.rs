@@ -3,7 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use super::super::{Entry, Position, Record, codec};
-use crate::id::OrderKey;
+use crate::{
+    caller::{ANONYMOUS, DEFAULT_NAMESPACE},
+    id::OrderKey,
+};
 
 /// A record as it is written.
 #[derive(Debug)]
@@ -11,6 +14,7 @@ pub(super) struct Row {
     pub(super) position: u64,
     pub(super) time_us: i64,
     pub(super) kind: i64,
+    /// Empty where it is the usual one, as is the principal.
     pub(super) namespace: String,
     /// Empty where it follows from the entry.
     pub(super) order: OrderKey,
@@ -100,8 +104,8 @@ impl<'a> RowRef<'a> {
         Ok(Record {
             position: Position(self.position),
             time: SystemTime::UNIX_EPOCH + since,
-            namespace: self.namespace.to_owned(),
-            principal: self.principal.to_owned(),
+            namespace: or(self.namespace, DEFAULT_NAMESPACE),
+            principal: or(self.principal, ANONYMOUS),
             order,
             entry,
         })
@@ -132,15 +136,25 @@ impl From<Record> for Row {
             position: record.position.0,
             time_us: i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
             kind: codec::kind(&record.entry),
-            namespace: record.namespace,
+            namespace: unless(record.namespace, DEFAULT_NAMESPACE),
             order: match follows {
                 true => "".into(),
                 false => record.order,
             },
-            principal: record.principal,
+            principal: unless(record.principal, ANONYMOUS),
             payload: codec::encode(&record.entry),
         }
     }
+}
+
+/// A text, or the usual one where it was left out.
+fn or(text: &str, usual: &str) -> String {
+    if text.is_empty() { usual } else { text }.to_owned()
+}
+
+/// A text, left out where it is the usual one.
+fn unless(text: String, usual: &str) -> String {
+    if text == usual { String::new() } else { text }
 }
 
 /// Whether the order key of an event is the one that the event itself names. An event that nobody has looked into is not decoded for that.
