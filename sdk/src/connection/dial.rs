@@ -7,9 +7,10 @@ use agenthub_proto::{
     grpc::{Messages, call, framed},
     http2,
 };
+use bytes::Bytes;
 use prost::Message as _;
 use tokio::{sync::mpsc, time::timeout};
-use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
     Code, Status,
     transport::{Channel, Endpoint},
@@ -33,7 +34,8 @@ pub(crate) struct Dialed {
     /// What else was in the first frame.
     pub(super) rest: HubFrame,
     pub(super) frames: Frames,
-    pub(super) sender: mpsc::Sender<AgentFrame>,
+    /// Takes frames as gRPC sends them.
+    pub(super) sender: mpsc::Sender<Bytes>,
 }
 
 /// What the hub says.
@@ -92,8 +94,8 @@ pub(crate) async fn dial(
     let welcomed = async {
         let (sender, outgoing) = mpsc::channel(FRAMES);
         // There is room: it is the first frame.
-        let _ = sender.try_send(hello);
-        let outgoing = ReceiverStream::new(outgoing).map(|frame| framed(&frame));
+        let _ = sender.try_send(framed(&hello));
+        let outgoing = ReceiverStream::new(outgoing);
         let messages = call(channel.clone(), CONNECT, outgoing, MAX_RECEIVED_BYTES).await?;
         let mut frames = Frames(messages);
         let mut rest = frames

@@ -6,7 +6,8 @@ use agenthub_proto::{
     agenthub::{Ack, AgentEventMetadata, Publish, PublishResult, publish},
     http2,
 };
-use prost::Message as _;
+use bytes::{Bytes, BytesMut};
+use prost::{Message as _, encoding::message};
 use tokio::time::Instant;
 use tonic::Code;
 use uuid::Uuid;
@@ -19,6 +20,10 @@ const PER_FRAME: usize = 64;
 
 /// The bytes of one frame, unless one batch has more: HTTP/2 carries it in one of its own, so that the hub puts nothing together.
 const FRAME_BYTES: usize = http2::FRAME as usize - 1024;
+
+/// The number of a frame's publishes, and the most bytes before each.
+const PUBLISH: u32 = 2;
+const HEAD: usize = 6;
 
 /// The most bytes of one batch; the hub takes no larger frames.
 const BATCH_BYTES: usize = 6 * 1024 * 1024;
@@ -37,10 +42,12 @@ pub(super) struct Outbox {
 
 #[derive(Debug)]
 struct Entry {
+    /// Without its publishes.
     batch: Batch,
+    /// The publishes as fields of a frame: the same bytes however often they are sent.
+    encoded: Bytes,
     /// The sequence of the first publish.
     first: u64,
-    bytes: usize,
     results: Vec<Option<Result<Published, Error>>>,
 }
 
@@ -102,23 +109,32 @@ impl Outbox {
     }
 
     fn add(&mut self, mut batch: Batch) {
-        let bytes = batch.publishes.iter().map(Publish::encoded_len).sum();
+        let bytes: usize = batch.publishes.iter().map(Publish::encoded_len).sum();
         if bytes > BATCH_BYTES {
             let error =
                 format!("{bytes} bytes at once are more than the hub takes ({BATCH_BYTES})");
             return batch.answer(Err(Error::Invalid(error)));
         }
         let first = self.next_sequence + 1;
-        for publish in &mut batch.publishes {
+        let mut publishes = std::mem::take(&mut batch.publishes);
+        if let (Some(lease), Some(last)) = (&batch.ack, publishes.last_mut()) {
+            last.ack = Some(Ack {
+                subscription: lease.subscription,
+                position: vec![lease.position.clone()],
+            });
+            last.ack_since = first;
+        }
+        let mut encoded = BytesMut::with_capacity(bytes + publishes.len() * HEAD);
+        for publish in &mut publishes {
             self.next_sequence += 1;
             publish.sequence = self.next_sequence;
+            message::encode(PUBLISH, publish, &mut encoded);
         }
-        let results = vec![None; batch.publishes.len()];
         self.waiting.push_back(Entry {
             batch,
+            encoded: encoded.freeze(),
             first,
-            bytes,
-            results,
+            results: vec![None; publishes.len()],
         });
     }
 
@@ -150,15 +166,13 @@ impl Outbox {
         self.waiting.front().is_some_and(|e| self.fits(e))
     }
 
-    /// The publishes of the next frame.
-    pub(super) fn next_publishes(&mut self) -> Vec<Publish> {
-        let mut publishes = Vec::new();
-        let mut bytes = 0;
+    /// Puts the next publishes into a frame.
+    pub(super) fn fill(&mut self, frame: &mut BytesMut) {
+        let (mut publishes, mut bytes) = (0, 0);
         while let Some(entry) = self.waiting.front() {
-            bytes += entry.bytes;
-            let full =
-                publishes.len() + entry.batch.publishes.len() > PER_FRAME || bytes > FRAME_BYTES;
-            if !self.fits(entry) || (!publishes.is_empty() && full) {
+            bytes += entry.encoded.len();
+            let full = publishes + entry.results.len() > PER_FRAME || bytes > FRAME_BYTES;
+            if !self.fits(entry) || (publishes > 0 && full) {
                 break;
             }
             let Some(entry) = self.waiting.pop_front() else {
@@ -166,17 +180,10 @@ impl Outbox {
             };
             let unanswered = entry.results.iter().filter(|r| r.is_none()).count();
             self.unanswered += unanswered;
-            publishes.extend(entry.batch.publishes.iter().cloned());
-            if let (Some(lease), Some(last)) = (&entry.batch.ack, publishes.last_mut()) {
-                last.ack = Some(Ack {
-                    subscription: lease.subscription,
-                    position: vec![lease.position.clone()],
-                });
-                last.ack_since = entry.first;
-            }
+            publishes += entry.results.len();
+            frame.extend_from_slice(&entry.encoded);
             self.sent.push_back(entry);
         }
-        publishes
     }
 
     /// Takes a result in. Returns the batch if it was the last one that it waited for.
@@ -217,7 +224,7 @@ impl Outbox {
     }
 
     fn fits(&self, entry: &Entry) -> bool {
-        self.unanswered == 0 || self.unanswered + entry.batch.publishes.len() <= self.window
+        self.unanswered == 0 || self.unanswered + entry.results.len() <= self.window
     }
 }
 
@@ -237,7 +244,10 @@ fn task_id(publish: &Publish) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::connection::Lease;
-    use agenthub_proto::a2a::{Message, Role};
+    use agenthub_proto::{
+        a2a::{Message, Role},
+        agenthub::AgentFrame,
+    };
     use proptest::prelude::*;
     use tokio::sync::oneshot;
 
@@ -259,6 +269,13 @@ mod tests {
             done: Some(done),
         };
         (batch, answer)
+    }
+
+    /// The publishes of the next frame.
+    fn next_publishes(outbox: &mut Outbox) -> Vec<Publish> {
+        let mut frame = BytesMut::new();
+        outbox.fill(&mut frame);
+        AgentFrame::decode(frame).expect("a frame").publish
     }
 
     fn sequences(publishes: &[Publish]) -> Vec<u64> {
@@ -283,7 +300,7 @@ mod tests {
             outbox.push(batch);
             answers.push(answer);
         }
-        let first = outbox.next_publishes();
+        let first = next_publishes(&mut outbox);
         assert_eq!(sequences(&first), [1, 2, 3, 4, 5, 6]);
         outbox.result(accepted(1));
         assert!(
@@ -293,7 +310,7 @@ mod tests {
         );
 
         outbox.restart(10);
-        let again = outbox.next_publishes();
+        let again = next_publishes(&mut outbox);
         assert_eq!(again, first[1..]);
     }
 
@@ -326,7 +343,7 @@ mod tests {
         for (publishes, acked) in [(1, false), (2, true), (1, false)] {
             outbox.push(batch(publishes, acked, None).0);
         }
-        let publishes = outbox.next_publishes();
+        let publishes = next_publishes(&mut outbox);
         assert_eq!(sequences(&publishes), [1, 2, 3, 4]);
         let acks: Vec<_> = publishes.iter().map(|p| p.ack.is_some()).collect();
         assert_eq!(acks, [false, false, true, false]);
@@ -355,13 +372,13 @@ mod tests {
             let tasks = publishes.iter().filter_map(task_id);
             tasks.map(str::to_owned).collect()
         };
-        assert_eq!(tasks(&outbox.next_publishes()), ["c"]);
+        assert_eq!(tasks(&next_publishes(&mut outbox)), ["c"]);
         outbox.push(of_task("b"));
-        assert_eq!(tasks(&outbox.next_publishes()), ["b", "b"]);
+        assert_eq!(tasks(&next_publishes(&mut outbox)), ["b", "b"]);
         assert!(!outbox.is_empty(), "one lingers");
         let due = outbox.next_release().expect("one lingers");
         outbox.release(due);
-        assert_eq!(tasks(&outbox.next_publishes()), ["a"]);
+        assert_eq!(tasks(&next_publishes(&mut outbox)), ["a"]);
         assert_eq!(outbox.next_release(), None);
     }
 
@@ -373,12 +390,12 @@ mod tests {
         let (new, mut new_answer) = batch(1, false, None);
         outbox.push(old);
         outbox.push(new);
-        outbox.next_publishes();
+        next_publishes(&mut outbox);
         outbox.restart(10);
         outbox.forget(2);
         assert!(old_answer.try_recv().is_ok_and(|r| r.is_err()));
         assert!(new_answer.try_recv().is_err());
-        assert_eq!(sequences(&outbox.next_publishes()), [2]);
+        assert_eq!(sequences(&next_publishes(&mut outbox)), [2]);
     }
 
     proptest! {
@@ -393,7 +410,7 @@ mod tests {
             for step in steps {
                 match step {
                     0 => outbox.push(batch(1, false, None).0),
-                    1 => unanswered.extend(sequences(&outbox.next_publishes())),
+                    1 => unanswered.extend(sequences(&next_publishes(&mut outbox))),
                     2 if !unanswered.is_empty() => outbox.result(accepted(unanswered.remove(0))),
                     2 => {}
                     _ => {

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use agenthub_proto::agenthub::{AgentFrame, Goodbye, Heartbeat, HubFrame, Refusal};
+use agenthub_proto::{
+    agenthub::{AgentFrame, Goodbye, Heartbeat, HubFrame, Refusal},
+    grpc::{HEADER, header},
+};
+use bytes::{Bytes, BytesMut};
+use prost::Message as _;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -151,16 +156,16 @@ impl State {
         self.leaving.is_some() && self.outbox.is_empty()
     }
 
-    fn next_frame(&mut self, due: &mut Due) -> AgentFrame {
+    /// The next frame, as gRPC sends it.
+    fn next_frame(&mut self, due: &mut Due) -> Bytes {
         due.spoke = true;
         // Acknowledgements of a frame count only if its publishes are accepted: these go without any.
-        let publish = match self.notes.acks.is_empty() && self.outbox.is_ready() {
-            true => self.outbox.next_publishes(),
-            false => Vec::new(),
-        };
+        let mut bytes = BytesMut::zeroed(HEADER);
+        if self.notes.acks.is_empty() {
+            self.outbox.fill(&mut bytes);
+        }
         let acks = std::mem::take(&mut self.notes.acks);
         let mut frame = AgentFrame {
-            publish,
             ack: leases::acks(acks.iter()),
             refuse: std::mem::take(&mut self.notes.refusals),
             credit: self.notes.take_credit(),
@@ -191,6 +196,9 @@ impl State {
             });
             due.said_goodbye = true;
         }
-        frame
+        frame.encode_raw(&mut bytes);
+        let length = bytes.len() - HEADER;
+        bytes[..HEADER].copy_from_slice(&header(length));
+        bytes.freeze()
     }
 }
