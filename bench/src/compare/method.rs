@@ -18,7 +18,7 @@ pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
         ),
         format!(
             "Goals hold for the clients that users have: tonic as the SDK has it, with its windows and frames, whose messages the SDK's own code reads and \
-             writes, and async-nats with wide buffers and without any flush by hand; both take each message's bytes and decode nothing. Redis and \
+             writes, and async-nats with wide buffers and without any flush by hand; both take each message's bytes and decode nothing, and use the allocator of `agenthub`, jemalloc. Redis and \
              the floor, a program that writes what it reads from one TCP connection to all others, are spoken with over TCP by a client that only \
              finds where a message ends. At full speed the publisher keeps {} to {} messages on the way to each subscriber (fewer with 4 KiB and \
              with 1,000 subscribers), so that nothing is dropped; what is kept is published with 256 unacknowledged. Latency is measured at a \
