@@ -9,6 +9,8 @@ mod routing;
 mod task;
 
 pub mod access;
+#[cfg(test)]
+mod allocated;
 mod caller;
 mod connections;
 mod current_card;

@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::{
     OpenError, Settings,
     log::{
-        Options, Position, Reader, SqliteLog, Unfinished, beside, copy, is_in_use, replay, to_json,
-        torn,
+        Options, Position, Reader, SqliteLog, Unfinished, Wanted, beside, copy, is_in_use, replay,
+        to_json, torn,
     },
     snapshot::{Folding, Moment},
     upkeep,
@@ -87,7 +87,8 @@ pub fn verify(folder: &Path) -> Result<Report, OpenError> {
         }
         reader.records(reader.first, |_| Ok(true))?;
         let mut folding = Folding::new(&settings, Moment::now());
-        replay(reader, |found| folding.take(found))?;
+        replay(reader, Wanted::Yes, |found| folding.take(found))?;
+        reader.check_ended()?;
         reader.check_pages()?;
         let report = report(reader)?;
         Ok(Report { torn, ..report })

@@ -73,9 +73,13 @@ pub struct Settings {
     pub log_disk_bytes: u64,
     /// Tasks that have not ended; more are refused.
     pub open_tasks: usize,
-    /// Tasks that have ended and are still known.
+    /// Tasks that have ended and are still known. The oldest are forgotten, as with the bounds that follow.
     pub ended_tasks: usize,
-    /// Bytes of all tasks: the oldest that have ended go first, then what would add to them is refused.
+    /// How long they are known.
+    pub ended_tasks_age: Duration,
+    /// Bytes of their contents, in memory or on disk.
+    pub ended_tasks_bytes: u64,
+    /// Bytes of all tasks in memory: the oldest that have ended go first, then what would add to them is refused.
     pub tasks_bytes: usize,
     /// Bytes of one task's history and artifacts. With a status of [`MESSAGE_BYTES`](crate::limits::MESSAGE_BYTES) on top, it
     /// fits into the 4 MiB that a gRPC client takes by default.
@@ -119,8 +123,10 @@ impl Default for Settings {
             log_age: Duration::from_secs(7 * 24 * 3600),
             log_disk_bytes: 4096 * 1024 * 1024,
             open_tasks: 100_000,
-            ended_tasks: 20_000,
-            tasks_bytes: 512 * MIB,
+            ended_tasks: 1_000_000,
+            ended_tasks_age: Duration::from_secs(30 * 24 * 3600),
+            ended_tasks_bytes: 1024 * 1024 * 1024,
+            tasks_bytes: 1024 * MIB,
             task_bytes: 5 * MIB / 2,
             agents: 100_000,
             streams: 10_000,

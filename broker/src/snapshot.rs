@@ -2,6 +2,7 @@
 //!
 //! Mail is in a snapshot as positions only: the log keeps those records as long as the snapshot names them.
 
+pub(crate) mod ended;
 mod moment;
 mod reading;
 mod records;
@@ -13,11 +14,11 @@ use agenthub_proto::agenthub::{AgentEvent, agent_event::Payload};
 use prost::Message;
 use tokio::time::Instant;
 
+pub(crate) use self::moment::micros;
 #[cfg(test)]
 pub(crate) use self::reading::Reading;
 pub(crate) use self::{moment::Moment, reading::Folding};
 use self::{
-    moment::micros,
     records::{
         CopyRecord, DeadLetterRecord, HappenedRecord, LetterRecord, MailRecord, PartRecord, What,
     },
@@ -128,6 +129,7 @@ pub(crate) fn write<E>(
         part(What::Task(saved.into()))?;
     }
     part(What::Changes(state.tasks.changes()))?;
+    part(What::Ended(state.tasks.stored()))?;
     for list in SeenList::all(&state.dedupe, moment, PUBLISHES) {
         part(What::Seen(list))?;
     }

@@ -74,6 +74,8 @@ impl State {
             tasks: Tasks::new(tasks::Bounds {
                 open: settings.open_tasks,
                 ended: settings.ended_tasks,
+                ended_age: settings.ended_tasks_age,
+                ended_bytes: settings.ended_tasks_bytes,
                 bytes: settings.tasks_bytes,
             }),
             mailboxes: Mailboxes::new(bounds, settings.mailbox_age, settings.unknown_recipient),
@@ -253,7 +255,7 @@ impl State {
     /// The type of an event's task, or of the event itself where it has none.
     pub(crate) fn task_type<'a>(&'a self, event: &'a AgentEvent) -> &'a str {
         let task = self.tasks.get(event.task_id());
-        task.map_or_else(|| own_type(event), crate::tasks::Entry::task_type)
+        task.map_or_else(|| own_type(event), tasks::Known::task_type)
     }
 
     /// What an event is as mail of a durable mailbox, if that takes it. It happened so long ago.
@@ -332,7 +334,7 @@ fn post<'a>(
         is_replayed: how.is_replayed,
         route,
         sender,
-        requester: task.map(tasks::Entry::requester),
-        task_type: task.map_or_else(|| own_type(event), tasks::Entry::task_type),
+        requester: task.map(tasks::Known::requester),
+        task_type: task.map_or_else(|| own_type(event), tasks::Known::task_type),
     }
 }

@@ -1,10 +1,16 @@
 //! The task store: every task as its events made it. A fold of the log.
+//!
+//! A task is *live* as long as somebody can send something for it, *fresh* once it has ended, and *settled* when the time for late artifacts
+//! is over.
 
 mod entry;
+mod known;
+mod listing;
 mod saved;
+mod settled;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap},
     time::{Duration, SystemTime},
 };
 
@@ -15,24 +21,21 @@ use agenthub_proto::{
 };
 use prost::Message as _;
 
-pub(crate) use self::{entry::Entry, saved::Saved};
+use self::{
+    entry::{Body, Entry, MadeBy},
+    settled::Settled,
+};
+pub(crate) use self::{
+    known::{Content, Known, with_history},
+    listing::Query,
+    saved::Saved,
+    settled::Ended,
+};
 use crate::{
     dedupe::{Fingerprint, Seen},
     id::{AgentId, TaskId},
-    limits::PAGE_BYTES,
     steps::step,
 };
-
-/// What a listing asks for. All that is given must hold.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Query {
-    pub(crate) agent: Option<AgentId>,
-    pub(crate) context: Option<String>,
-    pub(crate) states: Vec<TaskState>,
-    /// Only what changed before this: the token of the page before.
-    pub(crate) before: Option<u64>,
-    pub(crate) limit: usize,
-}
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +43,11 @@ pub(crate) struct Bounds {
     /// Tasks that have not ended.
     pub(crate) open: usize,
     pub(crate) ended: usize,
-    /// Of all of them.
+    /// How long those are kept.
+    pub(crate) ended_age: Duration,
+    /// Of their contents, in memory and in the log.
+    pub(crate) ended_bytes: u64,
+    /// Of all tasks, in memory.
     pub(crate) bytes: usize,
 }
 
@@ -48,18 +55,23 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 pub(crate) struct Tasks {
     bounds: Bounds,
+    /// Of live tasks.
     bytes: usize,
-    entries: HashMap<TaskId, Entry>,
+    live: HashMap<TaskId, Entry>,
     by_change: BTreeMap<u64, TaskId>,
+    /// The changes of those that have ended.
+    fresh: BTreeSet<u64>,
     deadlines: BTreeSet<(SystemTime, TaskId)>,
     /// Of each assignee.
     open: HashMap<AgentId, BTreeSet<TaskId>>,
-    /// Oldest end first.
-    ended: VecDeque<TaskId>,
-    /// Those that have ended and not settled, in the order in which they ended.
-    settling: VecDeque<(SystemTime, TaskId)>,
+    settled: Settled,
+    /// Fresh tasks that were forgotten.
+    dropped: Vec<TaskId>,
     changes: u64,
 }
+
+/// Tasks that settle, or leave the memory, under one hold of the lock.
+const AT_ONCE: usize = 2_000;
 
 impl Tasks {
     /// An empty store.
@@ -67,29 +79,35 @@ impl Tasks {
         Self {
             bounds,
             bytes: 0,
-            entries: HashMap::new(),
+            live: HashMap::new(),
             by_change: BTreeMap::new(),
+            fresh: BTreeSet::new(),
             deadlines: BTreeSet::new(),
             open: HashMap::new(),
-            ended: VecDeque::new(),
-            settling: VecDeque::new(),
+            settled: Settled::default(),
+            dropped: Vec::new(),
             changes: 0,
         }
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<&Entry> {
-        self.entries.get(id)
+    pub(crate) fn get(&self, id: &str) -> Option<Known<'_>> {
+        let live = self.live.get(id).map(Known::Live);
+        live.or_else(|| self.settled.get(id).map(Known::Settled))
     }
 
     /// What is known of a publish that made this task.
     pub(crate) fn made_by(&self, task: &str, publish: Fingerprint) -> Option<Seen> {
-        let (made_by, seen) = self.entries.get(task)?.made_by?;
+        let made_by = match self.get(task)? {
+            Known::Live(entry) => entry.made_by,
+            Known::Settled(row) => row.made_by,
+        };
+        let (made_by, seen) = made_by?;
         (made_by == publish).then_some(seen)
     }
 
     /// Remembers the publish that has made a task.
-    pub(crate) fn set_made_by(&mut self, task: &str, made_by: (Fingerprint, Seen)) {
-        if let Some(entry) = self.entries.get_mut(task) {
+    pub(crate) fn set_made_by(&mut self, task: &str, made_by: MadeBy) {
+        if let Some(entry) = self.live.get_mut(task) {
             entry.made_by = Some(made_by);
         }
     }
@@ -101,17 +119,27 @@ impl Tasks {
 
     /// Whether a task may grow.
     pub(crate) fn has_room(&self) -> bool {
-        self.bytes < self.bounds.bytes || !self.ended.is_empty()
+        self.bytes() < self.bounds.bytes || self.ended() > 0
     }
 
     /// Whether there may be another task.
     pub(crate) fn has_room_for_another(&self) -> bool {
-        self.has_room() && self.entries.len().saturating_sub(self.ended.len()) < self.bounds.open
+        self.has_room() && self.live.len() - self.fresh.len() < self.bounds.open
     }
 
     /// How many tasks are known.
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.live.len() + self.settled.len()
+    }
+
+    /// How many of them have ended.
+    fn ended(&self) -> usize {
+        self.fresh.len() + self.settled.len()
+    }
+
+    /// Bytes in memory.
+    fn bytes(&self) -> usize {
+        self.bytes + self.settled.bytes()
     }
 
     /// The open tasks of an assignee, in order of their ids.
@@ -120,17 +148,34 @@ impl Tasks {
         ids.inspect(|_| step()).cloned().collect()
     }
 
-    /// Tasks settle when the time for late artifacts is over: nobody can send anything for them any more. Returns some of those that
-    /// have settled since this was asked last.
+    /// Settles tasks, some at a time, in the order of their last change. Returns those for which nobody can send anything any more.
     pub(crate) fn settle(&mut self, late: Duration, now: SystemTime) -> Vec<TaskId> {
-        /// Tasks that settle under one hold of the lock.
-        const AT_ONCE: usize = 5_000;
-        let is_over = |(at, _): &mut (SystemTime, TaskId)| {
-            let ago = now.duration_since(*at);
-            ago.is_ok_and(|ago| ago > late)
-        };
-        let settled = std::iter::from_fn(|| self.settling.pop_front_if(is_over));
-        settled.take(AT_ONCE).map(|(_, id)| id).collect()
+        let mut settled = std::mem::take(&mut self.dropped);
+        for _ in 0..AT_ONCE {
+            let first = self.fresh.first().and_then(|c| self.by_change.get(c));
+            let Some(id) = first.cloned() else { break };
+            if self.live.get(&id).is_none_or(|e| e.is_fresh(now, late)) {
+                break;
+            }
+            step();
+            if let Some(entry) = self.remove(&id) {
+                self.settled.push(row(&id, entry));
+            }
+            settled.push(id);
+        }
+        settled
+    }
+
+    /// Forgets tasks that have become old, and drops from memory what the log has, some at a time.
+    pub(crate) fn tidy(&mut self, now: SystemTime) {
+        self.settled.unload(AT_ONCE);
+        for _ in 0..AT_ONCE {
+            if !self.settled.is_old(self.bounds.ended_age, now) {
+                break;
+            }
+            step();
+            self.settled.pop_front();
+        }
     }
 
     /// The open tasks whose deadline has passed.
@@ -142,38 +187,6 @@ impl Tasks {
             .collect()
     }
 
-    /// The tasks that match, latest change first, and the token of the next page if there is one.
-    pub(crate) fn list(&self, query: &Query) -> (Vec<&Entry>, Option<u64>) {
-        let matches = |e: &&Entry| {
-            query
-                .agent
-                .as_ref()
-                .is_none_or(|a| e.requester() == a || e.assignee() == Some(a))
-                && query
-                    .context
-                    .as_ref()
-                    .is_none_or(|c| e.task.context_id == *c)
-                && (query.states.is_empty() || query.states.contains(&e.task.state()))
-        };
-        let before = query.before.unwrap_or(u64::MAX);
-        let found = self
-            .by_change
-            .range(..before)
-            .rev()
-            .filter_map(|(_, id)| self.entries.get(id))
-            .filter(matches);
-        let mut page: Vec<&Entry> = Vec::new();
-        let mut bytes = 0;
-        for entry in found {
-            bytes += entry.weight();
-            if page.len() == query.limit || (bytes > PAGE_BYTES && !page.is_empty()) {
-                return (page.clone(), page.last().map(|e| e.changed));
-            }
-            page.push(entry);
-        }
-        (page, None)
-    }
-
     /// A message creates its task or joins its history.
     pub(crate) fn apply_message(
         &mut self,
@@ -183,15 +196,18 @@ impl Tasks {
         time: SystemTime,
     ) {
         let id = TaskId::from(message.task_id.as_str());
-        if let Some(entry) = self.entries.get_mut(&id) {
+        if let Some(entry) = self.live.get_mut(&id) {
+            self.bytes -= entry.weight();
             entry.bytes += message.encoded_len();
-            self.bytes += message.encoded_len();
-            entry.task.history.push(message.clone());
+            entry.task_mut().history.push(message.clone());
+            self.bytes += entry.weight();
             self.assign(&id, assignee);
             self.touch(&id);
             self.make_room();
             return;
         }
+        // One that has settled takes no message: it was forgotten before this one was accepted.
+        self.settled.replace(&id);
         let deadline = routing.deadline.as_ref().and_then(system_time);
         let task = Task {
             id: message.task_id.clone(),
@@ -206,7 +222,7 @@ impl Tasks {
         };
         let mut entry = Entry {
             bytes: message.encoded_len(),
-            task,
+            body: Body::Open(Box::new(task)),
             parties: (routing.from_agent_id.as_str().into(), None),
             task_type: message.task_type().to_owned(),
             deadline,
@@ -221,7 +237,7 @@ impl Tasks {
             self.deadlines.insert((deadline, id.clone()));
         }
         self.bytes += entry.weight();
-        self.entries.insert(id.clone(), entry);
+        self.live.insert(id.clone(), entry);
         self.assign(&id, assignee);
         self.touch(&id);
         self.make_room();
@@ -236,28 +252,31 @@ impl Tasks {
     ) {
         let id = TaskId::from(update.task_id.as_str());
         self.assign(&id, assignee);
-        let Some(entry) = self.entries.get_mut(&id) else {
-            return;
+        let (Some(entry), Some(status)) = (self.live.get_mut(&id), &update.status) else {
+            return self.touch(&id);
         };
-        let Some(status) = &update.status else { return };
         let was_terminal = entry.is_terminal();
         self.bytes -= entry.weight();
-        entry.task.status = Some(TaskStatus {
+        entry.task_mut().status = Some(TaskStatus {
             timestamp: status.timestamp.or(Some(timestamp(time))),
             ..status.clone()
         });
-        self.bytes += entry.weight();
-        if entry.is_terminal() && !was_terminal {
+        let has_ended = entry.is_terminal() && !was_terminal;
+        if has_ended {
             entry.ended_at = Some(time);
             entry.note_usage(update);
-            if let Some(deadline) = entry.deadline {
+            entry.encode();
+        }
+        self.bytes += entry.weight();
+        if has_ended {
+            let (deadline, assignee) = (entry.deadline, entry.parties.1.clone());
+            self.fresh.insert(entry.changed);
+            if let Some(deadline) = deadline {
                 self.deadlines.remove(&(deadline, id.clone()));
             }
-            if let Some(assignee) = entry.parties.1.clone() {
+            if let Some(assignee) = assignee {
                 self.close(&assignee, &id);
             }
-            self.ended.push_back(id.clone());
-            self.settling.push_back((time, id.clone()));
         }
         self.touch(&id);
         self.make_room();
@@ -271,32 +290,45 @@ impl Tasks {
     ) {
         let id = TaskId::from(update.task_id.as_str());
         self.assign(&id, assignee);
-        let (Some(entry), Some(artifact)) = (self.entries.get_mut(&id), &update.artifact) else {
-            return;
+        let (Some(entry), Some(artifact)) = (self.live.get_mut(&id), &update.artifact) else {
+            return self.touch(&id);
         };
+        self.bytes -= entry.weight();
         let added = artifact.encoded_len();
-        let replaced = merge(&mut entry.task.artifacts, artifact, update.append);
+        let replaced = merge(&mut entry.task_mut().artifacts, artifact, update.append);
         entry.bytes = entry.bytes + added - replaced;
-        self.bytes = self.bytes + added - replaced;
+        self.bytes += entry.weight();
         self.touch(&id);
         self.make_room();
     }
 
     /// Forgets tasks that have ended, the oldest first, until all bounds hold.
     fn make_room(&mut self) {
-        while self.ended.len() > self.bounds.ended || self.bytes > self.bounds.bytes {
-            let Some(old) = self.ended.pop_front() else {
-                break;
-            };
-            if let Some(entry) = self.entries.remove(&old) {
-                self.bytes -= entry.weight();
-                self.by_change.remove(&entry.changed);
+        while self.ended() > self.bounds.ended
+            || self.bytes() > self.bounds.bytes
+            || self.settled.content() > self.bounds.ended_bytes
+        {
+            if self.settled.pop_front() {
+                continue;
             }
+            let first = self.fresh.first().and_then(|c| self.by_change.get(c));
+            let Some(id) = first.cloned() else { break };
+            self.remove(&id);
+            self.dropped.push(id);
         }
     }
 
+    /// Takes out a live task that has ended.
+    fn remove(&mut self, id: &TaskId) -> Option<Entry> {
+        let entry = self.live.remove(id)?;
+        self.bytes -= entry.weight();
+        self.by_change.remove(&entry.changed);
+        self.fresh.remove(&entry.changed);
+        Some(entry)
+    }
+
     fn assign(&mut self, id: &TaskId, assignee: Option<&AgentId>) {
-        let (Some(entry), Some(assignee)) = (self.entries.get_mut(id), assignee) else {
+        let (Some(entry), Some(assignee)) = (self.live.get_mut(id), assignee) else {
             return;
         };
         if entry.parties.1.is_some() || entry.is_terminal() {
@@ -318,14 +350,40 @@ impl Tasks {
         }
     }
 
+    /// Counts a change. It counts whether the task is known or not: who folds the same log counts alike, whatever was forgotten.
     fn touch(&mut self, id: &TaskId) {
-        let Some(entry) = self.entries.get_mut(id) else {
+        self.changes += 1;
+        let Some(entry) = self.live.get_mut(id) else {
             return;
         };
         self.by_change.remove(&entry.changed);
-        self.changes += 1;
+        if self.fresh.remove(&entry.changed) {
+            self.fresh.insert(self.changes);
+        }
         entry.changed = self.changes;
         self.by_change.insert(self.changes, id.clone());
+    }
+}
+
+/// A task that has settled.
+fn row(id: &TaskId, mut entry: Entry) -> Ended {
+    entry.encode();
+    let Body::Ended(body) = entry.body else {
+        unreachable!("it was encoded above")
+    };
+    let (requester, assignee) = entry.parties;
+    Ended {
+        id: id.to_string(),
+        context: body.context.into(),
+        task_type: entry.task_type,
+        requester,
+        assignee,
+        state: body.state,
+        bytes: u32::try_from(entry.bytes).unwrap_or(u32::MAX),
+        changed: entry.changed,
+        ended_at: entry.ended_at.unwrap_or(SystemTime::UNIX_EPOCH),
+        made_by: entry.made_by,
+        content: Ok(body.encoded),
     }
 }
 

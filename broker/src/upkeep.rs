@@ -4,9 +4,10 @@
 use std::time::{Duration, SystemTime};
 
 use crate::{
-    log::{OpenError, Position, Retention, Unfinished, Upkeep, replay},
+    log::{Keeping, OpenError, Position, Retention, Unfinished, Upkeep, Wanted, replay},
     settings::Settings,
     snapshot::{self, Folding, Moment},
+    state::State,
 };
 
 /// What was done.
@@ -16,6 +17,8 @@ pub(crate) struct Done {
     pub(crate) snapshot: Position,
     /// Records that went.
     pub(crate) removed: u64,
+    /// The change up to which ended tasks lie apart; `None` if that is as before.
+    pub(crate) ended: Option<u64>,
 }
 
 /// How large a log is, and how far its snapshot goes.
@@ -72,7 +75,7 @@ pub(crate) fn keep(
             return Ok((reader.last, reader.kept(&head)?, None));
         }
         let mut folding = Folding::new(settings, moment);
-        let position = replay(reader, |found| match must_stop() {
+        let position = replay(reader, Wanted::No, |found| match must_stop() {
             true => Err("the hub stops".to_owned()),
             false => folding.take(found),
         })?;
@@ -83,7 +86,10 @@ pub(crate) fn keep(
         Err(_) if must_stop() => return Err(Unfinished::Stopped),
         folded => folded?,
     };
-    if let Some(state) = state {
+    let mut ended = None;
+    if let Some(mut state) = state {
+        set_ended_apart(upkeep, &mut state, settings, moment, must_stop)?;
+        ended = Some(state.tasks.stored());
         upkeep.write_snapshot(position, &kept, |each| {
             snapshot::write(&state, moment, &mut |part| match must_stop() {
                 true => Err(Unfinished::Stopped),
@@ -97,9 +103,43 @@ pub(crate) fn keep(
     };
     let now = SystemTime::now();
     let removed = upkeep.compact(position, &kept, &retention, now, must_stop)?;
+    upkeep.trim_ended(Keeping {
+        tasks: settings.ended_tasks as u64,
+        bytes: settings.ended_tasks_bytes,
+        since_us: snapshot::micros(now.checked_sub(settings.ended_tasks_age).unwrap_or(now)),
+    })?;
     Ok(Done {
         snapshot: position,
         removed,
+        ended,
+    })
+}
+
+/// How long after its end a task is certain to have settled in the hub too: as long as its clock is not set back by more.
+const CERTAIN: Duration = Duration::from_secs(60);
+
+/// Writes the tasks that have settled into segments, instead of into this snapshot and all that follow. The state keeps the others.
+fn set_ended_apart(
+    upkeep: &Upkeep,
+    state: &mut State,
+    settings: &Settings,
+    moment: Moment,
+    must_stop: &(dyn Fn() -> bool + Sync),
+) -> Result<(), Unfinished> {
+    let tasks = &mut state.tasks;
+    let before = tasks.stored();
+    while !tasks
+        .settle(settings.late_artifacts + CERTAIN, moment.time)
+        .is_empty()
+    {}
+    let settled = tasks.take_settled();
+    let last = settled.last().map_or(before, |ended| ended.changed);
+    tasks.set_stored(last);
+    upkeep.write_ended(before, |each| {
+        snapshot::ended::write(settled, &mut |segment| match must_stop() {
+            true => Err(Unfinished::Stopped),
+            false => each(segment),
+        })
     })
 }
 

@@ -158,7 +158,8 @@ impl AgentHub for HubService {
         let request = request.into_inner();
         let task = self
             .hub
-            .task(&caller(), &request.task_id, request.history_length);
+            .task(&caller(), &request.task_id, request.history_length)
+            .await;
         self.settled(task).await
     }
 
@@ -178,7 +179,7 @@ impl AgentHub for HubService {
         &self,
         request: Request<ListTasksRequest>,
     ) -> Result<Response<ListTasksResponse>, Status> {
-        let page = self.hub.list_tasks(&caller(), &request.into_inner());
+        let page = self.hub.list_tasks(&caller(), &request.into_inner()).await;
         self.settled(page).await
     }
 

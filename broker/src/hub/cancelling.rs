@@ -74,11 +74,11 @@ impl Core {
     }
 
     /// Whether an agent with a lifeline works on a task, or has its message and may have begun.
-    fn is_at_work(&self, task: &tasks::Entry) -> bool {
+    fn is_at_work(&self, task: tasks::Known<'_>) -> bool {
         let Some(assignee) = task.assignee() else {
             return false;
         };
-        let may_have_begun = match task.task().state() {
+        let may_have_begun = match task.state() {
             TaskState::Working => true,
             TaskState::Submitted => task
                 .made_at()

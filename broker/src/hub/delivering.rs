@@ -255,5 +255,5 @@ pub(super) fn is_void_work(event: &AgentEvent, concern: Concern, tasks: &Tasks) 
         && !message.task_id.is_empty()
         && tasks
             .get(&message.task_id)
-            .is_some_and(crate::tasks::Entry::is_terminal)
+            .is_some_and(crate::tasks::Known::is_terminal)
 }

@@ -137,6 +137,9 @@ impl Round {
                 return Ok(before);
             }
             let done = upkeep::keep(&upkeep, settings, &*self.must_stop)?;
+            if let Some(changed) = done.ended {
+                hub.core().state.tasks.set_stored(changed);
+            }
             tracing::debug!(
                 position = done.snapshot.0,
                 removed = done.removed,

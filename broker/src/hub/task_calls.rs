@@ -1,5 +1,7 @@
 //! The calls that ask about tasks.
 
+use std::collections::HashMap;
+
 use agenthub_proto::{
     a2a::{Task, TaskState},
     agenthub::{ListTasksRequest, ListTasksResponse},
@@ -13,16 +15,70 @@ use crate::{
     filter::known,
     id::{AgentId, TaskId},
     limits,
-    tasks::Query,
+    snapshot::ended,
+    tasks::{Content, Query, with_history},
 };
 
+/// Pages of one listing that are looked through before its caller has to ask for more.
+const PAGES: usize = 64;
+
 impl Hub {
-    pub(crate) fn task(&self, caller: &Caller, id: &str, history: i32) -> Result<Task, Error> {
+    pub(crate) async fn task(
+        &self,
+        caller: &Caller,
+        id: &str,
+        history: i32,
+    ) -> Result<Task, Error> {
         decide(Call::GetTask, caller, "")?;
         limits::required("task_id", id)?;
+        let content = self.content(id)?;
+        let mut found = self.read(vec![content]).await?;
+        // One that has just become too old may be gone.
+        let task = found.pop().filter(|task| task.id == id);
+        Ok(with_history(task.ok_or_else(task_not_found)?, history))
+    }
+
+    fn content(&self, id: &str) -> Result<Content, Error> {
         let core = self.core();
-        let entry = core.state.tasks.get(id).ok_or_else(task_not_found)?;
-        Ok(entry.with_history(history))
+        let known = core.state.tasks.get(id).ok_or_else(task_not_found)?;
+        Ok(known.content())
+    }
+
+    /// The tasks of some contents, in their order, decoded or read from the log. Those that are gone are left out.
+    async fn read(&self, contents: Vec<Content>) -> Result<Vec<Task>, Error> {
+        let found: Vec<Result<Task, u64>> = contents.into_iter().map(Content::task).collect();
+        let stored: Vec<u64> = found
+            .iter()
+            .filter_map(|f| f.as_ref().err().copied())
+            .collect();
+        let mut read = match stored.is_empty() {
+            true => HashMap::new(),
+            false => self.read_stored(stored).await?,
+        };
+        let found = found.into_iter();
+        Ok(found
+            .filter_map(|f| f.map_or_else(|changed| read.remove(&changed), Some))
+            .collect())
+    }
+
+    /// Ended tasks that the log has apart from their events, by the numbers of their last changes.
+    async fn read_stored(&self, changes: Vec<u64>) -> Result<HashMap<u64, Task>, Error> {
+        let history = self.core().log.history();
+        let reading = move || {
+            let mut found = HashMap::new();
+            for segment in history.ended(&changes)? {
+                let contents = ended::contents(&segment, &changes).map_err(Error::Unavailable)?;
+                found.extend(contents);
+            }
+            Ok(found)
+        };
+        let read = self.shared.tasks.spawn_blocking(reading).await;
+        read.unwrap_or_else(|error| {
+            tracing::error!(%error, "reading ended tasks has failed");
+            Err(Error::Unavailable(
+                "the hub's log cannot be read".to_owned(),
+            ))
+        })
     }
 
     /// Cancels a task, and returns what it has come to once it has ended.
@@ -37,9 +93,8 @@ impl Hub {
             let _ = stopped.await;
         }
         self.synced().await?;
-        let core = self.core();
-        let entry = core.state.tasks.get(id).ok_or_else(task_not_found)?;
-        Ok(entry.with_history(0))
+        let mut found = self.read(vec![self.content(id)?]).await?;
+        found.pop().ok_or_else(task_not_found)
     }
 
     fn begin_to_cancel(
@@ -56,7 +111,7 @@ impl Hub {
         if entry.is_terminal() {
             return Err(Error::FailedPrecondition(format!(
                 "the task has ended ({}): it cannot be cancelled",
-                entry.task().state().label()
+                entry.state().label()
             )));
         }
         let reason = if reason.is_empty() {
@@ -67,7 +122,7 @@ impl Hub {
         Ok(core.cancel(&TaskId::from(id), reason, Now::read()))
     }
 
-    pub(crate) fn list_tasks(
+    pub(crate) async fn list_tasks(
         &self,
         caller: &Caller,
         request: &ListTasksRequest,
@@ -91,18 +146,28 @@ impl Hub {
                 })
             })
             .transpose()?;
-        let query = Query {
+        let mut query = Query {
             agent: given(&request.agent_id).map(AgentId::from),
             context: given(&request.context_id),
             states: known(&request.states, "states", |n| TaskState::try_from(n).ok())?,
             before,
             limit,
         };
-        let core = self.core();
-        let (page, next) = core.state.tasks.list(&query);
+        let mut contents = Vec::new();
+        for _ in 0..PAGES {
+            let page = self.core().state.tasks.list(&query);
+            // What was found goes out before it is too much for one answer.
+            let is_enough = page.is_full || !page.tasks.is_empty() && page.next.is_some();
+            query.before = page.next;
+            contents.extend(page.tasks);
+            if is_enough || page.next.is_none() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
         Ok(ListTasksResponse {
-            tasks: page.into_iter().map(|e| e.with_history(0)).collect(),
-            next_page_token: next.map(|n| format!("{n:x}")).unwrap_or_default(),
+            tasks: self.read(contents).await?,
+            next_page_token: query.before.map(|n| format!("{n:x}")).unwrap_or_default(),
         })
     }
 }

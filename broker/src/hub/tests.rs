@@ -211,16 +211,24 @@ impl Bench {
 
     fn state(&self, task: &str) -> TaskState {
         let entry = self.core.state.tasks.get(task).expect("it is known");
-        entry.task().state()
+        entry.state()
     }
 
     fn states(&self, state: TaskState) -> usize {
-        let (found, _) = self.core.state.tasks.list(&Query {
-            states: vec![state],
-            limit: usize::MAX,
-            ..Query::default()
-        });
-        found.len()
+        let (mut found, mut before) = (0, None);
+        loop {
+            let page = self.core.state.tasks.list(&Query {
+                states: vec![state],
+                limit: usize::MAX,
+                before,
+                ..Query::default()
+            });
+            found += page.tasks.len();
+            before = page.next;
+            if before.is_none() {
+                return found;
+            }
+        }
     }
 }
 

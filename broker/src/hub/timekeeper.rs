@@ -37,6 +37,7 @@ impl Core {
         }
         self.end_unconfirmed(now);
         self.forget_superseded(now);
+        self.state.tasks.tidy(now.time);
         self.tell_tries_if_due(now);
         self.close_unused_if_due(now);
         self.state.dedupe.forget_some(now.instant);

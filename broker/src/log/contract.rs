@@ -192,6 +192,7 @@ async fn contract(log: &mut dyn EventLog) -> Vec<Record> {
     let rest = std::slice::from_ref(last_event);
     assert_eq!(history.page(last, upto), page(rest, upto));
     assert_eq!(history.page(upto, upto), page(&[], upto));
+    assert_eq!(history.ended(&[1, 2]), Ok(Vec::new()));
     let token = log.id().token(last);
     assert_eq!(log.id().position(&token), Ok(last));
     records

@@ -16,6 +16,14 @@ pub(crate) trait History: fmt::Debug + Send + Sync {
     /// [`Error::OutOfRange`] if events in between are gone, with the oldest position that there is; [`Error::Unavailable`] if the
     /// log cannot be read.
     fn page(&self, after: Position, upto: Position) -> Result<Page, Error>;
+
+    /// The parts of segments in which the contents of ended tasks are that the log has apart from their events, by the numbers of their last
+    /// changes. Those that are gone are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] if the log cannot be read.
+    fn ended(&self, changes: &[u64]) -> Result<Vec<Vec<u8>>, Error>;
 }
 
 /// Some events of a log.

@@ -90,6 +90,11 @@ impl History for Window {
             events,
         })
     }
+
+    /// Nothing leaves the memory.
+    fn ended(&self, _changes: &[u64]) -> Result<Vec<Vec<u8>>, Error> {
+        Ok(Vec::new())
+    }
 }
 
 /// What the record of an event weighs, in bytes.

@@ -42,7 +42,7 @@ fn since_epoch(time: SystemTime) -> Duration {
         .unwrap_or_default()
 }
 
-pub(super) fn micros(time: SystemTime) -> i64 {
+pub(crate) fn micros(time: SystemTime) -> i64 {
     i64::try_from(since_epoch(time).as_micros()).unwrap_or(i64::MAX)
 }
 

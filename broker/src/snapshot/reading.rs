@@ -6,6 +6,7 @@ use agenthub_proto::{agenthub::Concern, event::system_time};
 use prost::Message;
 
 use super::{
+    ended,
     moment::{Moment, time},
     records::{LetterRecord, MailRecord, PartRecord, What},
 };
@@ -87,8 +88,25 @@ impl Reading {
                 let task = task.read(self.state.dedupe.secret())?;
                 self.state.tasks.restore(task);
             }
+            What::Ended(changed) => self.state.tasks.set_stored(changed),
             What::Changes(changes) => self.state.tasks.restore_changes(changes),
             What::Seen(list) => list.read(&mut self.state.dedupe, self.moment)?,
+        }
+        Ok(())
+    }
+
+    /// Ended tasks that lie apart. Those that the snapshot does not stand for are known by its records.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot be read.
+    pub(crate) fn ended(&mut self, heads: &[u8]) -> Result<(), String> {
+        let tasks = &mut self.state.tasks;
+        for ended in ended::heads(heads)? {
+            let ended = ended?;
+            if ended.changed <= tasks.stored() {
+                tasks.restore_ended(ended);
+            }
         }
         Ok(())
     }
@@ -189,6 +207,7 @@ impl<'a> Folding<'a> {
         match found {
             Found::Kept(record) => reading.keep(record),
             Found::Part(bytes) => reading.part(bytes),
+            Found::Ended(heads) => reading.ended(heads),
             Found::Record(record) => {
                 let age = self.moment.time.duration_since(record.time);
                 let age = age.unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::{dedupe::Secret, tasks};
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct PartRecord {
-    #[prost(oneof = "What", tags = "1, 2, 3, 4, 5, 6")]
+    #[prost(oneof = "What", tags = "1, 2, 3, 4, 5, 6, 7")]
     pub(super) what: Option<What>,
 }
 
@@ -32,6 +32,9 @@ pub(super) enum What {
     Seen(SeenList),
     #[prost(message, tag = "6")]
     DeadLetter(DeadLetterRecord),
+    /// The change up to which ended tasks lie apart, in segments.
+    #[prost(uint64, tag = "7")]
+    Ended(u64),
 }
 
 /// An entry of the log that leads to the same.

@@ -1,116 +1,121 @@
-//! One task, as its events made it.
+//! One task that can change, as its events made it.
 
 use std::time::{Duration, SystemTime};
 
 use agenthub_proto::{
-    a2a::{Task, TaskStatus},
+    a2a::{Task, TaskState, TaskStatus},
     agenthub::TaskStatusUpdateEvent,
     json,
 };
 use prost::Message as _;
 
+use super::known::Content;
 use crate::{
     dedupe::{Fingerprint, Seen},
     id::AgentId,
-    log::Position,
-    routing::Parties,
-    task::Standing,
 };
 
+/// The publish that made a task.
+pub(crate) type MadeBy = (Fingerprint, Seen);
+
 /// One task.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(super) task: Task,
+    pub(super) body: Body,
     pub(super) parties: (AgentId, Option<AgentId>),
     pub(super) task_type: String,
     pub(super) deadline: Option<SystemTime>,
     pub(super) ended_at: Option<SystemTime>,
-    /// The publish that made it, known as long as the task is.
-    pub(super) made_by: Option<(Fingerprint, Seen)>,
+    /// Known as long as the task is.
+    pub(super) made_by: Option<MadeBy>,
+    /// Of its history and artifacts.
     pub(super) bytes: usize,
     /// Rises with every change of any task.
     pub(super) changed: u64,
 }
 
+/// The task itself. One that has ended takes a tenth of the memory when it is encoded.
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    Open(Box<Task>),
+    Ended(Ended),
+}
+
+/// A task that has ended, and all of it that is asked for often.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    pub(super) context: Box<str>,
+    pub(super) state: TaskState,
+    /// The encoded [`Task`].
+    pub(super) encoded: Box<[u8]>,
+}
+
 impl Entry {
-    /// The task without its history.
-    pub(crate) fn task(&self) -> &Task {
-        &self.task
-    }
-
-    pub(crate) fn parties(&self) -> Parties {
-        Parties {
-            requester: self.parties.0.clone(),
-            assignee: self.parties.1.clone(),
+    pub(super) fn state(&self) -> TaskState {
+        match &self.body {
+            Body::Open(task) => task.state(),
+            Body::Ended(ended) => ended.state,
         }
     }
 
-    pub(crate) fn requester(&self) -> &AgentId {
-        &self.parties.0
-    }
-
-    pub(crate) fn assignee(&self) -> Option<&AgentId> {
-        self.parties.1.as_ref()
-    }
-
-    /// Where the publish that made it stands in the log, if that is known.
-    pub(crate) fn made_at(&self) -> Option<Position> {
-        self.made_by.map(|(_, seen)| seen.position)
-    }
-
-    pub(crate) fn task_type(&self) -> &str {
-        &self.task_type
-    }
-
-    pub(crate) fn context(&self) -> &str {
-        &self.task.context_id
-    }
-
-    pub(crate) fn is_terminal(&self) -> bool {
-        self.task.state().is_terminal()
-    }
-
-    /// The size of its history and artifacts, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// The standing that [`crate::task`] decides on.
-    pub(crate) fn standing(&self, now: SystemTime, late_artifacts: Duration) -> Standing {
-        Standing {
-            state: self.task.state(),
-            parties: self.parties(),
-            is_fresh: self
-                .ended_at
-                .is_some_and(|at| now.duration_since(at).unwrap_or_default() <= late_artifacts),
+    pub(super) fn context(&self) -> &str {
+        match &self.body {
+            Body::Open(task) => &task.context_id,
+            Body::Ended(ended) => &ended.context,
         }
     }
 
-    /// Whether somebody can still send something for it.
-    pub(crate) fn can_change(&self, now: SystemTime, late_artifacts: Duration) -> bool {
-        !self.is_terminal() || self.standing(now, late_artifacts).is_fresh
+    pub(super) fn is_terminal(&self) -> bool {
+        self.state().is_terminal()
     }
 
-    /// The task with the latest `history` messages: 0 is all, negative none.
-    pub(crate) fn with_history(&self, history: i32) -> Task {
-        let mut task = self.task.clone();
-        match usize::try_from(history) {
-            Ok(0) => {}
-            Ok(n) => {
-                let surplus = task.history.len().saturating_sub(n);
-                task.history.drain(..surplus);
-            }
-            Err(_) => task.history.clear(),
+    pub(super) fn content(&self) -> Content {
+        match &self.body {
+            Body::Open(task) => Content::Task(task.clone()),
+            Body::Ended(ended) => Content::Encoded(ended.encoded.clone()),
         }
-        task
     }
 
-    /// What it counts for among all tasks, in bytes.
+    /// The task, to change it. One that was encoded is not any more.
+    pub(super) fn task_mut(&mut self) -> &mut Task {
+        if let Body::Ended(ended) = &self.body {
+            let task = Task::decode(&*ended.encoded).expect("it was encoded here");
+            self.body = Body::Open(Box::new(task));
+        }
+        match &mut self.body {
+            Body::Open(task) => task,
+            Body::Ended(_) => unreachable!("it was decoded above"),
+        }
+    }
+
+    /// Encodes a task that has ended.
+    pub(super) fn encode(&mut self) {
+        if let Body::Open(task) = &mut self.body {
+            self.body = Body::Ended(Ended {
+                encoded: task.encode_to_vec().into(),
+                state: task.state(),
+                context: std::mem::take(&mut task.context_id).into(),
+            });
+        }
+    }
+
+    /// The bytes that it counts for among all tasks.
     pub(super) fn weight(&self) -> usize {
         /// Ids, indexes and the like.
         const OVERHEAD: usize = 512;
-        let status = self.task.status.as_ref();
-        OVERHEAD + self.bytes + status.map_or(0, TaskStatus::encoded_len)
+        OVERHEAD
+            + match &self.body {
+                Body::Open(task) => {
+                    self.bytes + task.status.as_ref().map_or(0, TaskStatus::encoded_len)
+                }
+                Body::Ended(ended) => ended.encoded.len(),
+            }
+    }
+
+    /// Whether its assignee may still send what it has after the end.
+    pub(super) fn is_fresh(&self, now: SystemTime, late_artifacts: Duration) -> bool {
+        self.ended_at
+            .is_some_and(|at| now.duration_since(at).unwrap_or_default() <= late_artifacts)
     }
 
     /// Keeps what the task used, as its last status tells it, for who asks later.
@@ -119,7 +124,7 @@ impl Entry {
         const LONGEST: usize = 256;
         let told = last.metadata.as_ref().and_then(|m| m.fields.get("usage"));
         if let Some(usage) = told.filter(|usage| usage.encoded_len() <= LONGEST) {
-            let metadata = self.task.metadata.get_or_insert_default();
+            let metadata = self.task_mut().metadata.get_or_insert_default();
             metadata.fields.insert("usage".to_owned(), usage.clone());
         }
     }
@@ -128,7 +133,7 @@ impl Entry {
         if value.is_empty() {
             return;
         }
-        let metadata = self.task.metadata.get_or_insert_default();
+        let metadata = self.task_mut().metadata.get_or_insert_default();
         metadata
             .fields
             .insert(key.to_owned(), json::to_value(&value.into()));

@@ -3,12 +3,14 @@
 use std::time::SystemTime;
 
 use agenthub_proto::a2a::Task;
+use prost::Message as _;
 
-use super::{Entry, Tasks};
-use crate::{
-    dedupe::{Fingerprint, Seen},
-    id::{AgentId, TaskId},
+use super::{
+    Tasks,
+    entry::{Body, Entry, MadeBy},
+    settled::Ended,
 };
+use crate::id::{AgentId, TaskId};
 
 /// One task, with what its events told besides.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +22,7 @@ pub(crate) struct Saved {
     pub(crate) deadline: Option<SystemTime>,
     pub(crate) ended_at: Option<SystemTime>,
     /// The publish that made it.
-    pub(crate) made_by: Option<(Fingerprint, Seen)>,
+    pub(crate) made_by: Option<MadeBy>,
     /// What its history and artifacts count for.
     pub(crate) bytes: usize,
     /// When it changed last, among all tasks.
@@ -28,24 +30,22 @@ pub(crate) struct Saved {
 }
 
 impl Tasks {
-    /// Everything that is kept: first what has ended, in that order, then what is open.
+    /// Everything that is in memory, in the order of its last change.
     pub(crate) fn saved(&self) -> impl Iterator<Item = Saved> {
-        let ended = self.ended.iter().filter_map(|id| self.entries.get(id));
-        let open = self.by_change.values();
-        let open = open.filter_map(|id| self.entries.get(id));
-        ended
-            .chain(open.filter(|e| !e.is_terminal()))
-            .map(|entry| Saved {
-                task: entry.task.clone(),
-                requester: entry.parties.0.clone(),
-                assignee: entry.parties.1.clone(),
-                task_type: entry.task_type.clone(),
-                deadline: entry.deadline,
-                ended_at: entry.ended_at,
-                made_by: entry.made_by,
-                bytes: entry.bytes,
-                changed: entry.changed,
-            })
+        let settled = self.settled.iter().filter_map(saved_row);
+        let live = self.by_change.values();
+        let live = live.filter_map(|id| self.live.get(id));
+        settled.chain(live.map(|entry| Saved {
+            task: entry.content().task().expect("it is in memory"),
+            requester: entry.parties.0.clone(),
+            assignee: entry.parties.1.clone(),
+            task_type: entry.task_type.clone(),
+            deadline: entry.deadline,
+            ended_at: entry.ended_at,
+            made_by: entry.made_by,
+            bytes: entry.bytes,
+            changed: entry.changed,
+        }))
     }
 
     /// How often tasks have changed.
@@ -58,11 +58,11 @@ impl Tasks {
         self.changes = changes;
     }
 
-    /// Takes back what [`saved`](Self::saved) gave, in its order.
+    /// Takes back what [`saved`](Self::saved) gave.
     pub(crate) fn restore(&mut self, saved: Saved) {
         let id = TaskId::from(saved.task.id.as_str());
-        let entry = Entry {
-            task: saved.task,
+        let mut entry = Entry {
+            body: Body::Open(Box::new(saved.task)),
             parties: (saved.requester, saved.assignee),
             task_type: saved.task_type,
             deadline: saved.deadline,
@@ -71,21 +71,57 @@ impl Tasks {
             bytes: saved.bytes,
             changed: saved.changed,
         };
-        self.bytes += entry.weight();
         self.by_change.insert(entry.changed, id.clone());
         if entry.is_terminal() {
-            self.ended.push_back(id.clone());
-            let ended_at = entry.ended_at.unwrap_or(SystemTime::UNIX_EPOCH);
-            self.settling.push_back((ended_at, id.clone()));
+            entry.encode();
+            self.fresh.insert(entry.changed);
         } else {
             if let Some(deadline) = entry.deadline {
                 self.deadlines.insert((deadline, id.clone()));
             }
-            if let Some(assignee) = entry.assignee().cloned() {
+            if let Some(assignee) = entry.parties.1.clone() {
                 self.open.entry(assignee).or_default().insert(id.clone());
             }
         }
-        self.entries.insert(id, entry);
+        self.bytes += entry.weight();
+        self.live.insert(id, entry);
         self.make_room();
     }
+
+    /// The change up to which the log has ended tasks apart from their events.
+    pub(crate) fn stored(&self) -> u64 {
+        self.settled.stored()
+    }
+
+    /// The log has ended tasks apart from their events, up to this change. Their contents leave the memory with the ticks that follow.
+    pub(crate) fn set_stored(&mut self, changed: u64) {
+        self.settled.set_stored(changed);
+    }
+
+    /// Takes back a task that the log has, after all that changed before it.
+    pub(crate) fn restore_ended(&mut self, ended: Ended) {
+        self.settled.push(ended);
+        self.make_room();
+    }
+
+    /// Takes out all tasks that have settled, in the order of their last change.
+    pub(crate) fn take_settled(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.settled).iter().collect()
+    }
+}
+
+/// A settled task whose content is in memory.
+fn saved_row(ended: Ended) -> Option<Saved> {
+    let content = ended.content.ok()?;
+    Some(Saved {
+        task: Task::decode(&*content).expect("it was encoded by this hub"),
+        requester: ended.requester,
+        assignee: ended.assignee,
+        task_type: ended.task_type,
+        deadline: None,
+        ended_at: Some(ended.ended_at),
+        made_by: ended.made_by,
+        bytes: ended.bytes as usize,
+        changed: ended.changed,
+    })
 }

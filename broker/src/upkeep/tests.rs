@@ -1,6 +1,7 @@
 //! A log over time: what goes, what stays, and what is known after a restart.
 
 mod damage;
+mod ended;
 
 use std::{
     path::Path,
@@ -332,7 +333,7 @@ fn the_log_of_the_first_release_is_read() {
     assert_ne!(log.id(), LogId::from_number(0));
     let states = ["done", "waiting", "nobody"].map(|task| {
         let entry = state.tasks.get(task).expect("it is known");
-        entry.task().state().label().to_owned()
+        entry.state().label().to_owned()
     });
     assert_eq!(states, ["completed", "submitted", "submitted"]);
     let echo = state.registry.get(&"agent_echo".into());

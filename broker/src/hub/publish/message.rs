@@ -135,7 +135,11 @@ impl Core {
         let Some(task) = self.state.tasks.get(task_id) else {
             return;
         };
-        let payload = Payload::Task(task.task().clone());
+        // It has changed just now.
+        let Ok(task) = task.content().task() else {
+            return;
+        };
+        let payload = Payload::Task(task);
         let draft = Draft {
             event: event(payload, Some(routing), now),
             route: route.clone(),

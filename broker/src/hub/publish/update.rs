@@ -134,7 +134,7 @@ impl Core {
         self.send(caller, draft, is_memory, now)
     }
 
-    fn known_task(&self, id: &TaskId) -> Result<&tasks::Entry, Error> {
+    fn known_task(&self, id: &TaskId) -> Result<tasks::Known<'_>, Error> {
         self.state.tasks.get(id).ok_or_else(|| {
             Error::NotFound(format!(
                 "task not found: \"{id}\" (a message with its task_id makes a task)"
@@ -147,7 +147,7 @@ impl Core {
         let facts = Facts {
             sender: sender.clone(),
             recipient: self.recipient(routing),
-            task: self.state.tasks.get(task).map(tasks::Entry::parties),
+            task: self.state.tasks.get(task).map(tasks::Known::parties),
             wants_one: false,
             wants: Wants::default(),
         };

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use agenthub_proto::{
-    a2a::{Artifact, TaskStatus},
+    a2a::{Artifact, Task, TaskStatus},
     agenthub::{TaskArtifactUpdateEvent, TaskStatusUpdateEvent, seek_mailbox_request::To},
 };
 use proptest::prelude::*;
 
 use super::*;
-use crate::{dead_letters::DeadLetter, log::Try, mailboxes::Lifetime, superseded::Superseded};
+use crate::{
+    dead_letters::DeadLetter, log::Try, mailboxes::Lifetime, superseded::Superseded, tasks::Tasks,
+};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -233,6 +235,12 @@ fn tries(state: &State) -> Vec<Try> {
     boxes.flat_map(|m| m.tries).collect()
 }
 
+/// All tasks, latest change first.
+fn listed(tasks: &Tasks, all: &Query) -> Vec<Task> {
+    let listed = tasks.list(all).tasks.into_iter();
+    listed.map(|task| task.task().expect("in memory")).collect()
+}
+
 /// Who has lost open tasks.
 fn superseded(state: &State) -> Superseded {
     let mut superseded = state.superseded.clone();
@@ -277,7 +285,7 @@ proptest! {
         let state = &mut live.core.state;
         prop_assert_eq!(&state.registry, &folded.registry);
         let all = Query { limit: usize::MAX, ..Query::default() };
-        prop_assert_eq!(state.tasks.list(&all), folded.tasks.list(&all));
+        prop_assert_eq!(listed(&state.tasks, &all), listed(&folded.tasks, &all));
         for a in 0..3 {
             let agent = agent(a).into();
             prop_assert_eq!(state.tasks.in_flight(&agent), folded.tasks.in_flight(&agent));
@@ -325,7 +333,7 @@ proptest! {
 
         prop_assert_eq!(&whole.registry, &restored.registry);
         let all = Query { limit: usize::MAX, ..Query::default() };
-        prop_assert_eq!(whole.tasks.list(&all), restored.tasks.list(&all));
+        prop_assert_eq!(listed(&whole.tasks, &all), listed(&restored.tasks, &all));
         for a in 0..3 {
             let agent = agent(a).into();
             prop_assert_eq!(whole.tasks.in_flight(&agent), restored.tasks.in_flight(&agent));

@@ -6,6 +6,7 @@ use rusqlite::params;
 
 use super::{
     super::history::{History, PAGE, Page, gone},
+    ended,
     read::{Reader, beside},
     row::{COLUMNS, RowRef},
 };
@@ -29,13 +30,31 @@ impl History for Stored {
                 false => Ok(read(reader, after, upto)?),
             })
         });
-        page.unwrap_or_else(|error| {
-            tracing::error!(%error, "the log cannot be reread");
-            Err(Error::Unavailable(format!(
-                "the hub's log cannot be read: {error}"
-            )))
-        })
+        page.unwrap_or_else(|error| Err(unreadable(&error)))
     }
+
+    fn ended(&self, changes: &[u64]) -> Result<Vec<Vec<u8>>, Error> {
+        let mut wanted = changes.to_vec();
+        wanted.sort_unstable();
+        let read = beside(&self.folder, |reader| {
+            let mut found = Vec::new();
+            let mut rest = &*wanted;
+            while let Some(first) = rest.first() {
+                let segment = ended::contents(reader.connection(), *first);
+                let segment = segment.map_err(|reason| reader.bad_snapshot(reason))?;
+                let last = segment.as_ref().map_or(0, |(last, _)| *last);
+                rest = &rest[rest.partition_point(|c| *c <= last.max(*first))..];
+                found.extend(segment.map(|(_, contents)| contents));
+            }
+            Ok(found)
+        });
+        read.map_err(|error| unreadable(&error))
+    }
+}
+
+fn unreadable(error: &OpenError) -> Error {
+    tracing::error!(%error, "the log cannot be reread");
+    Error::Unavailable(format!("the hub's log cannot be read: {error}"))
 }
 
 fn read(reader: &Reader<'_>, after: Position, upto: Position) -> Result<Page, OpenError> {

@@ -6,6 +6,7 @@ mod acknowledged;
 mod batch;
 mod checkpoint;
 mod compaction;
+mod ended;
 mod extent;
 mod history;
 mod read;
@@ -49,8 +50,9 @@ use super::{
 };
 use crate::Error;
 
+pub(crate) use ended::{Keeping, Segment};
 pub(crate) use read::{Found, Reader, beside, copy};
-pub(crate) use recover::replay;
+pub(crate) use recover::{Wanted, replay};
 pub(crate) use schema::SCHEMA;
 pub(crate) use schema::is_in_use;
 pub(crate) use upkeep::{Unfinished, Upkeep};
@@ -183,7 +185,7 @@ impl SqliteLog {
             });
         }
 
-        recover::replay(&reader, each)?;
+        recover::replay(&reader, Wanted::Yes, each)?;
         // After a sync that failed, what was read may be in the system's cache alone. Written again, it is safe.
         let sqlite = |source| OpenError::Sqlite {
             path: path.clone(),

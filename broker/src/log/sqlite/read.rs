@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::{
     super::{LogId, OpenError, Position, Record},
-    FILE, acknowledged, extent,
+    FILE, acknowledged, ended, extent,
     row::{COLUMNS, RowRef},
     schema,
     snapshot::{self, Head, Part},
@@ -23,6 +23,8 @@ pub(crate) enum Found<'a> {
     Kept(&'a Record),
     /// A part of the snapshot.
     Part(&'a [u8]),
+    /// Ended tasks that lie apart, without their contents.
+    Ended(&'a [u8]),
     /// What happened after the snapshot.
     Record(&'a Record),
 }
@@ -252,6 +254,39 @@ impl<'a> Reader<'a> {
             })?;
         }
         Ok(())
+    }
+
+    /// Hands over the segments of ended tasks, without their contents: also those that no snapshot stands for.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Snapshot`] for damage, and for what `each` refuses.
+    pub(crate) fn ended(
+        &self,
+        each: impl FnMut(&[u8]) -> Result<(), String>,
+    ) -> Result<(), OpenError> {
+        ended::heads(self.connection, each).map_err(|reason| self.bad_snapshot(reason))
+    }
+
+    /// How far the segments of ended tasks go.
+    pub(super) fn ended_extents(&self) -> Result<Vec<ended::Extent>, OpenError> {
+        ended::extents(self.connection).map_err(|e| self.sqlite(e))
+    }
+
+    /// Checks the segments of ended tasks.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Snapshot`] for damage.
+    pub(crate) fn check_ended(&self) -> Result<(), OpenError> {
+        ended::check(self.connection).map_err(|reason| self.bad_snapshot(reason))
+    }
+
+    pub(super) fn bad_snapshot(&self, reason: String) -> OpenError {
+        OpenError::Snapshot {
+            path: self.path.to_owned(),
+            reason,
+        }
     }
 
     /// One record.

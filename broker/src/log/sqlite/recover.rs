@@ -10,20 +10,32 @@ use super::{super::OpenError, Found, Position, batch::Batch, read::Reader, row::
 /// Batches that are read ahead of the fold.
 const AHEAD: usize = 4;
 
-/// Hands over everything that a fold needs, from a thread of its own: reading and folding take about as long. Returns how far that
-/// goes.
+/// Whether ended tasks that lie apart are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Yes,
+    /// No record that follows the snapshot is about one of them.
+    No,
+}
+
+/// Hands over everything that a fold needs, from a thread of its own: reading and folding take about as long. Ended tasks that lie apart
+/// come only if they are wanted. Returns how far that goes.
 ///
 /// # Errors
 ///
 /// [`OpenError`] for damage, and for what `each` refuses.
 pub(crate) fn replay(
     reader: &Reader<'_>,
+    ended: Wanted,
     mut each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
 ) -> Result<Position, OpenError> {
     let after = match reader.snapshot()? {
         None => Position(reader.first.0 - 1),
         Some(head) => {
             reader.parts(&head, &mut each)?;
+            if ended == Wanted::Yes {
+                reader.ended(|heads| each(Found::Ended(heads)))?;
+            }
             head.position
         }
     };

@@ -7,13 +7,13 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::extent;
+use super::{ended, extent};
 use crate::log::{LogId, OpenError};
 
 /// Held as long as a hub uses the folder.
 const LOCK: &str = "hub.lock";
 /// Changes when the tables do.
-pub(crate) const SCHEMA: i64 = 2;
+pub(crate) const SCHEMA: i64 = 3;
 
 /// Takes a folder, which is made where it is missing, as long as the file lives.
 pub(super) fn lock(folder: &Path) -> Result<File, OpenError> {
@@ -97,8 +97,13 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<i64, OpenErr
 /// Makes the tables where there are none, and those of earlier releases what they are today.
 pub(super) fn prepare(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let steps = match check(connection, path)? {
-        0 => format!("{}{EVENTS}{SNAPSHOTS}", extent::create(LogId::random())),
-        1 => SNAPSHOTS.to_owned(),
+        0 => format!(
+            "{}{EVENTS}{SNAPSHOTS}{}",
+            extent::create(LogId::random()),
+            ended::TABLE
+        ),
+        1 => format!("{SNAPSHOTS}{}", ended::TABLE),
+        2 => ended::TABLE.to_owned(),
         _ => return Ok(()),
     };
     let sqlite = |source| OpenError::Sqlite {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::super::{OpenError, Position};
 
 /// The format of the parts that this hub writes, and the newest that it reads.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 /// What a part holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

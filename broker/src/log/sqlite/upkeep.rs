@@ -11,7 +11,9 @@ use std::{
 use rusqlite::Connection;
 
 use super::{
-    compaction, extent,
+    compaction,
+    ended::{self, Keeping, Segment},
+    extent,
     read::{Reader, beside},
     snapshot::{self, Heading, Part},
     writer::{Job, Step},
@@ -24,6 +26,9 @@ const STEP_BYTES: usize = 1024 * 1024;
 const POSITIONS: usize = 10_000;
 /// Parts that go in one step.
 const PARTS: i64 = 500;
+
+/// Segments of ended tasks that go in one step.
+const SEGMENTS: usize = 50;
 
 /// Upkeep of a log that is open. It ends with the log.
 #[derive(Clone, Debug)]
@@ -103,6 +108,58 @@ impl Upkeep {
         let head = heading.finish();
         self.step(move |connection| snapshot::write_head(connection, &head))?;
         while self.ask(|connection| snapshot::sweep(connection, PARTS))? {}
+        Ok(())
+    }
+
+    /// Writes segments of ended tasks, behind those of changes up to `after`. They belong to the log once a snapshot stands for them.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfinished`]; what was written counts for nothing then.
+    pub(crate) fn write_ended(
+        &self,
+        after: u64,
+        write: impl FnOnce(&mut dyn FnMut(Segment) -> Result<(), Unfinished>) -> Result<(), Unfinished>,
+    ) -> Result<(), Unfinished> {
+        self.step(move |connection| ended::remove_after(connection, after))?;
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        write(&mut |segment: Segment| {
+            bytes += segment.heads.len() + segment.contents.len();
+            batch.push(segment);
+            if bytes < STEP_BYTES {
+                return Ok(());
+            }
+            bytes = 0;
+            self.write_segments(std::mem::take(&mut batch))
+        })?;
+        self.write_segments(batch)
+    }
+
+    fn write_segments(&self, batch: Vec<Segment>) -> Result<(), Unfinished> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.step(move |connection| {
+            let transaction = connection.unchecked_transaction()?;
+            for segment in &batch {
+                ended::write(&transaction, segment)?;
+            }
+            transaction.commit()
+        })
+    }
+
+    /// Removes segments of ended tasks that are too many or too old.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfinished`]; what went before that is gone.
+    pub(crate) fn trim_ended(&self, keeping: Keeping) -> Result<(), Unfinished> {
+        let extents = self.read(|reader| reader.ended_extents())?;
+        for gone in ended::surplus(&extents, &keeping).chunks(SEGMENTS) {
+            let range = gone[0].first..=gone[gone.len() - 1].first;
+            self.step(move |connection| ended::remove(connection, range))?;
+        }
         Ok(())
     }
 

@@ -1,0 +1,178 @@
+//! Segments of ended tasks. They are written once, beside the snapshots: what a task has come to does not change any more. Each holds some
+//! tasks in the order of their last change, parted into what a hub reads when it starts and what it reads when somebody asks.
+
+use agenthub_proto::a2a::{Task, TaskState};
+use prost::Message;
+
+use super::{
+    moment::{micros, time},
+    seen,
+};
+use crate::{log::Segment, steps::step, tasks::Ended};
+
+/// Bytes of contents in one segment, unless one task alone is larger.
+const BYTES: usize = 64 * 1024;
+
+#[derive(Clone, PartialEq, Message)]
+struct HeadsRecord {
+    #[prost(message, repeated, tag = "1")]
+    heads: Vec<HeadRecord>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct HeadRecord {
+    #[prost(string, tag = "1")]
+    id: String,
+    #[prost(string, tag = "2")]
+    context: String,
+    #[prost(string, tag = "3")]
+    task_type: String,
+    #[prost(string, tag = "4")]
+    requester: String,
+    #[prost(string, optional, tag = "5")]
+    assignee: Option<String>,
+    #[prost(int32, tag = "6")]
+    state: i32,
+    #[prost(uint32, tag = "7")]
+    bytes: u32,
+    #[prost(uint64, tag = "8")]
+    changed: u64,
+    #[prost(int64, tag = "9")]
+    ended_us: i64,
+    #[prost(uint32, tag = "10")]
+    content_bytes: u32,
+    #[prost(bytes = "vec", tag = "11")]
+    made_by: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ContentsRecord {
+    #[prost(message, repeated, tag = "1")]
+    contents: Vec<ContentRecord>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ContentRecord {
+    #[prost(uint64, tag = "1")]
+    changed: u64,
+    /// The encoded task.
+    #[prost(bytes = "vec", tag = "2")]
+    task: Vec<u8>,
+}
+
+/// Hands over tasks in segments until `each` says no. Those whose content is elsewhere are left out.
+pub(crate) fn write<E>(
+    tasks: impl IntoIterator<Item = Ended>,
+    each: &mut impl FnMut(Segment) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut heads = HeadsRecord::default();
+    let mut contents = ContentsRecord::default();
+    let mut bytes = 0;
+    for ended in tasks {
+        let Ok(content) = &ended.content else {
+            continue;
+        };
+        step();
+        bytes += content.len();
+        contents.contents.push(ContentRecord {
+            changed: ended.changed,
+            task: content.to_vec(),
+        });
+        heads.heads.push(head(ended));
+        if bytes >= BYTES {
+            bytes = 0;
+            each(segment(&mut heads, &mut contents))?;
+        }
+    }
+    match heads.heads.is_empty() {
+        true => Ok(()),
+        false => each(segment(&mut heads, &mut contents)),
+    }
+}
+
+fn segment(heads: &mut HeadsRecord, contents: &mut ContentsRecord) -> Segment {
+    let (heads, contents) = (std::mem::take(heads), std::mem::take(contents));
+    let changes = || heads.heads.iter().map(|head| head.changed);
+    let bytes = |head: &HeadRecord| u64::from(head.content_bytes);
+    Segment {
+        first: changes().next().unwrap_or_default(),
+        last: changes().next_back().unwrap_or_default(),
+        tasks: heads.heads.len() as u64,
+        bytes: heads.heads.iter().map(bytes).sum(),
+        ended_us: heads
+            .heads
+            .iter()
+            .map(|h| h.ended_us)
+            .max()
+            .unwrap_or_default(),
+        heads: heads.encode_to_vec(),
+        contents: contents.encode_to_vec(),
+    }
+}
+
+fn head(ended: Ended) -> HeadRecord {
+    let mut made_by = Vec::new();
+    if let Some((publish, seen)) = ended.made_by {
+        seen::pack(publish, &seen, &mut made_by);
+    }
+    HeadRecord {
+        content_bytes: match &ended.content {
+            Ok(content) => u32::try_from(content.len()).unwrap_or(u32::MAX),
+            Err(bytes) => *bytes,
+        },
+        id: ended.id,
+        context: ended.context,
+        task_type: ended.task_type,
+        requester: ended.requester.to_string(),
+        assignee: ended.assignee.map(|a| a.to_string()),
+        state: ended.state.into(),
+        bytes: ended.bytes,
+        changed: ended.changed,
+        ended_us: micros(ended.ended_at),
+        made_by,
+    }
+}
+
+/// The tasks of a segment, without their contents.
+///
+/// # Errors
+///
+/// Why they cannot be read.
+pub(crate) fn heads(bytes: &[u8]) -> Result<impl Iterator<Item = Result<Ended, String>>, String> {
+    let record = HeadsRecord::decode(bytes).map_err(|e| e.to_string())?;
+    Ok(record.heads.into_iter().map(|head| {
+        Ok(Ended {
+            state: TaskState::try_from(head.state).map_err(|e| e.to_string())?,
+            id: head.id,
+            context: head.context,
+            task_type: head.task_type,
+            requester: head.requester.into(),
+            assignee: head.assignee.map(Into::into),
+            bytes: head.bytes,
+            changed: head.changed,
+            ended_at: time(head.ended_us),
+            made_by: match head.made_by.is_empty() {
+                true => None,
+                false => Some(seen::unpack(&mut &*head.made_by).map_err(|e| e.to_string())?),
+            },
+            content: Err(head.content_bytes),
+        })
+    }))
+}
+
+/// Some tasks of a segment, by the numbers of their last changes.
+///
+/// # Errors
+///
+/// Why they cannot be read.
+pub(crate) fn contents(bytes: &[u8], wanted: &[u64]) -> Result<Vec<(u64, Task)>, String> {
+    let record = ContentsRecord::decode(bytes).map_err(|e| e.to_string())?;
+    let contents = record.contents.into_iter();
+    contents
+        .filter(|content| wanted.contains(&content.changed))
+        .map(|content| {
+            let task = Task::decode(&*content.task).map_err(|e| e.to_string())?;
+            Ok((content.changed, task))
+        })
+        .collect()
+}

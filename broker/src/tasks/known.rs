@@ -1,0 +1,157 @@
+//! One task as others see it, whether it can change or has settled.
+
+use std::time::{Duration, SystemTime};
+
+use agenthub_proto::a2a::{Task, TaskState};
+use prost::Message as _;
+
+use super::{entry::Entry, settled::Row};
+use crate::{id::AgentId, log::Position, routing::Parties, task::Standing};
+
+/// See the module's description.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Known<'a> {
+    /// It can change.
+    Live(&'a Entry),
+    /// It has ended, and nobody can send anything for it any more.
+    Settled(&'a Row),
+}
+
+/// A task with its history, as far as it is in memory. What is to be decoded need not be under a lock.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    Task(Box<Task>),
+    Encoded(Box<[u8]>),
+    /// The log has it, under this number.
+    Stored(u64),
+}
+
+impl Content {
+    /// The task, unless it is in the log alone.
+    ///
+    /// # Errors
+    ///
+    /// Its number there.
+    pub(crate) fn task(self) -> Result<Task, u64> {
+        match self {
+            Self::Task(task) => Ok(*task),
+            Self::Encoded(bytes) => Ok(Task::decode(&*bytes).expect("it was encoded by this hub")),
+            Self::Stored(number) => Err(number),
+        }
+    }
+}
+
+impl<'a> Known<'a> {
+    pub(crate) fn state(self) -> TaskState {
+        match self {
+            Self::Live(entry) => entry.state(),
+            Self::Settled(row) => row.state,
+        }
+    }
+
+    pub(crate) fn is_terminal(self) -> bool {
+        self.state().is_terminal()
+    }
+
+    pub(crate) fn requester(self) -> &'a AgentId {
+        match self {
+            Self::Live(entry) => &entry.parties.0,
+            Self::Settled(row) => &row.requester,
+        }
+    }
+
+    pub(crate) fn assignee(self) -> Option<&'a AgentId> {
+        match self {
+            Self::Live(entry) => entry.parties.1.as_ref(),
+            Self::Settled(row) => row.assignee.as_ref(),
+        }
+    }
+
+    /// Where the publish that made it stands in the log, if that is known.
+    pub(crate) fn made_at(self) -> Option<Position> {
+        let made_by = match self {
+            Self::Live(entry) => entry.made_by,
+            Self::Settled(row) => row.made_by,
+        };
+        made_by.map(|(_, seen)| seen.position)
+    }
+
+    pub(crate) fn parties(self) -> Parties {
+        Parties {
+            requester: self.requester().clone(),
+            assignee: self.assignee().cloned(),
+        }
+    }
+
+    pub(crate) fn task_type(self) -> &'a str {
+        match self {
+            Self::Live(entry) => &entry.task_type,
+            Self::Settled(row) => row.task_type(),
+        }
+    }
+
+    pub(crate) fn context(self) -> &'a str {
+        match self {
+            Self::Live(entry) => entry.context(),
+            Self::Settled(row) => row.context(),
+        }
+    }
+
+    /// The size of its history and artifacts, in bytes.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Self::Live(entry) => entry.bytes,
+            Self::Settled(row) => row.bytes as usize,
+        }
+    }
+
+    /// The bytes that it takes in an answer, about.
+    pub(super) fn size(self) -> usize {
+        match self {
+            Self::Live(entry) => entry.weight(),
+            Self::Settled(row) => row.content_len(),
+        }
+    }
+
+    /// The task itself.
+    pub(crate) fn content(self) -> Content {
+        match self {
+            Self::Live(entry) => entry.content(),
+            Self::Settled(row) => row.content(),
+        }
+    }
+
+    /// The standing that [`crate::task`] decides on.
+    pub(crate) fn standing(self, now: SystemTime, late_artifacts: Duration) -> Standing {
+        Standing {
+            state: self.state(),
+            parties: self.parties(),
+            is_fresh: self.is_fresh(now, late_artifacts),
+        }
+    }
+
+    /// Whether somebody can still send something for it.
+    pub(crate) fn can_change(self, now: SystemTime, late_artifacts: Duration) -> bool {
+        !self.is_terminal() || self.is_fresh(now, late_artifacts)
+    }
+
+    fn is_fresh(self, now: SystemTime, late_artifacts: Duration) -> bool {
+        match self {
+            Self::Live(entry) => entry.is_fresh(now, late_artifacts),
+            Self::Settled(_) => false,
+        }
+    }
+}
+
+/// A task with its latest `history` messages: 0 is all, negative none.
+pub(crate) fn with_history(mut task: Task, history: i32) -> Task {
+    match usize::try_from(history) {
+        Ok(0) => {}
+        Ok(n) => {
+            let surplus = task.history.len().saturating_sub(n);
+            task.history.drain(..surplus);
+        }
+        Err(_) => task.history.clear(),
+    }
+    task
+}

@@ -1,0 +1,107 @@
+//! Listings of tasks, latest change first. How many tasks are looked at under one hold of the lock is bounded: a listing that finds
+//! few goes on where it was.
+
+use std::cmp::Reverse;
+
+use agenthub_proto::a2a::TaskState;
+
+use super::{
+    Tasks,
+    known::{Content, Known},
+};
+use crate::{id::AgentId, limits::PAGE_BYTES, steps::step};
+
+/// Tasks that are looked at for one page.
+const LOOKS: usize = 4_096;
+
+/// What a listing asks for. All that is given must hold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query {
+    pub(crate) agent: Option<AgentId>,
+    pub(crate) context: Option<String>,
+    pub(crate) states: Vec<TaskState>,
+    /// Only what changed before this: the token of the page before.
+    pub(crate) before: Option<u64>,
+    pub(crate) limit: usize,
+}
+
+/// Some tasks of a listing.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    pub(crate) tasks: Vec<Content>,
+    /// Where the listing goes on; `None` at its end.
+    pub(crate) next: Option<u64>,
+    /// No more fit into one answer. Otherwise so many were looked at that others have their turn.
+    pub(crate) is_full: bool,
+}
+
+impl Query {
+    fn takes(&self, task: Known<'_>) -> bool {
+        let is_party = |a: &AgentId| task.requester() == a || task.assignee() == Some(a);
+        self.agent.as_ref().is_none_or(is_party)
+            && self.context.as_ref().is_none_or(|c| task.context() == *c)
+            && (self.states.is_empty() || self.states.contains(&task.state()))
+    }
+}
+
+impl Tasks {
+    /// The tasks that match, latest change first.
+    pub(crate) fn list(&self, query: &Query) -> Page {
+        let mut page = Page {
+            tasks: Vec::new(),
+            next: None,
+            is_full: false,
+        };
+        let mut bytes = 0;
+        let mut last = None;
+        for (looks, (changed, task)) in self.by_change_from(query).enumerate() {
+            if looks == LOOKS {
+                page.next = last;
+                return page;
+            }
+            step();
+            if query.takes(task) {
+                bytes += task.size();
+                let is_full = bytes > PAGE_BYTES && !page.tasks.is_empty();
+                if page.tasks.len() == query.limit || is_full {
+                    page.next = last;
+                    page.is_full = true;
+                    return page;
+                }
+                page.tasks.push(task.content());
+            }
+            last = Some(changed);
+        }
+        page
+    }
+
+    /// Tasks that changed before the query's bound, the latest first. Most that cannot match are left out.
+    fn by_change_from<'a>(
+        &'a self,
+        query: &'a Query,
+    ) -> impl Iterator<Item = (u64, Known<'a>)> + 'a {
+        let before = query.before.unwrap_or(u64::MAX);
+        let live = self.by_change.range(..before).rev();
+        let live =
+            live.filter_map(|(changed, id)| Some((*changed, Known::Live(self.live.get(id)?))));
+        let settled = self
+            .settled
+            .walk(query.agent.as_ref(), query.context.as_deref(), before)
+            .map(|row| (row.changed, Known::Settled(row)));
+        merge(live, settled, |(changed, _)| Reverse(*changed))
+    }
+}
+
+/// Two sorted iterators as one.
+fn merge<T, K: Ord>(
+    one: impl Iterator<Item = T>,
+    other: impl Iterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> impl Iterator<Item = T> {
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    std::iter::from_fn(move || match (one.peek(), other.peek()) {
+        (Some(first), Some(second)) if key(first) > key(second) => other.next(),
+        (Some(_), _) => one.next(),
+        (None, _) => other.next(),
+    })
+}

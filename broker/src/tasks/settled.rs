@@ -1,0 +1,372 @@
+//! Tasks that have settled: they have ended, and nobody can send anything for them any more. In the order of their last change, which is
+//! final. Each is one compact row; its content leaves the memory once the log has it apart from its events.
+
+mod index;
+mod rows;
+
+use std::{
+    collections::HashMap,
+    time::{Duration, SystemTime},
+};
+
+use agenthub_proto::a2a::TaskState;
+
+use self::{index::Index, rows::Rows};
+use super::{entry::MadeBy, known::Content};
+use crate::{id::AgentId, steps::step};
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    rows: Rows<Row>,
+    ids: Index,
+    /// The last row of each agent and each context; each row knows the one before.
+    agents: HashMap<AgentId, u64>,
+    contexts: Index,
+    /// Of rows and contents in memory.
+    bytes: usize,
+    /// Of all contents.
+    content: u64,
+    /// Contents of changes up to this are in the log.
+    stored: u64,
+    /// The first row whose content may be in memory.
+    loaded: u64,
+}
+
+/// One task.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// Id, context and type, behind one another.
+    texts: Box<str>,
+    /// Where id and context end in them.
+    ends: [u32; 2],
+    pub(super) requester: AgentId,
+    pub(super) assignee: Option<AgentId>,
+    pub(super) state: TaskState,
+    /// Of history and artifacts.
+    pub(super) bytes: u32,
+    pub(super) changed: u64,
+    pub(super) ended_at: SystemTime,
+    pub(super) made_by: Option<MadeBy>,
+    content: Stored,
+    /// The rows of its requester, assignee and context before this one.
+    before: [u64; 3],
+    /// Another task has its id.
+    is_replaced: bool,
+}
+
+#[derive(Debug)]
+enum Stored {
+    /// The encoded task.
+    Here(Box<[u8]>),
+    /// So many bytes, in the log.
+    InLog(u32),
+}
+
+/// No row.
+const NONE: u64 = u64::MAX;
+
+/// A settled task on its way into a row, or out of one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ended {
+    pub(crate) id: String,
+    pub(crate) context: String,
+    pub(crate) task_type: String,
+    pub(crate) requester: AgentId,
+    pub(crate) assignee: Option<AgentId>,
+    pub(crate) state: TaskState,
+    pub(crate) bytes: u32,
+    pub(crate) changed: u64,
+    pub(crate) ended_at: SystemTime,
+    pub(crate) made_by: Option<MadeBy>,
+    /// The encoded task, or how long that is in the log.
+    pub(crate) content: Result<Box<[u8]>, u32>,
+}
+
+impl Row {
+    pub(super) fn id(&self) -> &str {
+        &self.texts[..self.ends[0] as usize]
+    }
+
+    pub(super) fn context(&self) -> &str {
+        &self.texts[self.ends[0] as usize..self.ends[1] as usize]
+    }
+
+    pub(super) fn task_type(&self) -> &str {
+        &self.texts[self.ends[1] as usize..]
+    }
+
+    pub(super) fn content(&self) -> Content {
+        match &self.content {
+            Stored::Here(bytes) => Content::Encoded(bytes.clone()),
+            Stored::InLog(_) => Content::Stored(self.changed),
+        }
+    }
+
+    pub(super) fn content_len(&self) -> usize {
+        match &self.content {
+            Stored::Here(bytes) => bytes.len(),
+            Stored::InLog(len) => *len as usize,
+        }
+    }
+
+    /// The bytes that it takes in memory, about.
+    pub(super) fn weight(&self) -> usize {
+        const OVERHEAD: usize = 64;
+        let content = match &self.content {
+            Stored::Here(bytes) => bytes.len(),
+            Stored::InLog(_) => 0,
+        };
+        OVERHEAD + size_of::<Self>() + self.texts.len() + content
+    }
+
+    /// The task with all that its row knows.
+    fn ended(&self) -> Ended {
+        Ended {
+            id: self.id().to_owned(),
+            context: self.context().to_owned(),
+            task_type: self.task_type().to_owned(),
+            requester: self.requester.clone(),
+            assignee: self.assignee.clone(),
+            state: self.state,
+            bytes: self.bytes,
+            changed: self.changed,
+            ended_at: self.ended_at,
+            made_by: self.made_by,
+            content: match &self.content {
+                Stored::Here(bytes) => Ok(bytes.clone()),
+                Stored::InLog(len) => Err(*len),
+            },
+        }
+    }
+}
+
+impl Settled {
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Bytes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of all contents, wherever they are.
+    pub(super) fn content(&self) -> u64 {
+        self.content
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&Row> {
+        let number = self.ids.get(id, |n| self.is_of(n, id))?;
+        self.rows.get(number)
+    }
+
+    /// Adds a task that has changed after all that are here.
+    pub(super) fn push(&mut self, ended: Ended) {
+        let number = self.rows.next();
+        let Ended { id, context, .. } = &ended;
+        let rows = &self.rows;
+        let has_id = |n: u64| rows.get(n).is_some_and(|r| r.id() == id);
+        let replaced = self.ids.set(id, number, has_id);
+        let has_context = |n: u64| rows.get(n).is_some_and(|r| r.context() == context);
+        let before = match context.is_empty() {
+            true => None,
+            false => self.contexts.set(context, number, has_context),
+        };
+        if let Some(row) = replaced.and_then(|n| self.rows.get_mut(n)) {
+            row.is_replaced = true;
+        }
+        let (requester, of_requester) = self.last_of(&ended.requester, number);
+        let assignee = ended.assignee.as_ref().filter(|a| **a != requester);
+        let other = assignee.map(|assignee| self.last_of(assignee, number));
+        let of_assignee = other.as_ref().map_or(NONE, |(_, before)| *before);
+        let other = other.map(|(assignee, _)| assignee);
+        let assignee = other.or_else(|| ended.assignee.is_some().then(|| requester.clone()));
+        let len = |text: &str| u32::try_from(text.len()).expect("ids are bounded");
+        let row = Row {
+            ends: [len(id), len(id) + len(context)],
+            texts: [id, context, &*ended.task_type].concat().into(),
+            requester,
+            assignee,
+            state: ended.state,
+            bytes: ended.bytes,
+            changed: ended.changed,
+            ended_at: ended.ended_at,
+            made_by: ended.made_by,
+            content: match ended.content {
+                Ok(bytes) => Stored::Here(bytes),
+                Err(len) => Stored::InLog(len),
+            },
+            before: [of_requester, of_assignee, before.unwrap_or(NONE)],
+            is_replaced: false,
+        };
+        self.bytes += row.weight();
+        self.content += row.content_len() as u64;
+        self.rows.push(row);
+    }
+
+    /// The name of an agent as the rows share it, and the last row that it had before this one.
+    fn last_of(&mut self, agent: &AgentId, number: u64) -> (AgentId, u64) {
+        let before = self
+            .agents
+            .get_mut(agent)
+            .map(|n| std::mem::replace(n, number));
+        if before.is_none() {
+            self.agents.insert(agent.clone(), number);
+        }
+        let name = self
+            .agents
+            .get_key_value(agent)
+            .map(|(name, _)| name.clone());
+        (
+            name.unwrap_or_else(|| agent.clone()),
+            before.unwrap_or(NONE),
+        )
+    }
+
+    /// Forgets the task that changed longest ago.
+    pub(super) fn pop_front(&mut self) -> bool {
+        let number = self.rows.first();
+        let Some(row) = self.rows.pop_front() else {
+            return false;
+        };
+        self.bytes -= row.weight();
+        self.content -= row.content_len() as u64;
+        self.ids.remove(row.id(), number);
+        self.contexts.remove(row.context(), number);
+        for agent in [Some(&row.requester), row.assignee.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            if self.agents.get(agent) == Some(&number) {
+                self.agents.remove(agent);
+            }
+        }
+        true
+    }
+
+    /// Forgets a task whose id another one has.
+    pub(super) fn replace(&mut self, id: &str) {
+        if let Some(number) = self.ids.get(id, |n| self.is_of(n, id)) {
+            self.ids.remove(id, number);
+            if let Some(row) = self.rows.get_mut(number) {
+                row.is_replaced = true;
+            }
+        }
+    }
+
+    /// Whether the oldest one ended so long ago.
+    pub(super) fn is_old(&self, age: Duration, now: SystemTime) -> bool {
+        let oldest = self.rows.get(self.rows.first());
+        let ago = oldest.and_then(|row| now.duration_since(row.ended_at).ok());
+        ago.is_some_and(|ago| ago > age)
+    }
+
+    /// The change up to which contents are in the log.
+    pub(super) fn stored(&self) -> u64 {
+        self.stored
+    }
+
+    /// The log has the contents of changes up to this one.
+    pub(super) fn set_stored(&mut self, changed: u64) {
+        self.stored = self.stored.max(changed);
+    }
+
+    /// Drops contents that the log has, at most so many.
+    pub(super) fn unload(&mut self, limit: usize) {
+        self.loaded = self.loaded.max(self.rows.first());
+        for _ in 0..limit {
+            let stored = self.stored;
+            let Some(row) = self.rows.get_mut(self.loaded) else {
+                return;
+            };
+            if row.changed > stored {
+                return;
+            }
+            step();
+            self.loaded += 1;
+            self.bytes -= row.weight();
+            if let Ok(len) = u32::try_from(row.content_len()) {
+                row.content = Stored::InLog(len);
+            }
+            self.bytes += row.weight();
+        }
+    }
+
+    /// All tasks, in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Ended> {
+        let numbers = self.rows.first()..self.rows.next();
+        let rows = numbers.filter_map(|n| self.rows.get(n));
+        rows.filter(|row| !row.is_replaced).map(Row::ended)
+    }
+
+    /// The tasks that changed before that, the latest first, without most of those that are of another agent or context.
+    pub(super) fn walk<'a>(
+        &'a self,
+        agent: Option<&'a AgentId>,
+        context: Option<&'a str>,
+        before: u64,
+    ) -> Walk<'a> {
+        let last = match (context, agent) {
+            (Some(context), _) => self.contexts.get(context, |n| {
+                self.rows.get(n).is_some_and(|r| r.context() == context)
+            }),
+            (None, Some(agent)) => self.agents.get(agent).copied(),
+            (None, None) => self.rows.next().checked_sub(1),
+        };
+        let end = self.rows.partition_point(|row| row.changed < before);
+        let mut walk = Walk {
+            settled: self,
+            agent,
+            context,
+            next: last.and_then(|last| Some(last.min(end.checked_sub(1)?))),
+        };
+        // Most pages begin at the last task of the one before, which knows where it goes on.
+        if let Some(row) = self.rows.get(end).filter(|row| row.changed == before) {
+            walk.next = walk.link(row).or(walk.next);
+        }
+        walk
+    }
+
+    fn is_of(&self, number: u64, id: &str) -> bool {
+        self.rows.get(number).is_some_and(|row| row.id() == id)
+    }
+}
+
+/// See [`Settled::walk`].
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
+    settled: &'a Settled,
+    agent: Option<&'a AgentId>,
+    context: Option<&'a str>,
+    next: Option<u64>,
+}
+
+impl Walk<'_> {
+    /// The row before one of the agent or context; `None` for one of others.
+    fn link(&self, row: &Row) -> Option<u64> {
+        let [requester, assignee, context] = row.before;
+        match (self.context, self.agent) {
+            (Some(wanted), _) => (row.context() == wanted).then_some(context),
+            (None, Some(wanted)) if row.requester == *wanted => Some(requester),
+            (None, Some(wanted)) => (row.assignee.as_ref() == Some(wanted)).then_some(assignee),
+            (None, None) => None,
+        }
+    }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = &'a Row;
+
+    fn next(&mut self) -> Option<&'a Row> {
+        loop {
+            let number = self.next?;
+            let row = self.settled.rows.get(number)?;
+            // Rows of others are met where a page begins anywhere else, and left at the first that fits.
+            self.next = self.link(row).or_else(|| number.checked_sub(1));
+            if !row.is_replaced {
+                return Some(row);
+            }
+        }
+    }
+}
