@@ -2,6 +2,8 @@
 //!
 //! `cli` says what there is; each command is a file in `cmd`; `chat` talks with people. Everything else is in the crates.
 
+#![forbid(unsafe_code)]
+
 mod banner;
 mod cassette;
 mod chat;

@@ -203,6 +203,39 @@ fn what_runs_are_about_is_not_in_the_code() {
     }
 }
 
+/// Members of the workspace with tests that need unsafe code: the disk that fails beneath SQLite, and the simulation, which replaces functions
+/// of the system. Their own code forbids it at its root; with the others, the workspace's lints forbid it to all that they hold.
+const UNSAFE_TESTS: [(&str, &str); 2] = [("broker", "broker/src/lib.rs"), (".", "src/main.rs")];
+
+/// Absence 9
+#[test]
+fn no_code_is_unsafe() {
+    let workspace = read("Cargo.toml");
+    let (_, lints) = workspace
+        .split_once("[workspace.lints.rust]")
+        .expect("there are lints");
+    let lints = lints.split("\n[").next().unwrap_or_default();
+    assert!(lints.contains("unsafe_code = \"forbid\""));
+    let members = workspace
+        .lines()
+        .find_map(|line| line.strip_prefix("members = "))
+        .expect("there are members");
+    let members = members.split('"').skip(1).step_by(2);
+    for member in members.chain(["."]) {
+        let manifest = read(&format!("{member}/Cargo.toml"));
+        let inherits = manifest.contains("[lints]\nworkspace = true");
+        let own = UNSAFE_TESTS.iter().find(|(name, _)| *name == member);
+        assert_ne!(inherits, own.is_some(), "{member}");
+        if let Some((_, file)) = own {
+            let forbids = |line: &str| {
+                line == "#![forbid(unsafe_code)]"
+                    || line == "#![cfg_attr(not(test), forbid(unsafe_code))]"
+            };
+            assert!(read(file).lines().any(forbids), "{file}");
+        }
+    }
+}
+
 /// Its sender counts what is in its queue, and puts no more into it than so much.
 const COUNTED: &str = "broker/src/log/sqlite/mod.rs";
 

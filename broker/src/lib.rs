@@ -5,6 +5,9 @@
 //! which sessions (`hub::sessions`) take it. What the hub knows is the fold of its log (`state`); who is connected is not
 //! (`presence`).
 
+// A test's disk is beneath SQLite, which takes it as C has it.
+#![cfg_attr(not(test), forbid(unsafe_code))]
+
 mod routing;
 mod task;
 
