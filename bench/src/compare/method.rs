@@ -43,8 +43,9 @@ pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
              acknowledged, the worker has it from a durable consumer, its answer is published into another stream and acknowledged, and it \
              acknowledges the request. Restate has a service in JavaScript that is asked over HTTP; its server stores what is asked and answered, \
              and it is its server's CPU time that counts. Two syncs of the disk are twice the median of syncs of one page. What ended tasks leave \
-             is measured between the 4,000th and the 19,000th of a fresh synced hub: the memory of its process, and the size of its log when written \
-             anew. It goes on until a million have ended, with tasks/s counted before and after."
+             is measured between the 4,000th and the 19,000th of a fresh synced hub: the growth of its process in memory, and that of a backup of its \
+             log. It goes on until a million have ended, with tasks/s counted before and after, and memory once more at the end, divided by all of \
+             them."
         ),
         "The server's CPU time is the time on a CPU of all its threads (`/proc/PID/task/*/schedstat`). A measurement during which others used more \
          than 60 % of the machine is repeated once, and the quieter one counts."

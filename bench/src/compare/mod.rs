@@ -167,7 +167,7 @@ async fn measured(settings: &Settings, rounds: u32, stage: &Stage) -> anyhow::Re
         let mut tasks = TaskRound::default();
         trial::all(round, &rows, stage, &mut tasks, &mut found.report).await;
         if settings.is_wanted(TASKS) {
-            found.tasks.complete(tasks, stage).await;
+            found.tasks.add(tasks, stage).await;
         }
         if settings.only.is_none() {
             found.side_by_side.measure(programs, *length).await;

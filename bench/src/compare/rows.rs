@@ -318,13 +318,19 @@ fn scenes() -> impl Iterator<Item = Row> {
         (
             Scene::EndedTasks,
             1,
-            "tasks that ended and are kept: memory each, KiB",
+            "tasks of 100 B each way: log each, KiB",
             within,
         ),
         (
             Scene::EndedTasks,
             2,
-            "tasks of 100 B each way: log each, KiB",
+            "tasks that ended: memory each, KiB, of the first 19,000",
+            within,
+        ),
+        (
+            Scene::EndedTasks,
+            3,
+            "tasks that ended: memory each, KiB, of 1 M",
             within,
         ),
         (Scene::Up, 0, "`agenthub up` is ready, ms", within),

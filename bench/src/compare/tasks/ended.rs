@@ -14,13 +14,28 @@ use crate::compare::{
     scene::{Stage, ratio},
 };
 
-/// Ended tasks at which sizes are taken: the first after buffers have grown, the second below the number that a hub keeps in memory.
-const FEW: u64 = 4_000;
-const SOME: u64 = 19_000;
+/// Numbers of ended tasks at which something is measured.
+struct Counts {
+    /// Sizes are taken, once buffers have grown.
+    few: u64,
+    /// Sizes are taken again: all of these are kept in memory by default.
+    some: u64,
+    /// Speed and memory are taken at the end.
+    many: u64,
+}
 
-/// Ended tasks at the end of a full run, and of a quick one.
-const MANY: u64 = 1_000_000;
-const QUICK: u64 = 40_000;
+const FULL: Counts = Counts {
+    few: 4_000,
+    some: 19_000,
+    many: 1_000_000,
+};
+
+/// With `--quick`.
+const QUICK: Counts = Counts {
+    few: 1_000,
+    some: 5_000,
+    many: 10_000,
+};
 
 const IN_FLIGHT: usize = 64;
 
@@ -32,9 +47,10 @@ const LOG_KIB: f64 = 1.5;
 const LONGER: u32 = 5;
 
 /// Pause before memory is read.
-const CALM: Duration = Duration::from_secs(2);
+const CALM: Duration = Duration::from_secs(1);
 
-/// Three ratios: tasks a second at the beginning ÷ after many; memory of an ended task ÷ what is allowed; log of a task ÷ what is allowed.
+/// Four ratios: tasks a second at the beginning ÷ after many; log of a task ÷ what is allowed; memory of an ended task ÷ what is allowed, of
+/// the first ones, and of all at the end, where the hub may have forgotten some.
 ///
 /// # Errors
 ///
@@ -45,32 +61,35 @@ pub(in crate::compare) async fn ended(stage: &Stage) -> anyhow::Result<Vec<Ratio
         hops: 1,
         in_flight: IN_FLIGHT,
     };
+    let counts = if stage.is_quick() { QUICK } else { FULL };
     let rig = Rig::start(load, stage).await?;
-    rig.perform(FEW).await?;
+    rig.perform(counts.few).await?;
     let few = sizes(&rig).await?;
-    rig.perform(SOME - FEW).await?;
+    rig.perform(counts.some - counts.few).await?;
     let some = sizes(&rig).await?;
-    let each = |few: u64, some: u64| {
-        let bytes = some.saturating_sub(few) as f64;
-        bytes / (SOME - FEW) as f64 / 1024.0
-    };
-    let memory = each(few.memory, some.memory);
-    let log = each(few.log, some.log);
 
     let length = stage.length * LONGER;
     let beginning = rig.measure(length).await?;
-    let many = if stage.is_quick() { QUICK } else { MANY };
-    eprintln!("waiting until {many} tasks have ended");
-    rig.perform(many - SOME).await?;
+    eprintln!("waiting until {} tasks have ended", counts.many);
+    rig.perform(counts.many.saturating_sub(rig.ended())).await?;
     let end = rig.measure(length).await?;
+    sleep(CALM).await;
+    let memory = rig.memory()?;
+    let ended = rig.ended();
     rig.stop().await;
+
+    let first = counts.some - counts.few;
+    let each_kib = |before: u64, after: u64, tasks: u64| {
+        after.saturating_sub(before) as f64 / tasks as f64 / 1024.0
+    };
     Ok(vec![
         Ratio {
             hub: per_s(&beginning),
             other: per_s(&end),
         },
-        ratio(memory, MEMORY_KIB),
-        ratio(log, LOG_KIB),
+        ratio(each_kib(few.log, some.log, first), LOG_KIB),
+        ratio(each_kib(few.memory, some.memory, first), MEMORY_KIB),
+        ratio(each_kib(few.memory, memory, ended - counts.few), MEMORY_KIB),
     ])
 }
 

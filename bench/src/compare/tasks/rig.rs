@@ -1,6 +1,14 @@
 //! A fresh server with its workers, for measurements of one load.
 
-use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use anyhow::bail;
 use tempfile::TempDir;
@@ -35,6 +43,7 @@ pub(super) struct Rig {
     server: Server,
     folder: TempDir,
     hub: PathBuf,
+    ended: AtomicU64,
 }
 
 impl Rig {
@@ -50,6 +59,7 @@ impl Rig {
             server,
             folder,
             hub: stage.programs.hub.clone(),
+            ended: AtomicU64::new(0),
         })
     }
 
@@ -62,7 +72,9 @@ impl Rig {
         let tally = Arc::new(Tally::new(false));
         let request = self.workers.request();
         let lanes = ClosedLoop::start(self.load.in_flight, tasks, &tally, &request);
-        lanes.all().await
+        lanes.all().await?;
+        self.ended.fetch_add(tasks, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Measures for a time. Each ended task counts as a delivery; its latency runs from the request to the answer.
@@ -79,10 +91,16 @@ impl Rig {
             error = lanes.failed() => return Err(error),
         };
         lanes.finish().await?;
+        self.ended.fetch_add(tally.deliveries(), Ordering::Relaxed);
         match measured.deliveries_per_s > 0.0 {
             true => Ok(measured),
             false => bail!("no task ended within {length:?}"),
         }
+    }
+
+    /// Tasks that have ended since the server started.
+    pub(super) fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// Memory that the server has in use, in bytes.

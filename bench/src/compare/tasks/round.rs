@@ -1,5 +1,7 @@
 //! The loads of one round: each is measured once, for all rows that need it.
 
+use anyhow::anyhow;
+
 use super::rig::{Rig, TaskLoad};
 use crate::compare::{
     measure::Measured,
@@ -30,7 +32,7 @@ pub(in crate::compare) enum TaskAgainst {
 /// The measurements of a round; `None` of a system that is not here.
 #[derive(Debug, Default)]
 pub(in crate::compare) struct TaskRound {
-    measured: Vec<(TaskLoad, Option<Measured>)>,
+    measured: Vec<(TaskLoad, anyhow::Result<Option<Measured>>)>,
 }
 
 impl TaskRound {
@@ -71,7 +73,7 @@ impl TaskRound {
     ///
     /// # Errors
     ///
-    /// It fails, twice.
+    /// It has failed, twice. It is not tried again in this round.
     pub(super) async fn measured(
         &mut self,
         load: TaskLoad,
@@ -80,18 +82,26 @@ impl TaskRound {
         let at = match self.measured.iter().position(|(known, _)| *known == load) {
             Some(at) => at,
             None => {
-                let measured = measure(load, stage).await?;
+                let measured = measure(load, stage).await;
                 self.measured.push((load, measured));
                 self.measured.len() - 1
             }
         };
-        Ok(self.measured[at].1.as_ref())
+        match &self.measured[at].1 {
+            Ok(measured) => Ok(measured.as_ref()),
+            Err(error) => Err(anyhow!("{error:#}")),
+        }
+    }
+
+    /// Whether a load was measured, or that was tried.
+    pub(super) fn knows(&self, load: TaskLoad) -> bool {
+        self.measured.iter().any(|(known, _)| *known == load)
     }
 
     /// All measurements.
     pub(super) fn all(self) -> impl Iterator<Item = (TaskLoad, Measured)> {
         let all = self.measured.into_iter();
-        all.filter_map(|(load, measured)| Some((load, measured?)))
+        all.filter_map(|(load, measured)| Some((load, measured.ok()??)))
     }
 }
 

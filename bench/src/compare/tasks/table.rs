@@ -39,9 +39,12 @@ fn loads() -> impl Iterator<Item = TaskLoad> {
 pub(in crate::compare) struct TaskTable(Vec<(TaskLoad, Measured)>);
 
 impl TaskTable {
-    /// Adds a round: its measurements for rows, and those of the remaining loads, which are made here. A failed one is reported and left out.
-    pub(in crate::compare) async fn complete(&mut self, mut round: TaskRound, stage: &Stage) {
-        for load in loads() {
+    /// Adds a round: its measurements for rows, and those of the remaining loads, which are made here unless it has to be quick. A failed one is
+    /// reported and left out.
+    pub(in crate::compare) async fn add(&mut self, mut round: TaskRound, stage: &Stage) {
+        let is_left = |load: &TaskLoad| !stage.is_quick() && !round.knows(*load);
+        let rest: Vec<TaskLoad> = loads().filter(is_left).collect();
+        for load in rest {
             if let Err(error) = round.measured(load, stage).await {
                 eprintln!("tasks, {}: {error:#}", load.system.name());
             }
