@@ -25,7 +25,7 @@ pub(crate) use sop::Sop;
 
 use crate::{
     listen::Listen,
-    settings::{Layer, ModelLayer},
+    settings::{EndedTasks, Layer, ModelLayer},
 };
 
 /// A hub where AI agents find each other, hand each other work and get answers back.
@@ -117,6 +117,15 @@ pub(crate) struct Serve {
     pub(crate) http: Option<Listen>,
     #[command(flatten)]
     pub(crate) folder: Folder,
+    /// Ended tasks that stay known; the oldest are forgotten [default: 1000000]
+    #[arg(long, value_name = "N")]
+    pub(crate) ended_tasks: Option<usize>,
+    /// Days for which they stay known [default: 30]
+    #[arg(long, value_name = "N")]
+    pub(crate) ended_tasks_days: Option<u32>,
+    /// MiB of their contents that stay, on disk or in memory [default: 1024]
+    #[arg(long, value_name = "N")]
+    pub(crate) ended_tasks_mib: Option<u32>,
     /// Listens on addresses that other machines reach, though nobody's identity is checked
     #[arg(long)]
     pub(crate) insecure: bool,
@@ -241,6 +250,11 @@ impl Serve {
             grpc: self.grpc,
             http: self.http,
             insecure: self.insecure.then_some(true),
+            ended_tasks: EndedTasks {
+                most: self.ended_tasks,
+                days: self.ended_tasks_days,
+                mib: self.ended_tasks_mib,
+            },
             ..self.folder.layer()
         }
     }

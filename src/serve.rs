@@ -39,14 +39,14 @@ impl Serving {
         }
         open_files::allow_most();
         let http = Bound::bind(settings.http).await?;
-        let hub = HubSettings {
+        let hub = settings.ended_tasks.bound(HubSettings {
             storage: match settings.data() {
                 Some(folder) => Storage::Folder(folder.to_owned()),
                 None => Storage::Memory,
             },
             drain: DRAIN,
             ..HubSettings::default()
-        };
+        });
         let server = Server::start(hub, settings.grpc.0, others)
             .await
             .context("the hub cannot start")?;

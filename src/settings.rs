@@ -1,5 +1,6 @@
 //! The settings: defaults, then `agenthub.toml`, then the environment, then flags.
 
+mod ended_tasks;
 mod environment;
 mod tools;
 
@@ -13,6 +14,7 @@ use figment::{
 };
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::ended_tasks::EndedTasks;
 pub(crate) use self::tools::{Named, Names, Server, Servers, Sop};
 use crate::{
     cassette::{self, Cassette},
@@ -49,6 +51,9 @@ pub(crate) struct Settings {
     /// What to log, if that was said.
     #[serde(default)]
     pub(crate) log: Option<String>,
+    /// How many ended tasks the hub keeps.
+    #[serde(default)]
+    pub(crate) ended_tasks: EndedTasks,
     /// Which model decides.
     pub(crate) model: Model,
     /// The MCP servers, by their names.
@@ -139,6 +144,7 @@ pub(crate) struct Layer {
     pub(crate) insecure: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) log: Option<String>,
+    pub(crate) ended_tasks: EndedTasks,
     pub(crate) model: ModelLayer,
 }
 
@@ -204,6 +210,7 @@ impl Settings {
             ephemeral: Some(false),
             insecure: Some(false),
             log: None,
+            ended_tasks: EndedTasks::default(),
             model: ModelLayer {
                 name: Some(OFFLINE.to_owned()),
                 ..ModelLayer::default()
@@ -284,6 +291,25 @@ mod tests {
     }
 
     #[test]
+    fn ended_tasks_are_bounded_by_file_environment_and_flags() {
+        let file = "[ended_tasks]\nmost = 10\ndays = 20\nmib = 30\n";
+        let flags = Layer {
+            ended_tasks: EndedTasks {
+                mib: Some(3),
+                ..EndedTasks::default()
+            },
+            ..Layer::default()
+        };
+        let all = load(flags, &[("AGENTHUB_ENDED_TASKS_DAYS", "2")], file).expect("right");
+        let expected = EndedTasks {
+            most: Some(10),
+            days: Some(2),
+            mib: Some(3),
+        };
+        assert_eq!(all.ended_tasks, expected);
+    }
+
+    #[test]
     fn nothing_is_written_when_ephemeral() {
         assert_eq!(with_env(&[("AGENTHUB_EPHEMERAL", "true")]).data(), None);
     }
@@ -302,6 +328,10 @@ mod tests {
             ),
             (error(&[], "grpc = 'x'"), "`x` is no address"),
             (error(&[("AGENTHUB_HTTP", "x")], ""), "AGENTHUB_HTTP"),
+            (
+                error(&[("AGENTHUB_ENDED_TASKS", "-1")], ""),
+                "AGENTHUB_ENDED_TASKS",
+            ),
             (
                 error(&[("AGENTHUB_INSECURE", "maybe")], ""),
                 "AGENTHUB_INSECURE",

@@ -91,6 +91,13 @@ fn flags_become_settings() {
     assert_eq!(layer.model.name.as_deref(), Some("ollama/llama3.2"));
     assert_eq!(layer.log.as_deref(), Some("debug"));
 
+    let line = "agenthub broker --ended-tasks 5 --ended-tasks-days 2 --ended-tasks-mib 1";
+    let layer = Cli::try_parse_from(line.split(' '))
+        .expect("it is right")
+        .layer();
+    let EndedTasks { most, days, mib } = layer.ended_tasks;
+    assert_eq!((most, days, mib), (Some(5), Some(2), Some(1)));
+
     let line = "agenthub tasks show t1 --hub http://h:1";
     let layer = Cli::try_parse_from(line.split(' '))
         .expect("it is right")

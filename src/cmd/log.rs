@@ -24,7 +24,10 @@ pub(super) fn run(args: &Log, settings: &Settings) -> anyhow::Result<()> {
             })?;
             Ok(())
         }
-        Log::Compact { all, json, .. } => compact(folder, *all, json.json),
+        Log::Compact { all, json, .. } => {
+            let keep = settings.ended_tasks.bound(HubSettings::default());
+            compact(folder, keep, *all, json.json)
+        }
         Log::Backup { file, json, .. } => backup(folder, file, json.json),
     }
 }
@@ -42,8 +45,7 @@ fn verify(folder: &Path, as_json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn compact(folder: &Path, all: bool, as_json: bool) -> anyhow::Result<()> {
-    let mut keep = HubSettings::default();
+fn compact(folder: &Path, mut keep: HubSettings, all: bool, as_json: bool) -> anyhow::Result<()> {
     if all {
         keep.log_disk_bytes = 0;
     }

@@ -1,8 +1,10 @@
 //! What the environment says of the settings, older names included.
 
+use std::str::FromStr;
+
 use anyhow::{Context, anyhow};
 
-use super::{Layer, Model, ModelLayer};
+use super::{EndedTasks, Layer, Model, ModelLayer};
 use crate::listen::Listen;
 
 /// The model of Vertex where only the project is named.
@@ -24,6 +26,11 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
         ephemeral: flag(env, "AGENTHUB_EPHEMERAL")?,
         insecure: flag(env, "AGENTHUB_INSECURE")?,
         log: env("AGENTHUB_LOG").or_else(|| env("RUST_LOG")),
+        ended_tasks: EndedTasks {
+            most: number(env, "AGENTHUB_ENDED_TASKS")?,
+            days: number(env, "AGENTHUB_ENDED_TASKS_DAYS")?,
+            mib: number(env, "AGENTHUB_ENDED_TASKS_MIB")?,
+        },
         model: ModelLayer {
             name: env("AGENTHUB_MODEL").or_else(|| vertex(env)),
             endpoint: env("AGENTHUB_MODEL_ENDPOINT"),
@@ -69,6 +76,16 @@ fn vertex(env: Env<'_>) -> Option<String> {
 fn listen(env: Env<'_>, name: &str) -> anyhow::Result<Option<Listen>> {
     let value = env(name).map(|text| text.parse().context(format!("in {name}")));
     value.transpose()
+}
+
+fn number<T: FromStr>(env: Env<'_>, name: &str) -> anyhow::Result<Option<T>> {
+    let Some(text) = env(name) else {
+        return Ok(None);
+    };
+    match text.parse() {
+        Ok(number) => Ok(Some(number)),
+        Err(_) => Err(anyhow!("in {name}: `{text}` is no number that fits")),
+    }
 }
 
 fn flag(env: Env<'_>, name: &str) -> anyhow::Result<Option<bool>> {
