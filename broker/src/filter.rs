@@ -81,13 +81,6 @@ impl Filter {
         limits::ids("filter.types", self.types.iter().map(String::as_str))?;
         limits::ids("filter.contexts", self.contexts.iter().map(String::as_str))?;
         limits::ids("filter.task_ids", self.tasks.iter().map(|t| &**t))?;
-        let numbers = self.kinds.len().max(self.states.len());
-        if numbers > limits::VALUES {
-            return Err(Error::InvalidArgument(format!(
-                "filter: a list has {numbers} values; at most {}",
-                limits::VALUES
-            )));
-        }
         Ok(())
     }
 
@@ -116,11 +109,22 @@ impl Filter {
 }
 
 /// Reads enum numbers as they came over the wire.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for too many, and for a number that the enum does not have.
 pub(crate) fn known<T>(
     numbers: &[i32],
     what: &str,
     read: impl Fn(i32) -> Option<T>,
 ) -> Result<Vec<T>, Error> {
+    if numbers.len() > limits::VALUES {
+        return Err(Error::InvalidArgument(format!(
+            "{what} has {} values; at most {}",
+            numbers.len(),
+            limits::VALUES
+        )));
+    }
     numbers
         .iter()
         .map(|n| {
@@ -282,5 +286,16 @@ mod tests {
             ..Default::default()
         };
         assert!(Filter::from_wire(&filter).is_err());
+    }
+
+    /// promise 10
+    #[test]
+    fn lists_of_numbers_are_bounded() {
+        let read = |count| known(&vec![1; count], "states", |n| TaskState::try_from(n).ok());
+        assert_eq!(
+            read(limits::VALUES).map(|read| read.len()),
+            Ok(limits::VALUES)
+        );
+        assert!(read(limits::VALUES + 1).is_err());
     }
 }

@@ -3,6 +3,7 @@
 mod harness;
 mod peer;
 
+mod bounds;
 mod cards;
 mod connect;
 mod connect_ends;
