@@ -7,7 +7,8 @@ use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
 use prost_types::{ListValue, Struct, Value, value::Kind};
 use serde_json::Value as Json;
 
-static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
+/// The types of all `.proto` files.
+pub(crate) static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::decode(crate::FILE_DESCRIPTOR_SET).expect("the build made these descriptors")
 });
 

@@ -12,6 +12,7 @@ mod message;
 pub mod slug;
 mod task;
 pub mod trace;
+pub mod weight;
 
 /// The encoded `FileDescriptorSet` of every `.proto` file, for reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

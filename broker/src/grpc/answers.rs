@@ -47,6 +47,12 @@ pub(super) fn answers(
                     return (answers, Err(error));
                 }
             }
+            Item::TooHeavy(sequence) => {
+                let error = Error::InvalidArgument(
+                    "the publish consists of too many parts; send large content as a file part with a URI".to_owned(),
+                );
+                answers.push(answered(sequence, together.refuse_publish(error)));
+            }
             Item::Passing(passing) => answers.extend(answer_passing(together, agent, passing)),
             Item::Logged(run) => {
                 let results = together.publish_logged(&run);
@@ -65,7 +71,7 @@ fn refused(answers: &[(Position, PublishResult)]) -> Option<u64> {
 }
 
 /// A position of a log that is gone, as a peer may still hold after the hub's restart, means nothing any more.
-pub(super) fn tolerate(result: Result<(), Error>) -> Result<(), Error> {
+fn tolerate(result: Result<(), Error>) -> Result<(), Error> {
     match result {
         Err(Error::OutOfRange(_)) => Ok(()),
         result => result,

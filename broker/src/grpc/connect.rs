@@ -71,8 +71,10 @@ pub(super) async fn start(
     caller: Caller,
     messages: Messages,
 ) -> Result<FrameBody, Status> {
-    let mut frames = Frames::new(messages);
-    let lease = hub.settings().presence_lease;
+    let settings = hub.settings();
+    let credit = usize::try_from(settings.publish_credit).unwrap_or(usize::MAX);
+    let mut frames = Frames::new(messages, credit);
+    let lease = settings.presence_lease;
     let mut first = timeout(lease, frames.next())
         .await
         .map_err(|_| {
@@ -92,13 +94,12 @@ pub(super) async fn start(
         .iter()
         .map(|s| s.credit.min(MAX_CREDIT))
         .collect();
-    let claims = std::mem::take(&mut first.extend);
+    let claims = first.take_claims(hub.log()).map_err(status)?;
     let session = hub.connect(&caller, *hello, &claims).map_err(status)?;
-    let settings = hub.settings();
     let welcome = Frame::from(SealedFrame {
         welcome: Some(Welcome {
             agent_id: session.agent().to_string(),
-            hub_incarnation: hub.incarnation().to_owned(),
+            hub_incarnation: hub.log().to_string(),
             publish_credit: settings.publish_credit,
             heartbeat_interval: duration(settings.heartbeat_interval),
             ack_deadline: duration(settings.ack_deadline),

@@ -1,43 +1,113 @@
 //! The frames of an agent as they come in, their publishes not decoded.
 
-use agenthub_proto::{
-    agenthub::{Ack, Credit, Extension, Goodbye, Heartbeat, Hello, Refusal},
-    grpc::Messages,
-};
+use std::fmt::Display;
+
+use agenthub_proto::{agenthub::Hello, grpc::Messages, weight::Room};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use prost::Message;
 use tonic::Status;
 
-use super::request::decoded;
+use super::notes::{Notes, claims};
+use crate::{
+    Error,
+    fields::Fields,
+    log::{LogId, Position},
+};
 
 /// No more publishes are handled together once there are so many, or so many bytes of them.
 const TOGETHER: usize = 256;
 const TOGETHER_BYTES: usize = 256 * 1024;
 
-/// An `AgentFrame` (`connect.proto`) whose publishes are bytes as they came.
-#[derive(Clone, PartialEq, Message)]
+/// The fields of an `AgentFrame` and of the notes in it (`connect.proto`).
+pub(super) mod tag {
+    pub(super) const HELLO: u32 = 1;
+    pub(super) const PUBLISH: u32 = 2;
+    pub(in super::super) const ACK: u32 = 3;
+    pub(in super::super) const REFUSE: u32 = 4;
+    pub(in super::super) const EXTEND: u32 = 5;
+    pub(in super::super) const CREDIT: u32 = 6;
+    pub(super) const HEARTBEAT: u32 = 7;
+    pub(super) const GOODBYE: u32 = 8;
+
+    /// Of an `Ack` and an `Extension`.
+    pub(in super::super) const SUBSCRIPTION: u32 = 1;
+    pub(in super::super) const POSITION: u32 = 2;
+}
+
+/// An `AgentFrame` whose parts are bytes as they came, so that its size in memory is that on the wire.
+#[derive(Debug, Default)]
 pub(super) struct RawFrame {
     // Only the first frame has one, and what waits for frames has room for one.
-    #[prost(message, optional, boxed, tag = "1")]
     pub(super) hello: Option<Box<Hello>>,
-    #[prost(bytes = "bytes", repeated, tag = "2")]
+    /// No more than the peer may have unanswered.
     pub(super) publish: Vec<Bytes>,
-    #[prost(message, repeated, tag = "3")]
-    pub(super) ack: Vec<Ack>,
-    #[prost(message, repeated, tag = "4")]
-    pub(super) refuse: Vec<Refusal>,
-    #[prost(message, repeated, tag = "5")]
-    pub(super) extend: Vec<Extension>,
-    #[prost(message, repeated, tag = "6")]
-    pub(super) credit: Vec<Credit>,
-    #[prost(message, optional, tag = "7")]
-    pub(super) heartbeat: Option<Heartbeat>,
-    #[prost(message, optional, tag = "8")]
-    pub(super) goodbye: Option<Goodbye>,
+    /// There were more of them.
+    pub(super) has_excess: bool,
+    /// All of the frame, for acknowledgements, refusals, extensions and credit to be read from; empty without any.
+    pub(super) notes: Bytes,
+    /// Its extensions were taken as claims.
+    were_claimed: bool,
+    pub(super) heartbeat: bool,
+    pub(super) goodbye: bool,
 }
 
 impl RawFrame {
+    /// Reads a frame of which so many publishes count.
+    ///
+    /// # Errors
+    ///
+    /// It is malformed, or its hello is too large once it is decoded.
+    fn read(frame: &Bytes, most_publishes: usize) -> Result<Self, Status> {
+        let malformed =
+            |e: &dyn Display| Status::invalid_argument(format!("a frame is malformed: {e}"));
+        let mut read = Self::default();
+        let mut room = Room::for_bytes(frame.len());
+        for field in Fields::of(frame) {
+            let (number, value) = field.map_err(|e| malformed(&e))?;
+            let known = tag::HELLO..=tag::GOODBYE;
+            if !known.contains(&number) {
+                continue;
+            }
+            let bytes = value.bytes().map_err(|e| malformed(&e))?;
+            match number {
+                tag::HELLO => {
+                    if !room.takes::<Hello>(bytes) {
+                        return Err(Status::invalid_argument(
+                            "`hello` consists of too many parts",
+                        ));
+                    }
+                    let hello = read.hello.get_or_insert_default();
+                    let merged = hello.merge(frame.slice_ref(bytes));
+                    merged.map_err(|e| malformed(&e))?;
+                }
+                tag::PUBLISH if read.publish.len() < most_publishes => {
+                    read.publish.push(frame.slice_ref(bytes));
+                }
+                tag::PUBLISH => read.has_excess = true,
+                tag::HEARTBEAT => read.heartbeat = true,
+                tag::GOODBYE => read.goodbye = true,
+                _ => read.notes = frame.clone(),
+            }
+        }
+        Ok(read)
+    }
+
+    /// The deliveries that a first frame claims, by their subscriptions. A position of another log is none.
+    ///
+    /// # Errors
+    ///
+    /// They are more than an instance can have, or malformed.
+    pub(super) fn take_claims(&mut self, log: LogId) -> Result<Vec<(u32, Position)>, Error> {
+        self.were_claimed = true;
+        claims(&self.notes, log)
+    }
+
+    /// Its acknowledgements, refusals and extensions, with positions in this log.
+    pub(super) fn notes(&self, log: LogId) -> Notes {
+        Notes::of(self.notes.clone(), log, !self.were_claimed)
+    }
+
     fn publish_bytes(&self) -> usize {
         self.publish.iter().map(Bytes::len).sum()
     }
@@ -47,21 +117,18 @@ impl RawFrame {
         let Self {
             hello,
             publish,
-            ack,
-            refuse,
-            extend,
-            credit,
+            has_excess,
+            notes,
+            were_claimed: _,
             heartbeat,
             goodbye,
         } = self;
         !publish.is_empty()
+            && !has_excess
             && hello.is_none()
-            && ack.is_empty()
-            && refuse.is_empty()
-            && extend.is_empty()
-            && credit.is_empty()
-            && heartbeat.is_none()
-            && goodbye.is_none()
+            && notes.is_empty()
+            && !heartbeat
+            && !goodbye
     }
 }
 
@@ -69,14 +136,18 @@ impl RawFrame {
 #[derive(Debug)]
 pub(super) struct Frames {
     messages: Messages,
+    /// The publishes of one frame that count.
+    most_publishes: usize,
     /// Came, and was not taken yet. Boxed, as every agent has room for one.
     next: Option<Box<Result<Option<RawFrame>, Status>>>,
 }
 
 impl Frames {
-    pub(super) fn new(messages: Messages) -> Self {
+    /// The frames of a peer that may have so many publishes unanswered.
+    pub(super) fn new(messages: Messages, most_publishes: usize) -> Self {
         Self {
             messages,
+            most_publishes,
             next: None,
         }
     }
@@ -130,35 +201,94 @@ impl Frames {
 
     async fn read(&mut self) -> Result<Option<RawFrame>, Status> {
         let message = self.messages.next().await?;
-        message.map(decoded).transpose()
+        let read = |message| RawFrame::read(&message, self.most_publishes);
+        message.map(read).transpose()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use agenthub_proto::agenthub::{AgentFrame, Publish};
+    use agenthub_proto::agenthub::{
+        Ack, AgentFrame, Credit, Extension, Goodbye, Heartbeat, Publish, Refusal,
+    };
 
     use super::*;
+
+    fn read(frame: &AgentFrame) -> RawFrame {
+        RawFrame::read(&frame.encode_to_vec().into(), 2).expect("it is one")
+    }
 
     /// A field that is added to the protocol has to be added here.
     #[test]
     fn a_raw_frame_is_a_frame_of_the_protocol() {
+        let AgentFrame {
+            hello,
+            publish,
+            ack,
+            refuse,
+            extend,
+            credit,
+            heartbeat,
+            goodbye,
+        } = AgentFrame::default();
+        assert!(hello.is_none() && heartbeat.is_none() && goodbye.is_none());
+        assert!(publish.is_empty() && ack.is_empty() && refuse.is_empty());
+        assert!(extend.is_empty() && credit.is_empty());
+
         let publish = Publish {
             sequence: 7,
             ..Publish::default()
         };
-        let frame = AgentFrame {
-            hello: Some(Hello::default()),
+        let hello = Hello {
+            agent_id: "a".to_owned(),
+            ..Hello::default()
+        };
+        let raw = read(&AgentFrame {
+            hello: Some(hello.clone()),
             publish: vec![publish.clone()],
-            ack: vec![Ack::default()],
-            refuse: vec![Refusal::default()],
-            extend: vec![Extension::default()],
-            credit: vec![Credit::default()],
             heartbeat: Some(Heartbeat {}),
             goodbye: Some(Goodbye::default()),
-        };
-        let raw = RawFrame::decode(&*frame.encode_to_vec()).expect("it is one");
-        assert_eq!(raw.encode_to_vec(), frame.encode_to_vec());
+            ..AgentFrame::default()
+        });
+        assert_eq!(raw.hello.as_deref(), Some(&hello));
         assert_eq!(Publish::decode(raw.publish[0].clone()), Ok(publish));
+        assert!(raw.heartbeat && raw.goodbye && raw.notes.is_empty());
+        type Change = fn(&mut AgentFrame);
+        let changes: [Change; 4] = [
+            |f| f.ack.push(Ack::default()),
+            |f| f.refuse.push(Refusal::default()),
+            |f| f.extend.push(Extension::default()),
+            |f| f.credit.push(Credit::default()),
+        ];
+        for change in changes {
+            let mut frame = AgentFrame::default();
+            change(&mut frame);
+            assert_eq!(read(&frame).notes, frame.encode_to_vec());
+        }
+    }
+
+    /// promise 10
+    #[test]
+    fn more_publishes_than_count_are_left_out() {
+        let publishes = |count| {
+            read(&AgentFrame {
+                publish: vec![Publish::default(); count],
+                ..AgentFrame::default()
+            })
+        };
+        let (all, too_many) = (publishes(2), publishes(3));
+        assert!(all.publish.len() == 2 && !all.has_excess);
+        assert!(too_many.publish.len() == 2 && too_many.has_excess);
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused() {
+        for bad in [&b"\xff"[..], b"\x12\x05", b"\x10\x01", b"\x0a\x01\xff"] {
+            let refused = RawFrame::read(&Bytes::from_static(bad), 1);
+            let code = refused.expect_err("it is refused").code();
+            assert_eq!(code, tonic::Code::InvalidArgument, "{bad:?}");
+        }
+        let unknown = Bytes::from_static(b"\xa0\x01\x01");
+        assert!(RawFrame::read(&unknown, 1).is_ok());
     }
 }

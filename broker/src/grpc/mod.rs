@@ -6,6 +6,7 @@ mod connect;
 mod frames;
 mod front;
 mod incoming;
+mod notes;
 mod once;
 mod publishes;
 mod request;

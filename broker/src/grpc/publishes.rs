@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use agenthub_proto::agenthub::Publish;
+use agenthub_proto::{agenthub::Publish, weight::Room};
 use bytes::Bytes;
 use prost::Message;
 
 use crate::{
+    fields::{Fields, Value},
     hub::{Envelope, Passing, Run},
     limits::METADATA_BYTES,
     plain::Plain,
@@ -19,6 +20,8 @@ pub(super) enum Item {
     One(Publish),
     Passing(Passing),
     Logged(Run),
+    /// One that was not decoded, by its sequence.
+    TooHeavy(u64),
 }
 
 /// The envelopes of an agent's publishes. The last one is remembered, as most publishes have that of the one before.
@@ -57,6 +60,7 @@ impl Envelopes {
         let mut items = Vec::new();
         let mut together = Vec::with_capacity(publishes.len());
         let mut with: Option<Arc<Envelope>> = None;
+        let mut room = Room::for_bytes(publishes.iter().map(Bytes::len).sum());
         for bytes in publishes {
             let plain = Plain::read(&bytes);
             let envelope = plain
@@ -68,6 +72,9 @@ impl Envelopes {
             }
             match plain.filter(|_| with.is_some()) {
                 Some(plain) => together.push(plain),
+                None if !room.takes::<Publish>(&bytes) => {
+                    items.push(Item::TooHeavy(sequence(&bytes)));
+                }
                 None => match Publish::decode(bytes) {
                     Ok(publish) => items.push(Item::One(publish)),
                     Err(error) => {
@@ -80,6 +87,15 @@ impl Envelopes {
         items.extend(runs(with, &mut together));
         (items, Ok(()))
     }
+}
+
+/// The sequence of a publish.
+fn sequence(publish: &[u8]) -> u64 {
+    let sequence = |field| match field {
+        Ok((1, Value::Number(number))) => Some(number),
+        _ => None,
+    };
+    Fields::of(publish).filter_map(sequence).last().unwrap_or(0)
 }
 
 /// Publishes with one envelope; without one there are none.
@@ -139,6 +155,7 @@ mod tests {
         };
         let ids = items.into_iter().map(|item| match item {
             Item::One(publish) => vec![format!("{} alone", id(publish))],
+            Item::TooHeavy(sequence) => vec![format!("{sequence} refused")],
             Item::Passing(passing) => passing.run.one_by_one().map(id).collect(),
             Item::Logged(run) => {
                 let logged = |publish| format!("{} logged", id(publish));
@@ -191,6 +208,23 @@ mod tests {
             &["14 alone"],
         ];
         assert_eq!(gathered(&publishes), expected);
+    }
+
+    /// promise 10
+    #[test]
+    fn what_would_take_too_much_memory_is_refused_by_its_sequence() {
+        let heavy = Publish {
+            sequence: 7,
+            payload: Some(Payload::Message(Said {
+                task_id: "t".to_owned(),
+                content: vec![Default::default(); 100_000],
+                ..Said::default()
+            })),
+            ..Publish::default()
+        };
+        let good = publish("1", "c", &routing());
+        let found = gathered(&[good.clone(), heavy, good]);
+        assert_eq!(found, [["1"], ["7 refused"], ["1"]]);
     }
 
     #[test]

@@ -114,19 +114,6 @@ impl Core {
         outgoing
     }
 
-    /// Deliveries were handled, as a peer says it.
-    pub(crate) fn acknowledge(
-        &mut self,
-        caller: &Caller,
-        session: SessionId,
-        index: u32,
-        tokens: &[String],
-        now: Now,
-    ) -> Result<(), Error> {
-        let positions = self.positions(tokens)?;
-        self.acknowledge_at(caller, session, index, positions, now)
-    }
-
     /// Deliveries at these positions were handled.
     pub(crate) fn acknowledge_at(
         &mut self,
@@ -184,12 +171,11 @@ impl Core {
         &mut self,
         session: SessionId,
         index: u32,
-        token: &str,
+        position: Position,
         delay: std::time::Duration,
         reason: &str,
         now: Now,
     ) -> Result<(), Error> {
-        let position = self.log.id().position(token)?;
         let mailbox = self.mailbox(session, index)?;
         let Some(open) = self.sessions.get(session) else {
             return Ok(());
@@ -211,10 +197,9 @@ impl Core {
         &mut self,
         session: SessionId,
         index: u32,
-        tokens: &[String],
+        positions: &[Position],
         now: Now,
     ) -> Result<(), Error> {
-        let positions = self.positions(tokens)?;
         let mailbox = self.mailbox(session, index)?;
         let Some(open) = self.sessions.get(session) else {
             return Ok(());
@@ -222,13 +207,9 @@ impl Core {
         for position in positions {
             self.state
                 .mailboxes
-                .extend(mailbox, position, &open.instance, now.instant);
+                .extend(mailbox, *position, &open.instance, now.instant);
         }
         Ok(())
-    }
-
-    fn positions(&self, tokens: &[String]) -> Result<Vec<Position>, Error> {
-        tokens.iter().map(|t| self.log.id().position(t)).collect()
     }
 
     fn mailbox(&self, session: SessionId, index: u32) -> Result<MailboxId, Error> {

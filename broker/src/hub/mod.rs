@@ -36,7 +36,7 @@ use std::sync::{
 
 use agenthub_proto::{
     a2a::AgentCard,
-    agenthub::{AgentEntry, AgentEventMetadata, Extension, Hello, ListAgentsRequest},
+    agenthub::{AgentEntry, AgentEventMetadata, Hello, ListAgentsRequest},
 };
 use tokio::sync::SetOnce;
 use tokio_util::{
@@ -60,7 +60,7 @@ use crate::{
     access::{Call, decide},
     caller::Caller,
     limits,
-    log::{Commit, Commits, Failed, OpenError, Position, Registration},
+    log::{Commit, Commits, Failed, LogId, OpenError, Position, Registration},
     metrics::{Counters, Gauges},
     settings::{Settings, Storage},
 };
@@ -79,8 +79,8 @@ struct Shared {
     /// Why the log has failed. Whoever waits for that is not woken by every commit.
     failure: SetOnce<String>,
     counters: Arc<Counters>,
-    /// Names this hub's knowledge: it is another one after a restart.
-    incarnation: String,
+    /// Names this hub's knowledge: it is another one after a restart without a folder.
+    log: LogId,
     is_draining: AtomicBool,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -108,7 +108,7 @@ impl Hub {
         let commits = log.commits();
         let hub = Self {
             shared: Arc::new(Shared {
-                incarnation: log.id().to_string(),
+                log: log.id(),
                 core: Mutex::new(Core::new(settings.clone(), counters.clone(), log, state)),
                 settings,
                 commits: commits.clone(),
@@ -224,8 +224,9 @@ impl Hub {
         &self.shared.settings
     }
 
-    pub(crate) fn incarnation(&self) -> &str {
-        &self.shared.incarnation
+    /// The log in which its events stand.
+    pub(crate) fn log(&self) -> LogId {
+        self.shared.log
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -340,7 +341,7 @@ impl Hub {
         &self,
         caller: &Caller,
         hello: Hello,
-        claims: &[Extension],
+        claims: &[(u32, Position)],
     ) -> Result<Session, Error> {
         self.admit()?;
         let opened = self.core().connect(caller, hello, claims, Now::read())?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use agenthub_proto::agenthub::{EventKind, Extension, Hello};
+use agenthub_proto::agenthub::{EventKind, Hello};
 use uuid::Uuid;
 
 use super::{
@@ -126,7 +126,7 @@ impl Core {
         &mut self,
         caller: &Caller,
         hello: Hello,
-        claims: &[Extension],
+        claims: &[(u32, Position)],
         now: Now,
     ) -> Result<Opened, Error> {
         decide(Call::Connect, caller, "")?;
@@ -164,8 +164,12 @@ impl Core {
         let dropped = kept.into_iter().filter(|id| !mailboxes.contains(id));
         self.close_mailboxes(&agent, dropped.collect(), now);
         let mut reclaimed = Reclaimed::default();
-        for (index, mailbox) in mailboxes.iter().enumerate() {
-            let claimed = self.claimed(claims, index);
+        let mut claimed = vec![HashSet::new(); mailboxes.len()];
+        for (subscription, position) in claims {
+            let index = usize::try_from(*subscription).unwrap_or(usize::MAX);
+            claimed.get_mut(index).map(|c| c.insert(*position));
+        }
+        for (mailbox, claimed) in mailboxes.iter().zip(claimed) {
             let mailboxes = &mut self.state.mailboxes;
             let again = mailboxes.reclaim(*mailbox, &instance, &claimed, now.instant);
             reclaimed.handed_over.extend(again.handed_over);
@@ -174,16 +178,6 @@ impl Core {
         self.hand_over(&reclaimed.handed_over, now);
         self.give_up(reclaimed.given_up, now);
         Ok(self.insert_session(Kind::Connect, agent, instance, version, mailboxes))
-    }
-
-    /// What an instance that is back still works on, of one subscription. A position of another log is none.
-    fn claimed(&self, claims: &[Extension], index: usize) -> HashSet<Position> {
-        claims
-            .iter()
-            .filter(|c| usize::try_from(c.subscription) == Ok(index))
-            .flat_map(|c| &c.position)
-            .filter_map(|token| self.log.id().position(token).ok())
-            .collect()
     }
 
     /// Whether another stream with so many subscriptions may open.

@@ -90,6 +90,12 @@ impl Together<'_> {
         result
     }
 
+    /// Counts a publish as refused that was not even decoded.
+    pub(crate) fn refuse_publish(&self, error: Error) -> Result<Receipt, Error> {
+        self.refused(1);
+        Err(error)
+    }
+
     /// See [`Core::publish_passing`].
     pub(crate) fn publish_passing(&mut self, passing: &Passing) -> Result<bool, Error> {
         let caller = &self.session.caller;
@@ -114,15 +120,19 @@ impl Together<'_> {
         refused.inc_by(count as u64);
     }
 
-    /// See [`Core::acknowledge`].
+    /// See [`Core::acknowledge_at`].
+    ///
+    /// # Errors
+    ///
+    /// A position is none, or of another log.
     pub(crate) fn acknowledge(
         &mut self,
         subscription: u32,
         positions: &[String],
     ) -> Result<(), Error> {
-        let Session { caller, opened, .. } = self.session;
-        self.core
-            .acknowledge(caller, opened.id, subscription, positions, Now::read())
+        let log = self.session.hub.log();
+        let positions = positions.iter().map(|token| log.position(token));
+        self.acknowledge_at(subscription, positions.collect::<Result<_, _>>()?)
     }
 
     /// See [`Core::acknowledge_at`].
@@ -139,7 +149,7 @@ impl Together<'_> {
     pub(crate) fn refuse(
         &mut self,
         subscription: u32,
-        position: &str,
+        position: Position,
         delay: std::time::Duration,
         reason: &str,
     ) -> Result<(), Error> {
@@ -148,7 +158,11 @@ impl Together<'_> {
             .refuse(id, subscription, position, delay, reason, Now::read())
     }
 
-    pub(crate) fn extend(&mut self, subscription: u32, positions: &[String]) -> Result<(), Error> {
+    pub(crate) fn extend(
+        &mut self,
+        subscription: u32,
+        positions: &[Position],
+    ) -> Result<(), Error> {
         let id = self.session.id();
         self.core.extend(id, subscription, positions, Now::read())
     }

@@ -64,7 +64,7 @@ impl LogId {
         Self(Uuid::new_v4().as_fields().0)
     }
 
-    pub(crate) fn from_number(number: u32) -> Self {
+    pub(crate) const fn from_number(number: u32) -> Self {
         Self(number)
     }
 

@@ -161,6 +161,33 @@ async fn a_peer_that_breaks_the_protocol_has_its_results() {
     }
 }
 
+/// promise 10: what is beyond the credit is not even decoded.
+#[tokio::test]
+async fn a_frame_that_publishes_too_much_is_taken_as_far_as_the_credit_goes() {
+    let hub = TestHub::with(Settings {
+        publish_credit: 2,
+        ..Settings::default()
+    })
+    .await;
+    let mut echo = hub.connect(agent("echo", "i", 9)).await;
+    let publish = |sequence| Publish {
+        sequence,
+        payload: Some(publish::Payload::Message(user(&sequence.to_string()))),
+        routing: Some(routing("", "echo")),
+    };
+    let mut peer = hub.connect(hello("asker", "i", vec![])).await;
+    peer.send(AgentFrame {
+        publish: (1..=3).map(publish).collect(),
+        ..AgentFrame::default()
+    })
+    .await;
+    let ended = peer.until_ended().await;
+    assert_eq!(ended.expect_err("refused").code(), Code::ResourceExhausted);
+    let results = peer.results.iter().map(|r| (r.sequence, r.code));
+    assert!(results.eq([(1, 0), (2, 0)]), "{:?}", peer.results);
+    assert_eq!(echo.words_so_far().await, ["message 1", "message 2"]);
+}
+
 /// The same, where the hub ends the stream, here for another one of the instance.
 #[tokio::test]
 async fn a_peer_whose_place_is_taken_has_its_results() {

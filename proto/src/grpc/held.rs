@@ -45,12 +45,25 @@ impl Held {
             return Ok(None);
         };
         let whole = HEADER + length(*header, most_bytes)?;
+        self.make_room(whole);
         self.copy(whole);
         Ok((self.begun.len() == whole).then(|| {
             let mut message = self.begun.split().freeze();
             message.advance(HEADER);
             message
         }))
+    }
+
+    /// Makes room for what the piece adds: twice as much each time, and never more than for the whole message. A length alone
+    /// takes no memory.
+    fn make_room(&mut self, whole: usize) {
+        let next = whole.min(self.begun.len() + self.piece.len());
+        if self.begun.capacity() < next {
+            let begun = &self.begun;
+            let mut larger = BytesMut::with_capacity(whole.min(next.max(2 * begun.capacity())));
+            larger.extend_from_slice(begun);
+            self.begun = larger;
+        }
     }
 
     /// Copies from the piece until so much is begun, as far as it goes.
@@ -101,6 +114,6 @@ mod tests {
             assert_eq!(held.cut(1000).expect("good so far"), None);
             assert!(held.piece.is_empty());
         }
-        assert!(held.begun.capacity() < 4 * 1000);
+        assert!(held.begun.capacity() <= 1000 + HEADER);
     }
 }

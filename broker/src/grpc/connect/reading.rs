@@ -2,21 +2,24 @@
 
 use std::time::Duration;
 
-use agenthub_proto::{agenthub::PublishResult, wkt};
+use agenthub_proto::agenthub::Credit;
+use bytes::Bytes;
+use prost::Message as _;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::{
     super::{
-        answers::{answers, tolerate},
-        incoming::{Frames, RawFrame},
+        answers::answers,
+        incoming::{Frames, RawFrame, tag},
+        notes::{Note, Notes},
         publishes::Envelopes,
         status::status,
     },
-    MAX_CREDIT, Peer,
+    MAX_CREDIT, Outbox, Peer,
 };
-use crate::{Error, hub::Together, log::Position};
+use crate::{Error, fields::Fields, hub::Together};
 
 impl Peer {
     /// How long a peer may say nothing.
@@ -44,8 +47,14 @@ impl Peer {
                 Ok(Ok(None)) => break None,
                 Ok(Ok(Some(frame))) => frame,
             };
-            let is_goodbye = frame.goodbye.is_some();
-            if let Err(error) = self.handle(frame, &mut envelopes) {
+            let is_goodbye = frame.goodbye;
+            let mut handled = self.handle(frame, &mut envelopes);
+            while let Ok(Some(more)) = handled {
+                // Others have the lock in between.
+                tokio::task::yield_now().await;
+                handled = self.go_on(more);
+            }
+            if let Err(error) = handled {
                 break Some(status(error));
             }
             wake.notify_one();
@@ -58,50 +67,128 @@ impl Peer {
         wake.notify_one();
     }
 
-    /// Does what a frame says. On a stream that the hub has ended, nothing is published any more.
+    /// Does what a frame says, and returns the rest that another hold of the lock is for. On a stream that the hub has ended, nothing
+    /// is published any more.
     ///
     /// # Errors
     ///
     /// It breaks the protocol. What it published before that is answered all the same.
-    fn handle(&self, mut frame: RawFrame, envelopes: &mut Envelopes) -> Result<(), Error> {
+    fn handle(
+        &self,
+        frame: RawFrame,
+        envelopes: &mut Envelopes,
+    ) -> Result<Option<Box<More>>, Error> {
         if frame.hello.is_some() {
             return Err(Error::InvalidArgument(
                 "`hello` belongs into the first frame only".to_owned(),
             ));
         }
+        let mut notes = frame.notes(self.hub.log());
+        let (hold, wrong) = notes.next_hold();
+        let (credit, heartbeat) = (frame.notes.clone(), frame.heartbeat);
+        let Some(acknowledges) = self.publish(frame, hold, envelopes)? else {
+            return Ok(None);
+        };
+        wrong?;
+        self.rest(More {
+            notes,
+            acknowledges,
+            credit,
+            heartbeat,
+        })
+    }
+
+    /// Publishes what is in a frame, and handles the first of its notes together with that. Returns whether its acknowledgements count, and
+    /// `None` if nothing of it does.
+    fn publish(
+        &self,
+        frame: RawFrame,
+        hold: Vec<Note>,
+        envelopes: &mut Envelopes,
+    ) -> Result<Option<bool>, Error> {
+        let is_publishing = !frame.publish.is_empty();
+        if !is_publishing && hold.is_empty() {
+            return Ok(Some(true));
+        }
         // Whoever ends the stream sees the results of all that was accepted.
         let mut outbox = self.outbox();
-        let (results, rest) = {
-            let session = self.session();
-            let publishes = std::mem::take(&mut frame.publish);
-            let is_publishing = !publishes.is_empty();
-            let (items, all) = envelopes.gather(session.agent(), publishes);
-            let mut together = session.together();
-            if is_publishing && together.has_ended() {
-                return Ok(());
-            }
-            let (results, settled) = answers(&mut together, session.agent(), items);
-            let rest = match all {
-                Ok(()) => settled.and_then(|()| mail(&mut together, &results, &frame)),
-                Err(e) => Err(Error::InvalidArgument(format!(
-                    "a publish is malformed: {e}"
-                ))),
-            };
-            (results, rest)
-        };
-
-        outbox.heartbeat |= frame.heartbeat.is_some();
-        outbox.results.extend(results);
+        let session = self.session();
         let allowed = usize::try_from(self.hub.settings().publish_credit).unwrap_or(usize::MAX);
-        if outbox.results.len() > allowed {
-            return Err(Error::ResourceExhausted(format!(
+        let mut publishes = frame.publish;
+        let room = allowed.saturating_sub(outbox.results.len());
+        let is_excessive = frame.has_excess || publishes.len() > room;
+        publishes.truncate(room);
+        let (items, all) = envelopes.gather(session.agent(), publishes);
+        let mut together = session.together();
+        if is_publishing && together.has_ended() {
+            return Ok(None);
+        }
+        let (results, settled) = answers(&mut together, session.agent(), items);
+        let acknowledges = results.iter().all(|(_, result)| result.code == 0);
+        let mut noted = match all {
+            Ok(()) => settled,
+            Err(error) => Err(Error::InvalidArgument(format!(
+                "a publish is malformed: {error}"
+            ))),
+        };
+        if noted.is_ok() && is_excessive {
+            noted = Err(Error::ResourceExhausted(format!(
                 "more than {allowed} publishes are unanswered: read their results before sending more"
             )));
         }
-        rest?;
-        for credit in &frame.credit {
+        let noted = noted.and_then(|()| note(&mut together, hold, acknowledges));
+        drop(together);
+        outbox.results.extend(results);
+        noted.map(|()| Some(acknowledges))
+    }
+
+    /// Handles the next notes of a frame, and returns what is left.
+    ///
+    /// # Errors
+    ///
+    /// See [`handle`](Self::handle).
+    fn go_on(&self, mut more: Box<More>) -> Result<Option<Box<More>>, Error> {
+        let (hold, wrong) = more.notes.next_hold();
+        note(&mut self.session().together(), hold, more.acknowledges)?;
+        wrong?;
+        self.rest(*more)
+    }
+
+    /// Does what comes behind the notes of a frame, once none of these are left.
+    fn rest(&self, more: More) -> Result<Option<Box<More>>, Error> {
+        if !more.notes.is_over() {
+            return Ok(Some(Box::new(more)));
+        }
+        let mut outbox = self.outbox();
+        outbox.heartbeat |= more.heartbeat;
+        outbox.add_credit(&more.credit).map(|()| None)
+    }
+}
+
+/// The rest of a frame.
+#[derive(Debug)]
+struct More {
+    notes: Notes,
+    /// Its acknowledgements count.
+    acknowledges: bool,
+    /// Where its credit is.
+    credit: Bytes,
+    heartbeat: bool,
+}
+
+impl Outbox {
+    /// Adds the credit of a frame.
+    fn add_credit(&mut self, frame: &Bytes) -> Result<(), Error> {
+        let malformed = |e| Error::InvalidArgument(format!("a frame is malformed: {e}"));
+        for field in Fields::of(frame) {
+            let (tag::CREDIT, credit) = field.map_err(malformed)? else {
+                continue;
+            };
+            let credit = credit.bytes().map_err(malformed)?;
+            let credit = Credit::decode(credit)
+                .map_err(|e| Error::InvalidArgument(format!("a frame is malformed: {e}")))?;
             let index = usize::try_from(credit.subscription).unwrap_or(usize::MAX);
-            let Some(held) = outbox.credits.get_mut(index) else {
+            let Some(held) = self.credits.get_mut(index) else {
                 return Err(Error::InvalidArgument(format!(
                     "there is no subscription {} on this stream",
                     credit.subscription
@@ -113,35 +200,26 @@ impl Peer {
     }
 }
 
-/// What a frame says of the mail that its peer has. Nothing is acknowledged beside a publish that was refused.
-fn mail(
-    together: &mut Together<'_>,
-    results: &[(Position, PublishResult)],
-    frame: &RawFrame,
-) -> Result<(), Error> {
-    let all_accepted = results.iter().all(|(_, r)| r.code == 0);
-    for ack in frame.ack.iter().filter(|_| all_accepted) {
-        tolerate(together.acknowledge(ack.subscription, &ack.position))?;
-    }
-    for refusal in &frame.refuse {
-        let delay = refusal.delay.as_ref().map(wait).unwrap_or_default();
-        tolerate(together.refuse(
-            refusal.subscription,
-            &refusal.position,
-            delay,
-            &refusal.reason,
-        ))?;
-    }
-    for extension in &frame.extend {
-        tolerate(together.extend(extension.subscription, &extension.position))?;
+/// Does what a frame says of the mail that its peer has. Nothing is acknowledged beside a publish that was refused.
+fn note(together: &mut Together<'_>, notes: Vec<Note>, acknowledges: bool) -> Result<(), Error> {
+    for note in notes {
+        match note {
+            Note::Ack { .. } if !acknowledges => {}
+            Note::Ack {
+                subscription,
+                positions,
+            } => together.acknowledge_at(subscription, positions)?,
+            Note::Refusal {
+                subscription,
+                position,
+                delay,
+                reason,
+            } => together.refuse(subscription, position, delay, &reason)?,
+            Note::Extension {
+                subscription,
+                positions,
+            } => together.extend(subscription, &positions)?,
+        }
     }
     Ok(())
-}
-
-/// A delay as a peer gives it: nothing below zero, and an hour at most.
-fn wait(delay: &wkt::Duration) -> Duration {
-    const LONGEST: Duration = Duration::from_secs(3600);
-    agenthub_proto::event::duration(delay)
-        .unwrap_or_default()
-        .min(LONGEST)
 }

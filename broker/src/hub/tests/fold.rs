@@ -174,12 +174,17 @@ fn run(b: &mut Bench, ops: Vec<Op>) {
             }
             Op::Acknowledge(n) if !taken.is_empty() => {
                 let (session, position) = taken.swap_remove(usize::from(n) % taken.len());
-                let _ = b.core.acknowledge(&caller, session, 0, &[position], b.now);
+                if let Ok(position) = b.core.log.id().position(&position) {
+                    let handled = vec![position];
+                    let _ = b.core.acknowledge_at(&caller, session, 0, handled, b.now);
+                }
             }
             Op::Refuse(n) if !taken.is_empty() => {
                 let (session, position) = taken.swap_remove(usize::from(n) % taken.len());
                 let delay = Duration::from_secs(u64::from(n) % 3);
-                let _ = b.core.refuse(session, 0, &position, delay, "no", b.now);
+                if let Ok(position) = b.core.log.id().position(&position) {
+                    let _ = b.core.refuse(session, 0, position, delay, "no", b.now);
+                }
             }
             Op::Close(n, said_goodbye) if !sessions.is_empty() => {
                 let session = sessions.swap_remove(usize::from(n) % sessions.len());

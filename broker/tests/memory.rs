@@ -1,0 +1,267 @@
+//! The memory that a hub takes for a frame, counted where it is allocated: no peer makes it take much more than it sends.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicIsize, Ordering},
+    },
+    time::Duration,
+};
+
+use agenthub_broker::{Server, Settings};
+use agenthub_proto::{
+    agenthub::{AgentFrame, Hello, HubFrame, Lifetime, Subscription},
+    grpc::{Messages, call, framed},
+};
+use bytes::Bytes;
+use prost::Message;
+use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Status, service::Routes, transport::Channel};
+
+const MIB: usize = 1024 * 1024;
+
+/// Counts what the threads of the hub allocate.
+struct Counting;
+
+thread_local! {
+    static IS_HUB: Cell<bool> = const { Cell::new(false) };
+}
+
+static LIVE: AtomicIsize = AtomicIsize::new(0);
+static PEAK: AtomicIsize = AtomicIsize::new(0);
+
+fn count(bytes: isize) {
+    if IS_HUB.try_with(Cell::get) == Ok(true) {
+        let live = LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        PEAK.fetch_max(live, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: the allocator of the system does it all.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size().cast_signed());
+        // SAFETY: as promised by who calls.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-layout.size().cast_signed());
+        // SAFETY: as promised by who calls.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A hub whose memory is counted, and clients whose memory is not.
+struct Bench {
+    hub: Runtime,
+    clients: Runtime,
+    server: Arc<Server>,
+}
+
+impl Bench {
+    fn start() -> Self {
+        let hub = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .on_thread_start(|| IS_HUB.set(true))
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let server = hub.spawn(async {
+            let address = "127.0.0.1:0".parse().expect("an address");
+            Server::start(Settings::default(), address, Routes::default()).await
+        });
+        let clients = Runtime::new().expect("a runtime");
+        let server = clients.block_on(server).expect("no panic");
+        Self {
+            server: Arc::new(server.expect("a free port")),
+            hub,
+            clients,
+        }
+    }
+
+    /// Sends frames on a stream of their own, the last of them once the others were handled. Returns how much memory the last one took
+    /// at most, and how the stream ended.
+    fn memory_of(&self, first: Vec<AgentFrame>, last: Bytes) -> (usize, Result<(), Status>) {
+        self.clients.block_on(async {
+            let url = format!("http://{}", self.server.address());
+            let channel = Channel::from_shared(url).expect("a URL");
+            let channel = channel.connect().await.expect("the hub listens");
+            let (frames, outgoing) = mpsc::channel(8);
+            let is_first = first.is_empty();
+            for frame in first {
+                frames.send(framed(&frame)).await.expect("there is room");
+            }
+            let opening = call(
+                channel,
+                "/agenthub.AgentHub/Connect",
+                ReceiverStream::new(outgoing),
+                64 * MIB,
+            );
+            let mut last = Some(last);
+            let mut before = LIVE.load(Ordering::Relaxed);
+            let mut send_last = async || {
+                before = LIVE.load(Ordering::Relaxed);
+                PEAK.store(before, Ordering::Relaxed);
+                if let Some(last) = last.take() {
+                    frames.send(last).await.expect("there is room");
+                }
+            };
+            if is_first {
+                send_last().await;
+            }
+            let ended = match timeout(DEADLINE, opening).await.expect("in time") {
+                Err(status) => Err(status),
+                Ok(mut messages) => {
+                    if !is_first {
+                        let welcome = timeout(DEADLINE, messages.next()).await.expect("in time");
+                        welcome.expect("let in").expect("a welcome");
+                        send_last().await;
+                    }
+                    timeout(DEADLINE, until_ended(&mut messages))
+                        .await
+                        .expect("in time")
+                }
+            };
+            let most = PEAK.load(Ordering::Relaxed) - before;
+            (most.unsigned_abs(), ended)
+        })
+    }
+}
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Reads until the stream ends, or the answer to a heartbeat comes.
+async fn until_ended(messages: &mut Messages) -> Result<(), Status> {
+    while let Some(frame) = messages.next().await? {
+        let frame = HubFrame::decode(frame).expect("a frame of the hub");
+        if frame.heartbeat.is_some() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn hello() -> AgentFrame {
+    AgentFrame {
+        hello: Some(Hello {
+            protocol_version: 1,
+            agent_id: "hostile".to_owned(),
+            instance_id: "i".to_owned(),
+            subscription: vec![Subscription {
+                name: "own".to_owned(),
+                lifetime: Lifetime::Instance.into(),
+                ..Subscription::default()
+            }],
+            ..Hello::default()
+        }),
+        ..AgentFrame::default()
+    }
+}
+
+/// A message as a field of another.
+fn field(number: u8, value: &[u8]) -> Vec<u8> {
+    let mut field = vec![number << 3 | 2];
+    prost::encoding::encode_varint(value.len() as u64, &mut field);
+    field.extend_from_slice(value);
+    field
+}
+
+/// As a frame on the wire.
+fn frame(message: &[u8]) -> Bytes {
+    [&agenthub_proto::grpc::header(message.len()), message]
+        .concat()
+        .into()
+}
+
+/// So many bytes of a field, again and again.
+fn many(field: &[u8], bytes: usize) -> Vec<u8> {
+    field.repeat(bytes / field.len())
+}
+
+/// promise 10
+#[test]
+fn a_hostile_frame_takes_no_more_than_four_times_its_bytes() {
+    let bench = Bench::start();
+    // What happens once, such as reading descriptors, is no matter of a frame.
+    let _ = bench.memory_of(
+        vec![hello()],
+        frame(&field(2, &field(2, &many(&[0x2a, 0], MIB)))),
+    );
+    let check = |what: &str, first: Vec<AgentFrame>, message: Vec<u8>, expected: Option<Code>| {
+        let bytes = message.len();
+        // Behind it comes the answer to the heartbeat, if the stream goes on.
+        let message = [message, field(7, b"")].concat();
+        let (most, ended) = bench.memory_of(first, frame(&message));
+        println!("{what}: {bytes} bytes took {most}, {ended:?}");
+        assert!(most <= 4 * bytes, "{what}: {bytes} bytes took {most}");
+        assert_eq!(ended.err().map(|s| s.code()), expected, "{what}");
+    };
+    let refused = Some(Code::InvalidArgument);
+    for bytes in [MIB, 4 * MIB] {
+        let publishes = many(&field(2, b""), bytes);
+        check(
+            "publishes",
+            vec![hello()],
+            publishes,
+            Some(Code::ResourceExhausted),
+        );
+        let parts = field(2, &field(2, &many(&field(5, b""), bytes)));
+        check("parts of a publish", vec![hello()], parts, None);
+        check(
+            "acknowledgements",
+            vec![hello()],
+            many(&field(3, b""), bytes),
+            None,
+        );
+        let positions = many(&field(2, b""), bytes);
+        check(
+            "acknowledged positions",
+            vec![hello()],
+            field(3, &positions),
+            refused,
+        );
+        let elsewhere = many(&field(2, b"0-1"), bytes);
+        check(
+            "positions of another log",
+            vec![hello()],
+            field(3, &elsewhere),
+            None,
+        );
+        check(
+            "refusals",
+            vec![hello()],
+            many(&field(4, b""), bytes),
+            refused,
+        );
+        check(
+            "extensions",
+            vec![hello()],
+            many(&field(5, b""), bytes),
+            None,
+        );
+        check(
+            "extended positions",
+            vec![hello()],
+            field(5, &positions),
+            refused,
+        );
+        check("credit", vec![hello()], many(&field(6, b""), bytes), None);
+        let subscriptions = field(1, &many(&field(5, b""), bytes));
+        check("subscriptions", vec![], subscriptions, refused);
+        let claims = many(&field(5, b""), bytes);
+        check(
+            "claims",
+            vec![],
+            [hello().encode_to_vec(), claims].concat(),
+            None,
+        );
+    }
+    bench.hub.shutdown_background();
+}

@@ -1,0 +1,277 @@
+//! The memory that a message takes once it is decoded, estimated from its bytes: an empty element of a list has two bytes on the wire and more than
+//! a hundred in memory.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use prost::{
+    Message, Name,
+    encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field},
+};
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+
+use crate::json;
+
+/// Messages of so few bytes in all are not weighed: they cannot become large.
+const LIGHT_BYTES: usize = 64 * 1024;
+/// Decoded messages may take so much, in bytes, and beside that
+const FREE_BYTES: usize = 4 * 1024 * 1024;
+/// so much for each of their own bytes.
+const PER_BYTE: usize = 4;
+/// A text, a list or a map by itself.
+const EMPTY: usize = 24;
+/// Decoders go no deeper.
+const DEPTH: usize = 100;
+
+/// The memory that is left for messages which are decoded together.
+#[derive(Debug)]
+pub struct Room {
+    /// `None` for messages that are too small to be weighed.
+    left: Option<usize>,
+}
+
+impl Room {
+    /// The room for messages of so many bytes in all.
+    pub fn for_bytes(bytes: usize) -> Self {
+        let weighed = bytes > LIGHT_BYTES;
+        Self {
+            left: weighed.then(|| FREE_BYTES + PER_BYTE * bytes),
+        }
+    }
+
+    /// Takes the room that a message needs once it is decoded. `false` if there is not as much. Bytes that are no message need little: the decoder
+    /// says what is wrong with them.
+    pub fn takes<M: Message + Name>(&mut self, message: &[u8]) -> bool {
+        let Some(left) = &mut self.left else {
+            return true;
+        };
+        let Some(shape) = SHAPES.index.get(&M::full_name()) else {
+            return true;
+        };
+        take(left, SHAPES.all[*shape].bytes).is_some()
+            && inside(*shape, message, left, DEPTH).is_some()
+    }
+}
+
+fn take(left: &mut usize, bytes: usize) -> Option<()> {
+    *left = left.checked_sub(bytes)?;
+    Some(())
+}
+
+/// Takes the room for all that is in a message; `None` once there is too little.
+fn inside(shape: usize, mut message: &[u8], left: &mut usize, depth: usize) -> Option<()> {
+    let fields = &SHAPES.all[shape].fields;
+    while !message.is_empty() {
+        let Ok((field, kind)) = decode_key(&mut message) else {
+            return Some(());
+        };
+        let known = fields.get(&field);
+        if kind != WireType::LengthDelimited {
+            take(left, known.map_or(0, |f| f.element))?;
+            if skip_field(kind, field, &mut message, DecodeContext::default()).is_err() {
+                return Some(());
+            }
+            continue;
+        }
+        let length = decode_varint(&mut message).ok();
+        let length = length.and_then(|l| usize::try_from(l).ok());
+        let Some((value, rest)) = length.and_then(|l| message.split_at_checked(l)) else {
+            return Some(());
+        };
+        message = rest;
+        let Some(known) = known else { continue };
+        match known.inner {
+            Inner::Message(shape) => {
+                take(left, known.element)?;
+                if depth > 0 {
+                    inside(shape, value, left, depth - 1)?;
+                }
+            }
+            Inner::Text => take(left, known.element + value.len())?,
+            // A number in a row of them has one byte at least.
+            Inner::Number => take(left, known.element * value.len())?,
+        }
+    }
+    Some(())
+}
+
+/// The types of messages, by which they are read.
+struct Shapes {
+    all: Vec<Shape>,
+    index: HashMap<String, usize>,
+}
+
+/// One type of message.
+#[derive(Default)]
+struct Shape {
+    /// The message itself, in bytes.
+    bytes: usize,
+    fields: HashMap<u32, Field>,
+}
+
+struct Field {
+    /// What one more value adds to the memory of the message, in bytes: nothing if it has its place there.
+    element: usize,
+    inner: Inner,
+}
+
+enum Inner {
+    Message(usize),
+    Text,
+    Number,
+}
+
+static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
+    let messages: Vec<MessageDescriptor> = json::POOL.all_messages().collect();
+    let name = |m: &MessageDescriptor| m.full_name().to_owned();
+    let index: HashMap<String, usize> = messages.iter().map(name).zip(0..).collect();
+    let shape = |message: &MessageDescriptor| Shape {
+        bytes: message_bytes(message),
+        fields: message
+            .fields()
+            .map(|f| (f.number(), field(&f, &index)))
+            .collect(),
+    };
+    Shapes {
+        all: messages.iter().map(shape).collect(),
+        index,
+    }
+});
+
+fn field(field: &FieldDescriptor, index: &HashMap<String, usize>) -> Field {
+    let kind = field.kind();
+    let inner = match &kind {
+        Kind::Message(message) => Inner::Message(index[message.full_name()]),
+        Kind::String | Kind::Bytes => Inner::Text,
+        _ => Inner::Number,
+    };
+    Field {
+        element: match field.is_list() || field.is_map() {
+            true => value_bytes(&kind),
+            false => 0,
+        },
+        inner,
+    }
+}
+
+/// As the generated type is laid out, about: of alternatives the largest counts.
+fn message_bytes(message: &MessageDescriptor) -> usize {
+    let alone = message.fields().filter(|f| f.containing_oneof().is_none());
+    let oneofs = message.oneofs().map(|oneof| {
+        let fields = oneof.fields().map(|f| field_bytes(&f));
+        fields.max().unwrap_or_default()
+    });
+    alone.map(|f| field_bytes(&f)).chain(oneofs).sum()
+}
+
+fn field_bytes(field: &FieldDescriptor) -> usize {
+    match field.is_list() || field.is_map() {
+        true => EMPTY,
+        false => value_bytes(&field.kind()),
+    }
+}
+
+fn value_bytes(kind: &Kind) -> usize {
+    match kind {
+        Kind::String | Kind::Bytes => EMPTY,
+        Kind::Message(message) => message_bytes(message),
+        _ => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        a2a::{AgentCard, AgentSkill, Message as Said, Part},
+        agenthub::{Ack, Hello, Publish, PublishResult, Subscription},
+        wkt,
+    };
+
+    /// Laid out by the compiler, a type is about as large as it is estimated to be.
+    #[test]
+    fn types_are_about_as_large_as_they_are() {
+        fn check<M: Name>() {
+            let shape = &SHAPES.all[SHAPES.index[&M::full_name()]];
+            let real = size_of::<M>();
+            assert!(
+                shape.bytes <= 2 * real && real <= 2 * shape.bytes,
+                "{}: {} instead of {real}",
+                M::full_name(),
+                shape.bytes
+            );
+        }
+        check::<Part>();
+        check::<Said>();
+        check::<Publish>();
+        check::<Hello>();
+        check::<Subscription>();
+        check::<AgentCard>();
+        check::<AgentSkill>();
+        check::<PublishResult>();
+        check::<Ack>();
+    }
+
+    fn publish(message: Said) -> Vec<u8> {
+        let payload = Some(crate::agenthub::publish::Payload::Message(message));
+        let publish = Publish {
+            payload,
+            ..Publish::default()
+        };
+        publish.encode_to_vec()
+    }
+
+    fn fits(publish: &[u8]) -> bool {
+        Room::for_bytes(publish.len()).takes::<Publish>(publish)
+    }
+
+    #[test]
+    fn many_small_things_are_too_heavy_and_few_large_ones_are_not() {
+        let with = |content: Vec<Part>| {
+            publish(Said {
+                content,
+                ..Said::default()
+            })
+        };
+        let list = |value: wkt::Kind, count| {
+            let value = wkt::Value { kind: Some(value) };
+            let values = vec![value; count];
+            let list = wkt::Kind::ListValue(wkt::ListValue { values });
+            let fields = [("k".to_owned(), wkt::Value { kind: Some(list) })].into();
+            let data = Some(wkt::Struct { fields });
+            let data = crate::a2a::part::Part::Data(crate::a2a::DataPart { data });
+            with(vec![Part {
+                part: Some(data),
+                ..Part::default()
+            }])
+        };
+        assert!(!fits(&with(vec![Part::default(); 500_000])));
+        assert!(fits(&with(vec![Part::text("x"); 50_000])));
+        assert!(fits(&with(vec![Part::text(&"x".repeat(1_000_000))])));
+        // As much of it as a message of 1 MiB holds.
+        assert!(fits(&list(wkt::Kind::NumberValue(1.5), 95_000)));
+        assert!(fits(&list(wkt::Kind::BoolValue(true), 200_000)));
+        assert!(fits(&list(wkt::Kind::StringValue("a".to_owned()), 140_000)));
+        assert!(!fits(&list(wkt::Kind::NullValue(0), 1_000_000)));
+    }
+
+    #[test]
+    fn messages_share_their_room() {
+        let one = publish(Said {
+            content: vec![Part::default(); 30_000],
+            ..Said::default()
+        });
+        let mut room = Room::for_bytes(2 * one.len());
+        assert!(room.takes::<Publish>(&one));
+        assert!(!room.takes::<Publish>(&one));
+        let mut light = Room::for_bytes(LIGHT_BYTES);
+        assert!(light.takes::<Publish>(&one));
+    }
+
+    #[test]
+    fn damaged_bytes_are_for_the_decoder() {
+        let mut room = Room::for_bytes(LIGHT_BYTES + 1);
+        for damaged in [&[0xff][..], &[0x12, 0xff], &[0x12, 5, 1], &[0x0b]] {
+            assert!(room.takes::<Publish>(damaged));
+        }
+    }
+}
