@@ -31,6 +31,8 @@ const KEEPALIVE: Duration = Duration::from_secs(5);
 const SEND_BUFFER: usize = 64 * 1024;
 /// The headers of one request, in bytes.
 const HEADERS: u32 = 16 * 1024;
+/// The streams of one connection, which may be that of a program with many agents. The hub bounds those of all agents together.
+const STREAMS: u32 = 4096;
 /// How long nobody is let in after this machine had no room for another connection.
 const NO_ROOM: Duration = Duration::from_millis(100);
 
@@ -149,8 +151,7 @@ fn http2(calls: Calls) -> http2::Builder<Calls> {
         .max_frame_size(wire::FRAME)
         .max_send_buf_size(SEND_BUFFER)
         .max_header_list_size(HEADERS)
-        // An agent has one connection for all of its calls. The hub bounds the streams of all agents together.
-        .max_concurrent_streams(None);
+        .max_concurrent_streams(STREAMS);
     builder
 }
 

@@ -3,6 +3,8 @@
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
+    io::{Read, Write},
+    net::TcpStream,
     sync::{
         Arc,
         atomic::{AtomicIsize, Ordering},
@@ -86,6 +88,49 @@ impl Bench {
         }
     }
 
+    /// Begins so many calls on one connection, and makes none of them. Returns how much memory that took, and how many the hub refused.
+    fn memory_of_calls(&self, count: u32) -> (usize, usize) {
+        let before = LIVE.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        let mut socket = TcpStream::connect(self.server.address()).expect("the hub listens");
+        let mut reading = socket.try_clone().expect("a socket");
+        let ping = http2(6, 0, 0, &[0; 8]);
+        let reading = std::thread::spawn(move || {
+            let mut refused = 0;
+            loop {
+                let mut head = [0; 9];
+                if reading.read_exact(&mut head).is_err() {
+                    // The hub has had enough of it.
+                    return refused;
+                }
+                let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+                let mut payload = vec![0; usize::try_from(length).expect("it fits")];
+                reading.read_exact(&mut payload).expect("all of it");
+                match (head[3], head[4]) {
+                    // RST_STREAM with REFUSED_STREAM.
+                    (3, _) if payload == [0, 0, 0, 7] => refused += 1,
+                    // The answer to the ping.
+                    (6, 1) => return refused,
+                    _ => {}
+                }
+            }
+        });
+        let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        bytes.extend(http2(4, 0, 0, &[]));
+        let path = b"/agenthub.AgentHub/PublishMessage";
+        // POST, http, and the path as it is (RFC 7541).
+        let length = u8::try_from(path.len()).expect("it is short");
+        let headers = [&[0x83, 0x86, 0x04, length][..], path].concat();
+        for call in 0..count {
+            bytes.extend(http2(1, 4, 2 * call + 1, &headers));
+        }
+        bytes.extend(ping);
+        let _ = socket.write_all(&bytes);
+        let refused = reading.join().expect("it was answered");
+        let most = PEAK.load(Ordering::Relaxed) - before;
+        (most.unsigned_abs(), refused)
+    }
+
     /// Sends frames on a stream of their own, the last of them once the others were handled. Returns how much memory the last one took
     /// at most, and how the stream ended.
     fn memory_of(&self, first: Vec<AgentFrame>, last: Bytes) -> (usize, Result<(), Status>) {
@@ -133,6 +178,12 @@ impl Bench {
             (most.unsigned_abs(), ended)
         })
     }
+}
+
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn http2(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let [_, a, b, c] = u32::try_from(payload.len()).expect("it fits").to_be_bytes();
+    [&[a, b, c, kind, flags], &stream.to_be_bytes()[..], payload].concat()
 }
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -187,8 +238,23 @@ fn many(field: &[u8], bytes: usize) -> Vec<u8> {
 
 /// promise 10
 #[test]
-fn a_hostile_frame_takes_no_more_than_four_times_its_bytes() {
+fn no_peer_takes_more_memory_than_it_may() {
     let bench = Bench::start();
+    calls_that_are_not_made_take_little(&bench);
+    a_hostile_frame_takes_no_more_than_four_times_its_bytes(&bench);
+    bench.hub.shutdown_background();
+}
+
+fn calls_that_are_not_made_take_little(bench: &Bench) {
+    const CALLS: u32 = 50_000;
+    const STREAMS: usize = 4096;
+    let (most, refused) = bench.memory_of_calls(CALLS);
+    println!("{CALLS} calls took {most}, {refused} were refused");
+    assert!(refused > 0);
+    assert!(most < 8 * 1024 * STREAMS, "{most}");
+}
+
+fn a_hostile_frame_takes_no_more_than_four_times_its_bytes(bench: &Bench) {
     // What happens once, such as reading descriptors, is no matter of a frame.
     let _ = bench.memory_of(
         vec![hello()],
@@ -263,5 +329,4 @@ fn a_hostile_frame_takes_no_more_than_four_times_its_bytes() {
             None,
         );
     }
-    bench.hub.shutdown_background();
 }

@@ -7,7 +7,7 @@ use prost::{
     Message, Name,
     encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field},
 };
-use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor};
 
 use crate::json;
 
@@ -41,14 +41,22 @@ impl Room {
     /// Takes the room that a message needs once it is decoded. `false` if there is not as much. Bytes that are no message need little: the decoder
     /// says what is wrong with them.
     pub fn takes<M: Message + Name>(&mut self, message: &[u8]) -> bool {
+        self.takes_shape(|| SHAPES.index.get(&M::full_name()).copied(), message)
+    }
+
+    /// The same for the request of a call, given as the path `/package.Service/Method`. A call that nobody knows decodes nothing.
+    pub fn takes_call(&mut self, path: &str, request: &[u8]) -> bool {
+        self.takes_shape(|| SHAPES.calls.get(path).copied(), request)
+    }
+
+    fn takes_shape(&mut self, shape: impl FnOnce() -> Option<usize>, message: &[u8]) -> bool {
         let Some(left) = &mut self.left else {
             return true;
         };
-        let Some(shape) = SHAPES.index.get(&M::full_name()) else {
-            return true;
-        };
-        take(left, SHAPES.all[*shape].bytes).is_some()
-            && inside(*shape, message, left, DEPTH).is_some()
+        shape().is_none_or(|shape| {
+            take(left, SHAPES.all[shape].bytes).is_some()
+                && inside(shape, message, left, DEPTH).is_some()
+        })
     }
 }
 
@@ -97,7 +105,10 @@ fn inside(shape: usize, mut message: &[u8], left: &mut usize, depth: usize) -> O
 /// The types of messages, by which they are read.
 struct Shapes {
     all: Vec<Shape>,
+    /// By their names.
     index: HashMap<String, usize>,
+    /// Those of requests, by the paths of their calls.
+    calls: HashMap<String, usize>,
 }
 
 /// One type of message.
@@ -131,7 +142,14 @@ static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
             .map(|f| (f.number(), field(&f, &index)))
             .collect(),
     };
+    let services: Vec<_> = json::POOL.services().collect();
+    let calls = services.iter().flat_map(|service| {
+        let path = |m: &str| format!("/{}/{m}", service.full_name());
+        let call = |m: MethodDescriptor| (path(m.name()), index[m.input().full_name()]);
+        service.methods().map(call).collect::<Vec<_>>()
+    });
     Shapes {
+        calls: calls.collect(),
         all: messages.iter().map(shape).collect(),
         index,
     }
@@ -246,7 +264,7 @@ mod tests {
         };
         assert!(!fits(&with(vec![Part::default(); 500_000])));
         assert!(fits(&with(vec![Part::text("x"); 50_000])));
-        assert!(fits(&with(vec![Part::text(&"x".repeat(1_000_000))])));
+        assert!(fits(&with(vec![Part::text("x".repeat(1_000_000))])));
         // As much of it as a message of 1 MiB holds.
         assert!(fits(&list(wkt::Kind::NumberValue(1.5), 95_000)));
         assert!(fits(&list(wkt::Kind::BoolValue(true), 200_000)));

@@ -25,7 +25,7 @@ use tonic::{
 use super::{
     connect,
     once::Once,
-    request::only,
+    request::{Extent, decoded, message, whole},
     service::{HubService, caller},
     subscriptions::subscribe,
 };
@@ -56,7 +56,7 @@ impl Front {
     fn answer<A, B>(
         &self,
         request: http::Request<Body>,
-        call: impl FnOnce(Hub, Messages) -> A + Send + 'static,
+        call: impl FnOnce(Hub, http::Request<Body>, usize) -> A + Send + 'static,
     ) -> BoxFuture<'static, Result<http::Response<Body>, Infallible>>
     where
         A: Future<Output = Result<B, Status>> + Send,
@@ -64,10 +64,7 @@ impl Front {
     {
         let (hub, request_bytes) = (self.service.hub().clone(), self.request_bytes);
         Box::pin(async move {
-            let answer = match Messages::of_request(request, request_bytes) {
-                Ok(messages) => call(hub, messages).await.map(response),
-                Err(status) => Err(status),
-            };
+            let answer = call(hub, request, request_bytes).await.map(response);
             Ok(answer.unwrap_or_else(Status::into_http))
         })
     }
@@ -88,11 +85,27 @@ impl Front {
         let (service, request_bytes) = (self.service.clone(), self.request_bytes);
         Box::pin(async move {
             let answer = async {
-                let message = only(Messages::of_request(request, request_bytes)?).await?;
-                let answer = call(service, Request::new(message)).await?;
+                let message = message(request, request_bytes, Extent::Only).await?;
+                let answer = call(service, Request::new(decoded(message)?)).await?;
                 Ok(response(Once::new(answer.get_ref())))
             };
             Ok(answer.await.unwrap_or_else(Status::into_http))
+        })
+    }
+}
+
+impl Front {
+    /// Answers any other call, once its request has come.
+    fn generated(
+        &self,
+        request: http::Request<Body>,
+    ) -> BoxFuture<'static, Result<http::Response<Body>, Infallible>> {
+        let (mut generated, request_bytes) = (self.generated.clone(), self.request_bytes);
+        Box::pin(async move {
+            match whole(request, request_bytes).await {
+                Ok(request) => generated.call(request).await,
+                Err(status) => Ok(status.into_http()),
+            }
         })
     }
 }
@@ -112,8 +125,8 @@ impl Service<http::Request<Body>> for Front {
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         match request.uri().path() {
-            "/agenthub.AgentHub/Connect" => self.answer(request, async |hub, messages| {
-                connect::start(&hub, caller(), messages).await
+            "/agenthub.AgentHub/Connect" => self.answer(request, async |hub, request, most| {
+                connect::start(&hub, caller(), Messages::of_request(request, most)?).await
             }),
             "/agenthub.AgentHub/SubscribeToMessages" => {
                 self.answer(request, subscribe::<SubscribeToMessagesRequest>)
@@ -135,7 +148,7 @@ impl Service<http::Request<Body>> for Front {
                 .once(request, async |service, artifact| {
                     service.publish_task_artifact(artifact).await
                 }),
-            _ => self.generated.call(request),
+            _ => self.generated(request),
         }
     }
 }

@@ -14,5 +14,6 @@ mod service;
 mod status;
 mod stream;
 mod subscriptions;
+mod timely;
 
 pub(crate) use front::Front;

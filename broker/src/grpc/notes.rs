@@ -178,15 +178,14 @@ impl Notes {
         while positions.len() < most
             && let Some(field) = fields.next()
         {
-            match field.map_err(malformed)? {
-                (tag::POSITION, value) => {
-                    match tolerated(position(value.bytes().map_err(malformed)?, self.log))? {
-                        Some(position) => positions.push(position),
-                        None => return Ok((subscription, Vec::new())),
-                    }
-                }
-                _ => {}
-            }
+            let (tag::POSITION, token) = field.map_err(malformed)? else {
+                continue;
+            };
+            let token = token.bytes().map_err(malformed)?;
+            let Some(position) = tolerated(position(token, self.log))? else {
+                return Ok((subscription, Vec::new()));
+            };
+            positions.push(position);
         }
         let left = note.slice_ref(fields.rest());
         self.rest = (!left.is_empty()).then_some(Rest {

@@ -1,17 +1,13 @@
 //! The calls of older clients that subscribe to something.
 
-use agenthub_proto::{
-    agenthub::{
-        EventKind, SubscribeToAgentEventsRequest, SubscribeToMessagesRequest,
-        SubscribeToTasksRequest,
-    },
-    grpc::Messages,
+use agenthub_proto::agenthub::{
+    EventKind, SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
 };
 use prost::Message;
-use tonic::Status;
+use tonic::{Status, body::Body, codegen::http::Request};
 
 use super::{
-    request::first,
+    request::{Extent, decoded, message},
     service::caller,
     status::status,
     stream::{self, EventBody},
@@ -28,11 +24,15 @@ use crate::{
 /// # Errors
 ///
 /// What the client is told.
-pub(super) async fn subscribe<R>(hub: Hub, mut messages: Messages) -> Result<EventBody, Status>
+pub(super) async fn subscribe<R>(
+    hub: Hub,
+    request: Request<Body>,
+    most_bytes: usize,
+) -> Result<EventBody, Status>
 where
     R: Message + Default + TryInto<StreamRequest, Error = Error>,
 {
-    let request: R = first(&mut messages).await?;
+    let request: R = decoded(message(request, most_bytes, Extent::First).await?)?;
     let wanted = request.try_into().map_err(status)?;
     let session = hub.open_stream(&caller(), wanted).await.map_err(status)?;
     Ok(stream::start(&hub, session))

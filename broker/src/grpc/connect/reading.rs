@@ -52,7 +52,7 @@ impl Peer {
             while let Ok(Some(more)) = handled {
                 // Others have the lock in between.
                 tokio::task::yield_now().await;
-                handled = self.go_on(more);
+                handled = self.go_on(*more);
             }
             if let Err(error) = handled {
                 break Some(status(error));
@@ -147,11 +147,11 @@ impl Peer {
     /// # Errors
     ///
     /// See [`handle`](Self::handle).
-    fn go_on(&self, mut more: Box<More>) -> Result<Option<Box<More>>, Error> {
+    fn go_on(&self, mut more: More) -> Result<Option<Box<More>>, Error> {
         let (hold, wrong) = more.notes.next_hold();
         note(&mut self.session().together(), hold, more.acknowledges)?;
         wrong?;
-        self.rest(*more)
+        self.rest(more)
     }
 
     /// Does what comes behind the notes of a frame, once none of these are left.
