@@ -6,6 +6,7 @@ use agenthub_proto::{agenthub::Publish, weight::Room};
 use bytes::Bytes;
 use prost::Message;
 
+use super::notes::PER_HOLD;
 use crate::{
     fields::{Fields, Value},
     hub::{Envelope, Passing, Run},
@@ -60,6 +61,7 @@ impl Envelopes {
         let mut items = Vec::new();
         let mut together = Vec::with_capacity(publishes.len());
         let mut with: Option<Arc<Envelope>> = None;
+        let mut acknowledged = 0;
         let mut room = Room::for_bytes(publishes.iter().map(Bytes::len).sum());
         for bytes in publishes {
             let plain = Plain::read(&bytes);
@@ -76,7 +78,13 @@ impl Envelopes {
                     items.push(Item::TooHeavy(sequence(&bytes)));
                 }
                 None => match Publish::decode(bytes) {
-                    Ok(publish) => items.push(Item::One(publish)),
+                    Ok(publish) => {
+                        acknowledged += publish.ack.as_ref().map_or(0, |a| a.position.len());
+                        items.push(match acknowledged > PER_HOLD {
+                            true => Item::TooHeavy(publish.sequence),
+                            false => Item::One(publish),
+                        });
+                    }
                     Err(error) => {
                         items.extend(runs(with, &mut together));
                         return (items, Err(error));
@@ -223,8 +231,23 @@ mod tests {
             ..Publish::default()
         };
         let good = publish("1", "c", &routing());
-        let found = gathered(&[good.clone(), heavy, good]);
-        assert_eq!(found, [["1"], ["7 refused"], ["1"]]);
+        let acknowledging = |sequence, count| Publish {
+            sequence,
+            ack: Some(agenthub_proto::agenthub::Ack {
+                subscription: 0,
+                position: vec![String::new(); count],
+            }),
+            ..publish("2", "c", &routing())
+        };
+        let found = gathered(&[
+            good.clone(),
+            heavy,
+            good,
+            acknowledging(8, PER_HOLD),
+            acknowledging(9, 1),
+        ]);
+        let expected = [["1"], ["7 refused"], ["1"], ["2 alone"], ["9 refused"]];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -174,6 +174,7 @@ async fn a_frame_that_publishes_too_much_is_taken_as_far_as_the_credit_goes() {
         sequence,
         payload: Some(publish::Payload::Message(user(&sequence.to_string()))),
         routing: Some(routing("", "echo")),
+        ..Publish::default()
     };
     let mut peer = hub.connect(hello("asker", "i", vec![])).await;
     peer.send(AgentFrame {
