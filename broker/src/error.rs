@@ -36,6 +36,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// The log has not written yet what it has taken.
+    pub(crate) fn behind() -> Self {
+        Self::ResourceExhausted("the hub's log is behind: publish again later".to_owned())
+    }
+
     /// Whether the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::ResourceExhausted(_) | Self::Unavailable(_))

@@ -82,6 +82,13 @@ impl Segment {
         }
     }
 
+    /// How many bytes its events are, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let sealed = || self.sealed.get().into_iter().flatten();
+        let frame = self.frame.get();
+        frame.map_or_else(|| sealed().map(|e| e.size()).sum(), |f| f.bytes.len())
+    }
+
     /// How many bytes an event is by itself.
     pub(crate) fn size(&self, index: usize) -> usize {
         match self.sealed.get() {

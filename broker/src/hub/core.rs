@@ -1,7 +1,6 @@
 //! The hub's one piece of state behind its lock: the log, the fold of it, and who is connected.
 
 use std::{
-    collections::VecDeque,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -17,7 +16,7 @@ use agenthub_proto::{
 use tokio::time::Instant;
 
 use super::{
-    cancelling::Cancelling, enders::Enders, giving_up::GivingUp, held::Held, probes::Probes,
+    cancelling::Cancelling, enders::Enders, giving_up::GivingUp, pending::Pending, probes::Probes,
     sessions::Sessions, unused::Sweep,
 };
 use crate::{
@@ -58,10 +57,10 @@ impl Now {
 pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) log: Box<dyn EventLog>,
-    commits: Commits,
+    pub(super) commits: Commits,
     pub(crate) state: State,
     /// What is delivered once the log is safe that far.
-    pub(super) held: VecDeque<Held>,
+    pub(super) held: Pending,
 
     pub(crate) presence: Presence,
     pub(crate) sessions: Sessions,
@@ -86,7 +85,7 @@ impl Core {
         Self {
             commits: log.commits(),
             state,
-            held: VecDeque::new(),
+            held: Pending::default(),
             presence: Presence::new(settings.presence_lease),
             sessions: Sessions::default(),
             probes: Probes::default(),

@@ -17,7 +17,7 @@ use prost::Message;
 use crate::{
     Error,
     caller::Caller,
-    id::{Address, AgentId, InstanceId},
+    id::{Address, AgentId, InstanceId, OrderKey},
     limits,
     log::Entry,
     registry::Agent,
@@ -182,8 +182,17 @@ impl Core {
 
     fn broadcast_card(&mut self, card: AgentCardEvent, now: Now) {
         self.state.mailboxes.snapshots.change();
-        let segment = Segment::of(cards::sealed(card, now));
-        self.pass(Arc::new(segment), Route::Everyone);
+        // Changes of the directory have one order among themselves.
+        let order = OrderKey::from("");
+        let is_presence = [card_change::ONLINE, card_change::OFFLINE].contains(&&*card.event_type);
+        let event = cards::sealed(card, now);
+        if is_presence {
+            // It is in no log.
+            let ahead = self.held.last_of(&order);
+            self.pass(Arc::new(Segment::of(event)), Route::Everyone, ahead);
+        } else {
+            self.pass_when_safe(event, Route::Everyone, order);
+        }
     }
 }
 

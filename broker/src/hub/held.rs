@@ -1,5 +1,4 @@
-//! What happens to mailboxes once the log is safe up to a position: events are delivered, in their order, and those that mailboxes take
-//! alike together.
+//! Deliveries once the log is safe up to a position: in the order of the records, and together where mailboxes take events alike.
 
 use std::sync::Arc;
 
@@ -8,9 +7,13 @@ use agenthub_proto::{
     agenthub::{AgentEvent, AgentEventMetadata, agent_event::Payload},
 };
 
-use super::core::{Core, Now};
+use super::{
+    core::{Core, Now},
+    pending::{Ahead, Passing},
+};
 use crate::{
-    id::AgentId,
+    Error,
+    id::{AgentId, OrderKey},
     log::{Entry, Position, Published, Record},
     routing::Route,
     sealed::Sealed,
@@ -18,41 +21,116 @@ use crate::{
     state::Delivering,
 };
 
-/// See the module's description.
+/// Bytes of events that are in no log and wait for it, from which on nothing is taken in that would have to wait.
+const HELD_BYTES: usize = 16 * 1024 * 1024;
+
+/// A delivery that waits for the log.
 #[derive(Debug)]
 pub(super) struct Held {
-    until: Position,
-    what: Waiting,
+    pub(super) until: Position,
+    pub(super) order: OrderKey,
+    pub(super) what: Waiting,
+    /// Events of the same order key that are in no log and came after it.
+    pub(super) followers: Vec<Passing>,
+    /// Bytes of events that are in no log.
+    pub(super) bytes: usize,
 }
 
 #[derive(Debug)]
-enum Waiting {
+pub(super) enum Waiting {
     /// An event is delivered.
     Event(Published, Delivering),
     /// Plain messages are delivered that mailboxes take alike. One at least.
     Alike(Vec<(Position, Arc<Sealed>)>, Route, Delivering),
     /// Events are delivered that may be lost.
-    Passing(Arc<Segment>, Route, Delivering),
+    Passing(Passing),
     /// What waits for an agent that has left is forgotten.
     Forget(AgentId),
 }
 
 impl Core {
-    /// Delivers events that are in no log, after those that came before them.
-    pub(super) fn pass(&mut self, segment: Arc<Segment>, route: Route) {
-        let what = Waiting::Passing(segment, route, self.delivering(None));
-        let until = self.last();
-        self.held.push_back(Held { until, what });
+    /// Whether records, and events that have to wait for them, can be taken in.
+    ///
+    /// # Errors
+    ///
+    /// See [`EventLog::admit`](crate::log::EventLog::admit).
+    pub(super) fn admit(&self) -> Result<(), Error> {
+        self.log.admit()?;
+        self.check_held()
+    }
+
+    /// Whether there is room for events that wait for the log.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ResourceExhausted`].
+    pub(super) fn check_held(&self) -> Result<(), Error> {
+        match self.held.bytes() > HELD_BYTES {
+            true => Err(Error::behind()),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether events of an order key that may be lost can be taken in, and which delivery they are to follow. Without one they do not
+    /// wait for the disk.
+    ///
+    /// # Errors
+    ///
+    /// See [`admit`](Self::admit).
+    pub(super) fn admit_passing(&mut self, order: &OrderKey) -> Result<Option<Ahead>, Error> {
+        let ahead = self.held.last_of(order);
+        match ahead {
+            Some(_) => self.admit()?,
+            None => self.commits.latest().admit()?,
+        }
+        Ok(ahead)
+    }
+
+    /// Delivers events that are in no log, right behind the last of their order key that waits for it.
+    pub(super) fn pass(&mut self, segment: Arc<Segment>, route: Route, ahead: Option<Ahead>) {
+        let how = self.delivering(None);
+        let passing = Passing {
+            segment,
+            route,
+            how,
+        };
+        self.held.pass(passing, ahead);
+    }
+
+    /// Delivers an event that is in no log once all that has happened before is safe.
+    pub(super) fn pass_when_safe(&mut self, event: Arc<Sealed>, route: Route, order: OrderKey) {
+        let passing = Passing {
+            segment: Arc::new(Segment::of(event)),
+            route,
+            how: self.delivering(None),
+        };
+        self.held.push(Held {
+            until: self.last(),
+            order,
+            bytes: passing.bytes(),
+            what: Waiting::Passing(passing),
+            followers: Vec::new(),
+        });
     }
 
     /// Delivers plain messages that mailboxes take alike, once the log has them. Where all were published before, there are none.
-    pub(super) fn hold(&mut self, events: Vec<(Position, Arc<Sealed>)>, route: Route) {
+    pub(super) fn hold(
+        &mut self,
+        events: Vec<(Position, Arc<Sealed>)>,
+        route: Route,
+        order: OrderKey,
+    ) {
         let (Some((first, _)), Some((until, _))) = (events.first(), events.last()) else {
             return;
         };
         let (until, how) = (*until, self.delivering(Some(*first)));
-        let what = Waiting::Alike(events, route, how);
-        self.held.push_back(Held { until, what });
+        self.held.push(Held {
+            until,
+            order,
+            what: Waiting::Alike(events, route, how),
+            followers: Vec::new(),
+            bytes: 0,
+        });
     }
 
     /// Does what follows from a record once the log has it.
@@ -61,7 +139,8 @@ impl Core {
         let what = match &record.entry {
             Entry::Published(published) if plain(&published.event).is_some() => {
                 let events = vec![(until, published.event.clone())];
-                return self.hold(events, published.route.clone());
+                let (route, order) = (published.route.clone(), record.order.clone());
+                return self.hold(events, route, order);
             }
             Entry::Published(published) => {
                 Waiting::Event(published.clone(), self.delivering(Some(until)))
@@ -69,7 +148,13 @@ impl Core {
             Entry::Unregistered { agent } => Waiting::Forget(agent.clone()),
             _ => return,
         };
-        self.held.push_back(Held { until, what });
+        self.held.push(Held {
+            until,
+            order: record.order.clone(),
+            what,
+            followers: Vec::new(),
+            bytes: 0,
+        });
     }
 
     /// Ends a group of the log, and delivers what is safe.
@@ -79,9 +164,9 @@ impl Core {
             self.log.commit();
             let safe = self.safe();
             let mut progress = false;
-            while let Some(held) = self.held.pop_front_if(|held| held.until <= safe) {
+            while let Some(what) = self.held.next(safe) {
                 progress = true;
-                let undelivered = match held.what {
+                let undelivered = match what {
                     Waiting::Event(published, how) => {
                         self.state.deliver(&published, how, now.instant)
                     }
@@ -90,9 +175,11 @@ impl Core {
                         let segment = Segment::logged(events).into();
                         self.state.pass(&segment, &route, how, now.instant)
                     }
-                    Waiting::Passing(segment, route, how) => {
-                        self.state.pass(&segment, &route, how, now.instant)
-                    }
+                    Waiting::Passing(Passing {
+                        segment,
+                        route,
+                        how,
+                    }) => self.state.pass(&segment, &route, how, now.instant),
                     Waiting::Forget(agent) => {
                         self.state.mailboxes.unclaimed.drop_all_of(&agent);
                         continue;
@@ -118,10 +205,7 @@ impl Core {
         };
         let first = events[0].1.clone();
         let mut size = bytes(events);
-        while let Some(Held {
-            what: Waiting::Alike(more, ..),
-            ..
-        }) = self.held.pop_front_if(|held| match &held.what {
+        while let Some(Waiting::Alike(more, ..)) = self.held.next_if(|held| match &held.what {
             Waiting::Alike(more, to, _) => {
                 held.until <= safe
                     && has_room_for(events.len() + more.len(), size + bytes(more))

@@ -16,6 +16,7 @@ mod locked;
 mod mailboxes_admin;
 mod opening;
 mod outgoing;
+mod pending;
 mod probes;
 mod publish;
 mod registering;

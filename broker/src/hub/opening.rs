@@ -182,6 +182,7 @@ impl Core {
 
     /// Whether another stream with so many subscriptions may open.
     fn check_room(&self, subscriptions: usize) -> Result<(), Error> {
+        self.check_held()?;
         let (streams, mailboxes) = (self.settings.streams, self.settings.mailboxes);
         if self.sessions.len() >= streams {
             return Err(Error::ResourceExhausted(format!(

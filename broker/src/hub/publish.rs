@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use agenthub_proto::{
     a2a::Message,
-    agenthub::{AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
+    agenthub::{AgentEventMetadata, Durability, TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
     event::system_time,
 };
 use prost::Message as _;
@@ -25,6 +25,7 @@ use crate::{
     id::{Address, OrderKey},
     limits,
     log::Position,
+    sealed::Sealed,
     segment::Segment,
 };
 
@@ -88,6 +89,19 @@ impl Body {
         event_id::join(kind, about, &stamp.to_string())
     }
 
+    /// Whether its event is in no log. A message of a task, and an end of one, are kept whatever their sender says.
+    fn may_be_lost(&self, routing: &AgentEventMetadata) -> bool {
+        routing.durability() == Durability::Memory
+            && match self {
+                Self::Message(message) => message.task_id.is_empty(),
+                Self::Status(update) => {
+                    let status = update.status.as_ref();
+                    status.is_none_or(|status| !status.state().is_terminal())
+                }
+                Self::Artifact(_) => true,
+            }
+    }
+
     fn check(&self) -> Result<(), Error> {
         match self {
             Self::Message(message) => limits::message(message),
@@ -138,7 +152,13 @@ impl Core {
             Body::Artifact(_) => Call::PublishTaskArtifact,
         };
         decide(call, caller, &routing.namespace)?;
-        self.log.admit()?;
+        let is_memory = body.may_be_lost(&routing);
+        match is_memory {
+            true => self
+                .admit_passing(&self.order_of(&body, &routing))
+                .map(drop),
+            false => self.admit(),
+        }?;
         body.check()?;
         limits::routing(&routing)?;
         let deliver_at = routing.deliver_at.as_ref().and_then(system_time);
@@ -157,9 +177,15 @@ impl Core {
             }
         }
         match body {
-            Body::Message(message) => self.publish_message(caller, message, routing, known, now),
-            Body::Status(update) => self.publish_status(caller, update, routing, known, now),
-            Body::Artifact(update) => self.publish_artifact(caller, update, routing, known, now),
+            Body::Message(message) => {
+                self.publish_message(caller, message, routing, known, is_memory, now)
+            }
+            Body::Status(update) => {
+                self.publish_status(caller, update, routing, known, is_memory, now)
+            }
+            Body::Artifact(update) => {
+                self.publish_artifact(caller, update, routing, known, is_memory, now)
+            }
         }
     }
 
@@ -207,8 +233,10 @@ impl Core {
         let event_id = draft.event.event_id.clone();
         if is_memory {
             self.counters.events.inc();
-            let event = Arc::new(draft.event.into());
-            self.pass(Arc::new(Segment::of(event)), draft.route);
+            let event: Arc<Sealed> = Arc::new(draft.event.into());
+            let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
+            let ahead = self.held.last_of(&order);
+            self.pass(Arc::new(Segment::of(event)), draft.route, ahead);
             return Ok(Receipt {
                 event_id,
                 position: String::new(),
@@ -220,6 +248,14 @@ impl Core {
         }
         let position = self.record_event(caller, draft, now);
         Ok(self.receipt(event_id, position))
+    }
+
+    /// The unit of order of an event that is about to be published.
+    fn order_of(&self, body: &Body, routing: &AgentEventMetadata) -> OrderKey {
+        let (context, task) = body.ids();
+        let known = self.state.tasks.get(task);
+        let context = known.map_or(context, |known| known.context());
+        OrderKey::of(context, task, &routing.from_agent_id)
     }
 
     fn receipt(&self, event_id: String, position: String) -> Receipt {

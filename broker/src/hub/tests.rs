@@ -3,6 +3,7 @@
 mod bounds;
 mod directory;
 mod fold;
+mod passing;
 mod runs;
 mod streams;
 mod ticks;
@@ -10,7 +11,10 @@ mod together;
 mod waiting;
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -34,7 +38,10 @@ use crate::{
     caller::Caller,
     filter::Filter,
     id::SessionId,
-    log::{Commits, EventLog, History, LogId, MemoryLog, Position, Record, Registration},
+    log::{
+        Commit, Commits, Committer, EventLog, History, LogId, MemoryLog, Position, Record,
+        Registration,
+    },
     metrics::Counters,
     settings::Settings,
     snapshot,
@@ -47,6 +54,8 @@ use crate::{
 struct Keeping {
     log: MemoryLog,
     records: Arc<Mutex<Vec<Record>>>,
+    commits: Arc<Committer>,
+    is_stalled: Arc<AtomicBool>,
 }
 
 impl EventLog for Keeping {
@@ -72,10 +81,13 @@ impl EventLog for Keeping {
 
     fn commit(&mut self) {
         self.log.commit();
+        if !self.is_stalled.load(Ordering::Relaxed) {
+            self.commits.announce(self.log.commits().latest().clone());
+        }
     }
 
     fn commits(&self) -> Commits {
-        self.log.commits()
+        self.commits.subscribe()
     }
 
     fn history(&self) -> Arc<dyn History> {
@@ -92,6 +104,8 @@ fn blank(settings: &Settings) -> State {
 
 struct Bench {
     records: Arc<Mutex<Vec<Record>>>,
+    commits: Arc<Committer>,
+    is_stalled: Arc<AtomicBool>,
     core: Core,
     now: Now,
 }
@@ -101,10 +115,14 @@ impl Bench {
         let log = Keeping {
             log: MemoryLog::new(settings.log_events, settings.log_bytes),
             records: Arc::default(),
+            commits: Arc::new(Committer::new(Commit::Upto(Position(0)))),
+            is_stalled: Arc::default(),
         };
         let state = blank(&settings);
         Self {
             records: log.records.clone(),
+            commits: log.commits.clone(),
+            is_stalled: log.is_stalled.clone(),
             core: Core::new(
                 settings,
                 Arc::new(Counters::default()),
@@ -123,6 +141,17 @@ impl Bench {
             instant: self.now.instant,
             time: self.now.time,
         }
+    }
+
+    /// From here on nothing becomes safe by itself.
+    fn stall(&mut self) {
+        self.is_stalled.store(true, Ordering::Relaxed);
+    }
+
+    /// What is in the log so far becomes safe up to a position.
+    fn make_safe(&mut self, position: Position) {
+        self.commits.announce(Commit::Upto(position));
+        self.core();
     }
 
     /// The state, with all that happened before delivered.

@@ -10,6 +10,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::Position;
+use crate::Error;
 
 /// How far a log is safe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,23 @@ impl Commit {
         match self {
             Self::Upto(position) | Self::Full(position) => Some(*position),
             Self::Failed(_) => None,
+        }
+    }
+
+    /// Whether something can be taken in, however far the log is behind.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ResourceExhausted`] while the disk is full, [`Error::Unavailable`] once the log has failed.
+    pub(crate) fn admit(&self) -> Result<(), Error> {
+        match self {
+            Self::Upto(_) => Ok(()),
+            Self::Full(_) => Err(Error::ResourceExhausted(
+                "the disk of the hub's log is full: make room in its data folder; nothing is accepted until then".to_owned(),
+            )),
+            Self::Failed(reason) => Err(Error::Unavailable(format!(
+                "the hub's log has failed ({reason}): the hub has to be started again"
+            ))),
         }
     }
 }

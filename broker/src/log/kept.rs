@@ -172,9 +172,7 @@ impl EventLog for Writing {
 
     fn admit(&self) -> Result<(), Error> {
         if self.waiting.rows().len() >= BACKLOG {
-            return Err(Error::ResourceExhausted(
-                "the log is behind; try again in a moment".to_owned(),
-            ));
+            return Err(Error::behind());
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ impl Core {
     ) -> Result<Vec<Result<Receipt, Error>>, Error> {
         let envelope = &*run.envelope;
         decide(Call::PublishMessage, caller, &envelope.routing.namespace)?;
-        self.log.admit()?;
+        self.admit()?;
         let (sender, order) = run.sender();
         let route = self.route_of(run, sender.clone());
         let stamp = Stamp::of(now);
@@ -90,7 +90,7 @@ impl Core {
         });
         let receipts = receipts.collect();
         self.counters.events.inc_by(events.len() as u64);
-        self.hold(events, route);
+        self.hold(events, route, order);
         Ok(receipts)
     }
 }

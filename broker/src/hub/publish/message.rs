@@ -2,7 +2,7 @@
 
 use agenthub_proto::{
     a2a::{Message, TaskState},
-    agenthub::{AgentEventMetadata, Durability, EventKind, agent_event::Payload},
+    agenthub::{AgentEventMetadata, EventKind, agent_event::Payload},
     event::system_time,
 };
 use prost::Message as _;
@@ -27,6 +27,7 @@ impl Core {
         message: Message,
         routing: AgentEventMetadata,
         key: Option<Known>,
+        is_memory: bool,
         now: Now,
     ) -> Result<Receipt, Error> {
         let sender = AgentId::from(routing.from_agent_id.as_str());
@@ -96,7 +97,6 @@ impl Core {
             (_, Extension::Answer { claims: true }) => Some(sender.clone()),
             _ => None,
         };
-        let is_memory = routing.durability() == Durability::Memory && task_id.is_empty();
         let said = matches!(extension, Extension::Answer { .. }).then(|| message.clone());
         // Nearly nobody wants the whole task with every message.
         let wants_task = !task_id.is_empty()

@@ -61,8 +61,8 @@ impl Core {
             caller,
             &run.envelope.routing.namespace,
         )?;
-        self.log.admit()?;
         let (sender, order) = run.sender();
+        let ahead = self.admit_passing(&order)?;
         let dedupe = &self.state.dedupe;
         let fingerprints = dedupe.fingerprints(&sender, &order);
         let is_known = |plain: &Plain| {
@@ -74,7 +74,7 @@ impl Core {
         }
         let route = self.route_of(run, sender);
         self.counters.events.inc_by(run.len() as u64);
-        self.pass(passing.segment.clone(), route);
+        self.pass(passing.segment.clone(), route, ahead);
         Ok(true)
     }
 }

@@ -3,8 +3,7 @@
 use agenthub_proto::{
     a2a::{TaskState, TaskStatus},
     agenthub::{
-        AgentEventMetadata, Durability, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
-        agent_event::Payload,
+        AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent, agent_event::Payload,
     },
 };
 use prost::Message as _;
@@ -29,8 +28,8 @@ struct Update {
     payload: Payload,
     /// Its sender is the task's assignee from here on.
     claims: bool,
-    /// It may not be lost, whatever its sender says.
-    is_last: bool,
+    /// Its event is in no log.
+    is_memory: bool,
 }
 
 impl Core {
@@ -40,6 +39,7 @@ impl Core {
         update: TaskStatusUpdateEvent,
         routing: AgentEventMetadata,
         key: Option<Known>,
+        is_memory: bool,
         now: Now,
     ) -> Result<Receipt, Error> {
         let sender = AgentId::from(routing.from_agent_id.as_str());
@@ -70,7 +70,7 @@ impl Core {
             task: task.clone(),
             payload: Payload::StatusUpdate(update),
             claims,
-            is_last: next.is_terminal(),
+            is_memory,
         };
         let receipt = self.publish_update(caller, update, routing, key, now)?;
         if next.is_terminal() && by_requester {
@@ -85,6 +85,7 @@ impl Core {
         update: TaskArtifactUpdateEvent,
         routing: AgentEventMetadata,
         key: Option<Known>,
+        is_memory: bool,
         now: Now,
     ) -> Result<Receipt, Error> {
         let sender = AgentId::from(routing.from_agent_id.as_str());
@@ -109,7 +110,7 @@ impl Core {
             task,
             payload: Payload::ArtifactUpdate(update),
             claims,
-            is_last: false,
+            is_memory,
         };
         self.publish_update(caller, update, routing, key, now)
     }
@@ -123,7 +124,6 @@ impl Core {
         now: Now,
     ) -> Result<Receipt, Error> {
         let sender = AgentId::from(routing.from_agent_id.as_str());
-        let is_memory = routing.durability() == Durability::Memory && !update.is_last;
         let draft = Draft {
             route: self.task_route(&update.task, &sender, &routing),
             event: event(update.payload, Some(routing), now),
@@ -131,7 +131,7 @@ impl Core {
             passes_by: false,
             key,
         };
-        self.send(caller, draft, is_memory, now)
+        self.send(caller, draft, update.is_memory, now)
     }
 
     fn known_task(&self, id: &TaskId) -> Result<tasks::Known<'_>, Error> {

@@ -272,25 +272,11 @@ impl EventLog for SqliteLog {
     }
 
     fn admit(&self) -> Result<(), Error> {
-        match &*self.commits.latest() {
-            Commit::Upto(_) => {}
-            Commit::Full(_) => {
-                return Err(Error::ResourceExhausted(
-                    "the disk of the hub's log is full: make room in its data folder; nothing is accepted until then".to_owned(),
-                ));
-            }
-            Commit::Failed(reason) => {
-                return Err(Error::Unavailable(format!(
-                    "the hub's log has failed ({reason}): the hub has to be started again"
-                )));
-            }
+        self.commits.latest().admit()?;
+        match self.queued.bytes() > QUEUE_BYTES || self.group.len() > QUEUE {
+            true => Err(Error::behind()),
+            false => Ok(()),
         }
-        if self.queued.bytes() > QUEUE_BYTES || self.group.len() > QUEUE {
-            return Err(Error::ResourceExhausted(
-                "the hub's log is behind: publish again later".to_owned(),
-            ));
-        }
-        Ok(())
     }
 
     fn append(&mut self, record: Record) {
