@@ -97,7 +97,7 @@ impl Core {
         now: Now,
     ) -> Result<String, Error> {
         let (letter, DeadLetter { given_up, .. }) = self.dead_letter(id)?;
-        self.log.admit()?;
+        self.admit()?;
         let GivenUp { agent, mail, .. } = &given_up;
         if !is_void_work(&mail.event, mail.concern, &self.state.tasks) {
             let again = true;

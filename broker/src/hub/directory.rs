@@ -40,6 +40,7 @@ impl Core {
         if card.is_none() && !self.state.mailboxes.is_known(agent) {
             return Err(Error::NotFound(format!("there is no agent \"{agent}\"")));
         }
+        self.admit()?;
         let why = if reason.is_empty() {
             format!("agent \"{agent}\" was unregistered")
         } else {

@@ -137,10 +137,18 @@ impl Core {
             registration,
             subscriptions,
         } = hello::read(hello)?;
-        if let Some(registration) = &registration {
-            self.check_registration(registration, Some(&instance))?;
-        }
+        let registers = match &registration {
+            Some(registration) => {
+                let (change, place) = self.check_registration(registration, Some(&instance))?;
+                self.is_news(registration, change, place)
+            }
+            None => false,
+        };
         self.check_room(subscriptions.len())?;
+        // A peer whose hello changes nothing comes in on a full disk too.
+        if registers || subscriptions.iter().any(|w| self.declares(&agent, w)) {
+            self.admit()?;
+        }
         self.sessions.supersede(&agent, &instance);
         let before = PresenceBefore::of(self, [agent.clone()]);
         self.presence
@@ -251,6 +259,14 @@ impl Core {
         self.state.mailboxes.put_back(left, is_known, now.instant);
     }
 
+    /// Whether the log has to be told of a subscription: it is durable, and not there like this.
+    fn declares(&self, agent: &AgentId, wanted: &Wanted) -> bool {
+        let mailboxes = &self.state.mailboxes;
+        let known = || mailboxes.find(agent, &wanted.name, &wanted.lifetime);
+        let durable = || mailboxes.durable(known()?);
+        wanted.lifetime == Lifetime::Durable && durable() != Some((&wanted.filter, wanted.ordered))
+    }
+
     fn subscribe(
         &mut self,
         caller: &Caller,
@@ -258,6 +274,7 @@ impl Core {
         wanted: Wanted,
         now: Now,
     ) -> MailboxId {
+        let declares = self.declares(agent, &wanted);
         let Wanted {
             name,
             lifetime,
@@ -267,8 +284,7 @@ impl Core {
         let mailboxes = &mut self.state.mailboxes;
         let known = mailboxes.find(agent, &name, &lifetime);
         if lifetime == Lifetime::Durable {
-            let durable = known.and_then(|id| mailboxes.durable(id));
-            if let (Some(id), true) = (known, durable == Some((&filter, ordered))) {
+            if let (Some(id), false) = (known, declares) {
                 self.note_use_if_old(id, now);
                 return id;
             }

@@ -52,6 +52,23 @@ impl Core {
         }
     }
 
+    /// Whether the log has to be told of a registration.
+    pub(super) fn is_news(
+        &self,
+        registration: &Registration,
+        change: Change,
+        place: Place,
+    ) -> bool {
+        let card = &registration.card;
+        let known = self.state.registry.get(&card.name.as_str().into());
+        let current = || known.map(|known| known.latest());
+        let beside = || known?.card(Some(&card.version.as_str().into()));
+        match place {
+            Place::Current => change != Change::Nothing || current() != Some(card),
+            Place::Beside => beside() != Some(card),
+        }
+    }
+
     /// Makes an agent known, or takes in what has changed of it. Returns whether those who watch were told.
     pub(crate) fn register(
         &mut self,
@@ -61,8 +78,11 @@ impl Core {
         announce: Announce,
         now: Now,
     ) -> Result<bool, Error> {
-        self.log.admit()?;
         let (change, place) = self.check_registration(&registration, instance)?;
+        let is_news = self.is_news(&registration, change, place);
+        if is_news || announce == Announce::Always {
+            self.admit()?;
+        }
         let agent = AgentId::from(registration.card.name.as_str());
         match instance {
             Some(instance) => {
@@ -77,9 +97,6 @@ impl Core {
         match place {
             Place::Beside => self.register_beside(caller, registration, &agent, now),
             Place::Current => {
-                let known = self.state.registry.get(&agent);
-                let is_current = known.is_some_and(|known| *known.latest() == registration.card);
-                let is_news = change != Change::Nothing || !is_current;
                 if !is_news && announce == Announce::IfItDiffers {
                     return Ok(false);
                 }

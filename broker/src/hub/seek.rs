@@ -122,6 +122,10 @@ impl Core {
     /// Skips what the seek leaves behind.
     pub(super) fn skip_to(&mut self, caller: &Caller, seek: &Seek, now: Now) -> Result<u64, Error> {
         self.sought(seek)?;
+        // What is skipped makes room; what comes again needs it.
+        if seek.again.is_some() {
+            self.admit()?;
+        }
         let why = "an operator skipped it";
         Ok(self.skip(caller, &seek.agent, &seek.name, seek.skipped, why, now))
     }
@@ -134,7 +138,7 @@ impl Core {
         again: &[Again],
         now: Now,
     ) -> Result<u64, Error> {
-        self.log.admit()?;
+        self.admit()?;
         let id = self.sought(seek)?;
         let holds = |m: &&Again| self.state.mailboxes.holds(id, m.position);
         let mail: Vec<Again> = again.iter().filter(|m| !holds(m)).cloned().collect();

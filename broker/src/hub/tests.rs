@@ -3,6 +3,7 @@
 mod bounds;
 mod directory;
 mod fold;
+mod full;
 mod passing;
 mod runs;
 mod streams;
@@ -68,7 +69,7 @@ impl EventLog for Keeping {
     }
 
     fn admit(&self) -> Result<(), Error> {
-        self.log.admit()
+        self.commits.latest().admit()
     }
 
     fn append(&mut self, record: Record) {
@@ -154,6 +155,13 @@ impl Bench {
         self.core();
     }
 
+    /// The disk is full, and nothing becomes safe any more.
+    fn fill_disk(&mut self) {
+        let safe = self.core().safe();
+        self.stall();
+        self.commits.announce(Commit::Full(safe));
+    }
+
     /// The state, with all that happened before delivered.
     fn core(&mut self) -> &mut Core {
         self.core.end_group(self.now);
@@ -234,7 +242,9 @@ impl Bench {
             self.core.missing(&seek, &page.events, &mut again, now)?;
         }
         self.core.skip_to(&caller, &seek, now)?;
-        self.core.put_again(&caller, &seek, &again, now)?;
+        if !again.is_empty() {
+            self.core.put_again(&caller, &seek, &again, now)?;
+        }
         Ok(())
     }
 

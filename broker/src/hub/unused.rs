@@ -84,8 +84,11 @@ impl Core {
         last.filter(|_| is_full)
     }
 
-    /// The log knows that a durable mailbox is used.
+    /// Tells the log that a durable mailbox is used. On a full disk that is put off.
     pub(super) fn note_use(&mut self, id: MailboxId, now: Now) {
+        if self.admit().is_err() {
+            return;
+        }
         let mailboxes = &self.state.mailboxes;
         let (Some((filter, ordered)), Some((agent, name))) =
             (mailboxes.durable(id), mailboxes.name_in_log(id))
