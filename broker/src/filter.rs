@@ -2,10 +2,10 @@
 
 use agenthub_proto::{
     a2a::TaskState,
-    agenthub::{self, AgentEvent, Concern, EventKind, agent_event::Payload},
+    agenthub::{self, Concern, EventKind},
 };
 
-use crate::{Error, id::TaskId, limits};
+use crate::{Error, id::TaskId, limits, traits::Traits};
 
 /// All that is given must hold; what is empty holds always.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,14 +17,6 @@ pub(crate) struct Filter {
     pub(crate) contexts: Vec<String>,
     pub(crate) states: Vec<TaskState>,
     pub(crate) tasks: Vec<TaskId>,
-}
-
-/// What an event of a task is about, besides itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct About<'a> {
-    pub(crate) event: &'a AgentEvent,
-    /// The type of its task, or of itself where it has no task.
-    pub(crate) task_type: &'a str,
 }
 
 impl Filter {
@@ -92,19 +84,16 @@ impl Filter {
         self.kinds.contains(&kind)
     }
 
-    /// Whether the subscriber wants this event, which reaches its agent on this side of the task.
-    pub(crate) fn accepts(&self, about: About<'_>, concern: Concern) -> bool {
-        let About { event, task_type } = about;
-        let kind = event.kind();
-        self.takes(kind)
+    /// Whether the subscriber wants an event with these traits, which reaches its agent on this side of the task.
+    pub(crate) fn accepts(&self, traits: &Traits<'_>, concern: Concern) -> bool {
+        self.takes(traits.kind)
             && (self.concern == Concern::Unspecified
-                || kind == EventKind::AgentCard
+                || traits.kind == EventKind::AgentCard
                 || self.concern == concern)
-            && (self.types.is_empty() || self.types.iter().any(|t| is_of_type(event, task_type, t)))
-            && (self.contexts.is_empty() || self.contexts.iter().any(|c| c == event.context_id()))
-            && (self.tasks.is_empty() || self.tasks.iter().any(|t| **t == *event.task_id()))
-            && (self.states.is_empty()
-                || event.task_state().is_some_and(|s| self.states.contains(&s)))
+            && (self.types.is_empty() || self.types.iter().any(|t| is_of_type(traits, t)))
+            && (self.contexts.is_empty() || self.contexts.iter().any(|c| c == traits.context))
+            && (self.tasks.is_empty() || self.tasks.iter().any(|t| **t == *traits.task))
+            && (self.states.is_empty() || traits.state.is_some_and(|s| self.states.contains(&s)))
     }
 }
 
@@ -133,25 +122,19 @@ pub(crate) fn known<T>(
         .collect()
 }
 
-fn is_of_type(event: &AgentEvent, task_type: &str, wanted: &str) -> bool {
-    if wanted == task_type
-        || event
-            .routing
-            .as_ref()
-            .is_some_and(|r| r.event_type == wanted)
-    {
-        return true;
-    }
-    let kind = match event.payload {
-        None => "",
-        Some(Payload::Message(_)) => "message",
-        Some(Payload::Task(_)) => "task",
-        Some(Payload::StatusUpdate(_)) => "status_update",
-        Some(Payload::ArtifactUpdate(_)) => "artifact",
-        Some(Payload::AgentCard(ref card)) if card.event_type == wanted => return true,
-        Some(Payload::AgentCard(_)) => "agent_card",
+fn is_of_type(traits: &Traits<'_>, wanted: &str) -> bool {
+    let kind = match traits.kind {
+        EventKind::Unspecified => "",
+        EventKind::Message => "message",
+        EventKind::Task => "task",
+        EventKind::StatusUpdate => "status_update",
+        EventKind::ArtifactUpdate => "artifact",
+        EventKind::AgentCard => "agent_card",
     };
-    kind == wanted
+    wanted == traits.task_type
+        || wanted == kind
+        || traits.event_type == Some(wanted)
+        || traits.card_change == Some(wanted)
 }
 
 #[cfg(test)]
@@ -159,7 +142,7 @@ mod tests {
     use super::*;
     use agenthub_proto::{
         a2a::{Message, Role, TaskStatus},
-        agenthub::{AgentEventMetadata, TaskStatusUpdateEvent},
+        agenthub::{AgentEvent, AgentEventMetadata, TaskStatusUpdateEvent, agent_event::Payload},
     };
 
     fn message() -> AgentEvent {
@@ -192,13 +175,7 @@ mod tests {
     }
 
     fn passes(filter: &Filter, event: &AgentEvent) -> bool {
-        filter.accepts(
-            About {
-                event,
-                task_type: "echo",
-            },
-            Concern::Work,
-        )
+        filter.accepts(&Traits::of(event).with_task_type("echo"), Concern::Work)
     }
 
     /// spec: HUB-3

@@ -48,6 +48,7 @@ mod steps;
 mod superseded;
 mod table;
 mod tasks;
+mod traits;
 mod unclaimed;
 mod upkeep;
 

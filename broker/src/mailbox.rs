@@ -1,47 +1,44 @@
 //! A mailbox: what waits for one subscription of an agent, in order, and what is out with its instances.
 //!
+//! Mail stands in [batches](Batch): events that came together and to which the same has happened. Whatever happens to some events of a
+//! batch cuts them out of it, which costs the same however long it is.
+//!
 //! Waiting mail stands in *lanes*, one for each order key. Within a lane the order is that of the log. Between lanes priority
 //! chooses, with aging: a lane's rank is the time at which its head came, set back by what its priority is worth. While an instance
 //! holds deliveries of a lane, the lane is that instance's. In an *ordered* mailbox the head of a lane waits until nothing of the lane
 //! is out or comes back.
 //!
-//! A piece of mail is either in the waiting [`room`] or out on a [lease](leases). It comes in with [`push`](Mailbox::push), goes out
+//! A batch is either in the waiting [`room`] or out on a [lease](leases). It comes in with [`push`](Mailbox::push), goes out
 //! with [`take`](Mailbox::take), and leaves when it is acknowledged or given up. Whatever else happens to what is out (it is refused, its
 //! lease runs out, its instance goes), it comes back to the room through `give_back`, which alone gives up what was tried too often.
-//!
-//! Mail that came together passes together as long as nothing else is there: in with [`pass`](Mailbox::pass), out with
-//! [`take_passing`](Mailbox::take_passing), where it is [lent]. When something happens to one piece, it parts.
 
-mod deadlines;
+mod batch;
+mod intervals;
 mod lanes;
 mod leases;
-mod lent;
 mod mail;
-mod parcel;
-mod passing;
 mod room;
 mod tries;
 mod view;
-mod waiting;
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use self::{
-    leases::{Lease, Leases},
-    lent::Lent,
-    room::Room,
-    waiting::Waiting,
-};
 pub(crate) use self::{
+    batch::Batch,
     mail::{Delivery, HandOver, Mail, Reclaimed, Timing, Undelivered},
-    parcel::Parcel,
+};
+use self::{
+    batch::{Common, Rank, Run},
+    intervals::Intervals,
+    leases::Leases,
+    room::Room,
 };
 use crate::{
     id::{InstanceId, Version},
     log::Position,
-    table::Set,
+    segment::Segment,
 };
 
 /// Its bounds.
@@ -67,12 +64,12 @@ pub(crate) struct Mailbox {
     bytes: usize,
     room: Room,
     leases: Leases,
-    /// While parcels are out, nothing else is.
-    lent: Lent,
-    /// The log is told of its deliveries.
-    is_told: bool,
-    /// The deliveries that the log does not know of yet.
-    untold: Set<Position>,
+    /// Of the batch that came last: the next one is mostly for the same.
+    common: Option<Arc<Common>>,
+    /// The log is to have its deliveries.
+    logs_attempts: bool,
+    /// The deliveries that the log does not have yet.
+    unlogged_attempts: Intervals,
 }
 
 impl Mailbox {
@@ -84,38 +81,54 @@ impl Mailbox {
             events: 0,
             bytes: 0,
             room: Room::default(),
-            leases: Leases::default(),
-            lent: Lent::default(),
-            is_told: true,
-            untold: Set::default(),
+            leases: Leases::new(bounds.ack_deadline),
+            common: None,
+            logs_attempts: true,
+            unlogged_attempts: Intervals::default(),
         }
     }
 
-    /// Whether the log is told of its deliveries.
-    pub(crate) fn set_told(&mut self, is_told: bool) {
-        self.is_told = is_told;
+    /// Whether the log is to have its deliveries.
+    pub(crate) fn set_logs_attempts(&mut self, logs_attempts: bool) {
+        self.logs_attempts = logs_attempts;
     }
 
     /// Whether the next delivery of a lane waits for the acknowledgement of the one before.
     pub(crate) fn set_ordered(&mut self, ordered: bool) {
-        if self.room.is_ordered() != ordered {
-            // From here on it counts in which lane each is.
-            self.part();
-            self.room.set_ordered(ordered);
+        self.room.set_ordered(ordered);
+    }
+
+    /// Adds one piece of mail. The mailbox may hold too much afterwards: see [`surplus`](Self::surplus).
+    pub(crate) fn push(&mut self, mail: &Mail, now: Instant) {
+        let event = mail.event.clone();
+        let segment = match mail.position {
+            Some(position) => Segment::logged(vec![(position, event)]),
+            None => Segment::of(event),
+        };
+        self.push_segment(mail, &segment.into(), now);
+    }
+
+    /// Adds the events of a segment, which are alike; `first` is the first of them. See [`push`](Self::push).
+    pub(crate) fn push_segment(&mut self, first: &Mail, segment: &Arc<Segment>, now: Instant) {
+        self.serial += segment.len() as u64;
+        let due = first.timing.due.filter(|due| *due > now);
+        let priority = first.event.priority();
+        let rank = Rank::new(due.unwrap_or(now), priority, self.serial, self.born);
+        let common = self.common_of(first);
+        let batch = Batch::new(segment.clone(), common, rank, first.timing.expires);
+        self.events += batch.len();
+        self.bytes += batch.bytes();
+        match due {
+            Some(due) => self.room.delay(batch, due),
+            None => self.room.insert(batch),
         }
     }
 
-    /// Adds mail. The mailbox may hold too much afterwards: see [`surplus`](Self::surplus).
-    pub(crate) fn push(&mut self, mail: Mail, now: Instant) {
-        self.serial += 1;
-        self.events += 1;
-        self.bytes += mail.bytes();
-        let due = mail.timing.due.filter(|due| *due > now);
-        let waiting = Waiting::new(mail, self.serial, self.born, now);
-        match due {
-            Some(due) => self.room.delay(waiting, due),
-            None => self.room.insert(waiting),
-        }
+    fn common_of(&mut self, mail: &Mail) -> Arc<Common> {
+        let last = self.common.take().filter(|common| **common == *mail);
+        let common = last.unwrap_or_else(|| Arc::new(mail.into()));
+        self.common = Some(common.clone());
+        common
     }
 
     /// Takes out the oldest that waits, as far as the mailbox is too full.
@@ -128,75 +141,66 @@ impl Mailbox {
             };
             self.forget(&oldest);
             let reason = format!("the mailbox is full ({events} events, {bytes} bytes)");
-            evicted.push(oldest.give_up(reason));
+            evicted.extend(oldest.give_up(&reason));
         }
         evicted
     }
 
-    /// The next delivery for an instance, and a lease on it if it has a position.
+    /// The next delivery for an instance, of at most so many events, and a lease on them if they are in the log.
     pub(crate) fn take(
         &mut self,
         instance: &InstanceId,
         version: Option<&Version>,
+        count: usize,
         now: Instant,
     ) -> Option<Delivery> {
-        if self.room.is_idle() {
-            return None;
+        let taken = self.room.take(instance, version, count)?;
+        let mut batch = taken.cut.batch;
+        let handed_over = batch.hand_over_to(instance);
+        batch.attempts += 1;
+        if batch.positions().is_empty() {
+            self.forget(&batch);
+        } else {
+            batch.last = Some(instance.clone());
+            self.note(&batch);
+            self.leases.insert(batch.clone(), taken.lane, now);
         }
-        self.part();
-        let mut waiting = self.room.pop_for(instance, version)?;
-        waiting.attempts += 1;
-        let handed_over = waiting.hand_over_to(instance).map(Box::new);
-        let attempt = waiting.attempts;
-        let mail = match waiting.mail.position {
-            Some(at) => {
-                let mail = waiting.mail.clone();
-                self.lease(waiting, at, instance, now + self.bounds.ack_deadline);
-                mail
-            }
-            None => {
-                self.forget(&waiting);
-                waiting.mail
-            }
-        };
-        Some(Delivery {
-            mail,
-            attempt,
-            handed_over,
-        })
+        Some(Delivery { batch, handed_over })
     }
 
     /// Whether an instance has it.
     pub(crate) fn is_out(&self, position: Position) -> bool {
-        self.leases.get(position).is_some() || self.lent.holds(position)
+        self.leases.find(&[position]).is_some()
     }
 
-    /// Handled by an instance. What another one has by then is that one's to handle.
-    pub(crate) fn acknowledge_from(&mut self, position: Position, instance: &InstanceId) -> bool {
-        let is_anothers = |lease: &Lease| lease.instance != *instance;
-        if self.lent.is_with_another(instance) {
-            self.part();
+    /// Handled, by an instance if one is named: what another one has by then is that one's to handle. Mail that is not out counts too:
+    /// its handler was only slow, or the log is being read again. Returns what was there.
+    pub(crate) fn acknowledge(
+        &mut self,
+        positions: &[Position],
+        by: Option<&InstanceId>,
+    ) -> Vec<Position> {
+        let mut handled = Vec::with_capacity(positions.len());
+        let mut rest = positions;
+        while !rest.is_empty() {
+            let (found, count) = match self.leases.find(rest) {
+                Some((run, lease)) => {
+                    let is_its = by.is_none_or(|by| lease.is_with(by));
+                    let count = run.range.len();
+                    (is_its.then(|| self.end_lease(&run)).flatten(), count)
+                }
+                None => match self.room.find(rest) {
+                    Some(run) => (self.room.remove(&run), run.range.len()),
+                    None => (None, 1),
+                },
+            };
+            if let Some(batch) = found {
+                self.forget(&batch);
+                handled.extend_from_slice(&rest[..count]);
+            }
+            rest = &rest[count..];
         }
-        !self.leases.get(position).is_some_and(is_anothers) && self.acknowledge(position)
-    }
-
-    /// Handled. Mail that is not out counts too: its handler was only slow, or the log is being read again.
-    pub(crate) fn acknowledge(&mut self, position: Position) -> bool {
-        if let Some(bytes) = self.lent.remove_first(position) {
-            self.events -= 1;
-            self.bytes -= bytes;
-            self.untold.remove(&position);
-            return true;
-        }
-        if self.lent.holds(position) {
-            self.part();
-        }
-        let waiting = self.end_lease(position);
-        let waiting = waiting.or_else(|| self.room.remove(position));
-        if let Some(waiting) = &waiting {
-            self.forget(waiting);
-        }
-        waiting.is_some()
+        handled
     }
 
     /// Not handled by the instance that has it: to be delivered again after `delay`. Says what leaves for having been
@@ -208,17 +212,25 @@ impl Mailbox {
         delay: Duration,
         reason: &str,
         now: Instant,
-    ) -> Option<Undelivered> {
-        self.part();
-        let is_its = self.leases.is_with(position, instance);
-        is_its.then(|| self.give_back(position, delay, reason, now))?
+    ) -> Vec<Undelivered> {
+        let found = self.leases.find(&[position]);
+        let its = found.filter(|(_, lease)| lease.is_with(instance));
+        let run = its.map(|(run, _)| run);
+        run.map_or_else(Vec::new, |run| self.give_back(&run, delay, reason, now))
     }
 
-    /// The instance is still at work on it.
-    pub(crate) fn extend(&mut self, position: Position, instance: &InstanceId, now: Instant) {
-        self.part();
-        let until = now + self.bounds.ack_deadline;
-        self.leases.extend(position, instance, until);
+    /// The instance is still at work on what it has of this.
+    pub(crate) fn extend(&mut self, positions: &[Position], instance: &InstanceId, now: Instant) {
+        let mut rest = positions;
+        while !rest.is_empty() {
+            let found = self.leases.find(rest);
+            let found = found.map(|(run, lease)| (run, lease.is_with(instance)));
+            let count = found.as_ref().map_or(1, |(run, _)| run.range.len());
+            if let Some((run, true)) = found {
+                self.leases.renew(&run, now);
+            }
+            rest = &rest[count..];
+        }
     }
 
     /// The instance is back on another stream. What it claims stays its own, or becomes so again; what it had and does not claim did not
@@ -230,58 +242,74 @@ impl Mailbox {
         claimed: &HashSet<Position>,
         now: Instant,
     ) -> Reclaimed {
-        self.part();
-        let until = now + self.bounds.ack_deadline;
-        let mut given_up = Vec::new();
-        for position in self.leases.of(instance) {
-            if claimed.contains(&position) {
-                self.leases.extend(position, instance, until);
-            } else if self.leases.was_out(position) {
-                let reason = "the hub went away while it was delivered";
-                given_up.extend(self.give_back(position, Duration::ZERO, reason, now));
-            } else if let Some(mut waiting) = self.end_lease(position) {
-                waiting.attempts = waiting.attempts.saturating_sub(1);
-                self.room.insert(waiting);
+        let mut reclaimed = Reclaimed::default();
+        let is_claimed = |position: &Position| claimed.contains(position);
+        for batch in self.leases.of(instance) {
+            let runs = batch
+                .positions()
+                .chunk_by(|a, b| is_claimed(a) == is_claimed(b));
+            for positions in runs {
+                let Some((run, _)) = self.leases.find(positions) else {
+                    continue;
+                };
+                if is_claimed(&positions[0]) {
+                    self.leases.renew(&run, now);
+                } else if batch.was_out {
+                    let reason = "the hub went away while it was delivered";
+                    let given_up = self.give_back(&run, Duration::ZERO, reason, now);
+                    reclaimed.given_up.extend(given_up);
+                } else if let Some(mut batch) = self.end_lease(&run) {
+                    batch.attempts = batch.attempts.saturating_sub(1);
+                    self.room.insert(batch);
+                }
             }
         }
-        let mut handed_over = Vec::new();
-        for position in claimed {
-            if let Some(lease) = self.leases.get(*position) {
-                handed_over.extend(lease.waiting.hand_over(instance, &lease.instance));
-            } else if let Some(mut waiting) = self.room.remove(*position) {
-                waiting.attempts = waiting.attempts.max(1);
-                handed_over.extend(waiting.hand_over_to(instance));
-                self.lease(waiting, *position, instance, until);
+        let mut claimed: Vec<Position> = claimed.iter().copied().collect();
+        claimed.sort_unstable();
+        let mut rest = &claimed[..];
+        while !rest.is_empty() {
+            let mut count = 1;
+            if let Some((run, lease)) = self.leases.find(rest) {
+                count = run.range.len();
+                if let Some(holder) = lease.batch.last.as_ref().filter(|last| *last != instance) {
+                    let mut batch = lease.batch.clone();
+                    let (_, claimed) = batch.cut(run.range);
+                    let handed_over = claimed.hand_over(instance, holder);
+                    reclaimed.handed_over.extend(handed_over);
+                }
+            } else if let Some(run) = self.room.find(rest)
+                && let Some(mut batch) = self.room.remove(&run)
+            {
+                count = run.range.len();
+                batch.attempts = batch.attempts.max(1);
+                reclaimed.handed_over.extend(batch.hand_over_to(instance));
+                let lane = self.hold(&mut batch, instance);
+                self.leases.insert(batch, lane, now);
             }
+            rest = &rest[count..];
         }
-        Reclaimed {
-            handed_over,
-            given_up,
-        }
+        reclaimed
     }
 
     /// The instance is gone: what it had is to be delivered again.
     pub(crate) fn release(&mut self, instance: &InstanceId, now: Instant) -> Vec<Undelivered> {
-        self.part();
-        let its = self.leases.of(instance).into_iter();
-        its.filter_map(|p| self.give_back(p, Duration::ZERO, "its agent went away", now))
+        let its = self.leases.of(instance);
+        let runs = its.iter().filter_map(Batch::whole);
+        runs.flat_map(|run| self.give_back(&run, Duration::ZERO, "its agent went away", now))
             .collect()
     }
 
     /// Brings back what is due: leases that have run out and what was refused with a delay. Gives up what has waited too long.
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
-        if self.lent.next_end().is_some_and(|at| at <= now) {
-            self.part();
-        }
-        while let Some(position) = self.leases.over(now) {
+        while let Some(run) = self.leases.over(now) {
             let reason = "nobody acknowledged it in time";
-            undelivered.extend(self.give_back(position, Duration::ZERO, reason, now));
+            undelivered.extend(self.give_back(&run, Duration::ZERO, reason, now));
         }
         self.room.bring(now);
-        while let Some(waiting) = self.room.pop_expired(now) {
-            self.forget(&waiting);
-            undelivered.push(waiting.give_up(EXPIRED.to_owned()));
+        while let Some(batch) = self.room.pop_expired(now) {
+            self.forget(&batch);
+            undelivered.extend(batch.give_up(EXPIRED));
         }
         undelivered
     }
@@ -289,70 +317,65 @@ impl Mailbox {
     /// When [`tick`](Self::tick) has something to do.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
         let lease = self.leases.next_end();
-        let dues = lease.into_iter().chain(self.room.next());
-        dues.chain(self.lent.next_end()).min()
+        lease.into_iter().chain(self.room.next()).min()
     }
 
-    /// Puts mail out with an instance.
-    fn lease(
-        &mut self,
-        mut waiting: Waiting,
-        position: Position,
-        instance: &InstanceId,
-        until: Instant,
-    ) {
-        waiting.last = Some(instance.clone());
-        self.note(position);
-        self.room.hold(&waiting.lane(), instance);
-        self.leases.insert(position, waiting, instance, until);
+    /// An instance has a batch that waited, and its lane.
+    fn hold(&mut self, batch: &mut Batch, instance: &InstanceId) -> lanes::LaneId {
+        batch.last = Some(instance.clone());
+        self.note(batch);
+        self.room.hold(batch, instance)
     }
 
-    fn end_lease(&mut self, position: Position) -> Option<Waiting> {
-        let mut waiting = self.leases.remove(position)?.waiting;
-        waiting.was_out = false;
-        self.note(position);
-        self.room.release(&waiting.lane());
-        Some(waiting)
+    fn end_lease(&mut self, run: &Run) -> Option<Batch> {
+        let lease = self.leases.remove(run)?;
+        let mut batch = lease.batch;
+        batch.was_out = false;
+        self.note(&batch);
+        self.room.release(lease.lane, batch.len());
+        Some(batch)
     }
 
-    /// Something has happened to a delivery.
-    fn note(&mut self, position: Position) {
-        if self.is_told {
-            self.untold.insert(position);
+    /// Something has happened to deliveries.
+    fn note(&mut self, batch: &Batch) {
+        if let Some((first, last)) = batch.ends().filter(|_| self.logs_attempts) {
+            self.unlogged_attempts.insert(first, last);
         }
     }
 
     /// Ends a lease without success: the mail waits again, or is given up.
     fn give_back(
         &mut self,
-        position: Position,
+        run: &Run,
         delay: Duration,
         reason: &str,
         now: Instant,
-    ) -> Option<Undelivered> {
-        let waiting = self.end_lease(position)?;
-        let was_tried_enough = waiting.attempts >= self.bounds.max_attempts;
-        if was_tried_enough || waiting.mail.timing.expires <= now {
-            self.forget(&waiting);
+    ) -> Vec<Undelivered> {
+        let Some(batch) = self.end_lease(run) else {
+            return Vec::new();
+        };
+        let was_tried_enough = batch.attempts >= self.bounds.max_attempts;
+        if was_tried_enough || batch.expires() <= now {
+            self.forget(&batch);
             let why = match was_tried_enough {
-                true => format!("given up after {} deliveries: {reason}", waiting.attempts),
+                true => format!("given up after {} deliveries: {reason}", batch.attempts),
                 false => EXPIRED.to_owned(),
             };
-            return Some(waiting.give_up(why));
+            return batch.give_up(&why).collect();
         }
         match delay {
-            Duration::ZERO => self.room.insert(waiting),
-            delay => self.room.delay(waiting, now + delay),
+            Duration::ZERO => self.room.insert(batch),
+            delay => self.room.delay(batch, now + delay),
         }
-        None
+        Vec::new()
     }
 
     /// Counts mail out that has left.
-    fn forget(&mut self, waiting: &Waiting) {
-        self.events -= 1;
-        self.bytes -= waiting.mail.bytes();
-        if let Some(position) = waiting.mail.position {
-            self.untold.remove(&position);
+    fn forget(&mut self, batch: &Batch) {
+        self.events -= batch.len();
+        self.bytes -= batch.bytes();
+        if let Some((first, last)) = batch.ends() {
+            self.unlogged_attempts.remove(first, last);
         }
     }
 }

@@ -18,7 +18,7 @@ use agenthub_proto::agenthub::EventKind;
 use tokio::{sync::Notify, time::Instant};
 
 pub(crate) use self::{
-    delivering::{Post, own_type},
+    delivering::Post,
     snapshots::{Reach, Snapshots},
     view::Seen,
 };
@@ -92,8 +92,8 @@ pub(crate) struct Mailboxes {
     /// Mail for agents without a subscription that takes it.
     pub(crate) unclaimed: Unclaimed,
     ticks: BTreeSet<(Instant, MailboxId)>,
-    /// Mailboxes with deliveries that the log does not know of yet.
-    untold: BTreeSet<MailboxId>,
+    /// Mailboxes with deliveries that the log does not have yet.
+    unlogged_attempts: BTreeSet<MailboxId>,
     next: u64,
 }
 
@@ -110,7 +110,7 @@ impl Mailboxes {
             snapshots: Snapshots::default(),
             unclaimed: Unclaimed::new(bounds, unknown_recipient),
             ticks: BTreeSet::new(),
-            untold: BTreeSet::new(),
+            unlogged_attempts: BTreeSet::new(),
             next: 0,
         }
     }
@@ -145,7 +145,7 @@ impl Mailboxes {
             bounds.ack_deadline = NEVER;
         }
         let mut mailbox = Mailbox::new(bounds, now);
-        mailbox.set_told(lifetime == Lifetime::Durable);
+        mailbox.set_logs_attempts(lifetime == Lifetime::Durable);
         if lifetime == Lifetime::Durable {
             self.durable.insert(id);
         }
@@ -338,7 +338,7 @@ impl Mailboxes {
         undelivered
     }
 
-    /// Does something with a mailbox. It ticks no later than something is due there, and the log will be told of what it has to know.
+    /// Does something with a mailbox. It ticks no later than something is due there, and the log will have its deliveries.
     fn with<T>(&mut self, id: MailboxId, act: impl FnOnce(&mut Mailbox) -> T) -> Option<T> {
         let slot = self.slots.get_mut(&id)?;
         let result = act(&mut slot.mailbox);
@@ -350,8 +350,8 @@ impl Mailboxes {
             }
             self.ticks.insert((next, id));
         }
-        if slot.mailbox.has_untold() {
-            self.untold.insert(id);
+        if slot.mailbox.has_unlogged_attempts() {
+            self.unlogged_attempts.insert(id);
         }
         Some(result)
     }

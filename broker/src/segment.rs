@@ -37,6 +37,8 @@ pub(crate) struct Segment {
     first: OnceLock<Arc<Sealed>>,
     /// The events by themselves, for those who take them one by one, unless that is what it was made of.
     sealed: OnceLock<Vec<Arc<Sealed>>>,
+    /// The bytes of all its events.
+    bytes: usize,
 }
 
 /// A frame with events and nothing else.
@@ -69,6 +71,7 @@ impl Segment {
         Self {
             frame: OnceLock::new(),
             positions,
+            bytes: sealed.iter().map(|event| event.size()).sum(),
             first: sealed[0].clone().into(),
             sealed: sealed.into(),
         }
@@ -82,15 +85,16 @@ impl Segment {
         }
     }
 
-    /// How many bytes its events are, about.
-    pub(crate) fn bytes(&self) -> usize {
-        let sealed = || self.sealed.get().into_iter().flatten();
-        let frame = self.frame.get();
-        frame.map_or_else(|| sealed().map(|e| e.size()).sum(), |f| f.bytes.len())
+    /// The bytes of some of its events.
+    pub(crate) fn bytes(&self, range: Range<usize>) -> usize {
+        match range.len() == self.len() {
+            true => self.bytes,
+            false => range.map(|index| self.size(index)).sum(),
+        }
     }
 
     /// How many bytes an event is by itself.
-    pub(crate) fn size(&self, index: usize) -> usize {
+    fn size(&self, index: usize) -> usize {
         match self.sealed.get() {
             Some(sealed) => sealed[index].size(),
             None => self.frame().events[index].len(),
@@ -121,6 +125,11 @@ impl Segment {
         self.frame().bytes.clone()
     }
 
+    /// Whether [`framed`](Self::framed) costs nothing any more.
+    pub(crate) fn is_framed(&self) -> bool {
+        self.frame.get().is_some()
+    }
+
     /// Some of its events, as fields of a frame.
     pub(crate) fn fields(&self, range: Range<usize>) -> Bytes {
         let frame = self.frame();
@@ -134,8 +143,7 @@ impl Segment {
     fn frame(&self) -> &Framed {
         self.frame.get_or_init(|| {
             let sealed = self.sealed.get().map_or(&[][..], |sealed| sealed);
-            let bytes = sealed.iter().map(|event| event.size()).sum();
-            let mut builder = Builder::new(sealed.len(), bytes);
+            let mut builder = Builder::new(sealed.len(), self.bytes);
             sealed.iter().for_each(|e| builder.push_encoded(e.bytes()));
             builder.finish()
         })
@@ -185,6 +193,7 @@ impl Builder {
     /// The segment, whose events are in no log, and which must hold something.
     pub(crate) fn build(self) -> Segment {
         Segment {
+            bytes: self.events.iter().map(Range::len).sum(),
             frame: self.finish().into(),
             positions: Vec::new(),
             first: OnceLock::new(),

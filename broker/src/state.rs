@@ -11,7 +11,7 @@ use crate::{
     id::{AgentId, MailboxId, OrderKey, Version},
     log::{Again, Entry, Position, Published, Record},
     mailbox::{Bounds, Mail, Undelivered},
-    mailboxes::{Lifetime, Mailboxes, Post, own_type},
+    mailboxes::{Lifetime, Mailboxes, Post},
     registry::Registry,
     routing::Route,
     sealed::Sealed,
@@ -19,6 +19,7 @@ use crate::{
     settings::Settings,
     superseded::Superseded,
     tasks::{self, Tasks},
+    traits::Traits,
 };
 
 /// Registry, tasks, mailboxes and what was published lately.
@@ -224,18 +225,16 @@ impl State {
         how: Delivering,
         now: Instant,
     ) -> Vec<Undelivered> {
-        let event = &published.event;
-        let sender = AgentId::from(event.sender());
-        let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
-        // Borrows the stores one by one: the mailboxes change below.
-        let post = post(&self.tasks, event, &published.route, &sender, &order, how);
-        let registry = &self.registry;
-        self.mailboxes
-            .deliver(&post, |agent| registry.get(agent).is_some(), now)
+        let event = published.event.clone();
+        let segment = match how.position {
+            Some(position) => Segment::logged(vec![(position, event)]),
+            None => Segment::of(event),
+        };
+        self.pass(&segment.into(), &published.route, how, now)
     }
 
-    /// Puts events that came together into the mailboxes that they are for. They are alike in sender, context, task, and all that a filter
-    /// looks at. Returns the mail that full mailboxes lost by that.
+    /// Puts events that came together into the mailboxes that they are for. Their traits are equal. Returns the mail that full mailboxes
+    /// lost by that.
     pub(crate) fn pass(
         &mut self,
         segment: &Arc<Segment>,
@@ -246,16 +245,22 @@ impl State {
         let event = segment.first();
         let sender = AgentId::from(event.sender());
         let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
+        // Borrows the stores one by one: the mailboxes change below.
         let post = post(&self.tasks, event, route, &sender, &order, how);
+        debug_assert!(
+            segment
+                .each()
+                .all(|(e, _)| Traits::of(e) == Traits::of(event)),
+            "the events of a segment are alike"
+        );
         let registry = &self.registry;
         self.mailboxes
-            .pass(&post, segment, |agent| registry.get(agent).is_some(), now)
+            .deliver(&post, segment, |agent| registry.get(agent).is_some(), now)
     }
 
-    /// The type of an event's task, or of the event itself where it has none.
-    pub(crate) fn task_type<'a>(&'a self, event: &'a AgentEvent) -> &'a str {
-        let task = self.tasks.get(event.task_id());
-        task.map_or_else(|| own_type(event), tasks::Known::task_type)
+    /// All that filters look at in an event.
+    pub(crate) fn traits<'a>(&'a self, event: &'a AgentEvent) -> Traits<'a> {
+        traits(event, self.tasks.get(event.task_id()))
     }
 
     /// What an event is as mail of a durable mailbox, if that takes it. It happened so long ago.
@@ -280,7 +285,7 @@ impl State {
             self.mailboxes.unclaimed.claim(agent, positions);
             self.mailboxes.handled(agent, positions);
         } else if let Some(id) = self.mailboxes.find(agent, name, &Lifetime::Durable) {
-            self.mailboxes.acknowledge(id, positions.to_vec());
+            self.mailboxes.acknowledge(id, positions);
         }
     }
 
@@ -335,6 +340,12 @@ fn post<'a>(
         route,
         sender,
         requester: task.map(tasks::Known::requester),
-        task_type: task.map_or_else(|| own_type(event), tasks::Known::task_type),
+        traits: traits(event, task),
     }
+}
+
+/// An event of a task is of the task's type.
+fn traits<'a>(event: &'a AgentEvent, task: Option<tasks::Known<'a>>) -> Traits<'a> {
+    let own = Traits::of(event);
+    task.map_or(own, |task| own.with_task_type(task.task_type()))
 }

@@ -1,7 +1,7 @@
 //! Tables whose keys are looked up for every delivery.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     hash::{BuildHasher, RandomState},
     sync::LazyLock,
 };
@@ -14,9 +14,6 @@ use foldhash::{
 /// A table with a hash that is several times as fast as that of the standard library, and keyed at random, so that those who choose keys
 /// do not choose where they go.
 pub(crate) type Table<K, V> = HashMap<K, V, Keyed>;
-
-/// A set with the same hash.
-pub(crate) type Set<T> = HashSet<T, Keyed>;
 
 /// A hash with a key from the randomness of the system, which simulations replace; foldhash itself takes addresses.
 #[derive(Clone, Debug)]

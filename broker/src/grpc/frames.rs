@@ -10,8 +10,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 
 use crate::{
-    hub::{End, Handed, Outgoing},
-    mailbox::Parcel,
+    hub::{End, Outgoing},
+    mailbox::Batch,
     sealed::Sealed,
 };
 
@@ -55,7 +55,7 @@ pub(super) enum Frame {
     /// One of its own. Boxed, as the others are small, and most.
     Sealed(Box<SealedFrame>),
     /// Events of the subscription with that index, with bytes that other streams send too.
-    Shared(usize, Parcel),
+    Shared(usize, Batch),
 }
 
 impl From<SealedFrame> for Frame {
@@ -70,25 +70,25 @@ impl Frame {
         match self {
             Self::Sealed(frame) => vec![framed(frame, 0)],
             // Whatever is the first attempt on the first subscription has no note.
-            Self::Shared(0, parcel) if parcel.len() == parcel.segment().len() => {
-                vec![parcel.segment().framed()]
+            Self::Shared(0, batch) if batch.len() == batch.segment().len() => {
+                vec![batch.segment().framed()]
             }
-            Self::Shared(index, parcel) => {
+            Self::Shared(index, batch) => {
                 let note = |position: &str| Note {
                     position: position.to_owned(),
                     subscription: u32::try_from(*index).unwrap_or(u32::MAX),
                     attempt: 1,
                 };
-                let delivery = match (index, parcel.positions()) {
+                let delivery = match (index, batch.positions()) {
                     (0, _) => Vec::new(),
-                    (_, []) => vec![note(""); parcel.len()],
-                    _ => parcel.events().map(|(e, _)| note(&e.position)).collect(),
+                    (_, []) => vec![note(""); batch.len()],
+                    _ => batch.events().map(|(e, _)| note(&e.position)).collect(),
                 };
                 let notes = SealedFrame {
                     delivery,
                     ..SealedFrame::default()
                 };
-                let events = parcel.segment().fields(parcel.range());
+                let events = batch.segment().fields(batch.range());
                 vec![framed(&notes, events.len()), events]
             }
         }
@@ -111,30 +111,32 @@ pub(super) fn frames(
     outgoing: Outgoing,
 ) -> Vec<Frame> {
     let mut frames = Vec::new();
+    // Nothing else is there that it could share a frame with.
+    let is_alone =
+        outgoing.deliveries.len() == 1 && results.is_empty() && outgoing.cancels.is_empty();
     let mut frame = SealedFrame {
         result: results,
         cancel: outgoing.cancels,
         ..SealedFrame::default()
     };
-    let is_alone = outgoing.deliveries.len() == 1;
-    let is_shared = |handed: &Handed| match handed {
-        Handed::One(_) => false,
-        Handed::Several(parcel) => is_alone || parcel.positions().is_empty() || !is_small(parcel),
+    let is_shared = |batch: &Batch| {
+        let has_frame = batch.positions().is_empty() && batch.segment().is_framed();
+        batch.attempt() == 1 && (is_alone || has_frame || batch.bytes() >= SMALL_BYTES)
     };
     let mut deliveries = outgoing.deliveries.into_iter().peekable();
     loop {
         let mut own = Vec::new();
         let mut bytes = 0;
         while bytes <= FRAME_BYTES
-            && let Some((index, handed)) = deliveries.next_if(|(_, handed)| !is_shared(handed))
+            && let Some((index, batch)) = deliveries.next_if(|(_, batch)| !is_shared(batch))
         {
             let subscription = u32::try_from(index).unwrap_or(u32::MAX);
-            for (event, _) in handed.events() {
+            for (event, _) in batch.events() {
                 bytes += event.size();
                 own.push(Own {
                     subscription,
                     event: event.clone(),
-                    attempt: handed.attempt(),
+                    attempt: batch.attempt(),
                 });
             }
         }
@@ -143,10 +145,10 @@ pub(super) fn frames(
         if !(frame.event.is_empty() && frame.result.is_empty() && frame.cancel.is_empty()) {
             frames.push(std::mem::take(&mut frame).into());
         }
-        match deliveries.next_if(|(_, handed)| is_shared(handed)) {
-            Some((index, Handed::Several(parcel))) => frames.push(Frame::Shared(index, parcel)),
-            _ if deliveries.peek().is_none() => break,
-            _ => {}
+        match deliveries.next_if(|(_, batch)| is_shared(batch)) {
+            Some((index, batch)) => frames.push(Frame::Shared(index, batch)),
+            None if deliveries.peek().is_none() => break,
+            None => {}
         }
     }
     if heartbeat {
@@ -181,15 +183,6 @@ fn notes(deliveries: &[Own]) -> Vec<Note> {
         .collect()
 }
 
-/// Whether a parcel is too small to be a frame of its own among others.
-fn is_small(parcel: &Parcel) -> bool {
-    parcel
-        .events()
-        .map(|(event, _)| event.size())
-        .sum::<usize>()
-        < SMALL_BYTES
-}
-
 /// How a stream ends.
 pub(super) fn goodbye(end: &End) -> Goodbye {
     let (reason, reconnect) = match end {
@@ -210,17 +203,20 @@ mod tests {
     use super::*;
     use crate::{
         log::Position,
-        mailbox::{Bounds, Delivery, Mail, Mailbox, Timing},
+        mailbox::{Bounds, Mail, Mailbox, Timing},
         segment::Segment,
     };
 
-    fn delivery(index: usize, position: &str, attempt: u32, id: &str) -> (usize, Delivery) {
+    /// A delivery of one event: index of the subscription, position, attempt and id.
+    type One<'a> = (usize, &'a str, u32, &'a str);
+
+    fn mail(position: &str, id: &str) -> Mail {
         let event = AgentEvent {
             event_id: id.to_owned(),
             position: position.to_owned(),
             ..AgentEvent::default()
         };
-        let mail = Mail {
+        Mail {
             event: Arc::new(event.into()),
             recipient: "a".into(),
             position: None,
@@ -231,27 +227,37 @@ mod tests {
             is_copy: false,
             timing: Timing {
                 due: None,
-                expires: Instant::now(),
+                expires: Instant::now() + Duration::from_secs(100),
             },
-        };
-        let delivery = Delivery {
-            mail,
-            attempt,
-            handed_over: None,
-        };
-        (index, delivery)
+        }
+    }
+
+    /// Takes it as often as it was tried.
+    fn delivery((index, position, attempt, id): One<'_>) -> (usize, Batch) {
+        let now = Instant::now();
+        let mut mailbox = Mailbox::new(BOUNDS, now);
+        let mut mail = mail(position, id);
+        mail.position = position.parse().ok().map(Position);
+        mailbox.push(&mail, now);
+        let mut taken = mailbox.take(&"i".into(), None, 1, now);
+        for _ in 1..attempt {
+            mailbox.release(&"i".into(), now);
+            taken = mailbox.take(&"i".into(), None, 1, now);
+        }
+        let batch = taken.expect("it is there").batch;
+        assert_eq!(batch.attempt(), attempt);
+        (index, batch)
     }
 
     /// The notes of each frame: position, subscription and attempt.
-    fn noted(deliveries: Vec<(usize, Delivery)>) -> Vec<Vec<(String, u32, u32)>> {
-        let deliveries = deliveries.into_iter();
+    fn noted(deliveries: &[One<'_>]) -> Vec<Vec<(String, u32, u32)>> {
         let outgoing = Outgoing {
-            deliveries: deliveries.map(|(i, d)| (i, Handed::One(d))).collect(),
+            deliveries: deliveries.iter().map(|one| delivery(*one)).collect(),
             ..Outgoing::default()
         };
         let note = |n: Note| (n.position, n.subscription, n.attempt);
         let frames = frames(Vec::new(), false, outgoing).into_iter();
-        let frames = frames.map(|f| HubFrame::decode(&f.bytes()[0][HEADER..]).expect("a frame"));
+        let frames = frames.map(|f| HubFrame::decode(&f.bytes().concat()[HEADER..]).expect("one"));
         frames
             .map(|f| f.delivery.into_iter().map(note).collect())
             .collect()
@@ -291,18 +297,14 @@ mod tests {
 
     #[test]
     fn a_first_attempt_on_the_first_subscription_has_no_note() {
-        let found = noted(vec![delivery(0, "1", 1, "e"), delivery(0, "2", 2, "f")]);
+        let found = noted(&[(0, "1", 1, "e"), (0, "2", 2, "f")]);
         assert_eq!(found, [[("2".to_owned(), 0, 2)]]);
     }
 
     /// promise 2
     #[test]
     fn the_copies_of_an_event_are_noted_in_their_order() {
-        let found = noted(vec![
-            delivery(0, "1", 1, "e"),
-            delivery(0, "2", 1, "f"),
-            delivery(1, "1", 3, "e"),
-        ]);
+        let found = noted(&[(0, "1", 1, "e"), (0, "2", 1, "f"), (1, "1", 3, "e")]);
         let one = "1".to_owned();
         assert_eq!(found, [[(one.clone(), 0, 1), (one, 1, 3)]]);
     }
@@ -310,13 +312,13 @@ mod tests {
     /// What has no position is told apart by its note alone.
     #[test]
     fn events_that_may_be_lost_are_noted_in_their_order() {
-        let found = noted(vec![delivery(0, "", 1, "e"), delivery(1, "", 1, "f")]);
+        let found = noted(&[(0, "", 1, "e"), (1, "", 1, "f")]);
         let none = String::new();
         assert_eq!(found, [[(none.clone(), 0, 1), (none, 1, 1)]]);
     }
 
-    /// Parcels of so many events each, of this size.
-    fn parcels(index: usize, sizes: &[(usize, usize)]) -> Outgoing {
+    /// Batches of so many events each, of this size.
+    fn batches(index: usize, sizes: &[(usize, usize)]) -> Outgoing {
         let mut mailbox = Mailbox::new(BOUNDS, Instant::now());
         let mut next = 0;
         for (count, bytes) in sizes {
@@ -333,15 +335,14 @@ mod tests {
             let mail = Mail {
                 event: events[0].1.clone(),
                 position: Some(events[0].0),
-                ..delivery(0, "", 1, "").1.mail
+                ..mail("", "")
             };
             let segment = Segment::logged(events);
-            mailbox.pass(mail, &segment.into(), Instant::now());
+            mailbox.push_segment(&mail, &segment.into(), Instant::now());
         }
         let mut outgoing = Outgoing::default();
-        while let Some(parcel) = mailbox.take_passing(100, &"i".into(), Instant::now()) {
-            let handed = Handed::Several(parcel);
-            outgoing.deliveries.push((index, handed));
+        while let Some(taken) = mailbox.take(&"i".into(), None, 100, Instant::now()) {
+            outgoing.deliveries.push((index, taken.batch));
         }
         outgoing
     }
@@ -375,21 +376,21 @@ mod tests {
         let sizes = [(1, 9), (2, 9), (3, large), (1, 9)];
         let expected = [&[1, 2, 3][..], &[4, 5, 6], &[7]].map(texts);
         let noted: Vec<_> = expected.iter().map(|e| (e.clone(), e.clone())).collect();
-        assert_eq!(positions(parcels(1, &sizes)), noted);
+        assert_eq!(positions(batches(1, &sizes)), noted);
         let plain: Vec<_> = expected.iter().map(|e| (e.clone(), Vec::new())).collect();
-        assert_eq!(positions(parcels(0, &sizes)), plain);
+        assert_eq!(positions(batches(0, &sizes)), plain);
         let alone = texts(&[1, 2]);
-        let outgoing = parcels(1, &[(2, 9)]);
+        let outgoing = batches(1, &[(2, 9)]);
         assert_eq!(positions(outgoing), [(alone.clone(), alone)]);
     }
 
     #[test]
     fn every_frame_has_the_notes_of_its_own_events() {
         let large = "x".repeat(FRAME_BYTES);
-        let found = noted(vec![
-            delivery(1, "1", 1, &large),
-            delivery(0, "1", 1, &large),
-            delivery(0, "2", 1, "last"),
+        let found = noted(&[
+            (1, "1", 1, &large),
+            (0, "1", 1, &large),
+            (0, "2", 1, "last"),
         ]);
         assert_eq!(found, [vec![("1".to_owned(), 1, 1)], vec![], vec![]]);
     }

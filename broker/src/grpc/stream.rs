@@ -143,8 +143,8 @@ impl Sender {
             let outgoing = self.session.take(&[u32::MAX], limit);
             let is_idle = outgoing.deliveries.is_empty() && !outgoing.has_more;
             first = first.saturating_sub(outgoing.events() - outgoing.cards);
-            for (_, handed) in &outgoing.deliveries {
-                for (event, position) in handed.events() {
+            for (_, batch) in &outgoing.deliveries {
+                for (event, position) in batch.events() {
                     // What was reread a moment ago has only to be acknowledged.
                     if self.reread.is_none() || position.is_none() || !self.sent.contains(&position)
                     {

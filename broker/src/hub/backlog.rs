@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Hub, core::Core, session::Session};
 use crate::{
     Error,
-    filter::{About, Filter},
+    filter::Filter,
     id::AgentId,
     log::{Entry, Page, Position, Record},
     routing::Route,
@@ -46,9 +46,8 @@ impl Core {
             Route::Everyone => *event.sender() != *backlog.agent,
             Route::To(to) => backlog.observes || to.iter().any(|a| a.agent == backlog.agent),
         };
-        let task_type = self.state.task_type(event);
-        let about = About { event, task_type };
-        let is_accepted = is_for_it && backlog.filter.accepts(about, Default::default());
+        let traits = self.state.traits(event);
+        let is_accepted = is_for_it && backlog.filter.accepts(&traits, Default::default());
         is_accepted.then(|| (record.position, event.clone()))
     }
 }

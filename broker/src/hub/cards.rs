@@ -12,7 +12,7 @@ use agenthub_proto::{
 use super::core::{Now, event};
 use crate::{
     id::{AgentId, MailboxId},
-    mailbox::{Delivery, Mail},
+    mailbox::{Batch, Mail},
     mailboxes::Reach,
     presence::Presence,
     sealed::Sealed,
@@ -60,8 +60,8 @@ pub(super) fn take(
 }
 
 /// A card of a snapshot on its way to a watcher.
-pub(super) fn delivery(card: Arc<Sealed>, to: &AgentId, state: &State, now: Now) -> Delivery {
-    let mail = Mail {
+pub(super) fn delivery(card: Arc<Sealed>, to: &AgentId, state: &State, now: Now) -> Batch {
+    Batch::by_the_way(&Mail {
         event: card,
         recipient: to.clone(),
         position: None,
@@ -71,12 +71,7 @@ pub(super) fn delivery(card: Arc<Sealed>, to: &AgentId, state: &State, now: Now)
         is_directed: true,
         is_copy: false,
         timing: state.mailboxes.timing_again(now.instant),
-    };
-    Delivery {
-        mail,
-        attempt: 1,
-        handed_over: None,
-    }
+    })
 }
 
 /// A change of the directory.

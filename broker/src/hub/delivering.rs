@@ -5,7 +5,7 @@ use agenthub_proto::agenthub::{AgentEvent, Concern, agent_event::Payload};
 use super::{
     cards,
     core::{Core, Now, hub},
-    outgoing::{End, Handed, Outgoing},
+    outgoing::{End, Outgoing},
     sessions::Open,
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     caller::Caller,
     id::{MailboxId, SessionId},
     log::{Entry, Position},
-    mailbox::Mail,
+    mailbox::{Batch, Delivery, Mail},
     tasks::Tasks,
 };
 
@@ -47,7 +47,7 @@ impl Core {
         if outgoing.end.is_some() {
             return outgoing;
         }
-        let mut void: Vec<(MailboxId, Position)> = Vec::new();
+        let mut void: Vec<(MailboxId, Batch)> = Vec::new();
         let mut handed_over = Vec::new();
         let mut room = limit;
         let count = open.mailboxes.len();
@@ -58,8 +58,8 @@ impl Core {
             let credit = credits.get(index).copied().unwrap_or(0);
             let mut credit = usize::try_from(credit).unwrap_or(usize::MAX);
             for card in cards::take(&mut self.state, &self.presence, *mailbox, credit, now) {
-                let delivery = cards::delivery(card, &open.agent, &self.state, now);
-                outgoing.deliveries.push((index, Handed::One(delivery)));
+                let batch = cards::delivery(card, &open.agent, &self.state, now);
+                outgoing.deliveries.push((index, batch));
                 outgoing.cards += 1;
                 credit -= 1;
                 room = room.saturating_sub(1);
@@ -69,46 +69,37 @@ impl Core {
                 outgoing.has_more |= credit > 0;
                 continue;
             }
-            while credit > 0 && room > 0 {
-                let passing = self.state.mailboxes.take_passing(
-                    *mailbox,
-                    &open.instance,
-                    credit.min(room),
-                    now.instant,
-                );
-                if let Some(parcel) = passing {
-                    credit -= parcel.len();
-                    room -= parcel.len();
-                    outgoing.deliveries.push((index, Handed::Several(parcel)));
-                    continue;
-                }
-                let deliveries = self.state.mailboxes.take(
-                    *mailbox,
-                    &open.instance,
-                    open.version.as_ref(),
-                    credit.min(room),
-                    now.instant,
-                );
-                if deliveries.is_empty() {
-                    outgoing.has_more |= self.state.mailboxes.snapshots.go_on(*mailbox);
-                    break;
-                }
-                outgoing.deliveries.reserve(deliveries.len());
-                for mut delivery in deliveries {
-                    if is_void(&delivery.mail, &self.state.tasks) {
-                        void.extend(delivery.mail.position.map(|p| (*mailbox, p)));
-                        continue;
+            let count = credit.min(room);
+            let (mailboxes, tasks) = (&mut self.state.mailboxes, &self.state.tasks);
+            let (instance, version) = (&open.instance, open.version.as_ref());
+            let taken = mailboxes.take(
+                *mailbox,
+                instance,
+                version,
+                count,
+                now.instant,
+                |delivery| {
+                    let Delivery {
+                        batch,
+                        handed_over: from,
+                    } = delivery;
+                    if is_void_batch(&batch, tasks) {
+                        void.push((*mailbox, batch));
+                        return false;
                     }
-                    credit -= 1;
-                    room -= 1;
-                    handed_over.extend(delivery.handed_over.take().map(|h| *h));
-                    outgoing.deliveries.push((index, Handed::One(delivery)));
-                }
+                    handed_over.extend(from);
+                    outgoing.deliveries.push((index, batch));
+                    true
+                },
+            );
+            room -= taken;
+            if taken < count {
+                outgoing.has_more |= mailboxes.snapshots.go_on(*mailbox);
             }
         }
         self.counters.deliveries.inc_by(outgoing.events() as u64);
-        for (mailbox, position) in void {
-            self.settle(&hub(), mailbox, vec![position], now);
+        for (mailbox, batch) in void {
+            self.settle(&hub(), mailbox, batch.positions(), now);
         }
         self.hand_over(&handed_over, now);
         outgoing
@@ -120,7 +111,7 @@ impl Core {
         caller: &Caller,
         session: SessionId,
         index: u32,
-        positions: Vec<Position>,
+        positions: &[Position],
         now: Now,
     ) -> Result<(), Error> {
         let mailbox = self.mailbox(session, index)?;
@@ -137,7 +128,7 @@ impl Core {
         &mut self,
         caller: &Caller,
         mailbox: MailboxId,
-        positions: Vec<Position>,
+        positions: &[Position],
         now: Now,
     ) {
         let positions = self.state.mailboxes.acknowledge(mailbox, positions);
@@ -204,11 +195,9 @@ impl Core {
         let Some(open) = self.sessions.get(session) else {
             return Ok(());
         };
-        for position in positions {
-            self.state
-                .mailboxes
-                .extend(mailbox, *position, &open.instance, now.instant);
-        }
+        self.state
+            .mailboxes
+            .extend(mailbox, positions, &open.instance, now.instant);
         Ok(())
     }
 
@@ -225,6 +214,11 @@ impl Core {
 /// Work on a task that has ended is never delivered.
 pub(super) fn is_void(mail: &Mail, tasks: &Tasks) -> bool {
     is_void_work(&mail.event, mail.concern, tasks)
+}
+
+/// The same of all events of a batch, which are of one task.
+fn is_void_batch(batch: &Batch, tasks: &Tasks) -> bool {
+    is_void_work(batch.segment().first(), batch.concern(), tasks)
 }
 
 /// Whether an event is work on a task that has ended.

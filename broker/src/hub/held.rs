@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthub_proto::{
-    a2a::Message,
-    agenthub::{AgentEvent, AgentEventMetadata, agent_event::Payload},
-};
+use agenthub_proto::agenthub::{AgentEvent, AgentEventMetadata, agent_event::Payload};
 
 use super::{
     core::{Core, Now},
@@ -19,6 +16,7 @@ use crate::{
     sealed::Sealed,
     segment::{Segment, has_room_for},
     state::Delivering,
+    traits::Traits,
 };
 
 /// Bytes of events that are in no log and wait for it, from which on nothing is taken in that would have to wait.
@@ -137,7 +135,7 @@ impl Core {
     pub(super) fn hold_record(&mut self, record: &Record) {
         let until = record.position;
         let what = match &record.entry {
-            Entry::Published(published) if plain(&published.event).is_some() => {
+            Entry::Published(published) if is_plain(&published.event) => {
                 let events = vec![(until, published.event.clone())];
                 let (route, order) = (published.route.clone(), record.order.clone());
                 return self.hold(events, route, order);
@@ -204,13 +202,14 @@ impl Core {
             events.iter().map(|(_, event)| event.size()).sum()
         };
         let first = events[0].1.clone();
+        let traits = Traits::of(&first);
         let mut size = bytes(events);
         while let Some(Waiting::Alike(more, ..)) = self.held.next_if(|held| match &held.what {
             Waiting::Alike(more, to, _) => {
                 held.until <= safe
                     && has_room_for(events.len() + more.len(), size + bytes(more))
                     && to == route
-                    && is_like(&first, &more[0].1)
+                    && traits == Traits::of(&more[0].1)
             }
             _ => false,
         }) {
@@ -255,29 +254,9 @@ impl Held {
     }
 }
 
-/// The message that an event is, if it belongs to no task and is due at once.
-fn plain(event: &AgentEvent) -> Option<&Message> {
+/// Whether an event is a message that belongs to no task and is due at once.
+fn is_plain(event: &AgentEvent) -> bool {
     let is_due = |r: &AgentEventMetadata| r.deliver_at.is_none();
-    match &event.payload {
-        Some(Payload::Message(message)) if message.task_id.is_empty() => {
-            let routing = event.routing.as_ref();
-            routing.is_none_or(is_due).then_some(message)
-        }
-        _ => None,
-    }
-}
-
-/// Whether mailboxes take a plain message as they take another one with the same route: all that filters and lanes look at is the same.
-fn is_like(one: &AgentEvent, other: &AgentEvent) -> bool {
-    let messages = plain(one).zip(plain(other));
-    messages.is_some_and(|(message, another)| {
-        message.context_id == another.context_id && message.task_type() == another.task_type()
-    }) && one.sender() == other.sender()
-        && one.priority() == other.priority()
-        && event_type(one) == event_type(other)
-}
-
-fn event_type(event: &AgentEvent) -> Option<&str> {
-    let routing = event.routing.as_ref();
-    routing.map(|r| r.event_type.as_str())
+    let is_message = matches!(&event.payload, Some(Payload::Message(m)) if m.task_id.is_empty());
+    is_message && event.routing.as_ref().is_none_or(is_due)
 }

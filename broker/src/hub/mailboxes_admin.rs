@@ -62,7 +62,7 @@ impl Hub {
         let peek = usize::try_from(request.peek).unwrap_or(PEEK).min(PEEK);
         let mut events = Vec::new();
         let mut bytes = 0;
-        for mail in seen.waiting.iter().take(peek) {
+        for mail in core.state.mailboxes.waiting(&agent, name, peek) {
             bytes += mail.bytes();
             if bytes > PAGE_BYTES && !events.is_empty() {
                 break;
@@ -107,10 +107,10 @@ fn shown(agent: &AgentId, name: &str, seen: &Seen) -> Mailbox {
     Mailbox {
         agent_id: agent.to_string(),
         name: name.to_owned(),
-        waiting: seen.waiting.len() as u64,
+        waiting: seen.waiting as u64,
         leased: seen.leased as u64,
         bytes: seen.bytes as u64,
-        oldest: seen.waiting.first().and_then(|m| m.event.timestamp),
+        oldest: seen.oldest.as_ref().and_then(|event| event.timestamp),
         ordered: seen.ordered,
     }
 }

@@ -50,7 +50,7 @@ use self::locked::Locked;
 use self::storage::Opening;
 pub(crate) use self::{
     opening::StreamRequest,
-    outgoing::{End, Handed, Outgoing},
+    outgoing::{End, Outgoing},
     publish::{Body, Envelope, Passing, Receipt, Repetition, Run},
     registering::Announce,
     session::{Session, Together},

@@ -24,7 +24,7 @@ const SEGMENT_BYTES: usize = 512;
 impl Passing {
     /// The memory that it takes, about.
     pub(super) fn bytes(&self) -> usize {
-        SEGMENT_BYTES + self.segment.bytes()
+        SEGMENT_BYTES + self.segment.bytes(0..self.segment.len())
     }
 }
 

@@ -160,9 +160,9 @@ impl Core {
         why: &str,
         now: Now,
     ) -> u64 {
-        let seen = self.state.mailboxes.see(agent, name);
-        let waiting = seen.map(|s| s.waiting).unwrap_or_default().into_iter();
+        let waiting = self.state.mailboxes.waiting(agent, name, usize::MAX);
         let skipped: Vec<Mail> = waiting
+            .into_iter()
             .filter(|m| m.position.is_some_and(|p| p <= upto))
             .collect();
         if skipped.is_empty() {

@@ -143,7 +143,7 @@ impl Together<'_> {
     ) -> Result<(), Error> {
         let Session { caller, opened, .. } = self.session;
         self.core
-            .acknowledge_at(caller, opened.id, subscription, positions, Now::read())
+            .acknowledge_at(caller, opened.id, subscription, &positions, Now::read())
     }
 
     pub(crate) fn refuse(

@@ -22,7 +22,7 @@ impl Core {
             return;
         }
         self.tries_told = Some(now.instant);
-        for (agent, name, tries) in self.state.mailboxes.untold() {
+        for (agent, name, tries) in self.state.mailboxes.take_unlogged_attempts() {
             self.record(&hub(), Entry::Tried { agent, name, tries }, now);
         }
     }

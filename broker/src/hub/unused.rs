@@ -124,9 +124,7 @@ impl Core {
         };
         let name = name.to_owned();
         tracing::info!(%agent, name, "durable subscription ended: nobody came for it");
-        let seen = self.state.mailboxes.see(agent, &name);
-        let mail = seen.map(|s| s.waiting);
-        let mail: Vec<crate::mailbox::Mail> = mail.unwrap_or_default();
+        let mail = self.state.mailboxes.waiting(agent, &name, usize::MAX);
         let undelivered = mail.into_iter().map(|mail| Undelivered {
             mail,
             attempts: 0,

@@ -1,31 +1,34 @@
-//! The lanes of a mailbox: what waits, by order key and version, and which head is whose turn.
+//! The lanes of a mailbox: batches that wait, by order key and version, and the head of each among the heads of all.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::{collections::BTreeMap, ops::Range};
 
-use super::waiting::{Rank, Waiting};
+use super::batch::{Batch, Cut, Rank};
 use crate::{
     id::{InstanceId, OrderKey, Version},
-    log::Position,
     table::Table,
 };
 
 /// A lane is mail with one order key for one version.
 pub(super) type LaneKey = (OrderKey, Option<Version>);
 
-#[derive(Debug, Default)]
+/// A lane for as long as something waits, is out or comes back there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct LaneId(u64);
+
+#[derive(Debug)]
 struct Lane {
-    queue: VecDeque<Waiting>,
+    key: LaneKey,
     /// The instance with deliveries of this lane, and how many.
     holder: Option<(InstanceId, usize)>,
-    /// Mail that was out and comes back later.
+    /// Events that were out and come back later.
     returning: usize,
-    /// What the indexes of heads say of it.
-    standing: Option<Standing>,
+    /// The entry of its head in the indexes of heads; `None` if nothing waits.
+    head: Option<Head>,
 }
 
-/// Where the head of a lane stands among those of other lanes.
+/// The place of a lane's head among those of other lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Standing {
+struct Head {
     rank: Rank,
     turn: Turn,
 }
@@ -43,20 +46,24 @@ enum Turn {
 
 impl Lane {
     fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.holder.is_none() && self.returning == 0
+        self.head.is_none() && self.holder.is_none() && self.returning == 0
     }
 
-    /// Whose turn its head is; `None` without one.
-    fn stands(&self, is_ordered: bool) -> Option<Standing> {
-        let is_blocked = is_ordered && (self.holder.is_some() || self.returning > 0);
-        Some(Standing {
-            rank: self.queue.front()?.rank,
-            turn: match &self.holder {
-                _ if is_blocked => Turn::Nobody,
-                Some((instance, _)) => Turn::Held(instance.clone()),
-                None => Turn::Free,
-            },
-        })
+    /// Whose turn its head is.
+    fn turn(&self, is_ordered: bool) -> Turn {
+        match &self.holder {
+            None if is_ordered && self.returning > 0 => Turn::Nobody,
+            Some(_) if is_ordered => Turn::Nobody,
+            Some((instance, _)) => Turn::Held(instance.clone()),
+            None => Turn::Free,
+        }
+    }
+
+    fn hold(&mut self, instance: &InstanceId, events: usize) {
+        match &mut self.holder {
+            Some((_, held)) => *held += events,
+            none => *none = Some((instance.clone(), events)),
+        }
     }
 }
 
@@ -65,13 +72,19 @@ impl Lane {
 pub(super) struct Lanes {
     /// The head of a lane waits until nothing of that lane is out or comes back.
     ordered: bool,
-    lanes: Table<LaneKey, Lane>,
-    /// The heads of the lanes that any instance of the version may have.
-    free: Table<Option<Version>, BTreeMap<Rank, LaneKey>>,
+    lanes: Table<LaneId, Lane>,
+    ids: Table<LaneKey, LaneId>,
+    next: u64,
+    /// What waits, by lane and the serial number of a batch's last event.
+    waiting: BTreeMap<(LaneId, u64), Batch>,
+    /// The heads of the lanes that any instance may have.
+    free: BTreeMap<Rank, LaneId>,
+    /// The heads of the lanes that any instance of a version may have.
+    of_version: Table<Version, BTreeMap<Rank, LaneId>>,
     /// The heads of the lanes that belong to an instance.
-    held: Table<InstanceId, BTreeMap<Rank, LaneKey>>,
+    held: Table<InstanceId, BTreeMap<Rank, LaneId>>,
     /// The heads of all lanes, oldest first.
-    oldest: BTreeMap<u64, LaneKey>,
+    oldest: BTreeMap<u64, LaneId>,
 }
 
 impl Lanes {
@@ -81,168 +94,203 @@ impl Lanes {
             return;
         }
         self.ordered = ordered;
-        let keys: Vec<LaneKey> = self.lanes.keys().cloned().collect();
-        for key in keys {
-            self.change(&key, |_| ());
-        }
+        let ids: Vec<LaneId> = self.lanes.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.settle(id));
     }
 
-    /// See [`set_ordered`](Self::set_ordered).
-    pub(super) fn is_ordered(&self) -> bool {
-        self.ordered
-    }
-
-    /// Takes out the head that is first in turn for an instance.
-    pub(super) fn pop_for(
+    /// Takes out the beginning of the batch that is first in turn for an instance, at most so many events. Unless these may be lost, the
+    /// instance holds the lane.
+    pub(super) fn take(
         &mut self,
         instance: &InstanceId,
         version: Option<&Version>,
-    ) -> Option<Waiting> {
-        let key = [
-            self.free.get(&None),
-            version.and_then(|v| self.free.get(&Some(v.clone()))),
+        count: usize,
+    ) -> Option<Taken> {
+        let (_, id) = [
+            Some(&self.free),
+            version.and_then(|v| self.of_version.get(v)),
             self.held.get(instance),
         ]
         .into_iter()
         .flatten()
         .filter_map(BTreeMap::first_key_value)
-        .min_by_key(|(rank, _)| **rank)
-        .map(|(_, key)| key.clone())?;
-        self.change(&key, |lane| lane.queue.pop_front())
+        .min_by_key(|(rank, _)| **rank)?;
+        let lane = *id;
+        let head = (lane, self.lanes.get(&lane)?.head.as_ref()?.rank.serial);
+        let batch = self.waiting.get(&head)?;
+        let is_logged = !batch.positions().is_empty();
+        let count = match is_logged && self.ordered {
+            true => 1,
+            false => count.clamp(1, batch.len()),
+        };
+        let key = |batch: &Batch| (lane, batch.rank().serial);
+        let cut = Cut::of(&mut self.waiting, head, key, 0..count)?;
+        if let Some(lane) = self.lanes.get_mut(&lane).filter(|_| is_logged) {
+            lane.hold(instance, count);
+        }
+        self.settle(lane);
+        Some(Taken { cut, lane })
     }
 
-    /// Takes out what has waited longest.
-    pub(super) fn pop_oldest(&mut self) -> Option<Waiting> {
-        let key = self.oldest.first_key_value()?.1.clone();
-        self.change(&key, |lane| lane.queue.pop_front())
+    /// The lane and the place there of the head that has waited longest.
+    pub(super) fn oldest(&self) -> Option<(LaneId, u64)> {
+        let (_, lane) = self.oldest.first_key_value()?;
+        let head = self.lanes.get(lane)?.head.as_ref()?;
+        Some((*lane, head.rank.serial))
     }
 
-    /// Puts mail into its lane, in the order of the log.
-    pub(super) fn insert(&mut self, waiting: Waiting) {
-        self.change(&waiting.lane(), |lane| {
-            let serial = waiting.rank.serial;
-            match lane.queue.back() {
-                Some(last) if last.rank.serial > serial => {
-                    let at = lane.queue.partition_point(|w| w.rank.serial < serial);
-                    lane.queue.insert(at, waiting);
-                }
-                _ => lane.queue.push_back(waiting),
+    /// Puts a batch into its lane, in the order in which all came.
+    pub(super) fn insert(&mut self, batch: Batch) -> LaneId {
+        let id = self.open(batch.lane());
+        self.waiting.insert((id, batch.rank().serial), batch);
+        self.settle(id);
+        id
+    }
+
+    /// One batch that waits.
+    pub(super) fn get(&self, lane: LaneId, serial: u64) -> Option<&Batch> {
+        self.waiting.get(&(lane, serial))
+    }
+
+    /// Takes some events out of a batch. The others stay where they are.
+    pub(super) fn cut(&mut self, lane: LaneId, serial: u64, range: Range<usize>) -> Option<Cut> {
+        let key = |batch: &Batch| (lane, batch.rank().serial);
+        let cut = Cut::of(&mut self.waiting, (lane, serial), key, range)?;
+        self.settle(lane);
+        Some(cut)
+    }
+
+    /// An instance has more deliveries of a lane, which there is if something of it is out.
+    pub(super) fn hold(&mut self, key: LaneKey, instance: &InstanceId, events: usize) -> LaneId {
+        let id = self.open(key);
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.hold(instance, events);
+        }
+        self.settle(id);
+        id
+    }
+
+    /// An instance has fewer deliveries of a lane.
+    pub(super) fn release(&mut self, id: LaneId, events: usize) {
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            match &mut lane.holder {
+                Some((_, held)) if *held > events => *held -= events,
+                holder => *holder = None,
             }
-        });
+            self.settle(id);
+        }
     }
 
-    /// Takes out one piece of mail.
-    pub(super) fn remove(&mut self, key: &LaneKey, position: Position) -> Option<Waiting> {
-        self.change(key, |lane| {
-            let mut queue = lane.queue.iter();
-            let at = queue.position(|w| w.mail.position == Some(position))?;
-            lane.queue.remove(at)
-        })
+    /// Events that were out come back to their lane later.
+    pub(super) fn expect(&mut self, key: LaneKey, events: usize) {
+        let id = self.open(key);
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.returning += events;
+        }
+        self.settle(id);
     }
 
-    /// One piece of mail.
-    pub(super) fn get(&self, key: &LaneKey, position: Position) -> Option<&Waiting> {
-        let mut queue = self.lanes.get(key)?.queue.iter();
-        queue.find(|w| w.mail.position == Some(position))
-    }
-
-    /// An instance has one more delivery of a lane.
-    pub(super) fn hold(&mut self, key: &LaneKey, instance: &InstanceId) {
-        self.change(key, |lane| match &mut lane.holder {
-            Some((_, held)) => *held += 1,
-            none => *none = Some((instance.clone(), 1)),
-        });
-    }
-
-    /// An instance has one delivery of a lane less.
-    pub(super) fn release(&mut self, key: &LaneKey) {
-        self.change(key, |lane| match &mut lane.holder {
-            Some((_, held)) if *held > 1 => *held -= 1,
-            holder => *holder = None,
-        });
-    }
-
-    /// Mail that was out comes back to its lane later.
-    pub(super) fn expect(&mut self, key: &LaneKey) {
-        self.change(key, |lane| lane.returning += 1);
-    }
-
-    /// What was [expected](Self::expect) is there, or comes no more.
-    pub(super) fn expect_no_more(&mut self, key: &LaneKey) {
-        self.change(key, |lane| {
-            lane.returning = lane.returning.saturating_sub(1);
-        });
-    }
-
-    /// Whether nothing waits, is out or comes back.
-    pub(super) fn is_idle(&self) -> bool {
-        self.lanes.is_empty()
+    /// Events that were [expected](Self::expect) are there, or come no more.
+    pub(super) fn expect_no_more(&mut self, key: &LaneKey, events: usize) {
+        if let Some(id) = self.ids.get(key).copied()
+            && let Some(lane) = self.lanes.get_mut(&id)
+        {
+            lane.returning = lane.returning.saturating_sub(events);
+            self.settle(id);
+        }
     }
 
     /// All that waits in lanes.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
-        self.lanes.values().flat_map(|lane| &lane.queue)
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Batch> {
+        self.waiting.values()
     }
 
-    /// Changes a lane and keeps the indexes of heads true. A lane that is idle afterwards leaves.
-    fn change<T>(&mut self, key: &LaneKey, change: impl FnOnce(&mut Lane) -> T) -> T {
-        let lane = match self.lanes.get_mut(key) {
-            Some(lane) => lane,
-            None => self.lanes.entry(key.clone()).or_default(),
+    /// The lane with that key.
+    fn open(&mut self, key: LaneKey) -> LaneId {
+        if let Some(id) = self.ids.get(&key) {
+            return *id;
+        }
+        self.next += 1;
+        let id = LaneId(self.next);
+        let lane = Lane {
+            key: key.clone(),
+            holder: None,
+            returning: 0,
+            head: None,
         };
-        let result = change(lane);
-        let is_idle = lane.is_idle();
-        let after = lane.stands(self.ordered);
-        if after != lane.standing {
-            let before = std::mem::replace(&mut lane.standing, after.clone());
-            self.stand(key, before.as_ref(), after.as_ref());
-        }
-        if is_idle {
-            self.lanes.remove(key);
-        }
-        result
+        self.ids.insert(key, id);
+        self.lanes.insert(id, lane);
+        id
     }
 
-    /// The head of a lane stands elsewhere.
-    fn stand(&mut self, key: &LaneKey, before: Option<&Standing>, after: Option<&Standing>) {
-        if let Some(Standing { rank, turn }) = before {
-            self.oldest.remove(&rank.serial);
-            if let Some(heads) = self.heads(turn, key) {
-                heads.remove(rank);
+    /// Keeps the indexes of heads true after a lane has changed. A lane that is idle leaves.
+    fn settle(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(&id) else {
+            return;
+        };
+        let first = self.waiting.range((id, 0)..).next();
+        let first = first.filter(|((lane, _), _)| *lane == id);
+        let head = first.map(|(_, batch)| Head {
+            rank: batch.rank(),
+            turn: lane.turn(self.ordered),
+        });
+        if head != lane.head {
+            let before = std::mem::replace(&mut lane.head, head.clone());
+            let version = lane.key.1.clone();
+            if let Some(Head { rank, turn }) = before {
+                self.oldest.remove(&rank.serial);
+                self.remove_head(&turn, version.as_ref(), rank);
+            }
+            if let Some(Head { rank, turn }) = head {
+                self.oldest.insert(rank.serial, id);
+                self.insert_head(turn, version, rank, id);
             }
         }
-        if let Some(Standing { rank, turn }) = after {
-            self.oldest.insert(rank.serial, key.clone());
-            if let Some(heads) = self.heads(turn, key) {
-                heads.insert(*rank, key.clone());
-            }
-        }
-        let turn = before.map(|b| &b.turn);
-        if turn != after.map(|a| &a.turn) {
-            self.forget_if_empty(turn, key);
-        }
-    }
-
-    /// The heads among which one is whose turn it is like that.
-    fn heads(&mut self, turn: &Turn, key: &LaneKey) -> Option<&mut BTreeMap<Rank, LaneKey>> {
-        match turn {
-            Turn::Free => Some(self.free.entry(key.1.clone()).or_default()),
-            Turn::Held(instance) => Some(self.held.entry(instance.clone()).or_default()),
-            Turn::Nobody => None,
+        if self.lanes.get(&id).is_some_and(Lane::is_idle)
+            && let Some(lane) = self.lanes.remove(&id)
+        {
+            self.ids.remove(&lane.key);
         }
     }
 
-    fn forget_if_empty(&mut self, turn: Option<&Turn>, key: &LaneKey) {
-        match turn {
-            Some(Turn::Free) if self.free.get(&key.1).is_some_and(BTreeMap::is_empty) => {
-                self.free.remove(&key.1);
+    fn insert_head(&mut self, turn: Turn, version: Option<Version>, rank: Rank, id: LaneId) {
+        let heads = match (turn, version) {
+            (Turn::Nobody, _) => return,
+            (Turn::Held(instance), _) => self.held.entry(instance).or_default(),
+            (Turn::Free, Some(version)) => self.of_version.entry(version).or_default(),
+            (Turn::Free, None) => &mut self.free,
+        };
+        heads.insert(rank, id);
+    }
+
+    fn remove_head(&mut self, turn: &Turn, version: Option<&Version>, rank: Rank) {
+        match (turn, version) {
+            (Turn::Nobody, _) => {}
+            (Turn::Held(instance), _) => remove_from(&mut self.held, instance, rank),
+            (Turn::Free, Some(version)) => remove_from(&mut self.of_version, version, rank),
+            (Turn::Free, None) => {
+                self.free.remove(&rank);
             }
-            Some(Turn::Held(instance))
-                if self.held.get(instance).is_some_and(BTreeMap::is_empty) =>
-            {
-                self.held.remove(instance);
-            }
-            _ => {}
+        }
+    }
+}
+
+/// Events that were taken from their lane.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) cut: Cut,
+    pub(super) lane: LaneId,
+}
+
+fn remove_from<K: Eq + std::hash::Hash>(
+    heads: &mut Table<K, BTreeMap<Rank, LaneId>>,
+    key: &K,
+    rank: Rank,
+) {
+    if let Some(of_key) = heads.get_mut(key) {
+        of_key.remove(&rank);
+        if of_key.is_empty() {
+            heads.remove(key);
         }
     }
 }

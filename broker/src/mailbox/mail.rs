@@ -8,6 +8,7 @@ use agenthub_proto::{
 };
 use tokio::time::Instant;
 
+use super::Batch;
 use crate::{
     id::{AgentId, InstanceId, MailboxId, OrderKey, Version},
     log::Position,
@@ -67,14 +68,12 @@ impl Timing {
     }
 }
 
-/// Mail on its way to an instance.
+/// A batch on its way to an instance.
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
-    pub(crate) mail: Mail,
-    /// 1 on the first delivery.
-    pub(crate) attempt: u32,
-    /// Another instance had it before.
-    pub(crate) handed_over: Option<Box<HandOver>>,
+    pub(crate) batch: Batch,
+    /// Where another instance had it before.
+    pub(crate) handed_over: Vec<HandOver>,
 }
 
 /// Mail that one instance had and another one has.

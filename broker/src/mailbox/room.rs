@@ -1,274 +1,224 @@
 //! The waiting room of a mailbox: mail that is not out, in its lane or until its time, and when it has waited too long.
-//!
-//! Mail that came together needs no lane as long as nothing else is there: it passes through in parcels, in the order in which it came,
-//! which is also that of its ranks. When anything comes for which that is not so, all of it goes into its lanes first, piece by piece.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use tokio::time::Instant;
 
 use super::{
-    Mail,
-    deadlines::Deadlines,
-    lanes::{LaneKey, Lanes},
-    parcel::Parcel,
-    waiting::Waiting,
+    batch::{Batch, Cut, Run},
+    lanes::{LaneId, Lanes, Taken},
 };
 use crate::{
     id::{InstanceId, Version},
     log::Position,
-    table::Table,
 };
 
-/// Where mail is.
-#[derive(Clone, Debug)]
+/// The place of a batch, with the serial number of its last event.
+#[derive(Clone, Copy, Debug)]
 enum Place {
-    Lane(LaneKey),
+    Lane(LaneId, u64),
     /// It comes to its lane at that time.
-    Later((Instant, u64)),
-}
-
-/// Where mail is that is in the log, and until when.
-#[derive(Clone, Debug)]
-struct Placed {
-    place: Place,
-    expires: Instant,
+    Later(Instant, u64),
 }
 
 /// See the module's description.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     lanes: Lanes,
-    /// Parcels that may be lost. While there are parcels, the lanes are idle.
-    passing: VecDeque<Parcel>,
-    /// Parcels that are in the log, in its order.
-    kept: VecDeque<Parcel>,
-    later: BTreeMap<(Instant, u64), Waiting>,
-    /// All mail that is in the log, but for what passes.
-    places: Table<Position, Placed>,
-    /// When that is given up.
-    expiries: Deadlines,
+    later: BTreeMap<(Instant, u64), Batch>,
+    /// All batches that are in the log, by the position of the last event.
+    places: BTreeMap<Position, Place>,
+    /// When these are given up.
+    expiries: BTreeSet<(Instant, Position)>,
+    /// The events that are in no log.
+    unlogged: usize,
 }
 
 impl Room {
     /// See [`Lanes::set_ordered`].
     pub(super) fn set_ordered(&mut self, ordered: bool) {
-        self.stop_passing();
         self.lanes.set_ordered(ordered);
     }
 
-    pub(super) fn is_ordered(&self) -> bool {
-        self.lanes.is_ordered()
+    /// Puts a batch into its lane.
+    pub(super) fn insert(&mut self, batch: Batch) {
+        let (last, expires) = (batch.last_position(), batch.expires());
+        let (serial, events) = (batch.rank().serial, batch.len());
+        let lane = self.lanes.insert(batch);
+        self.place(last, expires, events, Place::Lane(lane, serial));
     }
 
-    /// Puts mail into its lane.
-    pub(super) fn insert(&mut self, waiting: Waiting) {
-        self.stop_passing();
-        self.place(&waiting, Place::Lane(waiting.lane()));
-        self.lanes.insert(waiting);
-    }
-
-    /// Lets mail pass that [may](Self::may_pass).
-    pub(super) fn pass(&mut self, mut parcel: Parcel) {
-        let queue = match parcel.is_logged() {
-            true => &mut self.kept,
-            false => &mut self.passing,
-        };
-        if let Some(last) = queue.back() {
-            parcel.share(last);
+    /// Keeps a batch until it may be delivered.
+    pub(super) fn delay(&mut self, batch: Batch, until: Instant) {
+        if batch.attempts > 0 {
+            self.lanes.expect(batch.lane(), batch.len());
         }
-        queue.push_back(parcel);
+        let at = (until, batch.rank().serial);
+        let place = Place::Later(at.0, at.1);
+        self.place(batch.last_position(), batch.expires(), batch.len(), place);
+        self.later.insert(at, batch);
     }
 
-    /// Puts all that passes into its lanes.
-    fn stop_passing(&mut self) {
-        // In their turn, so that each comes behind what is in its lane.
-        while let Some(parcel) = self.pop_passing(usize::MAX) {
-            for waiting in parcel.each() {
-                self.place(&waiting, Place::Lane(waiting.lane()));
-                self.lanes.insert(waiting);
-            }
-        }
-    }
-
-    /// Whether mail is next in turn after all that passes, whoever asks.
-    pub(super) fn may_pass(&self, parcel: &Parcel) -> bool {
-        let mut last = self.passing.back().into_iter().chain(self.kept.back());
-        let is_ordered = parcel.is_logged() && self.lanes.is_ordered();
-        !(is_ordered || parcel.is_versioned() || parcel.is_delayed())
-            && self.lanes.is_idle()
-            && last.all(|last| last.rank() < parcel.rank())
-    }
-
-    /// Takes out what passes first, at most so many pieces of it.
-    pub(super) fn pop_passing(&mut self, count: usize) -> Option<Parcel> {
-        let queues = [&mut self.passing, &mut self.kept].into_iter();
-        let queue = queues
-            .filter(|queue| !queue.is_empty())
-            .min_by_key(|queue| queue.front().map(Parcel::rank))?;
-        let (parcel, rest) = queue.pop_front()?.split(count);
-        if let Some(rest) = rest {
-            queue.push_front(rest);
-        }
-        Some(parcel)
-    }
-
-    /// What passes and may be lost, piece by piece.
-    pub(super) fn passing(&self) -> impl Iterator<Item = Mail> {
-        self.passing.iter().flat_map(|p| p.each().map(|w| w.mail))
-    }
-
-    /// What passes and is in the log, piece by piece.
-    pub(super) fn kept(&self) -> impl Iterator<Item = Waiting> {
-        self.kept.iter().flat_map(Parcel::each)
-    }
-
-    /// Whether nothing waits for whoever comes, and nothing that is out belongs to a lane.
-    pub(super) fn is_idle(&self) -> bool {
-        self.passing.is_empty() && self.kept.is_empty() && self.lanes.is_idle()
-    }
-
-    /// Keeps mail until it may be delivered.
-    pub(super) fn delay(&mut self, waiting: Waiting, until: Instant) {
-        let at = (until, waiting.rank.serial);
-        self.place(&waiting, Place::Later(at));
-        if waiting.attempts > 0 {
-            self.stop_passing();
-            self.lanes.expect(&waiting.lane());
-        }
-        self.later.insert(at, waiting);
-    }
-
-    /// Takes out what is first in turn for an instance.
-    pub(super) fn pop_for(
+    /// See [`Lanes::take`].
+    pub(super) fn take(
         &mut self,
         instance: &InstanceId,
         version: Option<&Version>,
-    ) -> Option<Waiting> {
-        if let Some(parcel) = self.pop_passing(1) {
-            return Some(parcel.first());
-        }
-        let waiting = self.lanes.pop_for(instance, version)?;
-        self.unplace(&waiting);
-        Some(waiting)
+        count: usize,
+    ) -> Option<Taken> {
+        let taken = self.lanes.take(instance, version, count)?;
+        self.unplace(&taken.cut.batch, taken.cut.end);
+        Some(taken)
     }
 
-    /// Takes out what has waited longest.
-    pub(super) fn pop_oldest(&mut self) -> Option<Waiting> {
-        if let Some(parcel) = self.pop_passing(1) {
-            return Some(parcel.first());
-        }
-        let waiting = match self.lanes.pop_oldest() {
-            Some(waiting) => waiting,
+    /// Takes out the event that has waited longest.
+    pub(super) fn pop_oldest(&mut self) -> Option<Batch> {
+        let place = match self.lanes.oldest() {
+            Some((lane, serial)) => Place::Lane(lane, serial),
             None => {
-                let at = *self.later.first_key_value()?.0;
-                self.pop_later(at)?
+                let (until, serial) = *self.later.first_key_value()?.0;
+                Place::Later(until, serial)
             }
         };
-        self.unplace(&waiting);
-        Some(waiting)
+        self.cut(place, 0..1)
     }
 
-    /// Takes out one piece of mail.
-    pub(super) fn remove(&mut self, position: Position) -> Option<Waiting> {
-        if self.passes(position) {
-            self.stop_passing();
-        }
-        let waiting = match self.places.get(&position)?.place.clone() {
-            Place::Lane(key) => self.lanes.remove(&key, position),
-            Place::Later(at) => self.pop_later(at),
-        }?;
-        self.unplace(&waiting);
-        Some(waiting)
+    /// Some events that wait: the beginning of `positions` as far as they are there one after the other.
+    pub(super) fn find(&self, positions: &[Position]) -> Option<Run> {
+        let (_, place) = self.places.range(*positions.first()?..).next()?;
+        self.at(*place)?.find(positions)
     }
 
-    /// One piece of mail that does not pass. Takes as long as its lane is.
-    pub(super) fn get(&self, position: Position) -> Option<&Waiting> {
-        match &self.places.get(&position)?.place {
-            Place::Lane(key) => self.lanes.get(key, position),
-            Place::Later(at) => self.later.get(at),
-        }
+    /// Takes out some events.
+    pub(super) fn remove(&mut self, run: &Run) -> Option<Batch> {
+        let place = *self.places.get(&run.batch)?;
+        self.cut(place, run.range.clone())
     }
 
-    /// An instance has one more delivery of a lane.
-    pub(super) fn hold(&mut self, key: &LaneKey, instance: &InstanceId) {
-        self.stop_passing();
-        self.lanes.hold(key, instance);
+    /// The batch that some events are in.
+    pub(super) fn get(&self, run: &Run) -> Option<&Batch> {
+        self.at(*self.places.get(&run.batch)?)
     }
 
-    /// An instance has one delivery of a lane less.
-    pub(super) fn release(&mut self, key: &LaneKey) {
-        self.lanes.release(key);
+    /// An instance has more deliveries of the lane of a batch.
+    pub(super) fn hold(&mut self, batch: &Batch, instance: &InstanceId) -> LaneId {
+        self.lanes.hold(batch.lane(), instance, batch.len())
     }
 
-    /// Puts into their lanes what may be delivered from here on, and what passes once it has waited too long.
+    /// An instance has fewer deliveries of a lane.
+    pub(super) fn release(&mut self, lane: LaneId, events: usize) {
+        self.lanes.release(lane, events);
+    }
+
+    /// Puts into its lane what may be delivered from here on.
     pub(super) fn bring(&mut self, now: Instant) {
-        if self.kept.front().is_some_and(|p| p.expires() <= now) {
-            self.stop_passing();
-        }
         while let Some((at, _)) = self.later.first_key_value().filter(|(at, _)| at.0 <= now) {
-            let at = *at;
-            if let Some(waiting) = self.pop_later(at) {
-                self.insert(waiting);
+            let place = Place::Later(at.0, at.1);
+            if let Some(batch) = self.pop(place) {
+                self.insert(batch);
             }
         }
     }
 
-    /// Takes out something that has waited too long.
-    pub(super) fn pop_expired(&mut self, now: Instant) -> Option<Waiting> {
-        let (expires, position) = self.expiries.first()?;
-        (expires <= now).then(|| self.remove(position)).flatten()
+    /// Takes out a batch that has waited too long.
+    pub(super) fn pop_expired(&mut self, now: Instant) -> Option<Batch> {
+        let (expires, last) = *self.expiries.first()?;
+        let place = *self.places.get(&last)?;
+        (expires <= now).then(|| self.pop(place))?
     }
 
     /// When there is something to [bring](Self::bring), or something has waited too long.
     pub(super) fn next(&self) -> Option<Instant> {
         let later = self.later.first_key_value().map(|((at, _), _)| *at);
-        let expiry = self.expiries.first().map(|(at, _)| at);
-        let kept = self.kept.front().map(Parcel::expires);
-        later.into_iter().chain(expiry).chain(kept).min()
-    }
-
-    pub(super) fn holds(&self, position: Position) -> bool {
-        self.passes(position) || self.places.contains_key(&position)
-    }
-
-    /// Whether a piece of mail is in a parcel.
-    fn passes(&self, position: Position) -> bool {
-        let is_before = |parcel: &Parcel| parcel.positions().last() < Some(&position);
-        let parcel = self.kept.get(self.kept.partition_point(is_before));
-        parcel.is_some_and(|parcel| parcel.find(position).is_some())
+        let expiry = self.expiries.first().map(|(at, _)| *at);
+        later.into_iter().chain(expiry).min()
     }
 
     /// All that is in a lane, or will be.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Batch> {
         self.lanes.iter().chain(self.later.values())
     }
 
-    fn pop_later(&mut self, at: (Instant, u64)) -> Option<Waiting> {
-        let waiting = self.later.remove(&at)?;
-        if waiting.attempts > 0 {
-            self.lanes.expect_no_more(&waiting.lane());
-        }
-        Some(waiting)
+    /// All that is in the log, in its order.
+    pub(super) fn logged(&self) -> impl Iterator<Item = &Batch> {
+        self.places.values().filter_map(|place| self.at(*place))
     }
 
-    fn place(&mut self, waiting: &Waiting, place: Place) {
-        if let Some(position) = waiting.mail.position {
-            let expires = waiting.mail.timing.expires;
-            self.places.insert(position, Placed { place, expires });
-            self.expiries.insert(expires, position);
+    /// The batches that have events between two positions, in the order of the log.
+    pub(super) fn between(&self, first: Position, last: Position) -> impl Iterator<Item = &Batch> {
+        let from = self.places.range(first..);
+        let from = from.filter_map(|(_, place)| self.at(*place));
+        from.take_while(move |batch| batch.begins_by(last))
+    }
+
+    /// All that is in no log, in no order.
+    pub(super) fn unlogged(&self) -> impl Iterator<Item = &Batch> {
+        let all = (self.unlogged > 0).then(|| self.iter());
+        all.into_iter()
+            .flatten()
+            .filter(|b| b.positions().is_empty())
+    }
+
+    fn at(&self, place: Place) -> Option<&Batch> {
+        match place {
+            Place::Lane(lane, serial) => self.lanes.get(lane, serial),
+            Place::Later(until, serial) => self.later.get(&(until, serial)),
         }
     }
 
-    fn unplace(&mut self, waiting: &Waiting) {
-        if let Some(position) = waiting.mail.position {
-            self.places.remove(&position);
-            let places = &self.places;
-            let holds = |expires, position: Position| {
-                let placed = places.get(&position);
-                placed.is_some_and(|p| p.expires == expires)
+    fn pop(&mut self, place: Place) -> Option<Batch> {
+        let events = self.at(place)?.len();
+        self.cut(place, 0..events)
+    }
+
+    /// Takes some events out of a batch. The others stay where they are.
+    fn cut(&mut self, place: Place, range: Range<usize>) -> Option<Batch> {
+        let Cut { batch, before, end } = match place {
+            Place::Lane(lane, serial) => self.lanes.cut(lane, serial, range)?,
+            Place::Later(until, serial) => {
+                let key = |batch: &Batch| (until, batch.rank().serial);
+                let cut = Cut::of(&mut self.later, (until, serial), key, range)?;
+                if cut.batch.attempts > 0 {
+                    let events = cut.batch.len();
+                    self.lanes.expect_no_more(&cut.batch.lane(), events);
+                }
+                cut
+            }
+        };
+        self.unplace(&batch, end);
+        if let Some((last, serial)) = before {
+            let place = match place {
+                Place::Lane(lane, _) => Place::Lane(lane, serial),
+                Place::Later(until, _) => Place::Later(until, serial),
             };
-            self.expiries.forget(position, places.len(), holds);
+            self.places.insert(last, place);
+            self.expiries.insert((batch.expires(), last));
+        }
+        Some(batch)
+    }
+
+    fn place(&mut self, last: Option<Position>, expires: Instant, events: usize, place: Place) {
+        match last {
+            Some(last) => {
+                self.places.insert(last, place);
+                self.expiries.insert((expires, last));
+            }
+            None => self.unlogged += events,
+        }
+    }
+
+    /// Events have left their place. Where they were the end of what was one batch before, that has gone with them.
+    fn unplace(&mut self, batch: &Batch, end: bool) {
+        match batch.last_position() {
+            Some(last) if end => {
+                self.places.remove(&last);
+                self.expiries.remove(&(batch.expires(), last));
+            }
+            Some(_) => {}
+            None => self.unlogged -= batch.len(),
         }
     }
 }

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::log::Try;
 
-mod passing;
 mod together;
+mod unlogged;
 
 const BOUNDS: Bounds = Bounds {
     events: 100,
@@ -71,22 +71,29 @@ impl Box {
 
     fn push_at(&mut self, order: &str, priority: Priority) -> u64 {
         let mail = self.mail(order, priority);
-        self.mailbox.push(mail, self.now);
+        self.mailbox.push(&mail, self.now);
         self.next
     }
 
     fn take(&mut self, instance: &str) -> Option<(u64, u32)> {
-        let delivery = self.mailbox.take(&instance.into(), None, self.now)?;
-        Some((
-            delivery.mail.position.expect("all have one").0,
-            delivery.attempt,
-        ))
+        let Delivery { batch, .. } = self.mailbox.take(&instance.into(), None, 1, self.now)?;
+        Some((batch.positions()[0].0, batch.attempt()))
     }
 
     fn refuse(&mut self, position: u64, instance: &str, delay: u64) -> Option<Undelivered> {
         let (position, delay) = (Position(position), Duration::from_secs(delay));
-        self.mailbox
-            .refuse(position, &instance.into(), delay, "no", self.now)
+        let instance = instance.into();
+        let refused = self
+            .mailbox
+            .refuse(position, &instance, delay, "no", self.now);
+        refused.into_iter().next()
+    }
+
+    fn acknowledge(&mut self, position: u64) -> bool {
+        !self
+            .mailbox
+            .acknowledge(&[Position(position)], None)
+            .is_empty()
     }
 
     fn wait(&mut self, seconds: u64) -> Vec<Undelivered> {
@@ -118,7 +125,7 @@ async fn a_context_stays_with_the_instance_that_has_deliveries_of_it() {
         "context a is with instance one"
     );
     assert_eq!(b.take("two"), None);
-    b.mailbox.acknowledge(Position(1));
+    b.acknowledge(1);
     assert_eq!(b.take("two"), Some((2, 1)), "context a is free again");
 }
 
@@ -164,12 +171,12 @@ async fn extending_a_lease_keeps_the_delivery() {
     b.push("a");
     b.take("i");
     b.wait(20);
-    b.mailbox.extend(Position(1), &"other".into(), b.now);
-    b.mailbox.extend(Position(1), &"i".into(), b.now);
+    b.mailbox.extend(&[Position(1)], &"other".into(), b.now);
+    b.mailbox.extend(&[Position(1)], &"i".into(), b.now);
     b.wait(20);
     assert_eq!(b.take("i"), None);
-    assert!(b.mailbox.acknowledge(Position(1)));
-    assert!(!b.mailbox.acknowledge(Position(1)));
+    assert!(b.acknowledge(1));
+    assert!(!b.acknowledge(1));
     assert_eq!(b.mailbox.next_tick(), None);
 }
 
@@ -179,7 +186,7 @@ async fn a_late_acknowledgement_still_counts() {
     b.push("a");
     b.take("i");
     b.wait(31);
-    assert!(b.mailbox.acknowledge(Position(1)));
+    assert!(b.acknowledge(1));
     assert_eq!(b.take("i"), None);
 }
 
@@ -221,11 +228,11 @@ async fn mail_for_a_version_waits_for_an_instance_of_it() {
         version: Some("2".into()),
         ..b.mail("a", Priority::Medium)
     };
-    b.mailbox.push(mail, b.now);
+    b.mailbox.push(&mail, b.now);
     assert_eq!(b.take("any"), None);
     let (one, two) = (Version::from("1"), Version::from("2"));
-    assert!(b.mailbox.take(&"i".into(), Some(&one), b.now).is_none());
-    assert!(b.mailbox.take(&"i".into(), Some(&two), b.now).is_some());
+    assert!(b.mailbox.take(&"i".into(), Some(&one), 1, b.now).is_none());
+    assert!(b.mailbox.take(&"i".into(), Some(&two), 1, b.now).is_some());
 }
 
 #[tokio::test]
@@ -236,7 +243,7 @@ async fn a_full_mailbox_loses_its_oldest_and_says_so() {
         b.push_at(&n.to_string(), Priority::Critical);
     }
     let mail = b.mail("one more", Priority::Medium);
-    b.mailbox.push(mail, b.now);
+    b.mailbox.push(&mail, b.now);
     let out = b.mailbox.surplus();
     assert_eq!(out.len(), 1);
     assert_eq!(out[0].mail.position, Some(Position(1)));
@@ -254,7 +261,7 @@ async fn one_large_event_makes_room_for_itself() {
     let mut event = AgentEvent::clone(&mail.event);
     event.trace_id = "x".repeat(900);
     mail.event = Arc::new(event.into());
-    b.mailbox.push(mail, b.now);
+    b.mailbox.push(&mail, b.now);
     let out = b.mailbox.surplus();
     assert!(out.len() > 10, "{}", out.len());
     assert!(b.mailbox.bytes <= 1000);
@@ -276,15 +283,15 @@ async fn the_log_is_told_of_what_is_not_handled_at_once() {
         b.push(order);
         b.take("i");
     }
-    b.mailbox.acknowledge(Position(1));
+    b.acknowledge(1);
     b.refuse(2, "i", 5);
     let told = [tried(2, 1, "i", false), tried(3, 1, "i", true)];
-    assert_eq!(b.mailbox.untold(), told);
-    assert_eq!(b.mailbox.untold(), [], "once");
+    assert_eq!(b.mailbox.take_unlogged_attempts(), told);
+    assert_eq!(b.mailbox.take_unlogged_attempts(), [], "once");
     assert_eq!(b.mailbox.tries(), told);
     b.wait(5);
     b.take("j");
-    assert_eq!(b.mailbox.untold(), [tried(2, 2, "j", true)]);
+    assert_eq!(b.mailbox.take_unlogged_attempts(), [tried(2, 2, "j", true)]);
 }
 
 /// promise 5
@@ -297,7 +304,7 @@ async fn what_was_out_is_with_its_instance_again_and_was_tried_as_often() {
     b.mailbox.set_tried(&tried(1, 2, "i", true));
     b.mailbox.set_tried(&tried(3, 1, "i", false));
     b.mailbox.resume(b.now + Duration::from_secs(10));
-    assert_eq!(b.mailbox.untold(), [], "the log knows");
+    assert_eq!(b.mailbox.take_unlogged_attempts(), [], "the log knows");
     assert_eq!(b.take("other"), Some((3, 2)), "the context of 1 is with i");
     assert_eq!(b.take("other"), None);
     let claims = HashSet::from([Position(1)]);
@@ -375,7 +382,7 @@ proptest! {
                 }
                 Step::Ack(n) if !taken.is_empty() => {
                     let position = taken.remove(usize::from(n) % taken.len());
-                    if b.mailbox.acknowledge(Position(position)) {
+                    if b.acknowledge(position) {
                         open.remove(&position);
                     }
                 }

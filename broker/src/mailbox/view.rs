@@ -1,20 +1,20 @@
 //! What there is to see of a mailbox.
 
-use super::{Mail, Mailbox, waiting::Waiting};
+use super::{Batch, Mail, Mailbox};
 use crate::log::Position;
 
 impl Mailbox {
-    /// Everything that waits, in the order of the log.
-    pub(crate) fn waiting(&self) -> Vec<Mail> {
-        let passing = self.room.passing();
-        let kept = self.room.kept();
-        let room = self.room.iter().cloned().chain(kept);
-        passing.chain(in_order(room)).collect()
+    /// What waits: first what is in no log, in the order in which it came, then the rest in the order of the log.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Mail> {
+        let mut unlogged: Vec<&Batch> = self.room.unlogged().collect();
+        unlogged.sort_by_key(|b| b.rank().serial);
+        let all = unlogged.into_iter().chain(self.room.logged());
+        all.flat_map(Batch::mail)
     }
 
     /// How many are out with an instance.
     pub(crate) fn leased(&self) -> usize {
-        self.leases.len() + self.lent.len()
+        self.leases.events()
     }
 
     /// How many wait.
@@ -34,34 +34,20 @@ impl Mailbox {
 
     /// Whether an event is in it, waiting or out.
     pub(crate) fn holds(&self, position: Position) -> bool {
-        self.room.holds(position)
-            || self.leases.get(position).is_some()
-            || self.lent.holds(position)
+        self.room.find(&[position]).is_some() || self.leases.find(&[position]).is_some()
     }
 
     /// Everything in the log that waits or is out, in the order in which it came.
     pub(crate) fn mail(&self) -> Vec<Mail> {
-        let mut all: Vec<Waiting> = self.all().collect();
-        all.sort_by_key(|w| w.rank.serial);
-        all.into_iter().map(|w| w.mail).collect()
+        let mut all: Vec<&Batch> = self.room.logged().chain(self.leases.iter()).collect();
+        all.sort_by_key(|b| b.rank().serial);
+        all.into_iter().flat_map(Batch::mail).collect()
     }
 
-    /// Everything that waits or is out, in the order of the log.
+    /// Everything that waits or is out: first what is in no log, then the rest in the order of the log.
     pub(crate) fn into_mail(self) -> Vec<Mail> {
-        let passing = self.room.passing();
-        passing.chain(in_order(self.all())).collect()
+        let mut all: Vec<&Batch> = self.room.iter().chain(self.leases.iter()).collect();
+        all.sort_by_key(|b| (b.last_position(), b.rank().serial));
+        all.into_iter().flat_map(Batch::mail).collect()
     }
-
-    fn all(&self) -> impl Iterator<Item = Waiting> {
-        let pieces = self.leases.iter().map(|l| &l.waiting);
-        let pieces = self.room.iter().chain(pieces).cloned();
-        let lent = self.lent.leases().map(|l| l.waiting);
-        pieces.chain(self.room.kept()).chain(lent)
-    }
-}
-
-fn in_order(mail: impl Iterator<Item = Waiting>) -> impl Iterator<Item = Mail> {
-    let mut all: Vec<Waiting> = mail.collect();
-    all.sort_by_key(|w| (w.mail.position, w.rank.serial));
-    all.into_iter().map(|w| w.mail)
 }

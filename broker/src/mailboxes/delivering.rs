@@ -1,32 +1,33 @@
 //! Into which mailboxes an event goes.
 
-use std::{collections::HashSet, iter, sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use agenthub_proto::agenthub::{AgentEvent, Concern, EventKind, agent_event::Payload};
 use tokio::time::Instant;
 
 use super::{Lifetime, Mailboxes, from_mailbox};
 use crate::{
-    filter::{About, Filter},
+    filter::Filter,
     id::{Address, AgentId, MailboxId, OrderKey, Version},
     log::Position,
     mailbox::{Mail, Mailbox, Timing, Undelivered},
     routing::Route,
     sealed::Sealed,
     segment::Segment,
+    traits::Traits,
 };
 
-/// An event on its way into mailboxes.
+/// Events on their way into mailboxes, by the first of them: the others are like it in all but position and body.
 #[derive(Clone, Debug)]
 pub(crate) struct Post<'a> {
     pub(crate) event: &'a Arc<Sealed>,
     pub(crate) position: Option<Position>,
+    pub(crate) traits: Traits<'a>,
     pub(crate) order: &'a OrderKey,
     pub(crate) route: &'a Route,
     pub(crate) sender: &'a AgentId,
     /// Who asked for the task that the event belongs to.
     pub(crate) requester: Option<&'a AgentId>,
-    pub(crate) task_type: &'a str,
     /// How many mailboxes had been opened when it happened.
     pub(crate) mailboxes: u64,
     /// How many changes of the directory had happened then, it included.
@@ -53,30 +54,37 @@ impl Mailboxes {
             }
     }
 
-    /// Puts an event into the mailboxes of those whom its route names. Mail for an agent without subscriptions waits.
+    /// Puts the events of a segment into the mailboxes of those whom their route names. Mail for an agent without subscriptions waits.
     pub(crate) fn deliver(
         &mut self,
         post: &Post<'_>,
+        segment: &Arc<Segment>,
         is_known: impl Fn(&AgentId) -> bool,
         now: Instant,
     ) -> Vec<Undelivered> {
-        let event = iter::once((post.event, post.position));
-        let mut undelivered = self.keep_unclaimed(post, event, is_known, now);
+        let mut undelivered = match segment.positions() {
+            // What may be lost waits for nobody.
+            [] => Vec::new(),
+            _ => self.keep_unclaimed(post, segment, is_known, now),
+        };
         for (id, version) in self.named(post) {
             if let Some(mail) = self.mail_for(id, post, version, now) {
-                let add = |mailbox: &mut Mailbox| mailbox.push(mail, now);
+                let add = |mailbox: &mut Mailbox| mailbox.push_segment(&mail, segment, now);
                 undelivered.extend(self.add(id, !post.is_replayed, add));
             }
+        }
+        if post.traits.kind == EventKind::AgentCard {
+            self.snapshots.delivered(post.changes);
         }
         undelivered
     }
 
     /// Keeps events for those of their recipients without a subscription that takes them. The events are like that of the post. Returns
     /// the mail for which there is no room.
-    fn keep_unclaimed<'a>(
+    fn keep_unclaimed(
         &mut self,
         post: &Post<'_>,
-        events: impl Iterator<Item = (&'a Arc<Sealed>, Option<Position>)> + Clone,
+        segment: &Segment,
         is_known: impl Fn(&AgentId) -> bool,
         now: Instant,
     ) -> Vec<Undelivered> {
@@ -86,10 +94,10 @@ impl Mailboxes {
             Route::Everyone => &[],
         };
         for Address { agent, version } in to {
-            if !self.is_to_wait(agent, post.event) {
+            if !self.is_to_wait(agent, post.traits.kind) {
                 continue;
             }
-            for (event, position) in events.clone() {
+            for (event, position) in segment.each() {
                 let mail = Mail {
                     event: event.clone(),
                     position,
@@ -105,32 +113,6 @@ impl Mailboxes {
         undelivered
     }
 
-    /// Puts events into the mailboxes of those whom their route names, all at once: they are alike in all that a filter
-    /// looks at. The post is that of the first.
-    pub(crate) fn pass(
-        &mut self,
-        post: &Post<'_>,
-        segment: &Arc<Segment>,
-        is_known: impl Fn(&AgentId) -> bool,
-        now: Instant,
-    ) -> Vec<Undelivered> {
-        let mut undelivered = match segment.positions() {
-            // What may be lost waits for nobody.
-            [] => Vec::new(),
-            _ => self.keep_unclaimed(post, segment.each(), is_known, now),
-        };
-        for (id, version) in self.named(post) {
-            if let Some(mail) = self.mail_for(id, post, version, now) {
-                let add = |mailbox: &mut Mailbox| mailbox.pass(mail, segment, now);
-                undelivered.extend(self.add(id, true, add));
-            }
-        }
-        if post.event.kind() == EventKind::AgentCard {
-            self.snapshots.delivered(post.changes);
-        }
-        undelivered
-    }
-
     /// The mailboxes that a route names, each with the version of its agent that it names, and those that see everything.
     fn named<'a>(&self, post: &Post<'a>) -> Vec<(MailboxId, Option<&'a Version>)> {
         let is_others = |id: &MailboxId| {
@@ -139,7 +121,7 @@ impl Mailboxes {
         };
         let to = match post.route {
             // Each agent that comes makes such an event, and few take them.
-            Route::Everyone if post.event.kind() == EventKind::AgentCard => {
+            Route::Everyone if post.traits.kind == EventKind::AgentCard => {
                 let others = self.watchers.iter().filter(|id| is_others(id));
                 return others.map(|id| (*id, None)).collect();
             }
@@ -164,7 +146,7 @@ impl Mailboxes {
 
     /// Puts mail into one mailbox, whatever its route was.
     pub(crate) fn put(&mut self, id: MailboxId, mail: Mail, now: Instant) {
-        self.with(id, |mailbox| mailbox.push(mail, now));
+        self.with(id, |mailbox| mailbox.push(&mail, now));
         if let Some(slot) = self.slots.get_mut(&id)
             && slot.lifetime != Lifetime::Durable
         {
@@ -207,10 +189,6 @@ impl Mailboxes {
         now: Instant,
     ) -> Option<Mail> {
         let slot = self.slots.get(&id)?;
-        let about = About {
-            event: post.event,
-            task_type: post.task_type,
-        };
         let is_in_snapshot = match &post.event.payload {
             Some(Payload::AgentCard(card)) => {
                 let is_shown = self.snapshots.shows(id, &card.agent_id, post.changes);
@@ -218,14 +196,15 @@ impl Mailboxes {
             }
             _ => false,
         };
-        (!is_in_snapshot && slot.filter.accepts(about, concern(post, &slot.agent)))
+        let concern = concern(post, &slot.agent);
+        (!is_in_snapshot && slot.filter.accepts(&post.traits, concern))
             .then(|| self.mail(post, &slot.agent, version, now))
     }
 
     /// Mail that nobody took waits for the agent's next subscription, unless another one of its has it.
     pub(crate) fn put_back(&mut self, left: Vec<Mail>, is_known: bool, now: Instant) {
         for mail in left {
-            if self.is_to_wait(&mail.recipient, &mail.event) {
+            if self.is_to_wait(&mail.recipient, mail.event.kind()) {
                 self.unclaimed.keep(mail, is_known, Duration::ZERO, now);
             }
         }
@@ -281,11 +260,10 @@ impl Mailboxes {
 
     /// Whether an event for an agent has to wait for a subscription. Older clients open one after the other, so that a message
     /// waits for the one that takes messages, whatever else there is.
-    fn is_to_wait(&self, agent: &AgentId, event: &AgentEvent) -> bool {
+    fn is_to_wait(&self, agent: &AgentId, kind: EventKind) -> bool {
         let Some(ids) = self.by_agent.get(agent) else {
             return true;
         };
-        let kind = event.kind();
         kind == EventKind::Message && !ids.iter().any(|id| self.takes(*id, kind))
     }
 
@@ -324,30 +302,16 @@ impl Mailboxes {
 }
 
 fn is_for(mail: &Mail, filter: &Filter) -> bool {
-    let about = About {
-        event: &mail.event,
-        task_type: own_type(&mail.event),
-    };
-    filter.accepts(about, mail.concern)
+    filter.accepts(&Traits::of(&mail.event), mail.concern)
 }
 
 /// On which side of its task an event reaches an agent. What an agent sends itself is work, not an answer.
 fn concern(post: &Post<'_>, agent: &AgentId) -> Concern {
     let asked = post.requester == Some(agent);
-    let is_own_message =
-        matches!(post.event.payload, Some(Payload::Message(_))) && post.sender == agent;
+    let is_own_message = post.traits.kind == EventKind::Message && post.sender == agent;
     if asked && !is_own_message {
         Concern::Replies
     } else {
         Concern::Work
-    }
-}
-
-/// The task type that the event itself carries.
-pub(crate) fn own_type(event: &AgentEvent) -> &str {
-    match &event.payload {
-        Some(Payload::Message(m)) => m.task_type(),
-        Some(Payload::Task(t)) => t.task_type(),
-        _ => "",
     }
 }

@@ -8,11 +8,12 @@ use super::{Lifetime, Mailboxes, from_mailbox};
 use crate::{
     id::{AgentId, InstanceId, MailboxId, Version},
     log::Position,
-    mailbox::{Delivery, Parcel, Reclaimed, Undelivered},
+    mailbox::{Delivery, Reclaimed, Undelivered},
 };
 
 impl Mailboxes {
-    /// The next deliveries from a mailbox to an instance, at most so many.
+    /// Hands the next deliveries from a mailbox to an instance, at most so many events. Deliveries that are not sent do not count.
+    /// Returns how many were sent.
     pub(crate) fn take(
         &mut self,
         id: MailboxId,
@@ -20,28 +21,21 @@ impl Mailboxes {
         version: Option<&Version>,
         count: usize,
         now: Instant,
-    ) -> Vec<Delivery> {
+        mut is_sent: impl FnMut(Delivery) -> bool,
+    ) -> usize {
         let taken = self.with(id, |mailbox| {
-            let mut taken = Vec::with_capacity(count.min(mailbox.waits()));
-            while taken.len() < count
-                && let Some(delivery) = mailbox.take(instance, version, now)
+            let mut left = count;
+            while left > 0
+                && let Some(delivery) = mailbox.take(instance, version, left, now)
             {
-                taken.push(delivery);
+                let events = delivery.batch.len();
+                if is_sent(delivery) {
+                    left -= events;
+                }
             }
-            taken
+            count - left
         });
         taken.unwrap_or_default()
-    }
-
-    /// See [`Mailbox::take_passing`].
-    pub(crate) fn take_passing(
-        &mut self,
-        id: MailboxId,
-        instance: &InstanceId,
-        count: usize,
-        now: Instant,
-    ) -> Option<Parcel> {
-        self.with(id, |mailbox| mailbox.take_passing(count, instance, now))?
     }
 
     /// Whether an instance of an agent has a delivery of this position.
@@ -52,15 +46,8 @@ impl Mailboxes {
     }
 
     /// See [`Mailbox::acknowledge`]. Returns what was there.
-    pub(crate) fn acknowledge(
-        &mut self,
-        id: MailboxId,
-        mut positions: Vec<Position>,
-    ) -> Vec<Position> {
-        let was_here = self.with(id, |mailbox| {
-            positions.retain(|p| mailbox.acknowledge(*p));
-            positions
-        });
+    pub(crate) fn acknowledge(&mut self, id: MailboxId, positions: &[Position]) -> Vec<Position> {
+        let was_here = self.with(id, |mailbox| mailbox.acknowledge(positions, None));
         self.wake_others(id);
         was_here.unwrap_or_default()
     }
@@ -76,22 +63,19 @@ impl Mailboxes {
         }
     }
 
-    /// See [`Mailbox::acknowledge_from`]. Returns what was there.
+    /// The same by the instance that says so.
     pub(crate) fn acknowledge_from(
         &mut self,
         id: MailboxId,
-        mut positions: Vec<Position>,
+        positions: &[Position],
         instance: &InstanceId,
     ) -> Vec<Position> {
         if let Some(slot) = self.slots.get_mut(&id).filter(|s| !s.handled.is_empty()) {
-            for position in &positions {
+            for position in positions {
                 slot.handled.remove(position);
             }
         }
-        let was_here = self.with(id, |mailbox| {
-            positions.retain(|p| mailbox.acknowledge_from(*p, instance));
-            positions
-        });
+        let was_here = self.with(id, |mailbox| mailbox.acknowledge(positions, Some(instance)));
         self.wake_others(id);
         was_here.unwrap_or_default()
     }
@@ -106,24 +90,22 @@ impl Mailboxes {
         reason: &str,
         now: Instant,
     ) -> Vec<Undelivered> {
-        let given_up = self
-            .with(id, |mailbox| {
-                mailbox.refuse(position, instance, delay, reason, now)
-            })
-            .flatten();
+        let given_up = self.with(id, |mailbox| {
+            mailbox.refuse(position, instance, delay, reason, now)
+        });
         self.wake_others(id);
-        from_mailbox(id, given_up)
+        from_mailbox(id, given_up.unwrap_or_default())
     }
 
     /// See [`Mailbox::extend`].
     pub(crate) fn extend(
         &mut self,
         id: MailboxId,
-        position: Position,
+        positions: &[Position],
         instance: &InstanceId,
         now: Instant,
     ) {
-        self.with(id, |mailbox| mailbox.extend(position, instance, now));
+        self.with(id, |mailbox| mailbox.extend(positions, instance, now));
     }
 
     /// See [`Mailbox::reclaim`].

@@ -1,4 +1,4 @@
-//! What the log is told of deliveries, by mailbox.
+//! What the log has of deliveries, by mailbox.
 
 use tokio::time::Instant;
 
@@ -10,14 +10,14 @@ use crate::{
 
 impl Mailboxes {
     /// What has happened to deliveries of durable mailboxes since this was asked last, by agent and name.
-    pub(crate) fn untold(&mut self) -> Vec<(AgentId, String, Vec<Try>)> {
-        let untold = std::mem::take(&mut self.untold).into_iter();
+    pub(crate) fn take_unlogged_attempts(&mut self) -> Vec<(AgentId, String, Vec<Try>)> {
+        let mailboxes = std::mem::take(&mut self.unlogged_attempts).into_iter();
         let mut found = Vec::new();
-        for id in untold {
+        for id in mailboxes {
             let Some(slot) = self.slots.get_mut(&id) else {
                 continue;
             };
-            let tries = slot.mailbox.untold();
+            let tries = slot.mailbox.take_unlogged_attempts();
             if !tries.is_empty() {
                 found.push((slot.agent.clone(), slot.name.clone(), tries));
             }
@@ -25,7 +25,7 @@ impl Mailboxes {
         found
     }
 
-    /// Takes in what the log says of deliveries of a durable mailbox.
+    /// Takes in what the log has of deliveries of a durable mailbox.
     pub(crate) fn set_tried(&mut self, agent: &AgentId, name: &str, tries: &[Try]) {
         if let Some(id) = self.find(agent, name, &Lifetime::Durable) {
             self.with(id, |mailbox| {

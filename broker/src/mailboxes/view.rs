@@ -1,22 +1,27 @@
 //! What there is to see of mailboxes from outside.
 
-use super::{Lifetime, Mailboxes};
+use std::sync::Arc;
+
+use super::{Lifetime, Mailboxes, Slot};
 use crate::{
     id::{AgentId, MailboxId},
     log::Position,
     mailbox::Mail,
+    sealed::Sealed,
 };
 
 /// A durable mailbox, or with an empty name the mail that waits for an agent's first subscription.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) ordered: bool,
-    /// What waits, in the order of the log.
-    pub(crate) waiting: Vec<Mail>,
+    /// How many events wait.
+    pub(crate) waiting: usize,
     /// How many are out with an instance.
     pub(crate) leased: usize,
     /// Of all that it holds.
     pub(crate) bytes: usize,
+    /// The first that waits, in the order of the log.
+    pub(crate) oldest: Option<Arc<Sealed>>,
 }
 
 impl Mailboxes {
@@ -36,24 +41,41 @@ impl Mailboxes {
     /// One mailbox.
     pub(crate) fn see(&self, agent: &AgentId, name: &str) -> Option<Seen> {
         if name.is_empty() {
-            let waiting: Vec<Mail> = self.unclaimed.of(agent).cloned().collect();
-            let bytes = waiting.iter().map(Mail::bytes).sum();
-            return (!waiting.is_empty()).then_some(Seen {
+            let waiting = || self.unclaimed.of(agent);
+            let oldest = waiting().min_by_key(|m| m.position)?;
+            return Some(Seen {
                 ordered: false,
-                waiting,
+                waiting: waiting().count(),
                 leased: 0,
-                bytes,
+                bytes: waiting().map(Mail::bytes).sum(),
+                oldest: Some(oldest.event.clone()),
             });
         }
-        let slot = self
-            .slots
-            .get(&self.find(agent, name, &Lifetime::Durable)?)?;
+        let slot = self.named_slot(agent, name)?;
         Some(Seen {
             ordered: slot.ordered,
-            waiting: slot.mailbox.waiting(),
+            waiting: slot.mailbox.waits(),
             leased: slot.mailbox.leased(),
             bytes: slot.mailbox.bytes(),
+            oldest: slot.mailbox.waiting().next().map(|mail| mail.event),
         })
+    }
+
+    /// What waits in a mailbox, at most so many events, in the order of the log.
+    pub(crate) fn waiting(&self, agent: &AgentId, name: &str, most: usize) -> Vec<Mail> {
+        if name.is_empty() {
+            let mut waiting: Vec<&Mail> = self.unclaimed.of(agent).collect();
+            waiting.sort_by_key(|m| m.position);
+            return waiting.into_iter().take(most).cloned().collect();
+        }
+        let slot = self.named_slot(agent, name);
+        let waiting = slot.map(|slot| slot.mailbox.waiting().take(most));
+        waiting.into_iter().flatten().collect()
+    }
+
+    fn named_slot(&self, agent: &AgentId, name: &str) -> Option<&Slot> {
+        let id = self.find(agent, name, &Lifetime::Durable)?;
+        self.slots.get(&id).map(|slot| &**slot)
     }
 
     /// Whether an agent has a durable mailbox.

@@ -176,7 +176,7 @@ fn run(b: &mut Bench, ops: Vec<Op>) {
                 let (session, position) = taken.swap_remove(usize::from(n) % taken.len());
                 if let Ok(position) = b.core.log.id().position(&position) {
                     let handled = vec![position];
-                    let _ = b.core.acknowledge_at(&caller, session, 0, handled, b.now);
+                    let _ = b.core.acknowledge_at(&caller, session, 0, &handled, b.now);
                 }
             }
             Op::Refuse(n) if !taken.is_empty() => {

@@ -103,7 +103,7 @@ fn acknowledgements_and_ends_go_on() {
     b.fill_disk();
     let (caller, records) = (Caller::anonymous(), b.records());
     let handled = vec![*position];
-    let done = b.core.acknowledge_at(&caller, session.id, 0, handled, now);
+    let done = b.core.acknowledge_at(&caller, session.id, 0, &handled, now);
     assert_eq!((done, b.records()), (Ok(()), records + 1));
     let ended = TaskId::from(task.as_str());
     b.core

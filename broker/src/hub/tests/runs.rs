@@ -5,10 +5,7 @@ use proptest::prelude::*;
 use prost::Message as _;
 
 use super::{
-    super::{
-        outgoing::Handed,
-        publish::{Envelope, Run},
-    },
+    super::publish::{Envelope, Run},
     *,
 };
 use crate::{fields, log::Entry, plain::Plain};
@@ -189,8 +186,8 @@ fn runs_go_on_together_as_far_as_a_segment_has_room() {
         b.speak(&Spoken { to, context, said }, true);
     }
     let mut segments = Vec::new();
-    while let Some((_, Handed::Several(parcel))) = b.take(session).deliveries.pop() {
-        segments.push(parcel.segment().len());
+    while let Some((_, batch)) = b.take(session).deliveries.pop() {
+        segments.push(batch.segment().len());
     }
     segments.dedup();
     assert_eq!(segments, [200, 100]);

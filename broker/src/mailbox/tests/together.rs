@@ -51,11 +51,10 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 type Seen = Vec<(String, u32)>;
 
 impl Box {
-    /// Pushes mail, in one parcel or piece by piece.
+    /// Pushes mail, in one batch or piece by piece.
     fn add(&mut self, mail: &[Mail], is_together: bool) {
         if !is_together {
-            mail.iter()
-                .for_each(|m| self.mailbox.push(m.clone(), self.now));
+            mail.iter().for_each(|m| self.mailbox.push(m, self.now));
             return;
         }
         let events = mail.iter().map(|m| Some((m.position?, m.event.clone())));
@@ -64,7 +63,7 @@ impl Box {
             None => Segment::of(mail[0].event.clone()),
         };
         self.mailbox
-            .pass(mail[0].clone(), &segment.into(), self.now);
+            .push_segment(&mail[0], &segment.into(), self.now);
     }
 
     fn take_all(&mut self, instance: &str, most: usize) -> Seen {
@@ -72,13 +71,12 @@ impl Box {
         let mut got = Vec::new();
         while got.len() < most {
             let room = most - got.len();
-            if let Some(parcel) = self.mailbox.take_passing(room, &instance, self.now) {
-                got.extend(parcel.each().map(|w| (w.mail.event.event_id.clone(), 1)));
-            } else if let Some(delivery) = self.mailbox.take(&instance, None, self.now) {
-                got.push((delivery.mail.event.event_id.clone(), delivery.attempt));
-            } else {
+            let Some(delivery) = self.mailbox.take(&instance, None, room, self.now) else {
                 break;
-            }
+            };
+            let batch = delivery.batch;
+            let events = batch.events();
+            got.extend(events.map(|(e, _)| (e.event_id.clone(), batch.attempt())));
         }
         got
     }
@@ -114,25 +112,25 @@ impl Box {
                 if *is_short {
                     mail.timing.expires = later(30);
                 }
-                self.mailbox.push(mail, now);
+                self.mailbox.push(&mail, now);
                 Seen::new()
             }
             Act::Take(instance, most) => self.take_all(INSTANCES[*instance], *most),
             Act::Acknowledge(instance, of) => {
                 let instance = INSTANCES[*instance].into();
-                let left = |at: &Position| self.mailbox.acknowledge_from(*at, &instance);
-                let left: Vec<Position> = of.iter().map(at).filter(left).collect();
+                let of: Vec<Position> = of.iter().map(at).collect();
+                let left = self.mailbox.acknowledge(&of, Some(&instance));
                 left.iter().map(|at| (at.0.to_string(), 0)).collect()
             }
             Act::Refuse(instance, of, seconds) => {
                 let instance = INSTANCES[*instance].into();
                 let delay = Duration::from_secs((*seconds).into());
                 let given_up = self.mailbox.refuse(at(of), &instance, delay, "no", now);
-                gone(given_up.into_iter().collect())
+                gone(given_up)
             }
             Act::Extend(instance, of) => {
                 self.mailbox
-                    .extend(at(of), &INSTANCES[*instance].into(), now);
+                    .extend(&[at(of)], &INSTANCES[*instance].into(), now);
                 Seen::new()
             }
             Act::Reclaim(instance, of) => {
@@ -157,7 +155,7 @@ impl Box {
                 Seen::new()
             }
             Act::Tell => {
-                tries = self.mailbox.untold();
+                tries = self.mailbox.take_unlogged_attempts();
                 Seen::new()
             }
         };
@@ -170,10 +168,13 @@ impl Box {
 
     /// What there is to see from outside.
     fn view(&self) -> impl PartialEq + std::fmt::Debug {
-        let ids = |mail: Vec<Mail>| mail.into_iter().map(|m| m.event.event_id.clone());
         let held = (0..=self.next).filter(|at| self.mailbox.holds(Position(*at)));
         // What may be lost and passes is in no order with the rest.
-        let mut waiting: Vec<String> = ids(self.mailbox.waiting()).collect();
+        let mut waiting: Vec<String> = self
+            .mailbox
+            .waiting()
+            .map(|m| m.event.event_id.clone())
+            .collect();
         waiting.sort();
         (
             (self.mailbox.events(), self.mailbox.bytes()),

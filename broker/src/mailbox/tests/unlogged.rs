@@ -22,6 +22,10 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 0..60)
 }
 
+fn ids(batch: &Batch) -> Vec<String> {
+    batch.events().map(|(e, _)| e.event_id.clone()).collect()
+}
+
 impl Box {
     /// Mail that may be lost.
     fn pass(&mut self, mail: &[Mail]) {
@@ -31,22 +35,17 @@ impl Box {
         let mut first = mail[0].clone();
         first.position = None;
         self.mailbox
-            .pass(first, &Arc::new(segment.build()), self.now);
+            .push_segment(&first, &Arc::new(segment.build()), self.now);
     }
 
     /// Delivers as the acts say, then the rest: the ids of the events, in their order. Which of them are in the log is asked for each; of
-    /// the others, so many pass in one parcel at most, and are taken out at a time.
+    /// the others, so many pass in one batch at most, and are taken out at a time.
     fn delivered(acts: &[Act], is_logged: impl Fn(u64) -> bool, at_a_time: usize) -> Vec<String> {
         let mut b = Self::new();
         let mut got = Vec::new();
         let mut take = |b: &mut Self| {
-            if let Some(parcel) = b.mailbox.take_passing(at_a_time, &"i".into(), b.now) {
-                let ids = parcel.each().map(|w| w.mail.event.event_id.clone());
-                got.extend(ids);
-                return Some(());
-            }
-            let delivery = b.mailbox.take(&"i".into(), None, b.now)?;
-            got.push(delivery.mail.event.event_id.clone());
+            let Delivery { batch, .. } = b.mailbox.take(&"i".into(), None, at_a_time, b.now)?;
+            got.extend(ids(&batch));
             Some(())
         };
         let mut passing: Vec<Mail> = Vec::new();
@@ -67,7 +66,7 @@ impl Box {
             }
             match (act, next) {
                 (_, Some(mail)) if mail.position.is_some_and(|at| is_logged(at.0)) => {
-                    b.mailbox.push(mail, b.now);
+                    b.mailbox.push(&mail, b.now);
                 }
                 (_, Some(mail)) => passing.push(mail),
                 (Act::Wait(seconds), _) => b.now += Duration::from_secs((*seconds).into()),
@@ -98,7 +97,7 @@ proptest! {
 
     /// promise 3
     #[test]
-    fn no_event_of_a_parcel_is_lost_or_doubled(acts in acts(), at_a_time in 1..9usize) {
+    fn no_event_of_a_batch_is_lost_or_doubled(acts in acts(), at_a_time in 1..9usize) {
         for is_logged in [|_| false, |at| at % 3 == 0, |at| at > 5] {
             let mut got = Box::delivered(&acts, is_logged, at_a_time);
             let mut all = Box::delivered(&acts, |_| true, 1);
@@ -118,15 +117,12 @@ async fn a_full_mailbox_loses_the_oldest_of_what_passes() {
     b.pass(&first);
     b.pass(&others);
     let lost = b.mailbox.surplus();
-    let ids: Vec<&str> = lost
+    let lost: Vec<&str> = lost
         .iter()
         .map(|u| u.mail.event.event_id.as_str())
         .collect();
-    assert_eq!(ids, ["1", "2"]);
-    let left = b
-        .mailbox
-        .take_passing(100, &"i".into(), b.now)
-        .expect("there is more");
-    let ids: Vec<String> = left.each().map(|w| w.mail.event.event_id.clone()).collect();
-    assert_eq!(ids, ["3", "4"]);
+    assert_eq!(lost, ["1", "2"]);
+    let left = b.mailbox.take(&"i".into(), None, 100, b.now);
+    let left = left.expect("there is more");
+    assert_eq!(ids(&left.batch), ["3", "4"]);
 }

@@ -1,0 +1,365 @@
+//! A batch: events that came to a mailbox at the same time and share one history there.
+
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
+
+use agenthub_proto::agenthub::{Concern, Priority};
+use tokio::time::Instant;
+
+use super::{HandOver, Mail, Timing, Undelivered, lanes::LaneKey};
+use crate::{
+    id::{AgentId, InstanceId, OrderKey, Version},
+    log::Position,
+    sealed::Sealed,
+    segment::Segment,
+};
+
+/// The turn of an event among all that wait: lower goes first. The serial number keeps events of the same time in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    due_ms: i64,
+    pub(super) serial: u64,
+}
+
+impl Rank {
+    /// Of an event that is due at a time, in a mailbox of that age.
+    pub(super) fn new(
+        due: Instant,
+        priority: Priority,
+        serial: u64,
+        mailbox_born: Instant,
+    ) -> Self {
+        let waited = due.duration_since(mailbox_born).as_millis();
+        let waited = i64::try_from(waited).unwrap_or(i64::MAX);
+        Self {
+            due_ms: waited - head_start_ms(priority),
+            serial,
+        }
+    }
+
+    /// Of the event that came so many before.
+    fn earlier(self, events: usize) -> Self {
+        Self {
+            serial: self.serial - events as u64,
+            ..self
+        }
+    }
+}
+
+/// The worth of a priority, as milliseconds of waiting.
+fn head_start_ms(priority: Priority) -> i64 {
+    match priority {
+        Priority::Critical => 60_000,
+        Priority::High => 10_000,
+        Priority::Medium | Priority::Unspecified => 0,
+        Priority::Low => -10_000,
+    }
+}
+
+/// Facts about mail that are equal for all events of a batch, and mostly for the batch that comes next.
+#[derive(Debug)]
+pub(super) struct Common {
+    recipient: AgentId,
+    order: OrderKey,
+    concern: Concern,
+    version: Option<Version>,
+    is_directed: bool,
+    is_copy: bool,
+    due: Option<Instant>,
+}
+
+impl PartialEq<Mail> for Common {
+    fn eq(&self, mail: &Mail) -> bool {
+        let Self {
+            recipient,
+            order,
+            concern,
+            version,
+            is_directed,
+            is_copy,
+            due,
+        } = self;
+        *recipient == mail.recipient
+            && *order == mail.order
+            && *concern == mail.concern
+            && *version == mail.version
+            && *is_directed == mail.is_directed
+            && *is_copy == mail.is_copy
+            && *due == mail.timing.due
+    }
+}
+
+impl From<&Mail> for Common {
+    fn from(mail: &Mail) -> Self {
+        Self {
+            recipient: mail.recipient.clone(),
+            order: mail.order.clone(),
+            concern: mail.concern,
+            version: mail.version.clone(),
+            is_directed: mail.is_directed,
+            is_copy: mail.is_copy,
+            due: mail.timing.due,
+        }
+    }
+}
+
+/// One event or several that stand next to each other in a segment. Cutting one anywhere costs the same, however long it is.
+///
+/// In indexes a batch goes by its last event, so that it keeps its place while events leave from its front.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    segment: Arc<Segment>,
+    range: Range<u32>,
+    common: Arc<Common>,
+    /// Of its last event.
+    rank: Rank,
+    /// Given up if it still waits then.
+    expires: Instant,
+    /// Deliveries so far.
+    pub(super) attempts: u32,
+    /// Who had it last.
+    pub(super) last: Option<InstanceId>,
+    /// The log ended while `last` had it: see [`resume`](super::Mailbox::resume).
+    pub(super) was_out: bool,
+}
+
+/// Some events of a batch, which is found by the position of its last event.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) batch: Position,
+    pub(super) range: Range<usize>,
+}
+
+/// Events that were taken out of a batch.
+#[derive(Debug)]
+pub(super) struct Cut {
+    pub(super) batch: Batch,
+    /// The last position and serial number of those that came before them in that batch, and are one of their own from here on.
+    pub(super) before: Option<(Position, u64)>,
+    /// No event came after them in that batch.
+    pub(super) end: bool,
+}
+
+impl Cut {
+    /// Takes some events out of a batch of a map, whose keys are made of a batch's last event.
+    pub(super) fn of<K: Ord>(
+        batches: &mut BTreeMap<K, Batch>,
+        key: K,
+        key_of: impl Fn(&Batch) -> K,
+        range: Range<usize>,
+    ) -> Option<Self> {
+        let batch = batches.get_mut(&key)?;
+        let end = range.end == batch.len();
+        if end && range.start == 0 {
+            let batch = batches.remove(&key)?;
+            let before = None;
+            return Some(Self { batch, before, end });
+        }
+        let (before, cut) = batch.cut(range);
+        if end {
+            batches.remove(&key);
+        }
+        Some(Self {
+            before: before.and_then(|before| {
+                let last = before.last_position();
+                let serial = before.rank.serial;
+                batches.insert(key_of(&before), before);
+                Some((last?, serial))
+            }),
+            batch: cut,
+            end,
+        })
+    }
+}
+
+impl Batch {
+    /// All events of a segment. The rank is that of the last one.
+    pub(super) fn new(
+        segment: Arc<Segment>,
+        common: Arc<Common>,
+        rank: Rank,
+        expires: Instant,
+    ) -> Self {
+        Self {
+            range: 0..u32::try_from(segment.len()).expect("a segment is short"),
+            segment,
+            common,
+            rank,
+            expires,
+            attempts: 0,
+            last: None,
+            was_out: false,
+        }
+    }
+
+    /// Mail that may be lost and goes out without having been in a mailbox.
+    pub(crate) fn by_the_way(mail: &Mail) -> Self {
+        let rank = Rank {
+            due_ms: 0,
+            serial: 0,
+        };
+        let segment = Segment::of(mail.event.clone()).into();
+        let batch = Self::new(segment, Arc::new(mail.into()), rank, mail.timing.expires);
+        Self {
+            attempts: 1,
+            ..batch
+        }
+    }
+
+    pub(crate) fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    /// Its events in the segment.
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.range.start as usize..self.range.end as usize
+    }
+
+    /// Its events in their order, each with its position in the log, if it has one.
+    pub(crate) fn events(&self) -> impl Iterator<Item = (&Arc<Sealed>, Option<Position>)> {
+        let Range { start, end } = self.range();
+        self.segment.each().take(end).skip(start)
+    }
+
+    /// How many events it holds.
+    pub(crate) fn len(&self) -> usize {
+        self.range().len()
+    }
+
+    /// The bytes of its events.
+    pub(crate) fn bytes(&self) -> usize {
+        self.segment.bytes(self.range())
+    }
+
+    /// Number of this delivery, from 1; 0 if it was never delivered.
+    pub(crate) fn attempt(&self) -> u32 {
+        self.attempts
+    }
+
+    /// On which side of the task it reaches the agent.
+    pub(crate) fn concern(&self) -> Concern {
+        self.common.concern
+    }
+
+    /// The positions of its events in the log, in its order; none if they are in no log and may be lost.
+    pub(crate) fn positions(&self) -> &[Position] {
+        let positions = self.segment.positions();
+        positions.get(self.range()).unwrap_or(&[])
+    }
+
+    /// The positions of its first and its last event.
+    pub(super) fn ends(&self) -> Option<(Position, Position)> {
+        let positions = self.positions();
+        Some((*positions.first()?, *positions.last()?))
+    }
+
+    /// Whether its first event stands no later in the log.
+    pub(super) fn begins_by(&self, position: Position) -> bool {
+        self.positions().first() <= Some(&position)
+    }
+
+    /// The position of its last event.
+    pub(super) fn last_position(&self) -> Option<Position> {
+        self.positions().last().copied()
+    }
+
+    /// The beginning of `positions`, as far as the batch has them one after the other.
+    pub(super) fn find(&self, positions: &[Position]) -> Option<Run> {
+        let (first, own) = (positions.first()?, self.positions());
+        let start = match own.first() == Some(first) {
+            true => 0,
+            false => own.binary_search(first).ok()?,
+        };
+        let both = own[start..].iter().zip(positions);
+        let count = both.take_while(|(own, wanted)| own == wanted).count();
+        Some(Run {
+            batch: *own.last()?,
+            range: start..start + count,
+        })
+    }
+
+    /// All of it.
+    pub(super) fn whole(&self) -> Option<Run> {
+        Some(Run {
+            batch: self.last_position()?,
+            range: 0..self.len(),
+        })
+    }
+
+    pub(super) fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    pub(super) fn expires(&self) -> Instant {
+        self.expires
+    }
+
+    pub(super) fn lane(&self) -> LaneKey {
+        (self.common.order.clone(), self.common.version.clone())
+    }
+
+    /// Takes out some of its events. Those behind them stay, perhaps none; those before them, if any, come back first, as another batch.
+    pub(super) fn cut(&mut self, range: Range<usize>) -> (Option<Self>, Self) {
+        let before = (range.start > 0).then(|| self.part(0..range.start));
+        let cut = self.part(range.clone());
+        self.range.start += u32::try_from(range.end).expect("a segment is short");
+        (before, cut)
+    }
+
+    fn part(&self, range: Range<usize>) -> Self {
+        let start = self.range.start as usize;
+        let short = |index: usize| u32::try_from(start + index).expect("a segment is short");
+        Self {
+            rank: self.rank.earlier(self.len() - range.end),
+            range: short(range.start)..short(range.end),
+            ..self.clone()
+        }
+    }
+
+    /// Its events as mail.
+    pub(crate) fn mail(&self) -> impl Iterator<Item = Mail> + '_ {
+        let common = &self.common;
+        self.events().map(|(event, position)| Mail {
+            event: event.clone(),
+            recipient: common.recipient.clone(),
+            position,
+            order: common.order.clone(),
+            concern: common.concern,
+            version: common.version.clone(),
+            is_directed: common.is_directed,
+            is_copy: common.is_copy,
+            timing: Timing {
+                due: common.due,
+                expires: self.expires,
+            },
+        })
+    }
+
+    /// Its events as they go from one instance to another; none if it stays with the same.
+    pub(super) fn hand_over(&self, from: &InstanceId, to: &InstanceId) -> Vec<HandOver> {
+        if from == to {
+            return Vec::new();
+        }
+        let hand_over = |mail| HandOver {
+            mail,
+            from: from.clone(),
+            to: to.clone(),
+        };
+        self.mail().map(hand_over).collect()
+    }
+
+    /// The same from the instance that had it last.
+    pub(super) fn hand_over_to(&self, to: &InstanceId) -> Vec<HandOver> {
+        let from = self.last.as_ref();
+        from.map_or_else(Vec::new, |from| self.hand_over(from, to))
+    }
+
+    /// Its events as mail that nobody has handled.
+    pub(super) fn give_up(&self, reason: &str) -> impl Iterator<Item = Undelivered> {
+        self.mail().map(|mail| Undelivered {
+            mail,
+            attempts: self.attempts,
+            reason: reason.to_owned(),
+            mailbox: None,
+        })
+    }
+}

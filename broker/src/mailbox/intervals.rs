@@ -1,0 +1,84 @@
+//! A set of positions, kept as intervals. Those of a batch are one, whatever else has a position between them.
+
+use std::collections::BTreeMap;
+
+use crate::log::Position;
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(super) struct Intervals {
+    /// The first position of each by its last one. None overlaps another.
+    firsts: BTreeMap<Position, Position>,
+}
+
+impl Intervals {
+    /// Adds the positions from the first to the last.
+    pub(super) fn insert(&mut self, first: Position, last: Position) {
+        self.remove(first, last);
+        self.firsts.insert(last, first);
+    }
+
+    /// Removes the positions from the first to the last.
+    pub(super) fn remove(&mut self, first: Position, last: Position) {
+        while let Some((end, start)) = self.firsts.range_mut(first..).next() {
+            let (end, begin) = (*end, *start);
+            if begin > last {
+                break;
+            }
+            if end > last {
+                *start = Position(last.0 + 1);
+            } else {
+                self.firsts.remove(&end);
+            }
+            if begin < first {
+                self.firsts.insert(Position(first.0 - 1), begin);
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.firsts.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.firsts.clear();
+    }
+
+    /// Takes out all of them: first and last, in order.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = (Position, Position)> {
+        let all = std::mem::take(&mut self.firsts).into_iter();
+        all.map(|(last, first)| (first, last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// It holds what a set of single positions would hold.
+        #[test]
+        fn intervals_are_a_set_of_positions(
+            steps in prop::collection::vec((0..30_u64, 0..8_u64, any::<bool>()), 0..60)
+        ) {
+            let mut intervals = Intervals::default();
+            let mut single = BTreeSet::new();
+            for (first, more, is_in) in steps {
+                let (first, last) = (Position(first), Position(first + more));
+                if is_in {
+                    intervals.insert(first, last);
+                    single.extend(first.0..=last.0);
+                } else {
+                    intervals.remove(first, last);
+                    single.retain(|at| !(first.0..=last.0).contains(at));
+                }
+            }
+            let held = intervals.take().flat_map(|(first, last)| first.0..=last.0);
+            prop_assert_eq!(held.collect::<Vec<_>>(), Vec::from_iter(single));
+        }
+    }
+}
