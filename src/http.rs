@@ -4,6 +4,7 @@ mod listening;
 
 use std::{future::IntoFuture, net::SocketAddr, time::Duration};
 
+use agenthub_broker::Storage;
 use agenthub_cortex::Hosts;
 use anyhow::{Context, bail};
 use axum::Router;
@@ -36,9 +37,18 @@ impl Bound {
     ///
     /// # Errors
     ///
-    /// It is taken by somebody else, or is not this machine's.
+    /// See [`bind_for`](Self::bind_for).
     pub(crate) async fn bind(address: Listen) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(address.0)
+        Self::bind_for(address, &Storage::Memory).await
+    }
+
+    /// Takes an address for a hub that has its log there.
+    ///
+    /// # Errors
+    ///
+    /// It is taken by somebody else, or is not this machine's.
+    pub(crate) async fn bind_for(address: Listen, storage: &Storage) -> anyhow::Result<Self> {
+        let listener = agenthub_broker::bind(storage, || TcpListener::bind(address.0))
             .await
             .with_context(|| cannot_listen("--http", address))?;
         let address = listener.local_addr().context("the address of --http")?;

@@ -38,12 +38,13 @@ impl Serving {
             check(flag, address, settings.insecure)?;
         }
         open_files::allow_most();
-        let http = Bound::bind(settings.http).await?;
+        let storage = match settings.data() {
+            Some(folder) => Storage::Folder(folder.to_owned()),
+            None => Storage::Memory,
+        };
+        let http = Bound::bind_for(settings.http, &storage).await?;
         let hub = settings.ended_tasks.bound(HubSettings {
-            storage: match settings.data() {
-                Some(folder) => Storage::Folder(folder.to_owned()),
-                None => Storage::Memory,
-            },
+            storage,
             drain: DRAIN,
             ..HubSettings::default()
         });
@@ -77,9 +78,7 @@ impl Serving {
         let hub = self.server.hub().clone();
         let grpc = self.grpc();
         tokio::select! {
-            reason = hub.log_failure() => anyhow::anyhow!(
-                "the hub's log has failed ({reason}): see to the disk, then start the hub again"
-            ),
+            failure = hub.failed() => failure.into(),
             () = self.server.failed() => anyhow::anyhow!("the hub no longer listens on {grpc}"),
         }
     }

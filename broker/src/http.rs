@@ -10,7 +10,7 @@ use axum::{
 
 use crate::{Hub, metrics::render};
 
-/// `GET /health` (the process lives), `GET /ready` (503 while it drains) and `GET /metrics` (OpenMetrics).
+/// `GET /health` (the process lives), `GET /ready` (503 while it drains, and once it has failed) and `GET /metrics` (OpenMetrics).
 pub fn router(hub: Hub) -> Router {
     Router::new()
         .route("/health", get(|| async { "ok\n" }))
@@ -20,7 +20,9 @@ pub fn router(hub: Hub) -> Router {
 }
 
 async fn ready(State(hub): State<Hub>) -> impl IntoResponse {
-    if hub.is_draining() {
+    if hub.has_failed() {
+        (StatusCode::SERVICE_UNAVAILABLE, "failed\n")
+    } else if hub.is_draining() {
         (StatusCode::SERVICE_UNAVAILABLE, "draining\n")
     } else {
         (StatusCode::OK, "ready\n")
@@ -28,9 +30,13 @@ async fn ready(State(hub): State<Hub>) -> impl IntoResponse {
 }
 
 async fn metrics(State(hub): State<Hub>) -> impl IntoResponse {
+    if hub.has_failed() {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     (
         [(header::CONTENT_TYPE, content_type)],
         render(hub.counters(), hub.gauges()),
     )
+        .into_response()
 }

@@ -14,6 +14,7 @@ mod task;
 pub mod access;
 #[cfg(test)]
 mod allocated;
+mod binding;
 mod caller;
 mod connections;
 mod current_card;
@@ -52,10 +53,11 @@ mod traits;
 mod unclaimed;
 mod upkeep;
 
+pub use binding::bind;
 pub use caller::{Caller, DEFAULT_NAMESPACE};
 pub use error::Error;
 pub use http::router as http_router;
-pub use hub::Hub;
+pub use hub::{Failure, Hub};
 pub use log::{KeptLog, OpenError};
 pub use others::Others;
 pub use server::{Server, StartError};

@@ -1,6 +1,6 @@
 //! The hub on a socket: gRPC with health and reflection, and how it goes away.
 
-use std::{io, net::SocketAddr};
+use std::{future::ready, io, net::SocketAddr};
 
 use agenthub_proto::agenthub::agent_hub_server;
 use tokio::{
@@ -13,7 +13,8 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic_health::{ServingStatus, pb::health_server, server::HealthReporter};
 
 use crate::{
-    Hub, OpenError, Others, Settings, connections, grpc::Front, limits::MESSAGE_BYTES, reflection,
+    Hub, OpenError, Others, Settings, binding, connections, grpc::Front, limits::MESSAGE_BYTES,
+    reflection,
 };
 
 /// The largest request: a frame of several publishes.
@@ -66,6 +67,7 @@ pub struct Server {
     health: HealthReporter,
     stop: CancellationToken,
     serving: AbortOnDropHandle<()>,
+    _watching: AbortOnDropHandle<()>,
 }
 
 impl Server {
@@ -82,9 +84,14 @@ impl Server {
         let listen = |source| StartError::Listen { address, source };
         // Until the log is read, peers are turned away at once: whoever waited in the queue of the socket would have given up, and
         // its stream would take the place of the one that it has opened meanwhile.
-        let socket = bind(address).map_err(listen)?;
+        let socket = binding::bind(&settings.storage, || ready(bind(address))).await;
+        let socket = socket.map_err(listen)?;
         let bound = socket.local_addr().map_err(listen)?;
-        let hub = Hub::start(settings)?;
+        let hub = binding::in_folder(
+            || Hub::start(settings.clone()),
+            |e| matches!(e, OpenError::Locked(_)),
+        );
+        let hub = hub.await?;
         let listener = socket.listen(BACKLOG).map_err(listen)?;
         let incoming = TcpListenerStream::new(listener).map(|stream| {
             let stream = stream?;
@@ -120,12 +127,14 @@ impl Server {
         // Who sends to it has given up by then, and said so.
         let stall = 2 * hub.settings().stream_stall;
         let serving = connections::serve(incoming, routes, stall, stop.clone());
+        let watching = say_failed(hub.clone(), health.clone());
         Self {
             hub,
             address,
             health,
             stop,
             serving: AbortOnDropHandle::new(tokio::spawn(serving)),
+            _watching: AbortOnDropHandle::new(tokio::spawn(watching)),
         }
     }
 
@@ -148,16 +157,28 @@ impl Server {
     /// Says NOT_SERVING, ends every stream with a reason on which clients connect again, and waits for that, but no longer than
     /// [`Settings::drain`].
     pub async fn shutdown(self) {
-        self.health
-            .set_service_status("", ServingStatus::NotServing)
-            .await;
-        self.health.set_not_serving::<Front>().await;
+        say_not_serving(&self.health).await;
         self.hub.drain();
         self.stop.cancel();
         // What has not ended by then does when the handle goes.
         let _ = timeout(self.hub.settings().drain, self.serving).await;
         self.hub.stop().await;
     }
+}
+
+async fn say_not_serving(health: &HealthReporter) {
+    let all = "";
+    health
+        .set_service_status(all, ServingStatus::NotServing)
+        .await;
+    health.set_not_serving::<Front>().await;
+}
+
+/// Says NOT_SERVING once the hub has failed, until whoever runs it ends the process.
+async fn say_failed(hub: Hub, health: HealthReporter) {
+    let failure = hub.failed().await;
+    tracing::error!("{failure}");
+    say_not_serving(&health).await;
 }
 
 #[cfg(test)]

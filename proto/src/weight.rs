@@ -53,10 +53,16 @@ impl Room {
         let Some(left) = &mut self.left else {
             return true;
         };
-        shape().is_none_or(|shape| {
-            take(left, SHAPES.all[shape].bytes).is_some()
-                && inside(shape, message, left, DEPTH).is_some()
-        })
+        let Some(shape) = shape() else {
+            return true;
+        };
+        let mut rest = *left;
+        let fits = take(&mut rest, SHAPES.all[shape].bytes).is_some()
+            && inside(shape, message, &mut rest, DEPTH).is_some();
+        if fits {
+            *left = rest;
+        }
+        fits
     }
 }
 
@@ -281,6 +287,8 @@ mod tests {
         let mut room = Room::for_bytes(2 * one.len());
         assert!(room.takes::<Publish>(&one));
         assert!(!room.takes::<Publish>(&one));
+        // A refused one takes none of it.
+        assert!(room.takes::<Publish>(&publish(Said::default())));
         let mut light = Room::for_bytes(LIGHT_BYTES);
         assert!(light.takes::<Publish>(&one));
     }

@@ -220,9 +220,11 @@ impl Sender {
         if self.reread.is_some_and(|last| handled.contains(&last)) {
             self.reread = None;
         }
-        if !handled.is_empty() {
+        if !handled.is_empty()
+            && let Some(mut together) = self.session.try_together()
+        {
             // Its only error is a subscription that does not exist.
-            let _ = self.session.together().acknowledge_at(0, handled);
+            let _ = together.acknowledge_at(0, handled);
         }
     }
 }

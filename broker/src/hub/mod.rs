@@ -8,6 +8,7 @@ mod dead_letters_admin;
 mod delivering;
 mod directory;
 mod enders;
+mod failure;
 mod giving_up;
 mod held;
 mod hello;
@@ -46,6 +47,7 @@ use tokio_util::{
 };
 
 use self::core::{Core, Now};
+pub use self::failure::Failure;
 use self::locked::Locked;
 use self::storage::Opening;
 pub(crate) use self::{
@@ -77,8 +79,8 @@ struct Shared {
     settings: Settings,
     core: Mutex<Core>,
     commits: Commits,
-    /// Why the log has failed. Whoever waits for that is not woken by every commit.
-    failure: SetOnce<String>,
+    /// Why the hub has failed. Whoever waits for that is not woken by every commit.
+    failure: SetOnce<Failure>,
     counters: Arc<Counters>,
     /// Names this hub's knowledge: it is another one after a restart without a folder.
     log: LogId,
@@ -137,9 +139,14 @@ impl Hub {
         Ok(hub)
     }
 
-    /// Waits until the log fails, and says why: the process has to end then, and to start again from what is on disk.
-    pub async fn log_failure(&self) -> String {
+    /// Waits until the hub fails, and says why: the process has to end then, and to start again from what is on disk.
+    pub async fn failed(&self) -> Failure {
         self.shared.failure.wait().await.clone()
+    }
+
+    /// Whether it has [failed](Self::failed).
+    pub fn has_failed(&self) -> bool {
+        self.shared.failure.get().is_some()
     }
 
     /// Waits until everything up to a position is safe.
@@ -179,7 +186,9 @@ impl Hub {
     /// Ends every stream with a reason on which clients connect again, and opens no more.
     pub fn drain(&self) {
         self.shared.is_draining.store(true, Ordering::Relaxed);
-        self.core().sessions.drain();
+        if let Some(mut core) = self.try_core() {
+            core.sessions.drain();
+        }
     }
 
     /// Whether [`drain`](Self::drain) was called.
@@ -193,7 +202,9 @@ impl Hub {
         self.shared.stop.cancel();
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
-        self.core().tell_tries(Now::read());
+        if let Some(mut core) = self.try_core() {
+            core.tell_tries(Now::read());
+        }
     }
 
     /// Runs something that belongs to the hub, until it ends by itself or the hub stops.
@@ -245,10 +256,20 @@ impl Hub {
     }
 
     /// The state, until the guard goes: what was done under it is one group of the log.
+    ///
+    /// # Panics
+    ///
+    /// The hub has [failed](Self::failed) in a panic. The call that needs the state ends.
     pub(crate) fn core(&self) -> Locked<'_> {
+        self.try_core()
+            .expect("code panicked while it changed the hub's state")
+    }
+
+    /// The same for what cleans up, if there is a state.
+    pub(crate) fn try_core(&self) -> Option<Locked<'_>> {
         #[cfg(test)]
         self.shared.locks.fetch_add(1, Ordering::Relaxed);
-        Locked::new(&self.shared.core)
+        Locked::new(&self.shared.core, &self.shared.failure)
     }
 
     pub(crate) fn publish(
@@ -364,7 +385,7 @@ async fn deliver_committed(hub: Hub, mut commits: Commits) {
     while let Some(commit) = commits.next().await {
         if let Commit::Failed(reason) = commit {
             // It has failed already.
-            let _ = hub.shared.failure.set(reason);
+            let _ = hub.shared.failure.set(Failure::Log(reason));
         }
         drop(hub.core());
     }

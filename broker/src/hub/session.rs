@@ -51,6 +51,15 @@ impl Session {
         }
     }
 
+    /// The same for what cleans up, unless the hub has failed.
+    pub(crate) fn try_together(&self) -> Option<Together<'_>> {
+        let core = self.hub.try_core()?;
+        Some(Together {
+            core,
+            session: self,
+        })
+    }
+
     /// The peer goes for good: others get at once what it had.
     pub(crate) fn say_goodbye(&mut self) {
         self.said_goodbye = true;
@@ -170,8 +179,8 @@ impl Together<'_> {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.hub
-            .core()
-            .close(self.id(), self.said_goodbye, Now::read());
+        if let Some(mut core) = self.hub.try_core() {
+            core.close(self.id(), self.said_goodbye, Now::read());
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod directory;
+mod failing;
 mod fold;
 mod full;
 mod passing;
@@ -85,6 +86,10 @@ impl EventLog for Keeping {
         if !self.is_stalled.load(Ordering::Relaxed) {
             self.commits.announce(self.log.commits().latest().clone());
         }
+    }
+
+    fn abandon(&mut self) {
+        self.log.abandon();
     }
 
     fn commits(&self) -> Commits {

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use agenthub_proto::a2a::TaskState;
 use futures_util::{StreamExt, stream};
+use reqwest::redirect::Policy;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -121,7 +122,11 @@ fn choose_tls() {
 }
 
 fn prober() -> reqwest::Result<reqwest::Client> {
-    reqwest::Client::builder().timeout(PROBE_TIMEOUT).build()
+    reqwest::Client::builder()
+        .timeout(PROBE_TIMEOUT)
+        // An agent's address is probed, and no other that it names.
+        .redirect(Policy::none())
+        .build()
 }
 
 async fn probe_one(hub: Hub, client: reqwest::Client, agent: AgentId, url: Arc<str>) {

@@ -58,6 +58,10 @@ impl EventLog for Early {
         }
     }
 
+    fn abandon(&mut self) {
+        self.log.abandon();
+    }
+
     fn commits(&self) -> Commits {
         self.claimed.subscribe()
     }

@@ -191,6 +191,10 @@ impl EventLog for Writing {
         }
     }
 
+    fn abandon(&mut self) {
+        self.group.clear();
+    }
+
     fn commits(&self) -> Commits {
         self.commits.subscribe()
     }

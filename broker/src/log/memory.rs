@@ -53,6 +53,10 @@ impl EventLog for MemoryLog {
         self.commits.announce(last);
     }
 
+    fn abandon(&mut self) {
+        // It is safe only as long as the process lives.
+    }
+
     fn commits(&self) -> Commits {
         self.commits.subscribe()
     }

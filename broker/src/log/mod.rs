@@ -125,6 +125,9 @@ pub(crate) trait EventLog: fmt::Debug + Send {
     /// Ends a group: what was appended since the last one becomes safe together or not at all.
     fn commit(&mut self);
 
+    /// Gives up what was appended since the last group: it is not to become safe, as nothing is appended any more.
+    fn abandon(&mut self);
+
     /// How far the log is safe, at any time. Safe records never become unsafe again, in the order in which they were appended.
     fn commits(&self) -> Commits;
 

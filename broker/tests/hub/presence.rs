@@ -6,10 +6,10 @@ use agenthub_broker::Settings;
 use agenthub_proto::agenthub::{
     AgentState, EventKind, Filter, ListAgentsRequest, ListAgentsResponse, RegisterAgentRequest,
 };
-use axum::{Router, http::StatusCode, routing::get};
+use axum::{Router, http::StatusCode, response::Redirect, routing::get};
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 use tokio::{net::TcpListener, task::JoinSet};
 
@@ -262,6 +262,13 @@ async fn an_agent_without_a_stream_is_probed() {
             }
         }),
     );
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let moved = get(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async { Redirect::temporary("/health") }
+    });
+    let router = router.route("/moved", moved);
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { axum::serve(listener, router).await.expect("it serves") });
 
@@ -276,6 +283,21 @@ async fn an_agent_without_a_stream_is_probed() {
         .expect("registered");
     assert_eq!(watcher.word().await, "registered http offline");
     assert_eq!(watcher.word().await, "online http online");
+
+    // Nobody can have the hub ask somewhere else: an agent that is moved to where all is well is not.
+    let moved = RegisterAgentRequest {
+        agent_card: Some(card("moved")),
+        health_check_url: format!("http://{address}/moved"),
+        ..Default::default()
+    };
+    within(hub.client.clone().register_agent(moved))
+        .await
+        .expect("registered");
+    assert_eq!(watcher.word().await, "registered moved offline");
+    crate::harness::until("it is probed twice", async || {
+        (asked.load(Ordering::Relaxed) > 1).then_some(())
+    })
+    .await;
     is_well.store(false, Ordering::Relaxed);
     assert_eq!(watcher.word().await, "offline http offline");
 }

@@ -298,6 +298,10 @@ impl EventLog for SqliteLog {
         }
     }
 
+    fn abandon(&mut self) {
+        self.group.clear();
+    }
+
     fn commits(&self) -> Commits {
         self.commits.clone()
     }

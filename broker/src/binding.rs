@@ -1,0 +1,118 @@
+//! Taking the address of a hub. One that was killed keeps its address until the system has cleared away its process.
+
+use std::{io, time::Duration};
+
+use tokio::time::{Instant, sleep};
+
+use crate::{log::is_in_use, settings::Storage};
+
+/// How long an address that is in use is tried again while no hub has the data folder.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a process that was killed may keep the data folder: whoever has it for longer lives.
+const DYING: Duration = Duration::from_secs(1);
+/// How often it is tried.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Takes an address for a hub that has its log there. If it is in use it is tried again: for 5 s while no hub has the data folder, which ours would
+/// have if it ran, and for 1 s otherwise. Without a folder there was none.
+///
+/// # Errors
+///
+/// The last of `bind`.
+pub async fn bind<T, F>(storage: &Storage, mut bind: impl FnMut() -> F) -> io::Result<T>
+where
+    F: Future<Output = io::Result<T>>,
+{
+    let start = Instant::now();
+    loop {
+        let bound = bind().await;
+        let is_taken = matches!(&bound, Err(e) if e.kind() == io::ErrorKind::AddrInUse);
+        let Storage::Folder(folder) = storage else {
+            return bound;
+        };
+        let waited = start.elapsed();
+        if !is_taken || waited >= PATIENCE || (waited >= DYING && is_in_use(folder)) {
+            return bound;
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Does what needs the data folder. If that is in use it is tried again for 1 s.
+pub(crate) async fn in_folder<T, E>(
+    mut open: impl FnMut() -> Result<T, E>,
+    is_locked: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    let start = Instant::now();
+    loop {
+        match open() {
+            Err(error) if is_locked(&error) && start.elapsed() < DYING => sleep(PAUSE).await,
+            opened => return opened,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, fs::File, future::ready};
+
+    use super::*;
+
+    /// How long it takes until an address is had or given up that is in use for so long.
+    async fn taken(storage: &Storage, is_free_after: Duration) -> (Duration, bool) {
+        let start = Instant::now();
+        let bound = bind(storage, || match start.elapsed() < is_free_after {
+            true => ready(Err(io::Error::from(io::ErrorKind::AddrInUse))),
+            false => ready(Ok(())),
+        });
+        let is_bound = bound.await.is_ok();
+        (start.elapsed(), is_bound)
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_is_waited_for_while_nobody_has_the_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let storage = Storage::Folder(folder.path().to_owned());
+        let soon = Duration::from_secs(3);
+        assert_eq!(taken(&storage, soon).await, (soon, true));
+        assert_eq!(taken(&storage, LONG).await, (PATIENCE, false));
+        assert_eq!(taken(&Storage::Memory, LONG).await, (Duration::ZERO, false));
+
+        let lock = File::create(folder.path().join("hub.lock")).expect("a file");
+        lock.try_lock().expect("nobody has it");
+        assert_eq!(taken(&storage, LONG).await, (DYING, false));
+        assert_eq!(taken(&storage, PAUSE).await, (PAUSE, true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_error_is_told_at_once() {
+        let storage = Storage::Folder("/nowhere".into());
+        let tries = Cell::new(0);
+        let refused: io::Result<()> = bind(&storage, || {
+            tries.set(tries.get() + 1);
+            ready(Err(io::ErrorKind::AddrNotAvailable.into()))
+        })
+        .await;
+        assert!(refused.is_err());
+        assert_eq!(tries.get(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_folder_is_waited_for_as_long_as_a_process_dies() {
+        let start = Instant::now();
+        let opened = |until: Duration| {
+            in_folder(
+                move || match start.elapsed() < until {
+                    true => Err(true),
+                    false => Ok(()),
+                },
+                |is_locked| *is_locked,
+            )
+        };
+        assert_eq!(opened(DYING / 2).await, Ok(()));
+        assert_eq!(opened(LONG).await, Err(true));
+        assert_eq!(in_folder(|| Err::<(), _>(false), |l| *l).await, Err(false));
+    }
+}
