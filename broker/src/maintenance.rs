@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::{
     OpenError, Settings,
     log::{
-        Options, Position, Reader, SqliteLog, Unfinished, Wanted, beside, copy, is_in_use, replay,
-        to_json, torn,
+        Beside, Options, Pages, Position, Reader, SqliteLog, Unfinished, Wanted, beside, copy,
+        is_in_use, replay, to_json, torn,
     },
     snapshot::{Folding, Moment},
     upkeep,
@@ -81,7 +81,7 @@ pub fn verify(folder: &Path) -> Result<Report, OpenError> {
     };
     beside(folder, |reader| {
         let settings = Settings::default();
-        let sparse = reader.sparse()?;
+        let sparse = reader.sparse(Position(0), usize::MAX)?;
         for position in &sparse {
             reader.record(*position)?;
         }
@@ -100,7 +100,7 @@ fn report(reader: &Reader<'_>) -> Result<Report, OpenError> {
     Ok(Report {
         first: reader.first.0,
         last: reader.last.0,
-        kept: reader.sparse()?.len() as u64,
+        kept: reader.sparse(Position(0), usize::MAX)?.len() as u64,
         snapshot: snapshot.map(|head| head.position.0),
         bytes: reader.bytes()?,
         torn: None,
@@ -108,7 +108,7 @@ fn report(reader: &Reader<'_>) -> Result<Report, OpenError> {
 }
 
 /// Hands over the records after a position up to and including another one, as JSON objects. Stops at the first damage, with
-/// everything before it handed over.
+/// everything before it handed over. A running hub is not held up, however long that takes.
 ///
 /// # Errors
 ///
@@ -119,26 +119,17 @@ pub fn export(
     until: Option<u64>,
     mut each: impl FnMut(Value) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let until = until.unwrap_or(u64::MAX);
-    let mut written = Ok(());
-    beside(folder, |reader| {
-        let sparse = reader.sparse()?;
-        for position in sparse.into_iter().filter(|p| p.0 > after && p.0 <= until) {
-            written = each(to_json(&reader.record(position)?));
-            if written.is_err() {
-                return Ok(());
-            }
+    let until = Position(until.unwrap_or(u64::MAX));
+    let mut pages = Pages::new(Beside::open(folder)?, Position(after), until)?;
+    while let Some(page) = pages.next()? {
+        for record in &page.records {
+            each(to_json(record))?;
         }
-        let from = Position(after.saturating_add(1)).max(reader.first);
-        if from.0 > until.min(reader.last.0) {
-            return Ok(());
+        if let Some(damage) = page.damage {
+            return Err(damage.into());
         }
-        reader.records(from, |record| {
-            written = each(to_json(&record));
-            Ok(written.is_ok() && record.position.0 < until)
-        })
-    })?;
-    Ok(written?)
+    }
+    Ok(())
 }
 
 /// Takes a snapshot, removes what is older or more than the settings keep and no mailbox needs, and makes the file smaller.

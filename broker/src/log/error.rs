@@ -72,6 +72,14 @@ pub enum OpenError {
         /// What SQLite says.
         reason: String,
     },
+    /// A hub has removed records that were about to be read.
+    #[error("{} was shortened while it was read: it begins at position {first} now. Read it again", path.display())]
+    Shortened {
+        /// Which file.
+        path: PathBuf,
+        /// The position from which on every record is there.
+        first: u64,
+    },
     /// There is no log.
     #[error("there is no log in {}; name the hub's data folder with --data", .0.display())]
     Missing(PathBuf),

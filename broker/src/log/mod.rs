@@ -46,8 +46,8 @@ pub(crate) use memory::MemoryLog;
 pub(crate) use retention::Retention;
 pub use sqlite::Torn;
 pub(crate) use sqlite::{
-    FILE, Found, Keeping, Options, Reader, Segment, SqliteLog, Unfinished, Upkeep, Wanted, beside,
-    copy, is_in_use, replay, torn,
+    Beside, FILE, Found, Keeping, Options, Pages, Reader, Segment, SqliteLog, Unfinished, Upkeep,
+    Wanted, beside, copy, is_in_use, replay, torn,
 };
 use uuid::Uuid;
 

@@ -42,7 +42,7 @@ pub(super) fn plan(
     let oldest = now.checked_sub(retention.age).unwrap_or(now);
     let young = first_since(reader, oldest)?;
     let horizon = retention::horizon(&extent, snapshot, young, retention.bytes);
-    let stale = reader.sparse()?.into_iter();
+    let stale = reader.sparse(Position(0), usize::MAX)?.into_iter();
     let stale = stale
         .filter(|p| !kept.contains(p))
         .map(|p| p.0..=p.0)

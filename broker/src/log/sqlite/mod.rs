@@ -9,6 +9,7 @@ mod compaction;
 mod ended;
 mod extent;
 mod history;
+mod pages;
 mod read;
 mod recover;
 mod reserve;
@@ -51,7 +52,8 @@ use super::{
 use crate::Error;
 
 pub(crate) use ended::{Keeping, Segment};
-pub(crate) use read::{Found, Reader, beside, copy};
+pub(crate) use pages::Pages;
+pub(crate) use read::{Beside, Found, Reader, beside, copy};
 pub(crate) use recover::{Wanted, replay};
 pub(crate) use schema::SCHEMA;
 pub(crate) use schema::is_in_use;
@@ -328,6 +330,8 @@ impl Drop for SqliteLog {
     }
 }
 
+#[cfg(test)]
+mod growth_tests;
 #[cfg(test)]
 mod queue_tests;
 #[cfg(test)]

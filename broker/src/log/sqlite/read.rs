@@ -1,6 +1,11 @@
 //! Reading: every record and every snapshot is checked; what is damaged is named, never skipped.
 
-use std::{collections::BTreeSet, fs::File, path::Path, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
@@ -42,6 +47,62 @@ pub(crate) struct Reader<'a> {
     pub(crate) last: Position,
 }
 
+/// The log of a folder, to be read while a hub may be writing.
+pub(crate) struct Beside {
+    connection: Connection,
+    path: PathBuf,
+    marker: PathBuf,
+    /// The last position that was acknowledged before anything was read, so that a hub that goes on is not ahead of that.
+    acknowledged: u64,
+}
+
+impl Beside {
+    /// Opens the log of a folder.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`], also where there is none.
+    pub(crate) fn open(folder: &Path) -> Result<Self, OpenError> {
+        let path = folder.join(FILE);
+        if !path.is_file() {
+            return Err(OpenError::Missing(folder.to_owned()));
+        }
+        let marker = folder.join(acknowledged::FILE);
+        let connection = open(&path)?;
+        let (id, _) = extent::read(&connection, &path)?;
+        Ok(Self {
+            acknowledged: acknowledged::noted(&marker, id),
+            connection,
+            path,
+            marker,
+        })
+    }
+
+    /// Reads it as of one moment. Until this returns, the hub cannot cut its write-ahead log.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`].
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&Reader<'_>) -> Result<T, OpenError>,
+    ) -> Result<T, OpenError> {
+        as_of_now(&self.connection, &self.path, |reader| {
+            let last = reader.last.0;
+            if self.acknowledged > last {
+                return Err(OpenError::Lost {
+                    torn: wal::torn(&self.path),
+                    path: self.path.clone(),
+                    last,
+                    acknowledged: self.acknowledged,
+                    marker: self.marker.clone(),
+                });
+            }
+            read(reader)
+        })
+    }
+}
+
 /// Reads the log of a folder as of one moment, while a hub may be writing.
 ///
 /// # Errors
@@ -51,39 +112,14 @@ pub(crate) fn beside<T>(
     folder: &Path,
     read: impl FnOnce(&Reader<'_>) -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
-    let path = folder.join(FILE);
-    if !path.is_file() {
-        return Err(OpenError::Missing(folder.to_owned()));
-    }
-    // Noted before the moment, so that a hub that goes on is not ahead of it.
-    let marker = folder.join(acknowledged::FILE);
-    let (id, _) = open(&path).and_then(|connection| extent::read(&connection, &path))?;
-    let acknowledged = acknowledged::noted(&marker, id);
-    of_file(&path, |reader| {
-        let last = reader.last.0;
-        if acknowledged > last {
-            return Err(OpenError::Lost {
-                torn: wal::torn(&path),
-                path: path.clone(),
-                last,
-                acknowledged,
-                marker,
-            });
-        }
-        read(reader)
-    })
+    Beside::open(folder)?.read(read)
 }
 
-/// Reads a file as of one moment, whatever was acknowledged.
-///
-/// # Errors
-///
-/// [`OpenError`].
-fn of_file<T>(
+fn as_of_now<T>(
+    connection: &Connection,
     path: &Path,
     read: impl FnOnce(&Reader<'_>) -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
-    let connection = open(path)?;
     let moment = connection.unchecked_transaction();
     let moment = moment.map_err(|e| sqlite(path, e))?;
     read(&Reader::new(&moment, path)?)
@@ -110,7 +146,7 @@ pub(crate) fn copy<T>(
         path: to.to_owned(),
         source,
     })?;
-    of_file(to, read)
+    as_of_now(&open(to)?, to, read)
 }
 
 fn open(path: &Path) -> Result<Connection, OpenError> {
@@ -360,14 +396,16 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The positions of the records from before the first that mailboxes still need.
-    pub(crate) fn sparse(&self) -> Result<Vec<Position>, OpenError> {
-        let first = self.first.0.cast_signed();
+    /// The positions of the records from before the first that mailboxes still need, after a position, and so many at most.
+    pub(crate) fn sparse(&self, after: Position, limit: usize) -> Result<Vec<Position>, OpenError> {
+        let (after, first) = (after.0, self.first.0.cast_signed());
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let read = || {
             let mut statement = self
                 .connection
-                .prepare("SELECT position FROM events WHERE position < ? ORDER BY position")?;
-            let positions = statement.query_map([first], |r| r.get::<_, i64>(0))?;
+                .prepare("SELECT position FROM events WHERE position > ? AND position < ? ORDER BY position LIMIT ?")?;
+            let positions = statement.query_map([after, first, limit], |r| r.get::<_, i64>(0))?;
             positions
                 .map(|p| p.map(|p| Position(p.cast_unsigned())))
                 .collect::<Result<_, _>>()
@@ -377,6 +415,13 @@ impl<'a> Reader<'a> {
 
     fn sqlite(&self, source: rusqlite::Error) -> OpenError {
         sqlite(self.path, source)
+    }
+
+    pub(super) fn shortened(&self) -> OpenError {
+        OpenError::Shortened {
+            path: self.path.to_owned(),
+            first: self.first.0,
+        }
     }
 
     pub(super) fn damaged(&self, position: u64, reason: String) -> OpenError {

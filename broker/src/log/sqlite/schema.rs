@@ -62,6 +62,9 @@ pub(super) fn open(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenErr
 /// Bytes of a page, of a database that is made. Larger ones make fewer writes of a large batch, and a small batch larger.
 const PAGE: i64 = 8192;
 
+/// Bytes of the write-ahead log that stay when it begins anew. It grows beyond them while somebody reads for long.
+pub(super) const JOURNAL_BYTES: i64 = 32 * 1024 * 1024;
+
 fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.pragma_update(None, "page_size", PAGE)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -69,6 +72,7 @@ fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "locking_mode", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "journal_size_limit", JOURNAL_BYTES)?;
     connection.set_prepared_statement_cache_capacity(8);
     Ok(())
 }

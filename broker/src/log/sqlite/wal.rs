@@ -3,7 +3,7 @@
 use std::{
     fmt,
     fs::File,
-    io,
+    io::{self, BufReader, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,6 +11,8 @@ use std::{
 /// The header, and the header of each frame.
 const HEADER: usize = 32;
 const FRAME: usize = 24;
+/// The most bytes of a page that SQLite knows.
+const PAGE_MAX: usize = 65_536;
 
 /// The end of a write-ahead log that SQLite does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +61,11 @@ pub(super) fn path(database: &Path) -> PathBuf {
     path.into()
 }
 
-/// Looks at the write-ahead log of a database that nobody writes to. What cannot be read is no matter of its end.
+/// Looks at the write-ahead log of a database that nobody writes to. Errors of the disk are no matter of its end.
 pub(crate) fn torn(database: &Path) -> Option<Torn> {
-    find(&std::fs::read(path(database)).ok()?)
+    let file = File::open(path(database)).ok()?;
+    let bytes = file.metadata().ok()?.len();
+    find(BufReader::with_capacity(PAGE_MAX, file), bytes).ok()?
 }
 
 /// Says what the hub drops.
@@ -76,38 +80,71 @@ pub(super) fn warn(database: &Path, torn: Option<Torn>) {
     }
 }
 
-/// What stands behind the last commit, if it was written after that.
-fn find(file: &[u8]) -> Option<Torn> {
-    let torn_at = |offset: usize| Torn {
-        offset: offset as u64,
-        bytes: (file.len() - offset) as u64,
+/// Finds what stands behind the last commit of a write-ahead log of so many bytes, if it was written after that. Reads frame by frame, up
+/// to the first that is not valid.
+fn find(mut file: impl Read, bytes: u64) -> io::Result<Option<Torn>> {
+    let torn_at = |offset: u64| Torn {
+        offset,
+        bytes: bytes - offset,
     };
-    let (header, _) = file.split_at_checked(HEADER)?;
+    let mut header = [0; HEADER];
+    if read(&mut file, &mut header)? < HEADER {
+        return Ok(None);
+    }
+    let Some((is_big_endian, page)) = properties(&header) else {
+        return Ok(Some(torn_at(0)));
+    };
+    let mut sums = [number(&header, 24), number(&header, 28)];
+    let (mut end, mut committed) = (HEADER as u64, HEADER as u64);
+    // Frames of an earlier round through the file have other salts.
+    let mut is_of_this_round = false;
+    let mut frame = vec![0; FRAME + page];
+    loop {
+        let length = read(&mut file, &mut frame)?;
+        if end == committed {
+            is_of_this_round = length >= 16 && frame[8..16] == header[16..24];
+        }
+        if length < frame.len() {
+            break;
+        }
+        sums = checksum(sums, &frame[..8], is_big_endian);
+        sums = checksum(sums, &frame[FRAME..], is_big_endian);
+        if frame[8..16] != header[16..24] || sums != [number(&frame, 16), number(&frame, 20)] {
+            break;
+        }
+        end += frame.len() as u64;
+        if number(&frame, 4) > 0 {
+            committed = end;
+        }
+    }
+    Ok(is_of_this_round.then(|| torn_at(committed)))
+}
+
+/// The byte order of the checksums, and the bytes of a page; `None` of a header that is damaged.
+fn properties(header: &[u8; HEADER]) -> Option<(bool, usize)> {
     let is_big_endian = match number(header, 0) {
         0x377f_0682 => false,
         0x377f_0683 => true,
-        _ => return Some(torn_at(0)),
+        _ => return None,
     };
-    let mut sums = checksum([0, 0], &header[..24], is_big_endian);
-    if sums != [number(header, 24), number(header, 28)] {
-        return Some(torn_at(0));
-    }
-    let size = FRAME + usize::try_from(number(header, 8)).ok()?;
-    let mut committed = HEADER;
-    let frames = file[HEADER..].chunks_exact(size).enumerate();
-    for (index, frame) in frames {
-        sums = checksum(sums, &frame[..8], is_big_endian);
-        sums = checksum(sums, &frame[FRAME..], is_big_endian);
-        if frame[8..16] != header[16..24] || sums != [number(frame, 16), number(frame, 20)] {
-            break;
+    let page = usize::try_from(number(header, 8)).ok()?;
+    let sums = checksum([0, 0], &header[..24], is_big_endian);
+    let is_sound = sums == [number(header, 24), number(header, 28)] && page <= PAGE_MAX;
+    is_sound.then_some((is_big_endian, page))
+}
+
+/// Reads until the buffer is full, or to the end. Returns how many bytes that were.
+fn read(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < buffer.len() {
+        match file.read(&mut buffer[length..]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
-        if number(frame, 4) > 0 {
-            committed = HEADER + (index + 1) * size;
-        }
     }
-    // Frames of an earlier round through the file have other salts.
-    let salts = file.get(committed + 8..committed + 16)?;
-    (*salts == header[16..24]).then(|| torn_at(committed))
+    Ok(length)
 }
 
 /// Goes on with SQLite's checksum, which takes two numbers at a time.
@@ -146,13 +183,18 @@ mod tests {
         (std::fs::read(path(&file)).expect("it is there"), first)
     }
 
+    fn found(mut file: &[u8]) -> Option<Torn> {
+        let bytes = file.len() as u64;
+        find(&mut file, bytes).expect("it can be read")
+    }
+
     #[test]
     fn a_whole_write_ahead_log_is_not_torn() {
         let (wal, first) = wal();
         assert!(wal.len() > first);
-        assert_eq!(find(&wal), None);
-        assert_eq!(find(&wal[..first]), None, "the second commit is not there");
-        assert_eq!(find(&[]), None);
+        assert_eq!(found(&wal), None);
+        assert_eq!(found(&wal[..first]), None, "the second commit is not there");
+        assert_eq!(found(&[]), None);
     }
 
     #[test]
@@ -163,20 +205,54 @@ mod tests {
                 offset: first as u64,
                 bytes: (end - first) as u64,
             };
-            assert_eq!(find(&wal[..end]), Some(expected));
+            assert_eq!(found(&wal[..end]), Some(expected));
         }
         let mut flipped = wal.clone();
         flipped[first + 50] ^= 1;
-        assert_eq!(find(&flipped).map(|t| t.offset), Some(first as u64));
+        assert_eq!(found(&flipped).map(|t| t.offset), Some(first as u64));
         let mut flipped = wal;
         flipped[3] ^= 0x40;
-        assert_eq!(find(&flipped).map(|t| t.offset), Some(0));
+        assert_eq!(found(&flipped).map(|t| t.offset), Some(0));
     }
 
     #[test]
     fn frames_of_an_earlier_round_are_no_damage() {
         let (mut wal, first) = wal();
         wal[first + 8] ^= 1;
-        assert_eq!(find(&wal), None);
+        assert_eq!(found(&wal), None);
+    }
+
+    /// Repeats itself without an end, and counts what was read of it.
+    struct Endless<'a> {
+        bytes: &'a [u8],
+        read: usize,
+        largest: usize,
+    }
+
+    impl Read for Endless<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            for byte in &mut *buffer {
+                *byte = self.bytes[self.read % self.bytes.len()];
+                self.read += 1;
+            }
+            self.largest = self.largest.max(buffer.len());
+            Ok(buffer.len())
+        }
+    }
+
+    #[test]
+    fn no_more_is_read_than_up_to_the_first_frame_that_is_not_valid() {
+        let (wal, first) = wal();
+        let mut file = Endless {
+            bytes: &wal,
+            read: 0,
+            largest: 0,
+        };
+        let torn = find(&mut file, u64::MAX).expect("it can be read");
+        assert_eq!(torn, None, "the second time, the header is no frame");
+        let frame = FRAME + 4096;
+        assert_eq!(file.read, wal.len() + frame);
+        assert_eq!(file.largest, frame);
+        assert!(first < wal.len());
     }
 }
