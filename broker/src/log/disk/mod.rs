@@ -18,7 +18,10 @@ use agenthub_proto::{
 };
 
 use self::{simulated::Disk, vfs::Mounted};
-use super::{sqlite::Wal, *};
+use super::{
+    sqlite::{Synced, Wal},
+    *,
+};
 
 /// How long the log's thread may take for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -30,6 +33,8 @@ struct Machine {
     disk: Arc<Disk>,
     /// Whether anything is synced.
     syncs: bool,
+    /// Whether SQLite syncs anything.
+    sqlite_syncs: bool,
     checkpoint_pages: i32,
     few: usize,
     probe: fn(&Path) -> std::io::Result<()>,
@@ -43,6 +48,7 @@ impl Machine {
             mounted: Mounted::new(disk.clone()),
             disk,
             syncs: true,
+            sqlite_syncs: true,
             checkpoint_pages: 20,
             few: Options::default().few,
             probe: Options::default().probe,
@@ -60,15 +66,16 @@ impl Machine {
     /// The log, with its id and what it holds.
     fn open(&self) -> Result<(SqliteLog, Vec<Record>), OpenError> {
         let (disk, syncs) = (self.disk.clone(), self.syncs);
-        let sync = move || match syncs {
-            true => disk.sync_wal(),
-            false => Ok(()),
+        let sync = move |what| match (syncs, what) {
+            (true, Synced::File) => disk.sync_wal(),
+            (true, Synced::Folder) => disk.sync_folder(),
+            (false, _) => Ok(()),
         };
         let options = Options {
             wal: Some(Wal::Simulated(Arc::new(sync))),
             vfs: Some(self.mounted.name()),
             reserve_bytes: 1,
-            pragmas: match self.syncs {
+            pragmas: match self.syncs && self.sqlite_syncs {
                 true => "",
                 false => "PRAGMA synchronous = OFF",
             },

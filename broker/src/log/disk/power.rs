@@ -158,3 +158,24 @@ fn without_syncs_the_same_check_finds_loss() {
         .count();
     assert!(lost > 0, "{wrong:?}");
 }
+
+/// promise 1
+#[test]
+fn acknowledged_records_need_no_sync_of_sqlite() {
+    for seed in 0..20 {
+        let mut machine = Machine::new(Disk::default());
+        machine.checkpoint_pages = i32::MAX;
+        let (mut log, _) = machine.open().expect("it opens");
+        let mut records = vec![publish(&mut log, "before").expect("the disk is fine")];
+        drop(log);
+        machine.sqlite_syncs = false;
+        let (mut log, _) = machine.open().expect("it opens again");
+        records.push(publish(&mut log, "after").expect("the disk is fine"));
+        machine.disk().cut_in(1);
+        drop(log);
+        let mut rng = fastrand::Rng::with_seed(seed);
+        machine.disk().power_on(&mut rng);
+        let opened = machine.open().map(|(_log, found)| found);
+        assert_eq!(opened.expect("it opens once more"), records, "seed {seed}");
+    }
+}

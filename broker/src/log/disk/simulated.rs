@@ -138,6 +138,15 @@ impl Disk {
         synced.map_err(|code| io::Error::other(format!("code {code}")))
     }
 
+    /// Syncs the names of all files.
+    pub(super) fn sync_folder(&self) -> io::Result<()> {
+        let mut state = self.state();
+        let step = state.step();
+        step.map_err(|code| io::Error::other(format!("code {code}")))?;
+        state.safe_names = state.names.clone();
+        Ok(())
+    }
+
     /// That there is no room is said as of a quota.
     pub(super) fn has_quota(&self) {
         self.state().no_room = Some(ffi::SQLITE_IOERR_WRITE);

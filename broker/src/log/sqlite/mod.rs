@@ -58,6 +58,8 @@ pub(crate) use recover::{Wanted, replay};
 pub(crate) use schema::SCHEMA;
 pub(crate) use schema::is_in_use;
 pub(crate) use upkeep::{Unfinished, Upkeep};
+#[cfg(test)]
+pub(crate) use wal::Synced;
 pub use wal::Torn;
 pub(crate) use wal::Wal;
 pub(crate) use wal::torn;
@@ -207,6 +209,7 @@ impl SqliteLog {
         // Somebody who reads keeps pages from being moved.
         let wal = options.wal(&path).map_err(problem)?;
         wal.sync().map_err(problem)?;
+        wal.sync_folder(folder).map_err(problem)?;
         acknowledged.advance(last);
 
         // What has its room from the start takes it when idle too: groups are counted instead.

@@ -27,9 +27,17 @@ pub struct Torn {
 #[derive(Clone)]
 pub(crate) enum Wal {
     File(Arc<File>),
-    /// What syncs it on a disk that is none.
+    /// A function that syncs it, or its folder, on a simulated disk.
     #[cfg(test)]
-    Simulated(Arc<dyn Fn() -> io::Result<()> + Send + Sync>),
+    Simulated(Arc<dyn Fn(Synced) -> io::Result<()> + Send + Sync>),
+}
+
+/// A thing that a simulated disk syncs.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Synced {
+    File,
+    Folder,
 }
 
 impl Wal {
@@ -43,7 +51,16 @@ impl Wal {
         match self {
             Self::File(file) => file.sync_all(),
             #[cfg(test)]
-            Self::Simulated(sync) => sync(),
+            Self::Simulated(sync) => sync(Synced::File),
+        }
+    }
+
+    /// Makes safe that it is there. SQLite does that only when it syncs the file itself.
+    pub(super) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        match self {
+            Self::File(_) => File::open(folder)?.sync_all(),
+            #[cfg(test)]
+            Self::Simulated(sync) => sync(Synced::Folder),
         }
     }
 }
