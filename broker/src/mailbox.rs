@@ -17,22 +17,25 @@ mod intervals;
 mod lanes;
 mod leases;
 mod mail;
+mod portion;
+mod reclaiming;
 mod room;
 mod tries;
 mod view;
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
 pub(crate) use self::{
     batch::Batch,
     mail::{Delivery, HandOver, Mail, Reclaimed, Timing, Undelivered},
+    portion::Portion,
 };
 use self::{
     batch::{Common, Rank, Run},
     intervals::Intervals,
-    leases::Leases,
+    leases::{Leases, Leaving},
     room::Room,
 };
 use crate::{
@@ -233,91 +236,59 @@ impl Mailbox {
         }
     }
 
-    /// The instance is back on another stream. What it claims stays its own, or becomes so again; what it had and does not claim did not
-    /// reach it, and is to be delivered again. Where the hub went away with it, that was a try nevertheless: the mail may have been
-    /// the reason.
-    pub(crate) fn reclaim(
-        &mut self,
-        instance: &InstanceId,
-        claimed: &HashSet<Position>,
-        now: Instant,
-    ) -> Reclaimed {
-        let mut reclaimed = Reclaimed::default();
-        let is_claimed = |position: &Position| claimed.contains(position);
-        for batch in self.leases.of(instance) {
-            let runs = batch
-                .positions()
-                .chunk_by(|a, b| is_claimed(a) == is_claimed(b));
-            for positions in runs {
-                let Some((run, _)) = self.leases.find(positions) else {
-                    continue;
-                };
-                if is_claimed(&positions[0]) {
-                    self.leases.renew(&run, now);
-                } else if batch.was_out {
-                    let reason = "the hub went away while it was delivered";
-                    let given_up = self.give_back(&run, Duration::ZERO, reason, now);
-                    reclaimed.given_up.extend(given_up);
-                } else if let Some(mut batch) = self.end_lease(&run) {
-                    batch.attempts = batch.attempts.saturating_sub(1);
-                    self.room.insert(batch);
-                }
-            }
-        }
-        let mut claimed: Vec<Position> = claimed.iter().copied().collect();
-        claimed.sort_unstable();
-        let mut rest = &claimed[..];
-        while !rest.is_empty() {
-            let mut count = 1;
-            if let Some((run, lease)) = self.leases.find(rest) {
-                count = run.range.len();
-                if let Some(holder) = lease.batch.last.as_ref().filter(|last| *last != instance) {
-                    let mut batch = lease.batch.clone();
-                    let (_, claimed) = batch.cut(run.range);
-                    let handed_over = claimed.hand_over(instance, holder);
-                    reclaimed.handed_over.extend(handed_over);
-                }
-            } else if let Some(run) = self.room.find(rest)
-                && let Some(mut batch) = self.room.remove(&run)
-            {
-                count = run.range.len();
-                batch.attempts = batch.attempts.max(1);
-                reclaimed.handed_over.extend(batch.hand_over_to(instance));
-                let lane = self.hold(&mut batch, instance);
-                self.leases.insert(batch, lane, now);
-            }
-            rest = &rest[count..];
-        }
-        reclaimed
-    }
-
-    /// The instance is gone: what it had is to be delivered again.
+    /// The instance is gone: what it had is to be delivered again. What a portion does not do is left to [`tick`](Self::tick).
     pub(crate) fn release(&mut self, instance: &InstanceId, now: Instant) -> Vec<Undelivered> {
-        let its = self.leases.of(instance);
-        let runs = its.iter().filter_map(Batch::whole);
-        runs.flat_map(|run| self.give_back(&run, Duration::ZERO, "its agent went away", now))
-            .collect()
+        let before = self.leases.next_number();
+        self.leases.end(instance, Leaving::Gone, before);
+        self.end_leases(&mut Portion::new(), now)
     }
 
-    /// Brings back what is due: leases that have run out and what was refused with a delay. Gives up what has waited too long.
-    pub(crate) fn tick(&mut self, now: Instant) -> Vec<Undelivered> {
-        let mut undelivered = Vec::new();
-        while let Some(run) = self.leases.over(now) {
+    /// Brings back what is due: what instances have lost, leases that have run out and what was refused with a delay. Gives up what has
+    /// waited too long. When the portion is used up, the rest is [due](Self::next_tick) at once.
+    pub(crate) fn tick(&mut self, portion: &mut Portion, now: Instant) -> Vec<Undelivered> {
+        let mut undelivered = self.end_leases(portion, now);
+        while !portion.is_used_up()
+            && let Some(run) = self.leases.over(now)
+        {
             let reason = "nobody acknowledged it in time";
-            undelivered.extend(self.give_back(&run, Duration::ZERO, reason, now));
+            let given_up = self.give_back(&run, Duration::ZERO, reason, now);
+            portion.batch();
+            portion.given_up(given_up.len());
+            undelivered.extend(given_up);
         }
-        self.room.bring(now);
-        while let Some(batch) = self.room.pop_expired(now) {
+        while !portion.is_used_up() && self.room.bring_next(now) {
+            portion.batch();
+        }
+        while !portion.is_used_up()
+            && let Some(batch) = self.room.pop_expired(now)
+        {
             self.forget(&batch);
+            portion.given_up(batch.len());
             undelivered.extend(batch.give_up(EXPIRED));
+        }
+        undelivered
+    }
+
+    /// Brings back what instances have lost.
+    fn end_leases(&mut self, portion: &mut Portion, now: Instant) -> Vec<Undelivered> {
+        let mut undelivered = Vec::new();
+        while let Some((run, why)) = self.leases.next_to_end(portion) {
+            let given_up = match why {
+                Leaving::Gone => self.give_back(&run, Duration::ZERO, "its agent went away", now),
+                Leaving::NotReceived => self.take_back(&run, now),
+            };
+            portion.batch();
+            portion.given_up(given_up.len());
+            undelivered.extend(given_up);
         }
         undelivered
     }
 
     /// When [`tick`](Self::tick) has something to do.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
-        let lease = self.leases.next_end();
-        lease.into_iter().chain(self.room.next()).min()
+        let lost = self.leases.has_endings().then_some(self.born);
+        let ends = lost.into_iter().chain(self.leases.next_end());
+        ends.chain(self.room.next()).min()
     }
 
     /// An instance has a batch that waited, and its lane.

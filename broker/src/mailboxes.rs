@@ -26,7 +26,7 @@ use crate::{
     filter::Filter,
     id::{AgentId, InstanceId, MailboxId, SessionId},
     log::Position,
-    mailbox::{Bounds, Mail, Mailbox, Undelivered},
+    mailbox::{Bounds, Mail, Mailbox, Portion, Undelivered},
     table::Table,
     unclaimed::Unclaimed,
 };
@@ -320,22 +320,32 @@ impl Mailboxes {
         self.slots.get(&id).is_none_or(|s| s.has_overflowed)
     }
 
-    /// Brings back what is due, and gives up what waits for agents that never came: of that, so much that about `limit` pieces are given up
-    /// in all.
+    /// Brings back what is due, and gives up what waits for agents that never came: of mailboxes a portion, of the latter so much that about
+    /// `limit` pieces are given up in all. There may be more [due](Self::has_due) afterwards.
     pub(crate) fn tick(&mut self, limit: usize, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
-        while let Some((_, id)) = self.ticks.first().copied().filter(|(at, _)| *at <= now) {
+        let mut portion = Portion::new();
+        while !portion.is_used_up()
+            && let Some((at, id)) = self.ticks.first().copied()
+            && at <= now
+        {
+            portion.look();
             self.ticks.pop_first();
             if let Some(slot) = self.slots.get_mut(&id) {
                 slot.next_tick = None;
             }
-            let given_up = self.with(id, |mailbox| mailbox.tick(now));
+            let given_up = self.with(id, |mailbox| mailbox.tick(&mut portion, now));
             undelivered.extend(from_mailbox(id, given_up.unwrap_or_default()));
             self.wake(id);
         }
         let room = limit.saturating_sub(undelivered.len());
         undelivered.extend(self.unclaimed.tick(room, now));
         undelivered
+    }
+
+    /// Whether something is to be brought back or given up.
+    pub(crate) fn has_due(&self, now: Instant) -> bool {
+        self.ticks.first().is_some_and(|(at, _)| *at <= now) || self.unclaimed.is_due(now)
     }
 
     /// Does something with a mailbox. It ticks no later than something is due there, and the log will have its deliveries.

@@ -43,7 +43,7 @@ impl Core {
         self.close_unused_if_due(now);
         self.state.dedupe.forget_some(now.instant);
         self.giving_up.is_under_way()
-            || self.state.mailboxes.unclaimed.is_due(now.instant)
+            || self.state.mailboxes.has_due(now.instant)
             || self.presence.is_overdue(now.instant)
     }
 }

@@ -8,21 +8,32 @@ use crate::{log::Entry, mailbox::HandOver};
 /// How much of what happened to deliveries a crash may take back.
 const EVERY: Duration = Duration::from_millis(500);
 
+/// Deliveries that the log is told of at a time.
+const PORTION: usize = 5_000;
+
 impl Core {
-    /// Tells the log of deliveries, now and then. What was acknowledged meanwhile it need not know.
+    /// Tells the log of deliveries, now and then, and of no more than a portion at a time. What was acknowledged meanwhile it need not know.
     pub(super) fn tell_tries_if_due(&mut self, now: Now) {
-        if self.tries_told.is_none_or(|at| now.instant >= at + EVERY) {
-            self.tell_tries(now);
+        if self.tries_told.is_none_or(|at| now.instant >= at + EVERY) && self.log.admit().is_ok() {
+            self.tell_some_tries(now);
+            let has_more = self.state.mailboxes.has_unlogged_attempts();
+            self.tries_told = (!has_more).then_some(now.instant);
         }
     }
 
-    /// Tells the log of deliveries. On a full disk that is put off.
+    /// Tells the log of all deliveries. On a full disk that is put off.
     pub(super) fn tell_tries(&mut self, now: Now) {
         if self.log.admit().is_err() {
             return;
         }
         self.tries_told = Some(now.instant);
-        for (agent, name, tries) in self.state.mailboxes.take_unlogged_attempts() {
+        while self.state.mailboxes.has_unlogged_attempts() {
+            self.tell_some_tries(now);
+        }
+    }
+
+    fn tell_some_tries(&mut self, now: Now) {
+        for (agent, name, tries) in self.state.mailboxes.take_unlogged_attempts(PORTION) {
             self.record(&hub(), Entry::Tried { agent, name, tries }, now);
         }
     }

@@ -44,10 +44,10 @@ impl Intervals {
         self.firsts.clear();
     }
 
-    /// Takes out all of them: first and last, in order.
-    pub(super) fn take(&mut self) -> impl Iterator<Item = (Position, Position)> {
-        let all = std::mem::take(&mut self.firsts).into_iter();
-        all.map(|(last, first)| (first, last))
+    /// Takes out the first one.
+    pub(super) fn pop_first(&mut self) -> Option<(Position, Position)> {
+        let (last, first) = self.firsts.pop_first()?;
+        Some((first, last))
     }
 }
 
@@ -77,7 +77,8 @@ mod tests {
                     single.retain(|at| !(first.0..=last.0).contains(at));
                 }
             }
-            let held = intervals.take().flat_map(|(first, last)| first.0..=last.0);
+            let held = std::iter::from_fn(|| intervals.pop_first());
+            let held = held.flat_map(|(first, last)| first.0..=last.0);
             prop_assert_eq!(held.collect::<Vec<_>>(), Vec::from_iter(single));
         }
     }

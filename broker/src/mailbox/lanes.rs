@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, ops::Range};
 use super::batch::{Batch, Cut, Rank};
 use crate::{
     id::{InstanceId, OrderKey, Version},
+    steps::step,
     table::Table,
 };
 
@@ -225,6 +226,7 @@ impl Lanes {
 
     /// Keeps the indexes of heads true after a lane has changed. A lane that is idle leaves.
     fn settle(&mut self, id: LaneId) {
+        step();
         let Some(lane) = self.lanes.get_mut(&id) else {
             return;
         };

@@ -2,7 +2,8 @@
 //! events, and may renew that.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    ops::Bound,
     time::Duration,
 };
 
@@ -11,8 +12,9 @@ use tokio::time::Instant;
 use super::{
     batch::{Batch, Run},
     lanes::LaneId,
+    portion::Portion,
 };
-use crate::{id::InstanceId, log::Position};
+use crate::{id::InstanceId, log::Position, steps::step};
 
 /// A batch that is out with the instance that had it last.
 #[derive(Clone, Debug)]
@@ -21,6 +23,28 @@ pub(super) struct BatchLease {
     /// The lane that the instance holds meanwhile.
     pub(super) lane: LaneId,
     until: Instant,
+    /// Rises from lease to lease.
+    number: u64,
+}
+
+/// Why an instance loses what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leaving {
+    /// It is gone.
+    Gone,
+    /// It is back, and what it does not claim did not reach it.
+    NotReceived,
+}
+
+/// The leases that an instance loses, as far as they are not ended yet.
+#[derive(Debug)]
+struct Ending {
+    instance: InstanceId,
+    why: Leaving,
+    /// Those with a number below this.
+    before: u64,
+    /// Those up to this position are ended.
+    after: Position,
 }
 
 impl BatchLease {
@@ -37,7 +61,10 @@ pub(super) struct Leases {
     /// By the position of the last event.
     leases: BTreeMap<Position, BatchLease>,
     ends: BTreeSet<(Instant, Position)>,
+    /// What instances lose, the first first.
+    endings: VecDeque<Ending>,
     events: usize,
+    next_number: u64,
 }
 
 impl Leases {
@@ -46,7 +73,9 @@ impl Leases {
             ack_deadline,
             leases: BTreeMap::new(),
             ends: BTreeSet::new(),
+            endings: VecDeque::new(),
             events: 0,
+            next_number: 0,
         }
     }
 
@@ -62,10 +91,21 @@ impl Leases {
 
     /// The same until a time.
     pub(super) fn insert_until(&mut self, batch: Batch, lane: LaneId, until: Instant) {
-        if let Some(last) = batch.last_position() {
-            self.events += batch.len();
-            self.ends.insert((until, last));
-            let lease = BatchLease { batch, lane, until };
+        let number = self.next_number;
+        self.next_number += 1;
+        self.put(BatchLease {
+            batch,
+            lane,
+            until,
+            number,
+        });
+    }
+
+    fn put(&mut self, lease: BatchLease) {
+        step();
+        if let Some(last) = lease.batch.last_position() {
+            self.events += lease.batch.len();
+            self.ends.insert((lease.until, last));
             self.leases.insert(last, lease);
         }
     }
@@ -76,22 +116,34 @@ impl Leases {
         Some((lease.batch.find(positions)?, lease))
     }
 
+    /// The lease on some events.
+    pub(super) fn get(&self, run: &Run) -> Option<&BatchLease> {
+        self.leases.get(&run.batch)
+    }
+
     /// Ends the lease on some events.
     pub(super) fn remove(&mut self, run: &Run) -> Option<BatchLease> {
+        step();
         let lease = self.leases.get_mut(&run.batch)?;
         self.events -= run.range.len();
-        let (lane, until) = (lease.lane, lease.until);
+        let (lane, until, number) = (lease.lane, lease.until, lease.number);
+        let part = |batch| BatchLease {
+            batch,
+            lane,
+            until,
+            number,
+        };
         let end = run.range.end == lease.batch.len();
-        let (before, batch) = lease.batch.cut(run.range.clone());
+        let (before, cut) = lease.batch.cut(run.range.clone());
         if end {
             self.leases.remove(&run.batch);
             self.ends.remove(&(until, run.batch));
         }
         if let Some(before) = before {
             self.events -= before.len();
-            self.insert_until(before, lane, until);
+            self.put(part(before));
         }
-        Some(BatchLease { batch, lane, until })
+        Some(part(cut))
     }
 
     /// The instance is still at work on some events.
@@ -101,10 +153,50 @@ impl Leases {
         }
     }
 
-    /// The batches that an instance has, in the order of the log.
-    pub(super) fn of(&self, instance: &InstanceId) -> Vec<Batch> {
-        let its = self.leases.values().filter(|l| l.is_with(instance));
-        its.map(|l| l.batch.clone()).collect()
+    /// The number that the next lease will have.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
+    /// An instance loses the leases with a number below `before`, one [after the other](Self::next_to_end).
+    pub(super) fn end(&mut self, instance: &InstanceId, why: Leaving, before: u64) {
+        self.endings.push_back(Ending {
+            instance: instance.clone(),
+            why,
+            before,
+            after: Position(0),
+        });
+    }
+
+    /// The next batch that an instance loses. None is found when there is none, or the portion is used up.
+    pub(super) fn next_to_end(&mut self, portion: &mut Portion) -> Option<(Run, Leaving)> {
+        while let Some(Ending {
+            instance,
+            why,
+            before,
+            after,
+        }) = self.endings.front_mut()
+        {
+            let rest = (Bound::Excluded(*after), Bound::Unbounded);
+            for (last, lease) in self.leases.range(rest) {
+                if portion.is_used_up() {
+                    return None;
+                }
+                step();
+                portion.look();
+                *after = *last;
+                if lease.is_with(instance) && lease.number < *before {
+                    return Some((lease.batch.whole()?, *why));
+                }
+            }
+            self.endings.pop_front();
+        }
+        None
+    }
+
+    /// Whether instances still [lose](Self::end) something.
+    pub(super) fn has_endings(&self) -> bool {
+        !self.endings.is_empty()
     }
 
     /// A batch whose lease has run out.

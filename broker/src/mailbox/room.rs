@@ -113,14 +113,12 @@ impl Room {
         self.lanes.release(lane, events);
     }
 
-    /// Puts into its lane what may be delivered from here on.
-    pub(super) fn bring(&mut self, now: Instant) {
-        while let Some((at, _)) = self.later.first_key_value().filter(|(at, _)| at.0 <= now) {
-            let place = Place::Later(at.0, at.1);
-            if let Some(batch) = self.pop(place) {
-                self.insert(batch);
-            }
-        }
+    /// Puts the next batch into its lane that may be delivered from here on, if there is one.
+    pub(super) fn bring_next(&mut self, now: Instant) -> bool {
+        let first = self.later.first_key_value().map(|(at, _)| *at);
+        let due = first.filter(|(until, _)| *until <= now);
+        let batch = due.and_then(|(until, serial)| self.pop(Place::Later(until, serial)));
+        batch.map(|batch| self.insert(batch)).is_some()
     }
 
     /// Takes out a batch that has waited too long.
@@ -130,7 +128,7 @@ impl Room {
         (expires <= now).then(|| self.pop(place))?
     }
 
-    /// When there is something to [bring](Self::bring), or something has waited too long.
+    /// When there is something to [bring](Self::bring_next), or something has waited too long.
     pub(super) fn next(&self) -> Option<Instant> {
         let later = self.later.first_key_value().map(|((at, _), _)| *at);
         let expiry = self.expiries.first().map(|(at, _)| *at);

@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::log::Try;
 
+mod costs;
 mod together;
 mod unlogged;
 
@@ -98,7 +99,7 @@ impl Box {
 
     fn wait(&mut self, seconds: u64) -> Vec<Undelivered> {
         self.now += Duration::from_secs(seconds);
-        self.mailbox.tick(self.now)
+        self.mailbox.tick(&mut Portion::new(), self.now)
     }
 }
 
@@ -286,12 +287,15 @@ async fn the_log_is_told_of_what_is_not_handled_at_once() {
     b.acknowledge(1);
     b.refuse(2, "i", 5);
     let told = [tried(2, 1, "i", false), tried(3, 1, "i", true)];
-    assert_eq!(b.mailbox.take_unlogged_attempts(), told);
-    assert_eq!(b.mailbox.take_unlogged_attempts(), [], "once");
+    assert_eq!(b.mailbox.take_unlogged_attempts(usize::MAX), told);
+    assert_eq!(b.mailbox.take_unlogged_attempts(usize::MAX), [], "once");
     assert_eq!(b.mailbox.tries(), told);
     b.wait(5);
     b.take("j");
-    assert_eq!(b.mailbox.take_unlogged_attempts(), [tried(2, 2, "j", true)]);
+    assert_eq!(
+        b.mailbox.take_unlogged_attempts(usize::MAX),
+        [tried(2, 2, "j", true)]
+    );
 }
 
 /// promise 5
@@ -304,7 +308,11 @@ async fn what_was_out_is_with_its_instance_again_and_was_tried_as_often() {
     b.mailbox.set_tried(&tried(1, 2, "i", true));
     b.mailbox.set_tried(&tried(3, 1, "i", false));
     b.mailbox.resume(b.now + Duration::from_secs(10));
-    assert_eq!(b.mailbox.take_unlogged_attempts(), [], "the log knows");
+    assert_eq!(
+        b.mailbox.take_unlogged_attempts(usize::MAX),
+        [],
+        "the log knows"
+    );
     assert_eq!(b.take("other"), Some((3, 2)), "the context of 1 is with i");
     assert_eq!(b.take("other"), None);
     let claims = HashSet::from([Position(1)]);

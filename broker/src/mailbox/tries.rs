@@ -6,10 +6,12 @@ use super::{Mailbox, batch::Batch};
 use crate::log::Try;
 
 impl Mailbox {
-    /// What has happened to deliveries since this was asked last.
-    pub(crate) fn take_unlogged_attempts(&mut self) -> Vec<Try> {
+    /// What has happened to deliveries that the log does not have, of about so many events.
+    pub(crate) fn take_unlogged_attempts(&mut self, most: usize) -> Vec<Try> {
         let mut tries = Vec::new();
-        for (first, last) in self.unlogged_attempts.take() {
+        while tries.len() < most
+            && let Some((first, last)) = self.unlogged_attempts.pop_first()
+        {
             let is_in = |t: &Try| (first..=last).contains(&t.position);
             let out = self.leases.between(first, last);
             tries.extend(out.flat_map(|batch| tries_of(batch, true)).filter(is_in));

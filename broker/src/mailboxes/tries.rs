@@ -9,20 +9,34 @@ use crate::{
 };
 
 impl Mailboxes {
-    /// What has happened to deliveries of durable mailboxes since this was asked last, by agent and name.
-    pub(crate) fn take_unlogged_attempts(&mut self) -> Vec<(AgentId, String, Vec<Try>)> {
-        let mailboxes = std::mem::take(&mut self.unlogged_attempts).into_iter();
+    /// What has happened to deliveries of durable mailboxes that the log does not have, by agent and name, of about so many events at most.
+    pub(crate) fn take_unlogged_attempts(
+        &mut self,
+        most: usize,
+    ) -> Vec<(AgentId, String, Vec<Try>)> {
         let mut found = Vec::new();
-        for id in mailboxes {
+        let mut left = most;
+        while left > 0
+            && let Some(id) = self.unlogged_attempts.pop_first()
+        {
             let Some(slot) = self.slots.get_mut(&id) else {
                 continue;
             };
-            let tries = slot.mailbox.take_unlogged_attempts();
+            let tries = slot.mailbox.take_unlogged_attempts(left);
+            if slot.mailbox.has_unlogged_attempts() {
+                self.unlogged_attempts.insert(id);
+            }
+            left = left.saturating_sub(tries.len());
             if !tries.is_empty() {
                 found.push((slot.agent.clone(), slot.name.clone(), tries));
             }
         }
         found
+    }
+
+    /// Whether there are [unlogged attempts](Self::take_unlogged_attempts).
+    pub(crate) fn has_unlogged_attempts(&self) -> bool {
+        !self.unlogged_attempts.is_empty()
     }
 
     /// Takes in what the log has of deliveries of a durable mailbox.
