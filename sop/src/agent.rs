@@ -139,11 +139,22 @@ fn card(definition: &Definition) -> AgentCard {
     };
     let card = match &definition.version {
         Some(version) => card.version(version),
-        None => card,
+        // Built in: it does not change.
+        None if definition.digest.is_empty() => card,
+        // Processes that read the folder one after the other bring a changed SOP while others have the one before: another version
+        // makes room, where another card of one version would be refused.
+        None => card.version(unnumbered(&definition.digest)),
     };
     let mut card = AgentCard::from(card);
     identity::mark(&mut card, definition);
     card
+}
+
+/// The version of an SOP that names none: as semantic versions stand, it is 1.0.0 whatever the SOP says.
+fn unnumbered(digest: &str) -> String {
+    /// Enough to tell the states of one file apart.
+    const LETTERS: usize = 12;
+    format!("1.0.0+{}", digest.get(..LETTERS).unwrap_or(digest))
 }
 
 fn on_failure(mode: ErrorMode) -> OnFailure {
