@@ -67,7 +67,6 @@ pub struct Server {
     health: HealthReporter,
     stop: CancellationToken,
     serving: AbortOnDropHandle<()>,
-    _watching: AbortOnDropHandle<()>,
 }
 
 impl Server {
@@ -127,14 +126,13 @@ impl Server {
         // Who sends to it has given up by then, and said so.
         let stall = 2 * hub.settings().stream_stall;
         let serving = connections::serve(incoming, routes, stall, stop.clone());
-        let watching = say_failed(hub.clone(), health.clone());
+        hub.spawn(say_failed(hub.clone(), health.clone()));
         Self {
             hub,
             address,
             health,
             stop,
             serving: AbortOnDropHandle::new(tokio::spawn(serving)),
-            _watching: AbortOnDropHandle::new(tokio::spawn(watching)),
         }
     }
 
