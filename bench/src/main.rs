@@ -37,6 +37,8 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    // Built together with the hub, clients of HTTP ask for one even where they speak no TLS. An error says that there is one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let result = match Cli::parse().command {
         Command::Crash(settings) => crash::run(settings).await,
         Command::Compare(settings) => compare::run(settings).await,
