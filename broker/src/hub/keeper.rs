@@ -18,6 +18,8 @@ const LOOK: Duration = Duration::from_secs(60);
 const ROUND: Duration = Duration::from_secs(3600);
 /// How long nothing is tried after it could not be done.
 const PAUSE: Duration = Duration::from_secs(60);
+/// The pause behind a snapshot, as a multiple of the time that it took: it may be as large as all that is remembered.
+const REST: u32 = 9;
 /// How long a hub that ends takes for a snapshot at most.
 const LAST: Duration = Duration::from_millis(1500);
 
@@ -25,13 +27,18 @@ const LAST: Duration = Duration::from_millis(1500);
 pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) {
     let mut known: Option<Standing> = None;
     let mut soon = Instant::now() + upkeep::SOON;
+    let mut rest_ends = Instant::now();
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let mut next_round = Instant::now() + ROUND;
     loop {
+        let grown = async {
+            tokio::time::sleep_until(rest_ends).await;
+            until_grown(hub.commits(), known, soon, hub.settings()).await
+        };
         tokio::select! {
             () = stop.cancelled() => break,
-            is_there = until_grown(hub.commits(), known, soon, hub.settings()) => if !is_there {
+            is_there = grown => if !is_there {
                 return;
             },
             _ = look.tick() => {}
@@ -43,10 +50,12 @@ pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) 
             must: is_round,
             must_stop: Box::new(move || stopped.is_cancelled()),
         };
+        let began = Instant::now();
         match round.run(&hub, &upkeep).await {
             Ok(standing) => {
                 if known.is_some_and(|k| k.snapshot < standing.snapshot) {
                     soon = Instant::now() + upkeep::SOON;
+                    rest_ends = Instant::now() + REST * began.elapsed();
                 }
                 known = Some(standing);
                 if is_round {
