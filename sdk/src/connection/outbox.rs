@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tonic::Code;
 use uuid::Uuid;
 
-use super::{Published, lingering::Lingering, link::Batch};
+use super::{Lease, Published, lingering::Lingering, link::Batch};
 use crate::Error;
 
 /// The publishes of one frame, unless one batch has more.
@@ -186,18 +186,13 @@ impl Outbox {
         }
     }
 
-    /// Takes a result in. Returns the batch if it was the last one that it waited for.
-    pub(super) fn result(&mut self, result: PublishResult) {
+    /// Takes a result in. Returns the delivery that the hub has acknowledged with it: that of a batch of which it took each publish.
+    pub(super) fn result(&mut self, result: PublishResult) -> Option<Lease> {
         let found = self.sent.iter_mut().enumerate().find_map(|(n, entry)| {
             let index = usize::try_from(result.sequence.checked_sub(entry.first)?).ok()?;
             Some((n, entry.results.get_mut(index)?))
         });
-        let Some((n, slot)) = found else {
-            return;
-        };
-        if slot.is_some() {
-            return;
-        }
+        let (n, slot) = found.filter(|(_, slot)| slot.is_none())?;
         *slot = Some(match Code::from_i32(result.code) {
             Code::Ok => Ok(Published {
                 event_id: result.event_id,
@@ -206,12 +201,15 @@ impl Outbox {
             code => Err(Error::from_code(code, &result.error)),
         });
         self.unanswered = self.unanswered.saturating_sub(1);
-        if self.sent[n].results.iter().all(Option::is_some)
-            && let Some(entry) = self.sent.remove(n)
-        {
-            let results = entry.results.into_iter().flatten().collect();
-            entry.batch.answer(Ok(results));
+        if self.sent[n].results.iter().any(Option::is_none) {
+            return None;
         }
+        let mut entry = self.sent.remove(n)?;
+        let results: Vec<_> = entry.results.into_iter().flatten().collect();
+        let lease = entry.batch.ack.take();
+        let is_acknowledged = results.iter().all(Result::is_ok);
+        entry.batch.answer(Ok(results));
+        lease.filter(|_| is_acknowledged)
     }
 
     /// Nothing will be sent any more.
@@ -243,7 +241,6 @@ fn task_id(publish: &Publish) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::Lease;
     use agenthub_proto::{
         a2a::{Message, Role},
         agenthub::AgentFrame,
@@ -351,6 +348,24 @@ mod tests {
         assert!(!outbox.is_ready());
     }
 
+    #[test]
+    fn a_delivery_is_settled_when_all_publishes_that_settle_it_were_taken() {
+        let mut outbox = Outbox::default();
+        outbox.restart(10);
+        for (publishes, acked) in [(2, true), (2, true), (1, false)] {
+            outbox.push(batch(publishes, acked, None).0);
+        }
+        next_publishes(&mut outbox);
+        let refused = PublishResult {
+            code: Code::FailedPrecondition.into(),
+            ..accepted(3)
+        };
+        let results = [accepted(1), accepted(2), refused, accepted(4), accepted(5)];
+        let settled = results.map(|result| outbox.result(result).is_some());
+        assert_eq!(settled, [false, true, false, false, false]);
+        assert!(outbox.is_empty());
+    }
+
     fn of_task(task_id: &str) -> Batch {
         let mut batch = batch(1, false, None).0;
         if let Some(publish::Payload::Message(message)) = &mut batch.publishes[0].payload {
@@ -411,7 +426,9 @@ mod tests {
                 match step {
                     0 => outbox.push(batch(1, false, None).0),
                     1 => unanswered.extend(sequences(&next_publishes(&mut outbox))),
-                    2 if !unanswered.is_empty() => outbox.result(accepted(unanswered.remove(0))),
+                    2 if !unanswered.is_empty() => {
+                        outbox.result(accepted(unanswered.remove(0)));
+                    }
                     2 => {}
                     _ => {
                         outbox.restart(window);

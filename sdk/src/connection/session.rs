@@ -122,7 +122,10 @@ impl State {
         self.inbound
             .events(frame.event, frame.delivery, self.epoch, leases, notes);
         for result in frame.result {
-            self.outbox.result(result);
+            let settled = self.outbox.result(result);
+            if let Some(lease) = settled.filter(|lease| lease.epoch == self.epoch) {
+                self.leases.settle(lease);
+            }
         }
         if let Some(work) = &self.inbound.work {
             for cancel in frame.cancel {

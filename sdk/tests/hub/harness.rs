@@ -4,7 +4,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -12,7 +12,7 @@ use std::{
 use agenthub_broker::{Server, Settings};
 use agenthub_sdk::{Card, Client, Skill, proto::a2a::AgentCard};
 use tokio::{
-    io::copy_bidirectional,
+    io::{self, AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::Mutex,
     task::JoinSet,
@@ -81,6 +81,7 @@ pub(crate) fn card(name: &str) -> AgentCard {
 pub(crate) struct Line {
     address: SocketAddr,
     is_cut: Arc<AtomicBool>,
+    sent: Arc<AtomicU64>,
     calls: Arc<Mutex<JoinSet<()>>>,
     _accepting: JoinSet<()>,
 }
@@ -90,12 +91,15 @@ impl Line {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let is_cut = Arc::new(AtomicBool::new(false));
+        let sent = Arc::new(AtomicU64::new(0));
         let calls = Arc::new(Mutex::new(JoinSet::new()));
         let mut accepting = JoinSet::new();
-        accepting.spawn(accept(listener, hub, is_cut.clone(), calls.clone()));
+        let call = (sent.clone(), calls.clone());
+        accepting.spawn(accept(listener, hub, is_cut.clone(), call));
         Self {
             address,
             is_cut,
+            sent,
             calls,
             _accepting: accepting,
         }
@@ -103,6 +107,11 @@ impl Line {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Bytes that came from the clients so far.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::SeqCst)
     }
 
     /// Breaks every connection, and lets none through until mended.
@@ -120,18 +129,41 @@ async fn accept(
     listener: TcpListener,
     hub: SocketAddr,
     is_cut: Arc<AtomicBool>,
-    calls: Arc<Mutex<JoinSet<()>>>,
+    (sent, calls): (Arc<AtomicU64>, Arc<Mutex<JoinSet<()>>>),
 ) {
-    while let Ok((mut near, _)) = listener.accept().await {
+    while let Ok((near, _)) = listener.accept().await {
         if is_cut.load(Ordering::SeqCst) {
             continue;
         }
+        let sent = sent.clone();
         calls.lock().await.spawn(async move {
-            if let Ok(mut far) = TcpStream::connect(hub).await {
-                let _ = copy_bidirectional(&mut near, &mut far).await;
+            if let Ok(far) = TcpStream::connect(hub).await {
+                let _ = carry(near, far, &sent).await;
             }
         });
     }
+}
+
+/// Carries what both sides say until one ends, and counts what the near one sends.
+async fn carry(mut near: TcpStream, mut far: TcpStream, sent: &AtomicU64) -> io::Result<()> {
+    let (mut from_near, mut to_near) = near.split();
+    let (mut from_far, mut to_far) = far.split();
+    let there = async {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let count = from_near.read(&mut buffer).await?;
+            if count == 0 {
+                return to_far.shutdown().await;
+            }
+            sent.fetch_add(count as u64, Ordering::SeqCst);
+            to_far.write_all(&buffer[..count]).await?;
+        }
+    };
+    let back = async {
+        io::copy(&mut from_far, &mut to_near).await?;
+        to_near.shutdown().await
+    };
+    tokio::try_join!(there, back).map(drop)
 }
 
 /// Waits until the condition holds.

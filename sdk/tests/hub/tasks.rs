@@ -1,12 +1,15 @@
 //! What becomes of tasks.
 
+use std::time::Duration;
+
+use agenthub_broker::Settings;
 use agenthub_sdk::{
     Agent, ArtifactUpdate, BoxError, Delegation, Failure, Reply, TaskContext, TaskUpdate, Update,
     proto::a2a::{Artifact, Message, Part, Role, TaskState},
 };
 use tokio::sync::mpsc;
 
-use crate::harness::{Hub, card, soon};
+use crate::harness::{Hub, Line, card, soon};
 
 fn artifact(id: &str, text: &str) -> Artifact {
     Artifact {
@@ -238,4 +241,32 @@ async fn a_result_that_the_hub_does_not_take_fails_the_task() {
             outcome.error
         );
     }
+}
+
+/// A delivery that was acknowledged with its task's end is not kept with the agent any more.
+#[tokio::test]
+async fn an_agent_that_has_done_much_says_no_more_than_before() {
+    const TASKS: usize = 300;
+    let hub = Hub::start_with(Settings {
+        ack_deadline: Duration::from_millis(300),
+        ..Settings::default()
+    });
+    let hub = hub.await;
+    let line = Line::to(hub.address()).await;
+    let agent = Agent::worker(card("a")).on("work", async |task: TaskContext| {
+        Ok::<_, Failure>(task.text())
+    });
+    let agent = agent.start(line.url()).await.expect("it starts");
+    let client = hub.client().await;
+    for n in 0..TASKS {
+        let outcome = soon(client.ask("a", n.to_string())).await;
+        assert!(outcome.expect("an outcome").is_completed());
+    }
+    let before = line.sent();
+    // It extends what it holds ten times meanwhile.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let said = line.sent() - before;
+    assert!(said < 10 * TASKS as u64, "{said} bytes");
+    soon(agent.stop()).await;
+    hub.stop().await;
 }

@@ -46,7 +46,11 @@ impl ClosedLoop {
                 while !closing.is_cancelled() && take(&left) {
                     let began = Instant::now();
                     let answer = timeout(LONGEST, request()).await;
-                    answer.context("no answer comes").flatten()?;
+                    answer
+                        .with_context(|| {
+                            format!("no answer comes after {} others", tally.deliveries())
+                        })
+                        .flatten()?;
                     tally.took(began.elapsed());
                     tally.delivered(1);
                 }
