@@ -1,11 +1,17 @@
 //! Being told to stop.
 
+mod watchdog;
+
 use std::{io, process, time::Duration};
 
-use tokio::{signal::unix, time::sleep};
+use tokio::{signal::unix, time::timeout};
 
 /// Everything has ended this long after the first signal, or is given up.
 const LIMIT: Duration = Duration::from_millis(9_500);
+
+/// The process ends this long after the first signal, whatever still runs in it. What is given up has the time since [`LIMIT`] to leave the terminal and
+/// the processes that it started in order.
+const PROCESS_LIMIT: Duration = Duration::from_millis(9_750);
 
 /// The exit code of a program that a second Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
@@ -19,7 +25,12 @@ pub(crate) enum Signal {
     Terminate,
 }
 
-/// SIGINT, SIGTERM and SIGHUP of this process, from here on.
+/// Something ran on when the process had to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("something did not end in time, such as a sync of the disk that does not return")]
+pub(crate) struct Late;
+
+/// SIGINT, SIGTERM and SIGHUP of this process, from here on. A watchdog ends the process in time after the first SIGTERM or SIGHUP.
 #[derive(Debug)]
 pub(crate) struct Signals {
     interrupt: unix::Signal,
@@ -30,6 +41,7 @@ pub(crate) struct Signals {
 impl Signals {
     /// Takes the signals over.
     pub(crate) fn new() -> io::Result<Self> {
+        watchdog::watch(PROCESS_LIMIT)?;
         Ok(Self {
             interrupt: unix::signal(unix::SignalKind::interrupt())?,
             terminate: unix::signal(unix::SignalKind::terminate())?,
@@ -46,13 +58,17 @@ impl Signals {
         }
     }
 
-    /// Waits for `leaving`, but only for 9.5 s; a Ctrl-C meanwhile ends the process at once.
-    pub(crate) async fn leave(mut self, leaving: impl Future<Output = ()>) {
+    /// Waits for `leaving`, but only for 9.5 s; a Ctrl-C meanwhile ends the process at once. A moment later the process ends even where it is stuck.
+    ///
+    /// # Errors
+    ///
+    /// [`Late`].
+    pub(crate) async fn leave(mut self, leaving: impl Future<Output = ()>) -> Result<(), Late> {
+        watchdog::end_after(PROCESS_LIMIT);
         let interrupted = async { while self.next().await != Signal::Interrupt {} };
         tokio::select! {
-            () = leaving => {}
+            left = timeout(LIMIT, leaving) => left.map_err(|_elapsed| Late),
             () = interrupted => process::exit(INTERRUPTED),
-            () = sleep(LIMIT) => tracing::warn!("not everything ended in time"),
         }
     }
 }

@@ -7,7 +7,9 @@ use std::{
     process::Command,
 };
 
-use crate::harness::{System, eventually, free_address};
+use nix::sys::signal::Signal;
+
+use crate::harness::{Process, System, eventually, free_address};
 
 /// A small file system in memory. It is unmounted in the end.
 struct SmallDisk(PathBuf);
@@ -113,16 +115,26 @@ fn a_full_disk_is_said_and_survived() {
     });
 }
 
-/// What the system calls are replaced by: they fail as long as there is a file of that name.
-const FAILING_SYNC: &str = r#"
+/// What the system calls are replaced by: they fail as long as there is a file of the first name, and do not return as long as there is one
+/// of the second, beside which they leave a trace.
+const FAULTY_SYNC: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+static int is_there(const char *flag) { return flag && !access(flag, F_OK); }
 static int fails(void) {
-    const char *flag = getenv("FAIL_SYNC");
-    if (!flag || access(flag, F_OK)) return 0;
+    const char *stall = getenv("STALL_SYNC");
+    if (is_there(stall)) {
+        char trace[4096];
+        snprintf(trace, sizeof trace, "%s.stalled", stall);
+        close(open(trace, O_CREAT | O_WRONLY, 0600));
+    }
+    while (is_there(stall)) usleep(10000);
+    if (!is_there(getenv("FAIL_SYNC"))) return 0;
     errno = EIO;
     return 1;
 }
@@ -130,28 +142,74 @@ int fsync(int fd) { return fails() ? -1 : syscall(SYS_fsync, fd); }
 int fdatasync(int fd) { return fails() ? -1 : syscall(SYS_fdatasync, fd); }
 "#;
 
+/// A system whose hub syncs as its tests want.
+struct FaultySync {
+    system: System,
+    library: PathBuf,
+    fail: PathBuf,
+    stall: PathBuf,
+    stalled: PathBuf,
+}
+
+impl FaultySync {
+    fn new() -> Self {
+        let system = System::bare(free_address());
+        let path = |name: &str| system.folder().join(name);
+        let (source, library) = (path("sync.c"), path("sync.so"));
+        fs::write(&source, FAULTY_SYNC).expect("it is written");
+        let compiled = Command::new("cc")
+            .args(["-shared", "-fPIC", "-o"])
+            .args([&library, &source])
+            .status()
+            .expect("there is a C compiler, as SQLite needs one");
+        assert!(compiled.success());
+        Self {
+            library,
+            fail: path("fail"),
+            stall: path("stall"),
+            stalled: path("stall.stalled"),
+            system,
+        }
+    }
+
+    fn environment(&self) -> [(&'static str, &PathBuf); 3] {
+        [
+            ("LD_PRELOAD", &self.library),
+            ("FAIL_SYNC", &self.fail),
+            ("STALL_SYNC", &self.stall),
+        ]
+    }
+
+    /// From here on, no sync returns.
+    fn stall(&self) {
+        fs::write(&self.stall, "").expect("it is written");
+    }
+
+    /// The hub ends once it is told to, though a sync is under way that does not return.
+    fn ends_stalled(&self, hub: Process) {
+        eventually("a sync is under way", || {
+            self.stalled.exists().then_some(())
+        });
+        hub.signal(Signal::SIGTERM);
+        let ended = hub.wait();
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("did not end in time"), "{ended:?}");
+        for trace in [&self.stall, &self.stalled] {
+            fs::remove_file(trace).expect("it is there");
+        }
+    }
+}
+
 /// Design part 6, promise 11: after a failed fsync the hub stops, says so, and knows everything when it is back.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_failed_sync_ends_the_hub_and_loses_nothing() {
-    let system = System::bare(free_address());
-    let (source, library) = (
-        system.folder().join("sync.c"),
-        system.folder().join("sync.so"),
-    );
-    fs::write(&source, FAILING_SYNC).expect("it is written");
-    let compiled = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .args([&library, &source])
-        .status()
-        .expect("there is a C compiler, as SQLite needs one");
-    assert!(compiled.success());
-    let flag = system.folder().join("fail");
-    let environment = [("LD_PRELOAD", &library), ("FAIL_SYNC", &flag)];
-    let broker = system.start_durable_broker_in(&environment);
+    let disk = FaultySync::new();
+    let system = &disk.system;
+    let broker = system.start_durable_broker_in(&disk.environment());
     assert_eq!(system.run(&task("before", "one"), "").code, Some(0));
 
-    fs::write(&flag, "").expect("it is written");
+    fs::write(&disk.fail, "").expect("it is written");
     let publisher = system.start(&task("unanswered", "two"));
     let ended = broker.wait();
     assert_eq!(ended.code, Some(1), "{ended:?}");
@@ -161,10 +219,32 @@ fn a_failed_sync_ends_the_hub_and_loses_nothing() {
     );
     assert!(ended.stderr.contains("disk"), "{ended:?}");
 
-    fs::remove_file(&flag).expect("it is there");
+    fs::remove_file(&disk.fail).expect("it is there");
     let _broker = system.start_durable_broker();
-    assert!(state(&system, "before").contains("SUBMITTED"));
+    assert!(state(system, "before").contains("SUBMITTED"));
     let published = publisher.wait();
     assert_eq!(published.code, Some(0), "it was tried again: {published:?}");
-    assert!(state(&system, "unanswered").contains("SUBMITTED"));
+    assert!(state(system, "unanswered").contains("SUBMITTED"));
+}
+
+/// Promise 12: neither while the hub serves nor while it starts.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sync_that_does_not_come_back_keeps_nobody_from_leaving() {
+    let disk = FaultySync::new();
+    let system = &disk.system;
+    let broker = system.start_durable_broker_in(&disk.environment());
+    assert_eq!(system.run(&task("before", "one"), "").code, Some(0));
+    disk.stall();
+    let publisher = system.start(&task("unanswered", "two"));
+    disk.ends_stalled(broker);
+
+    disk.stall();
+    disk.ends_stalled(system.begin_durable_broker_in(&disk.environment()));
+
+    let _broker = system.start_durable_broker();
+    assert!(state(system, "before").contains("SUBMITTED"));
+    let published = publisher.wait();
+    assert_eq!(published.code, Some(0), "it was tried again: {published:?}");
+    assert!(state(system, "unanswered").contains("SUBMITTED"));
 }

@@ -120,9 +120,9 @@ async fn serve(
         }
         telemetry.stop().await;
     };
-    signals.leave(leaving).await;
+    let left = signals.leave(leaving).await;
     match closed {
-        None => Ok(()),
+        None => Ok(left?),
         Some(reason) => bail!("the hub closed the connection for good: {reason}"),
     }
 }

@@ -36,6 +36,5 @@ pub(super) async fn run(args: &Serve, settings: &Settings) -> anyhow::Result<()>
         _ = signals.next() => {}
         error = serving.failed() => return Err(error),
     }
-    signals.leave(serving.shutdown()).await;
-    Ok(())
+    Ok(signals.leave(serving.shutdown()).await?)
 }

@@ -35,8 +35,7 @@ pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Resu
     let cortex = tokio::select! {
         started = until_there(|| Cortex::start(cortex.clone())) => started?,
         _ = signals.next() => {
-            signals.leave(doors.shutdown()).await;
-            return Ok(());
+            return Ok(signals.leave(doors.shutdown()).await?);
         }
     };
     doors.lead_to(&cortex);
@@ -50,15 +49,14 @@ pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Resu
         _ = signals.next() => None,
         reason = closed(cortex.client()) => Some(reason),
     };
-    signals
-        .leave(async {
-            doors.runs.close();
-            stop(cortex).await;
-            tokio::join!(doors.shutdown(), telemetry.stop());
-        })
-        .await;
+    let leaving = async {
+        doors.runs.close();
+        stop(cortex).await;
+        tokio::join!(doors.shutdown(), telemetry.stop());
+    };
+    let left = signals.leave(leaving).await;
     match closed {
-        None => Ok(()),
+        None => Ok(left?),
         Some(reason) => bail!("the hub closed the connection for good: {reason}"),
     }
 }

@@ -44,8 +44,9 @@ pub(super) async fn run(args: &cli::Mcp, settings: &Settings) -> anyhow::Result<
             served = server.serve_stdio() => served,
             _ = signals.next() => Ok(()),
         };
-        signals.leave(server.stop()).await;
-        return Ok(served?);
+        let left = signals.leave(server.stop()).await;
+        served?;
+        return Ok(left?);
     };
     let address = listening.address();
     let doors = listening.serve(server.router(address));
@@ -54,10 +55,8 @@ pub(super) async fn run(args: &cli::Mcp, settings: &Settings) -> anyhow::Result<
         settings.hub
     ))?;
     signals.next().await;
-    signals
-        .leave(async {
-            tokio::join!(server.stop(), doors.shutdown());
-        })
-        .await;
-    Ok(())
+    let leaving = async {
+        tokio::join!(server.stop(), doors.shutdown());
+    };
+    Ok(signals.leave(leaving).await?)
 }

@@ -20,7 +20,7 @@ use crate::{
     logging, output,
     run::Line,
     settings::{DEFAULT_HUB, Settings},
-    stop::Signals,
+    stop::{Late, Signals},
 };
 
 /// How long it may take to see that nobody listens.
@@ -154,9 +154,10 @@ impl Place {
     }
 
     /// Ends what runs in this process.
-    pub(super) async fn leave(self, signals: Signals) {
-        if let Some(everything) = self.here {
-            signals.leave(everything.stop()).await;
+    pub(super) async fn leave(self, signals: Signals) -> Result<(), Late> {
+        match self.here {
+            Some(everything) => signals.leave(everything.stop()).await,
+            None => Ok(()),
         }
     }
 }

@@ -63,8 +63,10 @@ pub(super) async fn run(args: Run, settings: &Settings) -> anyhow::Result<ExitCo
         watch(watching, &mut signals).await.map(|left| left.code())
     };
     let code = place.during(shown).await;
-    place.leave(signals).await;
-    Ok(ExitCode::from(code?))
+    let ended = place.leave(signals).await;
+    let code = code?;
+    ended?;
+    Ok(ExitCode::from(code))
 }
 
 /// What is asked for: the flags, and where they say nothing, the file.

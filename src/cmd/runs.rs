@@ -164,8 +164,10 @@ async fn watch_run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> 
         may_cancel: false,
     };
     let left = place.during(watch(watching, &mut signals)).await;
-    place.leave(signals).await;
-    Ok(ExitCode::from(left?.code()))
+    let ended = place.leave(signals).await;
+    let code = left?.code();
+    ended?;
+    Ok(ExitCode::from(code))
 }
 
 /// Answers an approval, which may be left out where a run has one alone.

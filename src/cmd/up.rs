@@ -91,8 +91,10 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
             error = everything.serving.failed() => Err(error),
         }
     };
-    signals.leave(everything.stop()).await;
-    result.map(|()| ExitCode::SUCCESS)
+    let left = signals.leave(everything.stop()).await;
+    result?;
+    left?;
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Everything {

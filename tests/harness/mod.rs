@@ -88,6 +88,13 @@ impl System {
 
     /// The same with more in its environment.
     pub(crate) fn start_durable_broker_in(&self, environment: &[(&str, &PathBuf)]) -> Process {
+        let broker = self.begin_durable_broker_in(environment);
+        broker.line("the banner");
+        broker
+    }
+
+    /// The same, without waiting until it serves.
+    pub(crate) fn begin_durable_broker_in(&self, environment: &[(&str, &PathBuf)]) -> Process {
         let args = [
             "broker",
             "--json",
@@ -96,9 +103,7 @@ impl System {
             "--http",
             "127.0.0.1:0",
         ];
-        let broker = Process::start_in(environment, self.folder(), &self.hub(), &args);
-        broker.line("the banner");
-        broker
+        Process::start_in(environment, self.folder(), &self.hub(), &args)
     }
 
     /// Where its programs run.

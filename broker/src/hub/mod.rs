@@ -40,7 +40,7 @@ use agenthub_proto::{
     a2a::AgentCard,
     agenthub::{AgentEntry, AgentEventMetadata, Hello, ListAgentsRequest},
 };
-use tokio::sync::SetOnce;
+use tokio::{sync::SetOnce, task::spawn_blocking};
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
@@ -196,7 +196,8 @@ impl Hub {
         self.shared.is_draining.load(Ordering::Relaxed)
     }
 
-    /// Stops all that the hub does by itself, and waits until that has stopped.
+    /// Stops all that the hub does by itself, and waits until that has stopped and the log has everything. Nothing that happens to the hub after
+    /// that reaches its log.
     pub async fn stop(&self) {
         self.drain();
         self.shared.stop.cancel();
@@ -204,6 +205,11 @@ impl Hub {
         self.shared.tasks.wait().await;
         if let Some(mut core) = self.try_core() {
             core.tell_tries(Now::read());
+        }
+        let writing = self.try_core().and_then(|mut core| core.log.close());
+        if let Some(writing) = writing {
+            // A thread that panicked has said so.
+            let _ = spawn_blocking(move || writing.join()).await;
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     sync::Arc,
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -64,6 +65,10 @@ impl EventLog for Early {
 
     fn commits(&self) -> Commits {
         self.claimed.subscribe()
+    }
+
+    fn close(&mut self) -> Option<JoinHandle<()>> {
+        self.log.close()
     }
 
     fn history(&self) -> Arc<dyn History> {

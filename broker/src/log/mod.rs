@@ -19,7 +19,7 @@ mod retention;
 mod sqlite;
 mod window;
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{fmt, sync::Arc, thread::JoinHandle, time::SystemTime};
 
 use agenthub_proto::{a2a::AgentCard, agenthub::Concern};
 
@@ -130,6 +130,12 @@ pub(crate) trait EventLog: fmt::Debug + Send {
 
     /// How far the log is safe, at any time. Safe records never become unsafe again, in the order in which they were appended.
     fn commits(&self) -> Commits;
+
+    /// Takes nothing more. Returns the thread that still writes what was appended, if there is one: it ends once everything is safe, or once it
+    /// is clear that the disk has no room for it.
+    fn close(&mut self) -> Option<JoinHandle<()>> {
+        None
+    }
 
     /// For rereading what is safe.
     fn history(&self) -> Arc<dyn History>;

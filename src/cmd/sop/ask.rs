@@ -100,7 +100,10 @@ async fn asked(args: &Ask, settings: &Settings, told: &Told) -> anyhow::Result<O
         .answered(&found, settings, &mut here, &mut signals)
         .await;
     if !here.is_left {
-        signals.leave(here.leave()).await;
+        let left = signals.leave(here.leave()).await;
+        let code = result?;
+        left?;
+        return Ok(code);
     }
     result
 }

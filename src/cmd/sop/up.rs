@@ -145,8 +145,10 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
             everything.stop().await;
         }
     };
-    signals.leave(leave(team, workshop.close(), hub)).await;
-    result
+    let left = signals.leave(leave(team, workshop.close(), hub)).await;
+    let code = result?;
+    left?;
+    Ok(code)
 }
 
 /// What there is to say when the team is up.

@@ -311,6 +311,16 @@ impl EventLog for SqliteLog {
         self.commits.clone()
     }
 
+    fn close(&mut self) -> Option<JoinHandle<()>> {
+        self.is_closing.store(true, Ordering::Relaxed);
+        self.commit();
+        let rest = std::mem::take(&mut self.group);
+        self.queued.add(&rest);
+        let _ = self.jobs.send(Job::Group(rest));
+        let _ = self.jobs.send(Job::End);
+        self.writer.take()
+    }
+
     fn history(&self) -> Arc<dyn History> {
         Arc::new(Stored {
             folder: self.folder.clone(),
@@ -319,15 +329,9 @@ impl EventLog for SqliteLog {
 }
 
 impl Drop for SqliteLog {
-    /// Waits until everything that was appended is written, or until it is clear that the disk has no room for it.
+    /// [Closes](EventLog::close) the log, and waits for the end of that.
     fn drop(&mut self) {
-        self.is_closing.store(true, Ordering::Relaxed);
-        self.commit();
-        let rest = std::mem::take(&mut self.group);
-        self.queued.add(&rest);
-        let _ = self.jobs.send(Job::Group(rest));
-        let _ = self.jobs.send(Job::End);
-        if let Some(writer) = self.writer.take() {
+        if let Some(writer) = self.close() {
             let _ = writer.join();
         }
     }
