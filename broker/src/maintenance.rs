@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::{
     OpenError, Settings,
     log::{
-        Beside, Options, Pages, Position, Reader, SqliteLog, Unfinished, Wanted, beside, copy,
-        is_in_use, replay, to_json, torn,
+        Beside, Options, Pages, Position, Reader, SqliteLog, Unfinished, beside, copy, is_in_use,
+        replay, to_json, torn,
     },
     snapshot::{Folding, Moment},
     upkeep,
@@ -87,7 +87,7 @@ pub fn verify(folder: &Path) -> Result<Report, OpenError> {
         }
         reader.records(reader.first, |_| Ok(true))?;
         let mut folding = Folding::new(&settings, Moment::now());
-        replay(reader, Wanted::Yes, |found| folding.take(found))?;
+        replay(reader, |found| folding.take(found))?;
         reader.check_ended()?;
         reader.check_pages()?;
         let report = report(reader)?;
@@ -147,7 +147,7 @@ pub fn compact(folder: &Path, settings: &Settings) -> Result<Compacted, Error> {
     let unfinished = |e: Unfinished| Error::Unfinished(Box::new(e));
     let bytes = || upkeep.read(|reader| reader.bytes());
     let before = bytes()?;
-    let done = upkeep::keep(&upkeep, settings, &|| false).map_err(unfinished)?;
+    let done = upkeep::keep(&upkeep, settings, None, &|| false).map_err(unfinished)?;
     upkeep.shrink().map_err(unfinished)?;
     Ok(Compacted {
         snapshot: done.snapshot.0,

@@ -6,7 +6,7 @@ pub(crate) mod ended;
 mod moment;
 mod reading;
 mod records;
-mod seen;
+pub(crate) mod seen;
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,8 @@ pub(crate) use self::reading::Reading;
 pub(crate) use self::{moment::Moment, reading::Folding};
 use self::{
     records::{
-        CopyRecord, DeadLetterRecord, HappenedRecord, LetterRecord, MailRecord, PartRecord, What,
+        CopyRecord, DeadLetterRecord, HappenedRecord, LetterRecord, MailRecord, PartRecord,
+        TaskList, TaskRecord, What,
     },
     seen::SeenList,
 };
@@ -32,8 +33,8 @@ use crate::{
 
 /// Letters in one part.
 const CHUNK: usize = 1000;
-/// Publishes in one part: 208 KiB.
-const PUBLISHES: usize = 4096;
+/// Bytes of tasks in one part, unless one task alone is larger.
+const TASK_BYTES: usize = 64 * 1024;
 
 /// The positions of all mail that waits: their records have to be kept.
 pub(crate) fn kept(state: &State, moment: Moment) -> BTreeSet<Position> {
@@ -49,7 +50,7 @@ pub(crate) fn kept(state: &State, moment: Moment) -> BTreeSet<Position> {
     boxes.chain(piles.filter_map(|m| m.position)).collect()
 }
 
-/// Hands over what the state knows, part by part, until `each` says no.
+/// Hands over what the state knows, but for the publishes ([`seen`]), part by part, until `each` says no.
 pub(crate) fn write<E>(
     state: &State,
     moment: Moment,
@@ -125,14 +126,20 @@ pub(crate) fn write<E>(
             entry: codec::encode(&Entry::GivenUp(letter.given_up.clone())),
         }))?;
     }
+    let mut list = TaskList::default();
+    let mut bytes = 0;
     for saved in state.tasks.saved() {
-        part(What::Task(saved.into()))?;
+        let task = TaskRecord::from(saved);
+        bytes += task.encoded_len();
+        list.tasks.push(task);
+        if bytes >= TASK_BYTES {
+            bytes = 0;
+            part(What::Tasks(std::mem::take(&mut list)))?;
+        }
     }
+    part(What::Tasks(list))?;
     part(What::Changes(state.tasks.changes()))?;
     part(What::Ended(state.tasks.stored()))?;
-    for list in SeenList::all(&state.dedupe, moment, PUBLISHES) {
-        part(What::Seen(list))?;
-    }
     Ok(())
 }
 

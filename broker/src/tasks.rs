@@ -166,6 +166,23 @@ impl Tasks {
         settled
     }
 
+    /// Settles all tasks that had ended by their last change up to this.
+    pub(crate) fn settle_upto(&mut self, changed: u64) {
+        while let Some(first) = self.fresh.first().filter(|first| **first <= changed) {
+            let Some(id) = self.by_change.get(first).cloned() else {
+                break;
+            };
+            if let Some(entry) = self.remove(&id) {
+                self.settled.push(row(&id, entry));
+            }
+        }
+    }
+
+    /// The change up to which all tasks that have ended have settled.
+    pub(crate) fn settled_upto(&self) -> u64 {
+        self.settled.last()
+    }
+
     /// Forgets tasks that have become old, and drops from memory what the log has, some at a time.
     pub(crate) fn tidy(&mut self, now: SystemTime) {
         self.settled.unload(AT_ONCE);

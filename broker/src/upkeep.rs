@@ -1,14 +1,25 @@
 //! The log's life over time: when it gets a snapshot, what that is made of, and what goes then. The state is folded from the log
 //! itself, apart from the hub's, so that nothing waits for it.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, SystemTime},
+};
 
 use crate::{
-    log::{Keeping, OpenError, Position, Retention, Unfinished, Upkeep, Wanted, replay},
+    log::{Keeping, OpenError, Position, Replayed, Retention, Unfinished, Upkeep, replay_changes},
     settings::Settings,
     snapshot::{self, Folding, Moment},
     state::State,
 };
+
+/// How far tasks had settled in the hub when its log ended there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SettledTasks {
+    /// The change up to which those that had ended had settled.
+    pub(crate) upto: u64,
+    pub(crate) position: Position,
+}
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +70,8 @@ pub(crate) fn due_at(snapshot: Position, records: u64) -> Position {
     Position(snapshot.0.saturating_add(records.max(1)))
 }
 
-/// Takes a snapshot and removes what nobody needs any more. Takes seconds for a long log; run it where that harms nobody.
+/// Takes a snapshot and removes what nobody needs any more. Takes seconds for a long log; run it where that harms nobody. `settled` is
+/// what the hub says of its tasks, if one uses the log.
 ///
 /// # Errors
 ///
@@ -67,42 +79,45 @@ pub(crate) fn due_at(snapshot: Position, records: u64) -> Position {
 pub(crate) fn keep(
     upkeep: &Upkeep,
     settings: &Settings,
+    settled: Option<SettledTasks>,
     must_stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Done, Unfinished> {
     let moment = Moment::now();
-    let folded = upkeep.read(|reader| {
-        if let Some(head) = reader.snapshot()?.filter(|h| h.position == reader.last) {
-            return Ok((reader.last, reader.kept(&head)?, None));
+    let (position, kept, ended) = match whole_snapshot(upkeep)? {
+        Some((position, kept)) => (position, kept, None),
+        None => {
+            let mut folding = Folding::new(settings, moment);
+            let replayed = replay_changes(&upkeep.beside()?, |found| match must_stop() {
+                true => Err("the hub stops".to_owned()),
+                false => folding.take(found),
+            });
+            let Replayed { snapshot, last } = match replayed {
+                Err(_) if must_stop() => return Err(Unfinished::Stopped),
+                replayed => replayed?,
+            };
+            let mut state = folding.finish();
+            let kept = snapshot::kept(&state, moment);
+            settle(&mut state, last, settled, settings, moment);
+            write_ended(upkeep, &mut state, must_stop)?;
+            let seen = snapshot::seen::segments(&state.dedupe, moment);
+            upkeep.write_seen(snapshot, seen, must_stop)?;
+            upkeep.write_snapshot(last, &kept, |each| {
+                snapshot::write(&state, moment, &mut |part| match must_stop() {
+                    true => Err(Unfinished::Stopped),
+                    false => each(part),
+                })
+            })?;
+            (last, kept, Some(state.tasks.stored()))
         }
-        let mut folding = Folding::new(settings, moment);
-        let position = replay(reader, Wanted::No, |found| match must_stop() {
-            true => Err("the hub stops".to_owned()),
-            false => folding.take(found),
-        })?;
-        let state = folding.finish();
-        Ok((position, snapshot::kept(&state, moment), Some(state)))
-    });
-    let (position, kept, state) = match folded {
-        Err(_) if must_stop() => return Err(Unfinished::Stopped),
-        folded => folded?,
     };
-    let mut ended = None;
-    if let Some(mut state) = state {
-        set_ended_apart(upkeep, &mut state, settings, moment, must_stop)?;
-        ended = Some(state.tasks.stored());
-        upkeep.write_snapshot(position, &kept, |each| {
-            snapshot::write(&state, moment, &mut |part| match must_stop() {
-                true => Err(Unfinished::Stopped),
-                false => each(part),
-            })
-        })?;
-    }
     let retention = Retention {
         age: settings.log_age,
         bytes: settings.log_disk_bytes,
     };
     let now = SystemTime::now();
     let removed = upkeep.compact(position, &kept, &retention, now, must_stop)?;
+    let known_since = now.checked_sub(settings.dedupe_window + CERTAIN);
+    upkeep.trim_seen(snapshot::micros(known_since.unwrap_or(now)))?;
     upkeep.trim_ended(Keeping {
         tasks: settings.ended_tasks as u64,
         bytes: settings.ended_tasks_bytes,
@@ -115,23 +130,45 @@ pub(crate) fn keep(
     })
 }
 
-/// How long after its end a task is certain to have settled in the hub too: as long as its clock is not set back by more.
+/// What a clock may be set back by: that much later, what lasts for a time is certain to be over.
 const CERTAIN: Duration = Duration::from_secs(60);
 
-/// Writes the tasks that have settled into segments, instead of into this snapshot and all that follow. The state keeps the others.
-fn set_ended_apart(
-    upkeep: &Upkeep,
+/// The snapshot, if nothing has happened since, and what it refers to.
+fn whole_snapshot(upkeep: &Upkeep) -> Result<Option<(Position, BTreeSet<Position>)>, Unfinished> {
+    Ok(upkeep.read(|reader| {
+        if reader.snapshot_position()? != reader.last {
+            return Ok(None);
+        }
+        let head = reader.snapshot()?;
+        let kept = head.map(|head| Ok((head.position, reader.kept(&head)?)));
+        kept.transpose()
+    })?)
+}
+
+/// Settles the tasks that the hub has settled, as far as the fold has come to where the hub was, and those that ended long ago.
+fn settle(
     state: &mut State,
+    last: Position,
+    settled: Option<SettledTasks>,
     settings: &Settings,
     moment: Moment,
+) {
+    let tasks = &mut state.tasks;
+    if let Some(settled) = settled.filter(|settled| settled.position <= last) {
+        tasks.settle_upto(settled.upto);
+    }
+    let late = settings.late_artifacts + CERTAIN;
+    while !tasks.settle(late, moment.time).is_empty() {}
+}
+
+/// Writes the tasks that have settled into segments, instead of into this snapshot and all that follow. The state keeps the others.
+fn write_ended(
+    upkeep: &Upkeep,
+    state: &mut State,
     must_stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), Unfinished> {
     let tasks = &mut state.tasks;
     let before = tasks.stored();
-    while !tasks
-        .settle(settings.late_artifacts + CERTAIN, moment.time)
-        .is_empty()
-    {}
     let settled = tasks.take_settled();
     let last = settled.last().map_or(before, |ended| ended.changed);
     tasks.set_stored(last);

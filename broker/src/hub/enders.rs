@@ -15,6 +15,7 @@ use crate::{
     Error,
     id::{AgentId, InstanceId, SessionId, TaskId},
     steps::step,
+    upkeep::SettledTasks,
 };
 
 /// See the module's description.
@@ -87,6 +88,14 @@ impl Core {
     pub(super) fn note_ender(&mut self, session: SessionId, task: &str, now: Now) {
         if let Some((agent, instance)) = self.sessions.peer(session) {
             self.enders.note(task, agent, instance, now.instant);
+        }
+    }
+
+    /// How far tasks have settled.
+    pub(super) fn settled_tasks(&self) -> SettledTasks {
+        SettledTasks {
+            upto: self.state.tasks.settled_upto(),
+            position: self.last(),
         }
     }
 

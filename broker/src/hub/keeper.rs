@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Hub;
 use crate::{
     Settings,
     log::{Commits, Unfinished, Upkeep},
-    upkeep::{self, Standing},
+    upkeep::{self, SettledTasks, Standing},
 };
 
 /// How often it is looked at how large the log is.
@@ -20,6 +20,8 @@ const ROUND: Duration = Duration::from_secs(3600);
 const PAUSE: Duration = Duration::from_secs(60);
 /// The pause behind a snapshot, as a multiple of the time that it took: it may be as large as all that is remembered.
 const REST: u32 = 9;
+/// How long the log is waited for before a round.
+const SAFE: Duration = Duration::from_millis(500);
 /// How long a hub that ends takes for a snapshot at most.
 const LAST: Duration = Duration::from_millis(1500);
 
@@ -134,6 +136,7 @@ impl Round {
         also: fn(&Standing, &Settings) -> bool,
     ) -> Result<Standing, Unfinished> {
         let (hub, upkeep) = (hub.clone(), upkeep.clone());
+        let settled = settled_tasks(&hub).await;
         let round = tokio::task::spawn_blocking(move || {
             let settings = hub.settings();
             let standing = upkeep::standing(&upkeep)?;
@@ -145,7 +148,7 @@ impl Round {
             if !(is_due || self.must || also(&standing, settings)) {
                 return Ok(before);
             }
-            let done = upkeep::keep(&upkeep, settings, &*self.must_stop)?;
+            let done = upkeep::keep(&upkeep, settings, settled, &*self.must_stop)?;
             if let Some(changed) = done.ended {
                 hub.core().state.tasks.set_stored(changed);
             }
@@ -161,6 +164,14 @@ impl Round {
             Err(Unfinished::Closed)
         })
     }
+}
+
+/// How far tasks have settled, once the log is safe up to where it ends now; `None` if that takes long.
+async fn settled_tasks(hub: &Hub) -> Option<SettledTasks> {
+    let settled = hub.core().settled_tasks();
+    let is_safe = hub.commits().safe(settled.position);
+    timeout(SAFE, is_safe).await.ok()?.ok()?;
+    Some(settled)
 }
 
 #[cfg(test)]

@@ -46,8 +46,8 @@ pub(crate) use memory::MemoryLog;
 pub(crate) use retention::Retention;
 pub use sqlite::Torn;
 pub(crate) use sqlite::{
-    Beside, FILE, Found, Keeping, Options, Pages, Reader, Segment, SqliteLog, Unfinished, Upkeep,
-    Wanted, beside, copy, is_in_use, replay, torn,
+    Beside, FILE, Found, Keeping, Options, Pages, Reader, Replayed, SeenSegment, Segment,
+    SqliteLog, Unfinished, Upkeep, beside, copy, is_in_use, replay, replay_changes, torn,
 };
 use uuid::Uuid;
 

@@ -8,7 +8,8 @@ use prost::Message;
 use super::{
     ended,
     moment::{Moment, time},
-    records::{LetterRecord, MailRecord, PartRecord, What},
+    records::{LetterRecord, MailRecord, PartRecord, TaskRecord, What},
+    seen,
 };
 use crate::{
     dead_letters::DeadLetter,
@@ -84,15 +85,26 @@ impl Reading {
                 let dead = DeadLetter { time, given_up };
                 self.state.dead_letters.add(Position(letter.id), dead);
             }
-            What::Task(task) => {
-                let task = task.read(self.state.dedupe.secret())?;
-                self.state.tasks.restore(task);
+            What::Task(task) => self.task(task)?,
+            What::Tasks(list) => {
+                for task in list.tasks {
+                    self.task(task)?;
+                }
             }
             What::Ended(changed) => self.state.tasks.set_stored(changed),
             What::Changes(changes) => self.state.tasks.restore_changes(changes),
             What::Seen(list) => list.read(&mut self.state.dedupe, self.moment)?,
         }
         Ok(())
+    }
+
+    /// Publishes that are known, apart from the snapshot.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot be read.
+    pub(crate) fn seen(&mut self, publishes: &[u8]) -> Result<(), String> {
+        seen::read(publishes, &mut self.state.dedupe, self.moment)
     }
 
     /// Ended tasks that lie apart. Those that the snapshot does not stand for are known by its records.
@@ -114,6 +126,12 @@ impl Reading {
     /// The state, when all parts are read.
     pub(crate) fn finish(self) -> State {
         self.state
+    }
+
+    fn task(&mut self, record: TaskRecord) -> Result<(), String> {
+        let task = record.read(self.state.dedupe.secret())?;
+        self.state.tasks.restore(task);
+        Ok(())
     }
 
     fn mail(&mut self, record: MailRecord) -> Result<(), String> {
@@ -208,6 +226,7 @@ impl<'a> Folding<'a> {
             Found::Kept(record) => reading.keep(record),
             Found::Part(bytes) => reading.part(bytes),
             Found::Ended(heads) => reading.ended(heads),
+            Found::Seen(publishes) => reading.seen(publishes),
             Found::Record(record) => {
                 let age = self.moment.time.duration_since(record.time);
                 let age = age.unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::{dedupe::Secret, tasks};
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct PartRecord {
-    #[prost(oneof = "What", tags = "1, 2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "What", tags = "1, 2, 3, 4, 5, 6, 7, 8")]
     pub(super) what: Option<What>,
 }
 
@@ -24,10 +24,12 @@ pub(super) enum What {
     Happened(HappenedRecord),
     #[prost(message, tag = "2")]
     Mail(MailRecord),
+    /// As earlier releases wrote it.
     #[prost(message, tag = "3")]
     Task(TaskRecord),
     #[prost(uint64, tag = "4")]
     Changes(u64),
+    /// The secret of fingerprints; of earlier releases also the known publishes.
     #[prost(message, tag = "5")]
     Seen(SeenList),
     #[prost(message, tag = "6")]
@@ -35,6 +37,14 @@ pub(super) enum What {
     /// The change up to which ended tasks lie apart, in segments.
     #[prost(uint64, tag = "7")]
     Ended(u64),
+    #[prost(message, tag = "8")]
+    Tasks(TaskList),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TaskList {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) tasks: Vec<TaskRecord>,
 }
 
 /// An entry of the log that leads to the same.

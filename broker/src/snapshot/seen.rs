@@ -1,4 +1,4 @@
-//! Known publishes in a snapshot: packed, since there may be millions.
+//! Known publishes: packed, since there may be millions, and in segments that are written once, beside the snapshots.
 
 use bytes::{Buf as _, BufMut as _, TryGetError};
 use prost::Message;
@@ -8,7 +8,8 @@ use super::moment::Moment;
 use crate::{
     dedupe::{self, Dedupe, Fingerprint, Secret, Seen},
     id::AgentId,
-    log::Position,
+    log::{Position, SeenSegment},
+    steps::step,
 };
 
 #[derive(Clone, PartialEq, Message)]
@@ -45,6 +46,9 @@ pub(super) struct SeenRecord {
     time_us: i64,
 }
 
+/// Publishes in one segment: 832 KiB.
+const PUBLISHES: usize = 16 * 1024;
+
 /// The bytes of an entry: those of [`pack`], its time, and the number of its sender.
 const ENTRY: usize = 5 * 8 + 8 + 4;
 
@@ -78,26 +82,6 @@ impl SeenList {
             secret: secret.bytes().to_vec(),
             ..Self::default()
         }
-    }
-
-    /// All that is known, in lists of at most so many.
-    pub(super) fn all(
-        dedupe: &Dedupe,
-        moment: Moment,
-        at_once: usize,
-    ) -> impl Iterator<Item = Self> {
-        let mut publishes = dedupe.iter().peekable();
-        std::iter::from_fn(move || {
-            publishes.peek()?;
-            let mut list = Self {
-                entries: Vec::with_capacity(at_once * ENTRY),
-                ..Self::default()
-            };
-            for (sender, publish, at, seen) in publishes.by_ref().take(at_once) {
-                list.push(sender, publish, moment.micros_at(at), &seen);
-            }
-            Some(list)
-        })
     }
 
     fn push(&mut self, sender: &AgentId, publish: Fingerprint, time_us: i64, seen: &Seen) {
@@ -140,6 +124,38 @@ impl SeenList {
         }
         Ok(())
     }
+}
+
+/// All publishes that are known, in segments.
+pub(crate) fn segments(dedupe: &Dedupe, moment: Moment) -> impl Iterator<Item = SeenSegment> {
+    let mut publishes = dedupe.iter().peekable();
+    std::iter::from_fn(move || {
+        let (_, _, _, Seen { position, .. }) = publishes.peek()?;
+        let first = position.0;
+        let mut list = SeenList::default();
+        let mut last_us = i64::MIN;
+        for (sender, publish, at, seen) in publishes.by_ref().take(PUBLISHES) {
+            step();
+            let time_us = moment.micros_at(at);
+            last_us = last_us.max(time_us);
+            list.push(sender, publish, time_us, &seen);
+        }
+        Some(SeenSegment {
+            first,
+            last_us,
+            publishes: list.encode_to_vec(),
+        })
+    })
+}
+
+/// Takes the publishes of a segment into what is known.
+///
+/// # Errors
+///
+/// Why they cannot be read.
+pub(super) fn read(segment: &[u8], dedupe: &mut Dedupe, moment: Moment) -> Result<(), String> {
+    let list = SeenList::decode(segment).map_err(|e| e.to_string())?;
+    list.read(dedupe, moment)
 }
 
 impl SeenRecord {

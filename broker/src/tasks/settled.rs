@@ -31,6 +31,8 @@ pub(super) struct Settled {
     stored: u64,
     /// The first row whose content may be in memory.
     loaded: u64,
+    /// The change of the last row that was added.
+    last: u64,
 }
 
 /// One task.
@@ -202,6 +204,7 @@ impl Settled {
         };
         self.bytes += row.weight();
         self.content += row.content_len() as u64;
+        self.last = row.changed;
         self.rows.push(row);
     }
 
@@ -260,6 +263,11 @@ impl Settled {
         let oldest = self.rows.get(self.rows.first());
         let ago = oldest.and_then(|row| now.duration_since(row.ended_at).ok());
         ago.is_some_and(|ago| ago > age)
+    }
+
+    /// The last change of the last task that was added; 0 if there was none.
+    pub(super) fn last(&self) -> u64 {
+        self.last
     }
 
     /// The change up to which contents are in the log.

@@ -2,6 +2,7 @@
 
 mod damage;
 mod ended;
+mod seen;
 
 use std::{
     path::Path,
@@ -155,7 +156,7 @@ async fn compacted(folder: &Path) -> (SqliteLog, Done) {
     let (mut log, _) = open(folder).expect("it opens");
     let last = busy(&mut log);
     safe(&log, last).await;
-    let done = keep(&log.upkeep(), &short_lived(), &|| false).expect("it is kept");
+    let done = keep(&log.upkeep(), &short_lived(), None, &|| false).expect("it is kept");
     (log, done)
 }
 
@@ -203,7 +204,7 @@ async fn what_was_kept_for_a_mailbox_goes_once_it_is_handled() {
     };
     let last = append(&mut log, handled);
     safe(&log, last).await;
-    let done = keep(&log.upkeep(), &short_lived(), &|| false).expect("it is kept");
+    let done = keep(&log.upkeep(), &short_lived(), None, &|| false).expect("it is kept");
     assert_eq!((done.snapshot, done.removed), (last, 2));
     drop(log);
     assert_eq!(
@@ -238,9 +239,9 @@ async fn a_snapshot_alone_removes_nothing() {
     let (mut log, _) = open(folder.path()).expect("it opens");
     let last = busy(&mut log);
     safe(&log, last).await;
-    let done = keep(&log.upkeep(), &Settings::default(), &|| false).expect("it is kept");
+    let done = keep(&log.upkeep(), &Settings::default(), None, &|| false).expect("it is kept");
     assert_eq!((done.snapshot, done.removed), (last, 0));
-    let again = keep(&log.upkeep(), &short_lived(), &|| false).expect("it is kept");
+    let again = keep(&log.upkeep(), &short_lived(), None, &|| false).expect("it is kept");
     assert_eq!(again.snapshot, last);
     assert_eq!(again.removed, 12, "what the snapshot refers to stays");
     drop(log);
@@ -267,7 +268,7 @@ async fn a_snapshot_that_was_not_finished_leaves_no_trace() {
         None
     );
     let (log, _) = open(folder.path()).expect("it opens");
-    let done = keep(&log.upkeep(), &Settings::default(), &|| false).expect("it is kept");
+    let done = keep(&log.upkeep(), &Settings::default(), None, &|| false).expect("it is kept");
     drop(log);
     let report = maintenance::verify(folder.path()).expect("sound");
     assert_eq!(report.snapshot, Some(done.snapshot.0));

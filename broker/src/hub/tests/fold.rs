@@ -333,6 +333,9 @@ proptest! {
         for part in &parts {
             prop_assert_eq!(reading.part(part), Ok(()));
         }
+        for segment in snapshot::seen::segments(&early.dedupe, moment) {
+            prop_assert_eq!(reading.seen(&segment.publishes), Ok(()));
+        }
         let mut restored = fold(reading.finish(), after);
         let mut whole = fold(blank(&settings), &records);
 

@@ -1,8 +1,11 @@
 //! Moving the write-ahead log into the database. SQLite's own way hides a sync that failed, and tries it again.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI32, Ordering},
+use std::{
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicI32, Ordering},
+    },
 };
 
 use rusqlite::{Connection, ErrorCode, hooks::Wal};
@@ -17,6 +20,8 @@ pub(super) const PAGES: i32 = 2000;
 pub(super) struct Checkpoints {
     /// Pages that the last commit has left.
     waiting: Arc<AtomicI32>,
+    /// As many as there were when pages were last moved, until the write-ahead log begins anew. It does not while somebody reads.
+    tried: Cell<i32>,
     pages: i32,
     room: Room,
 }
@@ -36,14 +41,19 @@ impl Checkpoints {
         }))?;
         Ok(Self {
             waiting,
+            tried: Cell::new(0),
             pages,
             room,
         })
     }
 
-    /// Whether so many pages wait that they are to be moved.
+    /// Whether so many pages have come since the last time that they are to be moved.
     pub(super) fn are_due(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) >= self.pages
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        if waiting < self.tried.get() {
+            self.tried.set(0);
+        }
+        waiting - self.tried.get() >= self.pages
     }
 
     /// Moves pages, as far as nobody reads them.
@@ -57,6 +67,7 @@ impl Checkpoints {
     }
 
     fn move_pages(&self, connection: &Connection, how: &str) -> Result<(), rusqlite::Error> {
+        self.tried.set(self.waiting.load(Ordering::Relaxed));
         match connection.query_row(how, [], |_| Ok(())) {
             Err(error) if self.room.is_lacking(&error) => Ok(()),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),

@@ -89,7 +89,8 @@ fn the_write_ahead_log_gets_small_again_after_somebody_has_read_for_long() {
         Ok(())
     });
     reading.expect("it is sound");
-    for _ in 0..3 {
+    // So many pages are moved together.
+    for _ in 0..6 {
         write(&mut log);
     }
     let bytes = wal_bytes(folder.path());

@@ -17,6 +17,7 @@ mod room;
 mod row;
 mod safe;
 mod schema;
+mod seen;
 mod snapshot;
 mod syncs;
 mod upkeep;
@@ -54,9 +55,10 @@ use crate::Error;
 pub(crate) use ended::{Keeping, Segment};
 pub(crate) use pages::Pages;
 pub(crate) use read::{Beside, Found, Reader, beside, copy};
-pub(crate) use recover::{Wanted, replay};
+pub(crate) use recover::{Replayed, replay, replay_changes};
 pub(crate) use schema::SCHEMA;
 pub(crate) use schema::is_in_use;
+pub(crate) use seen::SeenSegment;
 pub(crate) use upkeep::{Unfinished, Upkeep};
 #[cfg(test)]
 pub(crate) use wal::Synced;
@@ -189,7 +191,7 @@ impl SqliteLog {
             });
         }
 
-        recover::replay(&reader, Wanted::Yes, each)?;
+        recover::replay(&reader, each)?;
         // After a sync that failed, what was read may be in the system's cache alone. Written again, it is safe.
         let sqlite = |source| OpenError::Sqlite {
             path: path.clone(),

@@ -13,7 +13,7 @@ use super::{
     super::{LogId, OpenError, Position, Record},
     FILE, acknowledged, ended, extent,
     row::{COLUMNS, RowRef},
-    schema,
+    schema, seen,
     snapshot::{self, Head, Part},
     wal,
 };
@@ -30,6 +30,8 @@ pub(crate) enum Found<'a> {
     Part(&'a [u8]),
     /// Ended tasks that lie apart, without their contents.
     Ended(&'a [u8]),
+    /// Publishes that were known when the snapshot was taken.
+    Seen(&'a [u8]),
     /// What happened after the snapshot.
     Record(&'a Record),
 }
@@ -76,6 +78,14 @@ impl Beside {
             path,
             marker,
         })
+    }
+
+    pub(super) fn damaged(&self, position: u64, reason: String) -> OpenError {
+        OpenError::Damaged {
+            path: self.path.clone(),
+            position,
+            reason,
+        }
     }
 
     /// Reads it as of one moment. Until this returns, the hub cannot cut its write-ahead log.
@@ -304,12 +314,25 @@ impl<'a> Reader<'a> {
         ended::heads(self.connection, each).map_err(|reason| self.bad_snapshot(reason))
     }
 
+    /// Hands over the publishes that the snapshot at a position knows.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Snapshot`] for damage, and for what `each` refuses.
+    pub(super) fn seen(
+        &self,
+        snapshot: Position,
+        each: impl FnMut(&[u8]) -> Result<(), String>,
+    ) -> Result<(), OpenError> {
+        seen::each(self.connection, snapshot.0, each).map_err(|reason| self.bad_snapshot(reason))
+    }
+
     /// How far the segments of ended tasks go.
     pub(super) fn ended_extents(&self) -> Result<Vec<ended::Extent>, OpenError> {
         ended::extents(self.connection).map_err(|e| self.sqlite(e))
     }
 
-    /// Checks the segments of ended tasks.
+    /// Checks the segments of ended tasks, contents included.
     ///
     /// # Errors
     ///

@@ -5,72 +5,137 @@ use std::{
     sync::mpsc::{Receiver, SyncSender, sync_channel},
 };
 
-use super::{super::OpenError, Found, Position, batch::Batch, read::Reader, row::RowRef};
+use super::{
+    super::OpenError,
+    Found, Position,
+    batch::Batch,
+    read::{Beside, Reader},
+    row::RowRef,
+};
 
 /// Batches that are read ahead of the fold.
 const AHEAD: usize = 4;
 
-/// Whether ended tasks that lie apart are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    Yes,
-    /// No record that follows the snapshot is about one of them.
-    No,
-}
+/// Rows that are read as of one moment where the log goes on meanwhile.
+const ROWS: u64 = 20_000;
 
-/// Hands over everything that a fold needs, from a thread of its own: reading and folding take about as long. Ended tasks that lie apart
-/// come only if they are wanted. Returns how far that goes.
+/// Hands over everything that a fold needs, from a thread of its own: reading and folding take about as long. Returns how far that goes.
 ///
 /// # Errors
 ///
 /// [`OpenError`] for damage, and for what `each` refuses.
 pub(crate) fn replay(
     reader: &Reader<'_>,
-    ended: Wanted,
     mut each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
 ) -> Result<Position, OpenError> {
     let after = match reader.snapshot()? {
         None => Position(reader.first.0 - 1),
         Some(head) => {
             reader.parts(&head, &mut each)?;
-            if ended == Wanted::Yes {
-                reader.ended(|heads| each(Found::Ended(heads)))?;
-            }
+            reader.ended(|heads| each(Found::Ended(heads)))?;
+            reader.seen(head.position, |publishes| each(Found::Seen(publishes)))?;
             head.position
         }
     };
-    let (full, batches) = sync_channel(AHEAD);
-    let (empty, used) = sync_channel(AHEAD);
-    std::thread::scope(|scope| {
-        let folding = scope.spawn(move || fold(&batches, &empty, each));
-        let read = read(reader, Position(after.0 + 1), &full, &used);
-        drop(full);
-        let folded = folding.join().unwrap_or_else(|panic| resume_unwind(panic));
-        // What cannot be folded stands before what cannot be read.
-        folded.map_err(|(position, reason)| reader.damaged(position, reason))?;
-        read
+    let damaged = |position, reason| reader.damaged(position, reason);
+    fold_apart(damaged, each, |batches| {
+        read(reader, Position(after.0 + 1), reader.last, batches)
     })?;
     Ok(reader.last)
 }
 
-/// Reads rows into batches until the log or the fold ends.
+/// The same for a log that goes on meanwhile, up to where it is safe now. Leaves out what lies apart from the snapshot: no record that
+/// follows is about an ended task, or needs to know of a publish. Returns also where the snapshot is.
+///
+/// # Errors
+///
+/// As [`replay`].
+pub(crate) fn replay_changes(
+    log: &Beside,
+    mut each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
+) -> Result<Replayed, OpenError> {
+    let (snapshot, mut next, last) = log.read(|reader| {
+        let Some(head) = reader.snapshot()? else {
+            return Ok((Position(0), reader.first, reader.last));
+        };
+        reader.parts(&head, &mut each)?;
+        Ok((head.position, Position(head.position.0 + 1), reader.last))
+    })?;
+    fold_apart(
+        |position, reason| log.damaged(position, reason),
+        each,
+        |batches| {
+            // While a reader stays at one moment, the write-ahead log only grows.
+            while next <= last {
+                let upto = last.min(Position(next.0.saturating_add(ROWS - 1)));
+                if !log.read(|reader| read(reader, next, upto, batches))? {
+                    return Ok(false);
+                }
+                next = Position(upto.0 + 1);
+            }
+            Ok(true)
+        },
+    )?;
+    Ok(Replayed { snapshot, last })
+}
+
+/// What a replay has gone through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Replayed {
+    /// Where the snapshot is that it began with; 0 if there is none.
+    pub(crate) snapshot: Position,
+    pub(crate) last: Position,
+}
+
+/// The way of batches to a fold and back.
+struct Batches {
+    full: SyncSender<Batch>,
+    used: Receiver<Batch>,
+}
+
+/// Folds what `read` hands over on a thread of its own.
+fn fold_apart(
+    damaged: impl Fn(u64, String) -> OpenError,
+    each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
+    read: impl FnOnce(&Batches) -> Result<bool, OpenError>,
+) -> Result<(), OpenError> {
+    let (full, batches) = sync_channel(AHEAD);
+    let (empty, used) = sync_channel(AHEAD);
+    std::thread::scope(|scope| {
+        let folding = scope.spawn(move || fold(&batches, &empty, each));
+        let batches = Batches { full, used };
+        let read = read(&batches);
+        drop(batches);
+        let folded = folding.join().unwrap_or_else(|panic| resume_unwind(panic));
+        // What cannot be folded stands before what cannot be read.
+        folded.map_err(|(position, reason)| damaged(position, reason))?;
+        read.map(|_| ())
+    })
+}
+
+/// Reads rows into batches until the last one. Returns whether the fold goes on.
 fn read(
     reader: &Reader<'_>,
     from: Position,
-    full: &SyncSender<Batch>,
-    used: &Receiver<Batch>,
-) -> Result<(), OpenError> {
+    last: Position,
+    batches: &Batches,
+) -> Result<bool, OpenError> {
     let mut batch = Batch::default();
-    let read = reader.rows(from, |row| {
-        batch.push(row);
-        if !batch.is_full() {
-            return Ok(true);
-        }
-        let next = used.try_recv().unwrap_or_default();
-        Ok(full.send(std::mem::replace(&mut batch, next)).is_ok())
-    });
-    let _ = full.send(batch);
-    read
+    let read = match from <= last {
+        false => Ok(()),
+        true => reader.rows(from, |row| {
+            batch.push(row);
+            let is_last = row.position >= last.0;
+            if !batch.is_full() {
+                return Ok(!is_last);
+            }
+            let next = batches.used.try_recv().unwrap_or_default();
+            let sent = batches.full.send(std::mem::replace(&mut batch, next));
+            Ok(sent.is_ok() && !is_last)
+        }),
+    };
+    let goes_on = batches.full.send(batch).is_ok();
+    read.map(|()| goes_on)
 }
 
 /// Folds batches, and gives them back. The error names the position of what cannot be folded.

@@ -7,13 +7,13 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{ended, extent};
+use super::{ended, extent, seen};
 use crate::log::{LogId, OpenError};
 
 /// Held as long as a hub uses the folder.
 const LOCK: &str = "hub.lock";
 /// Changes when the tables do.
-pub(crate) const SCHEMA: i64 = 3;
+pub(crate) const SCHEMA: i64 = 4;
 
 /// Takes a folder, which is made where it is missing, as long as the file lives.
 pub(super) fn lock(folder: &Path) -> Result<File, OpenError> {
@@ -102,12 +102,14 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<i64, OpenErr
 pub(super) fn prepare(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let steps = match check(connection, path)? {
         0 => format!(
-            "{}{EVENTS}{SNAPSHOTS}{}",
+            "{}{EVENTS}{SNAPSHOTS}{}{}",
             extent::create(LogId::random()),
-            ended::TABLE
+            ended::TABLE,
+            seen::TABLE
         ),
-        1 => format!("{SNAPSHOTS}{}", ended::TABLE),
-        2 => ended::TABLE.to_owned(),
+        1 => format!("{SNAPSHOTS}{}{}", ended::TABLE, seen::TABLE),
+        2 => format!("{}{}", ended::TABLE, seen::TABLE),
+        3 => seen::TABLE.to_owned(),
         _ => return Ok(()),
     };
     let sqlite = |source| OpenError::Sqlite {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::super::{OpenError, Position};
 
 /// The format of the parts that this hub writes, and the newest that it reads.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
 
 /// What a part holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,14 +111,27 @@ pub(super) fn write_head(connection: &Connection, head: &Head) -> Result<(), rus
     Ok(())
 }
 
-/// Removes some parts of what is not the snapshot. Returns whether there may be more.
-pub(super) fn sweep(connection: &Connection, at_once: i64) -> Result<bool, rusqlite::Error> {
-    let gone = connection.execute(
-        "DELETE FROM parts WHERE rowid IN (
-             SELECT rowid FROM parts WHERE snapshot NOT IN (SELECT position FROM snapshots) LIMIT ?)",
-        [at_once],
-    )?;
-    Ok(gone > 0)
+/// Removes some parts of what is not the snapshot at that position. Returns whether there may be more.
+pub(super) fn sweep(
+    connection: &Connection,
+    snapshot: Position,
+    at_once: i64,
+) -> Result<bool, rusqlite::Error> {
+    let snapshot = snapshot.0.cast_signed();
+    // Each finds its parts by the index: a scan would read all parts of the snapshot.
+    for others in ["snapshot < ?", "snapshot > ?"] {
+        let sql = format!(
+            "DELETE FROM parts WHERE rowid IN (SELECT rowid FROM parts WHERE {others} LIMIT ?)"
+        );
+        if connection
+            .prepare_cached(&sql)?
+            .execute([snapshot, at_once])?
+            > 0
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The snapshot, if there is one and all of it can be trusted.

@@ -174,7 +174,7 @@ fn a_million_records_are_ready_soon() {
     let (log, whole) = ready(folder.path());
     println!("ready in {whole:?} from the whole log");
     let begin = Instant::now();
-    upkeep::keep(&log.upkeep(), &Settings::default(), &|| false).expect("it is kept");
+    upkeep::keep(&log.upkeep(), &Settings::default(), None, &|| false).expect("it is kept");
     println!("snapshot taken in {:?}", begin.elapsed());
     drop(log);
     let (_log, short) = ready(folder.path());

@@ -14,7 +14,8 @@ use super::{
     compaction,
     ended::{self, Keeping, Segment},
     extent,
-    read::{Reader, beside},
+    read::{Beside, Reader},
+    seen::{self, SeenSegment},
     snapshot::{self, Heading, Part},
     writer::{Job, Step},
 };
@@ -25,9 +26,9 @@ const STEP_BYTES: usize = 1024 * 1024;
 /// Positions in one part.
 const POSITIONS: usize = 10_000;
 /// Parts that go in one step.
-const PARTS: i64 = 500;
+const PARTS: i64 = 100;
 
-/// Segments of ended tasks that go in one step.
+/// Segments of ended tasks, or of known publishes, that go in one step.
 const SEGMENTS: usize = 50;
 
 /// Upkeep of a log that is open. It ends with the log.
@@ -55,6 +56,15 @@ pub(crate) enum Unfinished {
 }
 
 impl Upkeep {
+    /// The log, to be read while it goes on.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`].
+    pub(crate) fn beside(&self) -> Result<Beside, OpenError> {
+        Beside::open(&self.folder)
+    }
+
     /// Reads the log as of one moment.
     ///
     /// # Errors
@@ -64,7 +74,7 @@ impl Upkeep {
         &self,
         read: impl FnOnce(&Reader<'_>) -> Result<T, OpenError>,
     ) -> Result<T, OpenError> {
-        beside(&self.folder, read)
+        self.beside()?.read(read)
     }
 
     /// Writes a snapshot of everything up to a position. `write` hands over its parts; it is the log's snapshot once all of it is
@@ -107,7 +117,7 @@ impl Upkeep {
         self.write_parts(position, batch)?;
         let head = heading.finish();
         self.step(move |connection| snapshot::write_head(connection, &head))?;
-        while self.ask(|connection| snapshot::sweep(connection, PARTS))? {}
+        while self.ask(move |connection| snapshot::sweep(connection, position, PARTS))? {}
         Ok(())
     }
 
@@ -134,6 +144,38 @@ impl Upkeep {
             self.write_segments(std::mem::take(&mut batch))
         })?;
         self.write_segments(batch)
+    }
+
+    /// Writes segments of known publishes, behind those of the snapshot at `after`. They belong to the log once a snapshot stands for
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfinished`]; what was written counts for nothing then.
+    pub(crate) fn write_seen(
+        &self,
+        after: Position,
+        segments: impl Iterator<Item = SeenSegment>,
+        must_stop: &dyn Fn() -> bool,
+    ) -> Result<(), Unfinished> {
+        self.step(move |connection| seen::remove_after(connection, after.0))?;
+        for segment in segments {
+            if must_stop() {
+                return Err(Unfinished::Stopped);
+            }
+            self.step(move |connection| seen::write(connection, &segment))?;
+        }
+        Ok(())
+    }
+
+    /// Removes segments of publishes that all came before that, in microseconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfinished`]; what went before that is gone.
+    pub(crate) fn trim_seen(&self, before_us: i64) -> Result<(), Unfinished> {
+        while self.ask(move |connection| seen::trim(connection, before_us, SEGMENTS))? {}
+        Ok(())
     }
 
     fn write_segments(&self, batch: Vec<Segment>) -> Result<(), Unfinished> {

@@ -13,7 +13,7 @@ async fn a_damaged_snapshot_is_named_unless_the_log_is_complete() {
     let (mut log, _) = open(folder.path()).expect("it opens");
     let last = busy(&mut log);
     safe(&log, last).await;
-    keep(&log.upkeep(), &Settings::default(), &|| false).expect("it is kept");
+    keep(&log.upkeep(), &Settings::default(), None, &|| false).expect("it is kept");
     drop(log);
     damage(
         folder.path(),
@@ -21,7 +21,7 @@ async fn a_damaged_snapshot_is_named_unless_the_log_is_complete() {
     );
     let (log, mut state) = open(folder.path()).expect("the log is complete");
     assert_eq!(mail(&mut state), (vec![Some(Position(5))], 1));
-    keep(&log.upkeep(), &short_lived(), &|| false).expect("another snapshot is taken");
+    keep(&log.upkeep(), &short_lived(), None, &|| false).expect("another snapshot is taken");
     drop(log);
     maintenance::verify(folder.path()).expect("sound again");
 
@@ -123,7 +123,7 @@ async fn damage_of_what_is_free_is_named_and_is_not_copied() {
     };
     let last = append(&mut log, handled);
     safe(&log, last).await;
-    keep(&log.upkeep(), &short_lived(), &|| false).expect("it is kept");
+    keep(&log.upkeep(), &short_lived(), None, &|| false).expect("it is kept");
     damage_free_pages(folder.path(), log);
     let named = maintenance::verify(folder.path()).expect_err("it is damaged");
     assert!(matches!(&named, OpenError::Pages { .. }), "{named}");

@@ -85,7 +85,7 @@ async fn end(log: &mut SqliteLog, tasks: std::ops::Range<usize>, time: SystemTim
 async fn apart(folder: &Path, tasks: usize) -> SqliteLog {
     let (mut log, _) = open(folder).expect("it opens");
     end(&mut log, 0..tasks, long_ago()).await;
-    let done = keep(&log.upkeep(), &Settings::default(), &|| false).expect("it is kept");
+    let done = keep(&log.upkeep(), &Settings::default(), None, &|| false).expect("it is kept");
     assert_eq!(done.ended, Some(3 * tasks as u64));
     log
 }
@@ -178,7 +178,7 @@ async fn a_snapshot_costs_what_ended_since_the_one_before() {
     let mut log = apart(folder.path(), 1_000).await;
     end(&mut log, 1_000..1_010, long_ago()).await;
     let settings = Settings::default();
-    let (steps, done) = steps::count(|| keep(&log.upkeep(), &settings, &|| false));
+    let (steps, done) = steps::count(|| keep(&log.upkeep(), &settings, None, &|| false));
     assert_eq!(done.expect("it is kept").ended, Some(3 * 1_010));
     assert!(steps <= 4 * 10, "{steps}");
     drop(log);
@@ -191,12 +191,71 @@ async fn a_snapshot_costs_what_ended_since_the_one_before() {
     );
 }
 
+/// Tasks of the last minute are not written with each snapshot: the hub knows better than a clock for whom nobody can send anything.
+#[tokio::test]
+async fn a_task_lies_apart_once_the_hub_has_settled_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = open(folder.path()).expect("it opens");
+    end(&mut log, 0..5, SystemTime::now()).await;
+    let kept = |upto, position| {
+        let settled = SettledTasks {
+            upto,
+            position: Position(position),
+        };
+        let settings = Settings::default();
+        keep(&log.upkeep(), &settings, Some(settled), &|| false).expect("it is kept")
+    };
+    // The log does not go as far as the hub did: a task may have changed since.
+    assert_eq!(kept(9, 16).ended, Some(0));
+    drop(log);
+    let (mut log, _) = open(folder.path()).expect("it opens");
+    end(&mut log, 5..6, SystemTime::now()).await;
+    let settled = SettledTasks {
+        upto: 10,
+        position: Position(15),
+    };
+    let settings = Settings::default();
+    let done = keep(&log.upkeep(), &settings, Some(settled), &|| false).expect("it is kept");
+    assert_eq!(done.ended, Some(9), "three have settled");
+    drop(log);
+    let (log, state) = open(folder.path()).expect("it opens");
+    assert_eq!(state.tasks.len(), 6);
+    assert_eq!(stored(&log, &state, "t2").as_deref(), Some("result of t2"));
+    let content = state.tasks.get("t3").expect("it is known").content();
+    assert!(content.task().is_ok(), "it is in the snapshot");
+}
+
+/// What a hub says of its tasks is what a fold of its log may rely on.
+#[tokio::test(start_paused = true)]
+async fn a_hub_says_how_far_its_tasks_have_settled() {
+    let mut tasks = State::new(&Settings::default()).tasks;
+    assert_eq!(tasks.settled_upto(), 0);
+    let mut state = State::new(&Settings::default());
+    for (n, entry) in ["a", "b"].iter().flat_map(|task| whole(task)).enumerate() {
+        let record = Record {
+            position: Position(n as u64 + 1),
+            time: long_ago(),
+            namespace: String::new(),
+            principal: String::new(),
+            order: entry.order(),
+            entry,
+        };
+        state.apply(&record, tokio::time::Instant::now());
+    }
+    std::mem::swap(&mut tasks, &mut state.tasks);
+    assert_eq!(tasks.settled_upto(), 0, "they have only ended");
+    tasks.settle_upto(3);
+    assert_eq!((tasks.settled_upto(), tasks.len()), (3, 2));
+    tasks.settle(Duration::ZERO, SystemTime::now());
+    assert_eq!(tasks.settled_upto(), 6);
+}
+
 #[tokio::test]
 async fn a_task_that_has_just_ended_is_in_the_snapshot() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut log, _) = open(folder.path()).expect("it opens");
     end(&mut log, 0..3, SystemTime::now()).await;
-    let done = keep(&log.upkeep(), &Settings::default(), &|| false).expect("it is kept");
+    let done = keep(&log.upkeep(), &Settings::default(), None, &|| false).expect("it is kept");
     assert_eq!(done.ended, Some(0));
     drop(log);
     let (_log, state) = open(folder.path()).expect("it opens");
@@ -226,7 +285,7 @@ async fn segments_of_a_snapshot_that_was_not_finished_count_for_nothing() {
     drop(log);
     let (log, state) = open(folder.path()).expect("it opens");
     assert_eq!(state.tasks.len(), 8);
-    keep(&log.upkeep(), &Settings::default(), &|| false).expect("it is kept");
+    keep(&log.upkeep(), &Settings::default(), None, &|| false).expect("it is kept");
     drop(log);
     let (log, state) = open(folder.path()).expect("it opens");
     assert_eq!(stored(&log, &state, "t5").as_deref(), Some("result of t5"));
@@ -253,7 +312,7 @@ async fn no_more_ended_tasks_are_kept_than_the_settings_say() {
         let log = apart(folder.path(), TASKS).await;
         let mut log = log;
         end(&mut log, TASKS..TASKS + 1, long_ago()).await;
-        keep(&log.upkeep(), &settings, &|| false).expect("it is kept");
+        keep(&log.upkeep(), &settings, None, &|| false).expect("it is kept");
         drop(log);
         let (_log, state) = open(folder.path()).expect("it opens");
         let kept = state.tasks.len();
@@ -306,7 +365,7 @@ fn the_log_of_schema_2_is_read() {
     };
     let (log, state) = open(folder.path()).expect("it opens");
     known(&state, &log);
-    let done = keep(&log.upkeep(), &Settings::default(), &|| false).expect("it is kept");
+    let done = keep(&log.upkeep(), &Settings::default(), None, &|| false).expect("it is kept");
     assert_ne!(
         done.ended,
         Some(0),
