@@ -62,7 +62,7 @@ fn a_failed_sync_of_a_full_disk_is_told() {
     let (mut log, _) = machine.open().expect("it opens");
     publish(&mut log, "before").expect("there is room");
     machine.disk().leave_room(Some(0));
-    append(&mut log, ["x".repeat(10_000)]);
+    append(&mut log, [noise(10_000, &mut fastrand::Rng::with_seed(7))]);
     log.commit();
     wait(&log, |c| matches!(c, Commit::Full(_)));
     machine.disk().fail_sync_after(0);
@@ -98,7 +98,7 @@ fn refuses_until_there_is_room(machine: Machine, more: u64) {
     let mut records = vec![publish(&mut log, "before").expect("there is room")];
     machine.disk().leave_room(Some(more));
     loop {
-        let record = append(&mut log, ["x".repeat(3_000)]).remove(0);
+        let record = append(&mut log, [noise(3_000, &mut fastrand::Rng::with_seed(7))]).remove(0);
         log.commit();
         let last = record.position;
         records.push(record);
@@ -133,7 +133,7 @@ fn a_full_disk_does_not_keep_the_hub_from_ending() {
     let (mut log, _) = machine.open().expect("it opens");
     let record = publish(&mut log, "before").expect("there is room");
     machine.disk().leave_room(Some(0));
-    append(&mut log, ["x".repeat(10_000)]);
+    append(&mut log, [noise(10_000, &mut fastrand::Rng::with_seed(7))]);
     log.commit();
     wait(&log, |c| matches!(c, Commit::Full(_)));
     drop(log);

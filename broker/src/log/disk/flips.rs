@@ -20,8 +20,10 @@ fn used(left: Left) -> (Machine, LogId, Vec<Record>) {
     let (mut log, _) = machine.open().expect("it opens");
     let id = log.id();
     let mut records = Vec::new();
+    let mut rng = fastrand::Rng::with_seed(7);
     for n in 0..60 {
-        let text = "text ".repeat(if n % 9 == 0 { 1_500 } else { n });
+        let bytes = 5 * if n % 9 == 0 { 1_500 } else { n };
+        let text = noise(bytes, &mut rng);
         records.push(publish(&mut log, &text).expect("the disk is fine"));
     }
     if matches!(left, Left::Killed) {

@@ -102,6 +102,12 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// Appends a group of records with these texts. It is not committed yet.
+/// A text that a log cannot write in fewer bytes, of so many.
+pub(super) fn noise(bytes: usize, rng: &mut fastrand::Rng) -> String {
+    let letters = std::iter::repeat_with(|| rng.alphanumeric());
+    letters.take(bytes).collect()
+}
+
 fn append(log: &mut SqliteLog, texts: impl IntoIterator<Item = String>) -> Vec<Record> {
     let append = |text: String| {
         let published = Published {

@@ -123,10 +123,7 @@ fn life(machine: &Machine, known: &mut Known, rng: &mut fastrand::Rng) -> Result
 
 fn text(rng: &mut fastrand::Rng) -> String {
     let most = if rng.u8(..8) == 0 { 20_000 } else { 300 };
-    let length = rng.usize(..most);
-    std::iter::repeat_with(|| rng.alphanumeric())
-        .take(length)
-        .collect()
+    noise(rng.usize(..most), rng)
 }
 
 /// spec: HUB-8; design part 6, promise 1.

@@ -6,7 +6,7 @@ use agenthub_proto::a2a::AgentCard;
 
 use super::*;
 use crate::{
-    log::{Entry, Registration},
+    log::{Entry, Registration, disk::noise},
     maintenance,
 };
 
@@ -25,7 +25,7 @@ fn write(log: &mut SqliteLog) {
     let position = log.next_position();
     let entry = Entry::Registered(Registration {
         card: AgentCard {
-            name: "a".repeat(RECORD_BYTES),
+            name: noise(RECORD_BYTES, &mut fastrand::Rng::with_seed(position.0)),
             ..Default::default()
         },
         topics: Vec::new(),

@@ -9,6 +9,7 @@ mod compaction;
 mod ended;
 mod extent;
 mod history;
+mod packed;
 mod pages;
 mod read;
 mod recover;
@@ -40,6 +41,7 @@ use self::{
     acknowledged::Acknowledged,
     checkpoint::Checkpoints,
     history::Stored,
+    packed::Packer,
     reserve::Reserve,
     room::{Probe, Room},
     row::Row,
@@ -239,6 +241,7 @@ impl SqliteLog {
                 .map_err(problem)?,
             safe,
             room,
+            packer: Packer::default(),
         };
         let writer = std::thread::Builder::new()
             .name("log-writer".to_owned())

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::super::{Entry, Position, Record, codec};
+use super::{
+    super::{Entry, Position, Record, codec},
+    packed::{Packer, unpack},
+};
 use crate::{
     caller::{ANONYMOUS, DEFAULT_NAMESPACE},
     id::OrderKey,
@@ -20,6 +23,8 @@ pub(super) struct Row {
     pub(super) order: OrderKey,
     pub(super) principal: String,
     pub(super) payload: Vec<u8>,
+    /// The payload is compressed when it is written. That of an event that nobody has looked into is not: speed is what such events are for.
+    packs: bool,
 }
 
 /// A row where it lies.
@@ -43,9 +48,17 @@ impl Row {
         self.by_ref().bytes()
     }
 
-    /// A checksum of everything in the row.
-    pub(super) fn sum(&self) -> u32 {
-        self.by_ref().sum()
+    /// The payload as it is written, and a checksum of everything that is.
+    pub(super) fn written<'a>(&'a self, packer: &'a mut Packer) -> (&'a [u8], u32) {
+        let payload = match self.packs {
+            true => packer.pack(&self.payload),
+            false => &self.payload,
+        };
+        let row = RowRef {
+            payload,
+            ..self.by_ref()
+        };
+        (payload, row.sum())
     }
 
     fn by_ref(&self) -> RowRef<'_> {
@@ -95,7 +108,8 @@ impl<'a> RowRef<'a> {
     }
 
     pub(super) fn record(&self) -> Result<Record, String> {
-        let entry: Entry = codec::decode(self.payload).map_err(|e| e.to_string())?;
+        let payload = unpack(self.payload)?;
+        let entry: Entry = codec::decode(&payload).map_err(|e| e.to_string())?;
         let since = Duration::from_micros(u64::try_from(self.time_us).unwrap_or(0));
         let order = match self.order {
             "" => entry.order(),
@@ -143,6 +157,10 @@ impl From<Record> for Row {
             },
             principal: unless(record.principal, ANONYMOUS),
             payload: codec::encode(&record.entry),
+            packs: match &record.entry {
+                Entry::Published(published) => published.event.looked_into().is_some(),
+                _ => true,
+            },
         }
     }
 }

@@ -123,6 +123,7 @@ fn build(folder: &Path) {
         .expect("it is known");
     let begin = SystemTime::now() - Duration::from_secs(3600);
     let transaction = connection.unchecked_transaction().expect("it begins");
+    let mut packer = Packer::default();
     let mut insert = transaction
         .prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
         .expect("the table is there");
@@ -136,6 +137,7 @@ fn build(folder: &Path) {
             order: entry.order(),
             entry,
         });
+        let (payload, sum) = row.written(&mut packer);
         insert
             .execute(params![
                 row.position.cast_signed(),
@@ -144,8 +146,8 @@ fn build(folder: &Path) {
                 row.namespace,
                 &*row.order,
                 row.principal,
-                row.payload,
-                row.sum()
+                payload,
+                sum
             ])
             .expect("it is written");
     }

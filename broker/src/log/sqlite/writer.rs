@@ -14,6 +14,7 @@ use rusqlite::{Connection, config::DbConfig};
 use super::{
     checkpoint::Checkpoints,
     extent,
+    packed::Packer,
     room::Room,
     row::Row,
     safe::{Safe, lock},
@@ -91,6 +92,7 @@ pub(super) struct Writer {
     pub(super) safe: Arc<Mutex<Safe>>,
     pub(super) syncs: Syncs,
     pub(super) room: Room,
+    pub(super) packer: Packer,
 }
 
 /// The log cannot be written any more.
@@ -193,13 +195,18 @@ impl Writer {
     /// Inserts a batch while the one before is being synced, and with it what has come until then.
     fn transaction(&mut self, batch: &mut Groups) -> Result<(), Failure> {
         let transaction = self.connection.unchecked_transaction()?;
-        let Self { queue, queued, .. } = self;
+        let Self {
+            queue,
+            queued,
+            packer,
+            ..
+        } = self;
         gather(batch, queue, queued, &mut self.waiting);
-        insert(&transaction, &batch.rows)?;
+        insert(&transaction, &batch.rows, packer)?;
         let inserted = batch.rows.len();
         self.syncs.wait()?;
         gather(batch, queue, queued, &mut self.waiting);
-        insert(&transaction, &batch.rows[inserted..])?;
+        insert(&transaction, &batch.rows[inserted..], packer)?;
         extent::set(&transaction, None, batch.committed().last)?;
         Ok(transaction.commit()?)
     }
@@ -268,7 +275,11 @@ const TEXTS: [(usize, Text); 3] = [
     (6, |row| &row.principal),
 ];
 
-fn insert(connection: &Connection, rows: &[Row]) -> Result<(), rusqlite::Error> {
+fn insert(
+    connection: &Connection,
+    rows: &[Row],
+    packer: &mut Packer,
+) -> Result<(), rusqlite::Error> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO events (position, time_us, kind, namespace, order_key, principal, payload, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
@@ -283,8 +294,9 @@ fn insert(connection: &Connection, rows: &[Row]) -> Result<(), rusqlite::Error> 
                 insert.raw_bind_parameter(index, text(row))?;
             }
         }
-        insert.raw_bind_parameter(7, &row.payload)?;
-        insert.raw_bind_parameter(8, row.sum())?;
+        let (payload, sum) = row.written(packer);
+        insert.raw_bind_parameter(7, payload)?;
+        insert.raw_bind_parameter(8, sum)?;
         insert.raw_execute()?;
         before = Some(row);
     }
