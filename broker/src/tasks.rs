@@ -195,13 +195,15 @@ impl Tasks {
         }
     }
 
-    /// The open tasks whose deadline has passed.
-    pub(crate) fn overdue(&self, now: SystemTime) -> Vec<TaskId> {
-        self.deadlines
-            .iter()
-            .take_while(|(at, _)| *at <= now)
-            .map(|(_, id)| id.clone())
-            .collect()
+    /// The open tasks whose deadline has passed, at most so many.
+    pub(crate) fn overdue(&self, limit: usize, now: SystemTime) -> Vec<TaskId> {
+        let overdue = self.deadlines.iter().take_while(|(at, _)| *at <= now);
+        overdue.take(limit).map(|(_, id)| id.clone()).collect()
+    }
+
+    /// Whether the deadline of an open task has passed.
+    pub(crate) fn is_overdue(&self, now: SystemTime) -> bool {
+        self.deadlines.first().is_some_and(|(at, _)| *at <= now)
     }
 
     /// A message creates its task or joins its history.

@@ -36,6 +36,11 @@ impl Cancelling {
         }
     }
 
+    /// Whether the agent of a task has not confirmed in time.
+    pub(super) fn is_overdue(&self, now: Instant) -> bool {
+        self.due.first().is_some_and(|(due, _)| *due <= now)
+    }
+
     /// A task whose agent has not confirmed in time, and the reason for which it was cancelled.
     fn overdue(&mut self, now: Instant) -> Option<(TaskId, String)> {
         let (_, task) = self.due.first().filter(|(due, _)| *due <= now)?;
@@ -88,9 +93,12 @@ impl Core {
         may_have_begun && self.sessions.has_lifeline(assignee)
     }
 
-    /// Ends the tasks whose agents have not confirmed in time.
-    pub(crate) fn end_unconfirmed(&mut self, now: Now) {
-        while let Some((task, reason)) = self.cancelling.overdue(now.instant) {
+    /// Ends tasks whose agents have not confirmed in time, at most so many.
+    pub(crate) fn end_unconfirmed(&mut self, limit: usize, now: Now) {
+        for _ in 0..limit {
+            let Some((task, reason)) = self.cancelling.overdue(now.instant) else {
+                return;
+            };
             tracing::warn!(%task, "a cancelled task's agent has not confirmed that it stopped");
             self.end_task(&task, TaskState::Cancelled, &reason, now);
         }

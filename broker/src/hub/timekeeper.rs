@@ -21,6 +21,8 @@ const TICK: Duration = Duration::from_millis(50);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Probes under way at one time.
 const PROBES_AT_ONCE: usize = 16;
+/// Tasks that end during one hold of the lock because their deadline has passed, and as many because nobody has confirmed that they stopped.
+const TASKS_AT_ONCE: usize = 64;
 /// Instances whose lease has run out that are let go during one hold of the lock.
 const INSTANCES_AT_ONCE: usize = 32;
 
@@ -30,13 +32,13 @@ impl Core {
         self.go_on_giving_up(now);
         let undelivered = self.state.mailboxes.tick(AT_ONCE, now.instant);
         self.give_up(undelivered, now);
-        for task in self.state.tasks.overdue(now.time) {
+        for task in self.state.tasks.overdue(TASKS_AT_ONCE, now.time) {
             self.end_task(&task, TaskState::Failed, "its deadline has passed", now);
         }
         for (agent, instance) in self.presence.overdue(INSTANCES_AT_ONCE, now.instant) {
             self.forget_instance(&agent, &instance, now);
         }
-        self.end_unconfirmed(now);
+        self.end_unconfirmed(TASKS_AT_ONCE, now);
         self.forget_superseded(now);
         self.state.tasks.tidy(now.time);
         self.tell_tries_if_due(now);
@@ -45,6 +47,8 @@ impl Core {
         self.giving_up.is_under_way()
             || self.state.mailboxes.has_due(now.instant)
             || self.presence.is_overdue(now.instant)
+            || self.state.tasks.is_overdue(now.time)
+            || self.cancelling.is_overdue(now.instant)
     }
 }
 

@@ -190,10 +190,10 @@ fn deadlines_are_watched_until_the_end() {
         ..routing("asker")
     };
     tasks.apply_message(&message("t", "x"), &routing, None, START);
-    assert!(tasks.overdue(START).is_empty());
-    assert_eq!(tasks.overdue(soon), ["t".into()]);
+    assert!(tasks.overdue(9, START).is_empty());
+    assert_eq!(tasks.overdue(9, soon), ["t".into()]);
     tasks.apply_status(&status("t", TaskState::Failed), None, soon);
-    assert!(tasks.overdue(soon).is_empty());
+    assert!(tasks.overdue(9, soon).is_empty());
 }
 
 #[test]

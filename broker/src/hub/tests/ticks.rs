@@ -1,6 +1,6 @@
 //! The cost of time that passes: counted in steps, at two sizes.
 
-use agenthub_proto::{a2a::TaskStatus, agenthub::TaskStatusUpdateEvent};
+use agenthub_proto::{a2a::TaskStatus, agenthub::TaskStatusUpdateEvent, event::timestamp};
 
 use super::*;
 use crate::{id::TaskId, steps};
@@ -128,4 +128,42 @@ fn unused_mailboxes_are_looked_for_a_few_at_a_time() {
     b.wait(Duration::from_secs(599));
     let looks = [(); 5].map(|()| steps::count(|| b.wait(Duration::from_secs(1))).0);
     assert_eq!(looks, [256, 256, 88, 0, 0]);
+}
+
+/// A deadline that many tasks share ends them in portions, each under one hold of the lock.
+#[test]
+fn tasks_that_are_overdue_end_some_at_a_time() {
+    const TASKS: usize = 150;
+    let mut b = Bench::new(Settings::default());
+    let deadline = b.now.time + Duration::from_secs(1);
+    for n in 0..TASKS {
+        let message = Message {
+            task_id: format!("t{n}"),
+            context_id: format!("c{n}"),
+            ..Message::new(Role::User, "go")
+        };
+        let routing = AgentEventMetadata {
+            from_agent_id: "asker".into(),
+            to_agent_id: "worker".into(),
+            deadline: Some(timestamp(deadline)),
+            ..Default::default()
+        };
+        let (caller, now) = (Caller::anonymous(), b.now);
+        let body = Body::Message(message);
+        b.core()
+            .publish(&caller, body, routing, Repetition::Accept, now)
+            .expect("good");
+    }
+    b.now.time += Duration::from_secs(2);
+    b.now.instant += Duration::from_secs(2);
+    let now = b.now;
+    let mut ended = Vec::new();
+    loop {
+        let is_left = b.core().tick(now);
+        ended.push(b.states(TaskState::Failed));
+        if !is_left {
+            break;
+        }
+    }
+    assert_eq!(ended, [64, 128, 150]);
 }
