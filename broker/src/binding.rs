@@ -6,11 +6,11 @@ use tokio::time::{Instant, sleep};
 
 use crate::{log::is_in_use, settings::Storage};
 
-/// How long an address that is in use is tried again while no hub has the data folder.
+/// Time for which an address in use is tried again while no hub has the data folder.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a process that was killed may keep the data folder: whoever has it for longer lives.
+/// Time for which a killed process may keep the data folder: whoever has it for longer lives.
 const DYING: Duration = Duration::from_secs(1);
-/// How often it is tried.
+/// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Takes an address for a hub that has its log there. If it is in use it is tried again: for 5 s while no hub has the data folder, which ours would

@@ -65,7 +65,7 @@ pub(crate) fn successor<'a>(others: impl Iterator<Item = Holder<'a>>) -> Option<
     })
 }
 
-/// How versions stand to each other, if both are semantic versions.
+/// Order of two versions; `None` unless both are semantic versions.
 fn compare(one: &str, other: &str) -> Option<Ordering> {
     Some(parse(one)?.cmp_precedence(&parse(other)?))
 }

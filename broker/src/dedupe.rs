@@ -47,7 +47,7 @@ pub(crate) struct Seen {
     pub(crate) stamp: u64,
 }
 
-/// How long and how many publishes are known.
+/// Bounds on known publishes, in time and number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) window: Duration,
@@ -70,7 +70,7 @@ pub(crate) struct Dedupe {
 
 /// Expired publishes that are dropped with each one that comes: more than one, so that they grow fewer.
 const AT_ONCE: usize = 2;
-/// Those that are dropped when a bound is met, and at each tick of the clock: well within a millisecond.
+/// Expired publishes that are dropped when a bound is met, and at each tick of the clock: well within a millisecond.
 const MANY: usize = 2048;
 
 impl Dedupe {

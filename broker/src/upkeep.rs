@@ -13,7 +13,7 @@ use crate::{
     state::State,
 };
 
-/// How far tasks had settled in the hub when its log ended there.
+/// Settled tasks of a hub whose log ended at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SettledTasks {
     /// The change up to which those that had ended had settled.
@@ -130,7 +130,7 @@ pub(crate) fn keep(
     })
 }
 
-/// What a clock may be set back by: that much later, what lasts for a time is certain to be over.
+/// Margin for clocks that are set back: that much later, anything that lasts for a time is over.
 const CERTAIN: Duration = Duration::from_secs(60);
 
 /// The snapshot, if nothing has happened since, and what it refers to.

@@ -1,4 +1,4 @@
-//! How many ended tasks a hub keeps.
+//! Bounds on the ended tasks that a hub keeps.
 
 use std::time::Duration;
 

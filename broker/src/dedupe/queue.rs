@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{Seen, fingerprint::Fingerprint};
 
-/// What is remembered of a publish.
+/// Entry of one publish.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remembered {
     pub(super) fingerprint: Fingerprint,

@@ -11,7 +11,7 @@ use tonic::{Status, body::Body, codegen::http::Request};
 
 use super::timely::Timely;
 
-/// How much of a request counts.
+/// Bound on what a request holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// Its first message, whatever follows.

@@ -11,7 +11,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 use tonic::Status;
 
-/// How long a request may take to come, and again for each [`PROGRESS`] of it that came meanwhile.
+/// Time for a request to come, and again for each [`PROGRESS`] of it that came meanwhile.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A slow peer sends so many bytes in [`PATIENCE`] at least.
 const PROGRESS: usize = 16 * 1024;

@@ -248,7 +248,7 @@ fn matches(agent: &Agent, request: &ListAgentsRequest) -> bool {
         && holds_words(card, &request.text)
 }
 
-/// Whether a card holds all words of a text.
+/// Tells whether a card holds all words of a text.
 fn holds_words(card: &AgentCard, text: &str) -> bool {
     let mut words = text.split_whitespace().peekable();
     if words.peek().is_none() {

@@ -254,7 +254,7 @@ impl Held {
     }
 }
 
-/// Whether an event is a message that belongs to no task and is due at once.
+/// Tells whether an event is a message that belongs to no task and is due at once.
 fn is_plain(event: &AgentEvent) -> bool {
     let is_due = |r: &AgentEventMetadata| r.deliver_at.is_none();
     let is_message = matches!(&event.payload, Some(Payload::Message(m)) if m.task_id.is_empty());

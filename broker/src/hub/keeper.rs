@@ -20,7 +20,7 @@ const ROUND: Duration = Duration::from_secs(3600);
 const PAUSE: Duration = Duration::from_secs(60);
 /// The pause behind a snapshot, as a multiple of the time that it took: it may be as large as all that is remembered.
 const REST: u32 = 9;
-/// How long the log is waited for before a round.
+/// Longest wait for the log before a round.
 const SAFE: Duration = Duration::from_millis(500);
 /// How long a hub that ends takes for a snapshot at most.
 const LAST: Duration = Duration::from_millis(1500);
@@ -166,7 +166,7 @@ impl Round {
     }
 }
 
-/// How far tasks have settled, once the log is safe up to where it ends now; `None` if that takes long.
+/// Settled tasks of the hub, once the log is safe up to where it ends now; `None` if that takes long.
 async fn settled_tasks(hub: &Hub) -> Option<SettledTasks> {
     let settled = hub.core().settled_tasks();
     let is_safe = hub.commits().safe(settled.position);

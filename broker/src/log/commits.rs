@@ -1,4 +1,4 @@
-//! How far a log is safe, and tasks that wait for a position: a commit wakes those whose position it reaches, and no others.
+//! The safe end of a log, and tasks that wait for a position: a commit wakes those whose position it reaches, and no others.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::Position;
 use crate::Error;
 
-/// How far a log is safe.
+/// The safe end of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
     /// Every record up to here survives what the adapter promises to survive.

@@ -37,7 +37,7 @@ struct Page {
     changes: u64,
 }
 
-/// How far the agents were taken, in order of their ids.
+/// The last agent that was taken, in order of their ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// Up to this one.

@@ -14,7 +14,7 @@ use crate::{id::AgentId, limits::PAGE_BYTES, steps::step};
 /// Tasks that are looked at for one page.
 const LOOKS: usize = 4_096;
 
-/// What a listing asks for. All that is given must hold.
+/// Filters of a listing. All that are given must hold.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
     pub(crate) agent: Option<AgentId>,

@@ -1,4 +1,4 @@
-//! What one peer sends has a bound: an absence of `docs/ARCHITECTURE.md`.
+//! Everything that one peer sends has a bound: an absence of `docs/ARCHITECTURE.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

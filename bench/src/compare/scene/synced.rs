@@ -46,7 +46,7 @@ pub(super) async fn play(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     Ok(vec![ratio(measured.percentile_ms(50), disk + BESIDE_MS)])
 }
 
-/// How long the disk takes for a sync, in milliseconds.
+/// Duration of a sync of the disk, in milliseconds.
 ///
 /// # Errors
 ///

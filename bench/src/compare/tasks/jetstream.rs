@@ -37,7 +37,7 @@ const ANSWER_TO: &str = "Answer-To";
 /// The requester's name.
 const REQUESTER: &str = "requester";
 
-/// What a stream keeps, in messages.
+/// Messages that a stream keeps.
 const KEPT: i64 = 1_000_000;
 
 /// A requester and a chain of workers, each over a connection of its own.

@@ -230,7 +230,7 @@ fn who_can_do_something_is_found_without_asking_everyone() {
     }
 }
 
-/// What a listing does not search in is not made.
+/// A listing makes no text that it does not search in.
 #[test]
 fn a_listing_without_a_text_reads_no_texts() {
     let mut b = Bench::new(Settings::default());
@@ -279,7 +279,7 @@ fn change(card: &AgentCardEvent) -> (String, String) {
     (card.event_type.clone(), number.unwrap_or_default())
 }
 
-/// What a watcher heard of an agent is its card after some change, if it was there then, and all changes after that.
+/// A watcher hears of an agent its card after some change, if it was there then, and all changes after that.
 fn is_whole(told: &Changes, heard: &[AgentCardEvent]) -> bool {
     let (snapshot, changes) = match heard {
         [first, rest @ ..] if first.is_snapshot() => (Some(change(first).1), rest),

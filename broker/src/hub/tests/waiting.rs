@@ -133,7 +133,7 @@ fn letters(b: &Bench) -> usize {
     b.core.state.dead_letters.iter().count()
 }
 
-/// What operators read says how many there were, not each.
+/// The operator's log has their number, not each of them.
 #[test]
 fn undelivered_events_are_counted_for_one_line_of_the_log() {
     let settings = Settings {

@@ -108,7 +108,7 @@ impl Omitted {
     }
 }
 
-/// Whether the ids of the trace are the digits that the envelope has.
+/// Tells whether the ids of the trace are the digits that the envelope has.
 fn is_of_traceparent(event: &AgentEvent) -> bool {
     let traceparent = event.routing.as_ref().map_or("", |r| &*r.traceparent);
     traceparent.get(3..35) == Some(&event.trace_id)

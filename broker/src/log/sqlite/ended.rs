@@ -21,7 +21,7 @@ pub(crate) struct Segment {
     pub(crate) contents: Vec<u8>,
 }
 
-/// How many ended tasks are kept.
+/// Bounds on the ended tasks that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keeping {
     pub(crate) tasks: u64,
@@ -128,7 +128,7 @@ pub(super) fn surplus<'a>(extents: &'a [Extent], keeping: &Keeping) -> &'a [Exte
 ///
 /// # Errors
 ///
-/// What is damaged, or what `each` says.
+/// Names the damage; or the error of `each`.
 pub(super) fn heads(
     connection: &Connection,
     mut each: impl FnMut(&[u8]) -> Result<(), String>,
@@ -148,7 +148,7 @@ pub(super) fn heads(
 ///
 /// # Errors
 ///
-/// What is damaged.
+/// Names the damage.
 pub(super) fn contents(
     connection: &Connection,
     changed: u64,

@@ -8,7 +8,7 @@ use lz4_flex::block::{compress_into, decompress, get_maximum_output_size};
 
 /// The first byte of a compressed payload. No other begins with it: it is the tag of no field.
 const COMPRESSED: u8 = 0;
-/// That byte, and the length of what the block expands to.
+/// Bytes before the block: [`COMPRESSED`], and the length that the block expands to.
 const HEAD: usize = 1 + 4;
 /// Shorter payloads stay as they are, in bytes.
 const SHORT: usize = 128;

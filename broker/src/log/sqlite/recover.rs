@@ -79,7 +79,7 @@ pub(crate) fn replay_changes(
     Ok(Replayed { snapshot, last })
 }
 
-/// What a replay has gone through.
+/// Extent of a replay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Replayed {
     /// Where the snapshot is that it began with; 0 if there is none.

@@ -175,7 +175,7 @@ fn unless(text: String, usual: &str) -> String {
     if text == usual { String::new() } else { text }
 }
 
-/// Whether the order key of an event is the one that the event itself names. An event that nobody has looked into is not decoded for that.
+/// Tells whether the order key of an event is the one that the event itself names. An event that nobody has looked into is not decoded for that.
 fn follows(record: &Record) -> bool {
     let Entry::Published(published) = &record.entry else {
         return false;

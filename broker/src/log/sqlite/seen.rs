@@ -72,7 +72,7 @@ pub(super) fn trim(
 ///
 /// # Errors
 ///
-/// What is damaged, or what `each` says.
+/// Names the damage; or the error of `each`.
 pub(super) fn each(
     connection: &Connection,
     snapshot: u64,

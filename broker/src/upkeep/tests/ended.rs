@@ -33,7 +33,7 @@ fn update(payload: Payload) -> Entry {
     })
 }
 
-/// What happens to a task from its request to its end.
+/// The events of a task from its request to its end.
 fn whole(task: &str) -> [Entry; 3] {
     let artifact = TaskArtifactUpdateEvent {
         task_id: task.into(),
@@ -225,7 +225,7 @@ async fn a_task_lies_apart_once_the_hub_has_settled_it() {
     assert!(content.task().is_ok(), "it is in the snapshot");
 }
 
-/// What a hub says of its tasks is what a fold of its log may rely on.
+/// A fold of the log relies on the hub's word.
 #[tokio::test(start_paused = true)]
 async fn a_hub_says_how_far_its_tasks_have_settled() {
     let mut tasks = State::new(&Settings::default()).tasks;
