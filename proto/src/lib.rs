@@ -10,6 +10,7 @@ pub mod http2;
 pub mod json;
 mod message;
 pub mod slug;
+pub mod socket;
 mod task;
 pub mod trace;
 pub mod weight;

@@ -1,0 +1,22 @@
+//! Connections to a hub over TCP.
+
+use std::time::Duration;
+
+use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioIo};
+use tokio::net::TcpStream;
+use tonic::codegen::{StdError, http::Uri};
+use tower::ServiceExt as _;
+
+use super::Socket;
+
+/// Connects to the host of a URI. Each address of the host gets a part of the time.
+///
+/// # Errors
+///
+/// Nobody listens there, or there is no such host.
+pub async fn connect(uri: Uri, within: Duration) -> Result<TokioIo<Socket<TcpStream>>, StdError> {
+    let mut tcp = HttpConnector::new();
+    tcp.set_connect_timeout(Some(within));
+    let connected = tcp.oneshot(uri).await?;
+    Ok(TokioIo::new(Socket::tcp(connected.into_inner())?))
+}
