@@ -20,6 +20,7 @@ mod restarts;
 mod runs_cli;
 mod sessions;
 mod shutdown;
+mod slow_links;
 mod sops;
 mod stopping;
 mod supervisors;

@@ -4,10 +4,15 @@ mod calls;
 mod deadline;
 mod gathered;
 mod greeting;
+mod line;
+mod patience;
 
 use std::{convert::Infallible, io, pin::pin, time::Duration};
 
-use agenthub_proto::http2 as wire;
+use agenthub_proto::{
+    http2 as wire,
+    socket::{PING, PONG, Socket},
+};
 use hyper::{Request, body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -19,14 +24,17 @@ use tokio_stream::{Stream, StreamExt};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{body::Body, codegen::Service, service::Routes};
 
-pub(crate) use self::calls::{give_up_after, was_given_up};
 use self::{
     calls::{Calls, Told},
     gathered::Gathered,
 };
+pub(crate) use self::{
+    calls::{give_up_after, line, was_given_up},
+    line::Line,
+};
 
-/// How often an idle connection is pinged, how long the answer may take, and how long a peer may be silent in the beginning.
-const KEEPALIVE: Duration = Duration::from_secs(5);
+/// How long a peer may be silent in the beginning.
+const GREETING: Duration = Duration::from_secs(5);
 /// What one stream may keep for a peer that does not take it, in bytes. One message more can be on top.
 const SEND_BUFFER: usize = 64 * 1024;
 /// The headers of one request, in bytes.
@@ -40,17 +48,14 @@ const NO_ROOM: Duration = Duration::from_millis(100);
 /// calls that are under way. A call whose peer takes nothing of its answer for `stall` ends, though its connection lives, unless it
 /// says [otherwise](give_up_after). Dropping this ends all connections at once, and with them their calls.
 pub(crate) async fn serve<S>(
-    incoming: impl Stream<Item = io::Result<S>> + Send,
+    incoming: impl Stream<Item = io::Result<Socket<S>>> + Send,
     routes: Routes,
     stall: Duration,
     stop: CancellationToken,
 ) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let calls = Calls {
-        tasks: TaskTracker::new(),
-        stall,
-    };
+    let tasks = TaskTracker::new();
     let routes = routes.prepare();
     let mut connections = JoinSet::new();
     let mut has_room = true;
@@ -67,7 +72,12 @@ pub(crate) async fn serve<S>(
                 None => break,
                 Some(Ok(socket)) => {
                     has_room = true;
-                    let serving = connection(socket, routes.clone(), calls.clone(), stop.clone());
+                    let calls = Calls {
+                        tasks: tasks.clone(),
+                        stall,
+                        line: Line::new(socket.progress()),
+                    };
+                    let serving = connection(socket, routes.clone(), calls, stop.clone());
                     connections.spawn(serving);
                 }
                 Some(Err(error)) if is_of_one_peer(&error) => {
@@ -83,8 +93,8 @@ pub(crate) async fn serve<S>(
         }
     }
     while connections.join_next().await.is_some() {}
-    calls.tasks.close();
-    calls.tasks.wait().await;
+    tasks.close();
+    tasks.wait().await;
 }
 
 /// Whether accepting failed for reasons of the one who was to be accepted: accept(2) also hands on what went wrong on its way.
@@ -114,7 +124,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     // Boxed, as what happens once takes no room afterwards.
-    let greeted = stop.run_until_cancelled(greeting::hear(socket, KEEPALIVE));
+    let greeted = stop.run_until_cancelled(greeting::hear(socket, GREETING));
     let socket = match Box::pin(greeted).await {
         Some(Ok(socket)) => TokioIo::new(Gathered::new(socket)),
         Some(Err(error)) => {
@@ -144,8 +154,8 @@ fn http2(calls: Calls) -> http2::Builder<Calls> {
     let mut builder = http2::Builder::new(calls);
     builder
         .timer(TokioTimer::new())
-        .keep_alive_interval(KEEPALIVE)
-        .keep_alive_timeout(KEEPALIVE)
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PONG)
         .initial_stream_window_size(wire::STREAM_WINDOW)
         .initial_connection_window_size(wire::CONNECTION_WINDOW)
         .max_frame_size(wire::FRAME)

@@ -2,7 +2,7 @@
 
 use std::{future::ready, io, net::SocketAddr};
 
-use agenthub_proto::agenthub::agent_hub_server;
+use agenthub_proto::{agenthub::agent_hub_server, socket::Socket};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpSocket,
@@ -92,12 +92,8 @@ impl Server {
         );
         let hub = hub.await?;
         let listener = socket.listen(BACKLOG).map_err(listen)?;
-        let incoming = TcpListenerStream::new(listener).map(|stream| {
-            let stream = stream?;
-            stream.set_nodelay(true)?;
-            Ok::<_, io::Error>(stream)
-        });
-        Ok(Self::over(hub, bound, incoming, others).await)
+        let incoming = TcpListenerStream::new(listener).map(|stream| Socket::tcp(stream?));
+        Ok(Self::serve(hub, bound, incoming, others).await)
     }
 
     /// Serves a hub over connections that somebody else accepts, whatever they are made of, together with services of others.
@@ -110,6 +106,20 @@ impl Server {
     ) -> Self
     where
         I: Stream<Item = io::Result<S>> + Send + 'static,
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let incoming = incoming.map(|stream| stream.map(Socket::new));
+        Self::serve(hub, address, incoming, others).await
+    }
+
+    async fn serve<I, S>(
+        hub: Hub,
+        address: SocketAddr,
+        incoming: I,
+        others: impl Into<Others>,
+    ) -> Self
+    where
+        I: Stream<Item = io::Result<Socket<S>>> + Send + 'static,
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let (health, health_service) = tonic_health::server::health_reporter();

@@ -2,8 +2,9 @@
 
 use std::{error::Error as _, time::Duration};
 
-use agenthub_proto::cortex::{
-    self as pb, Frame, Run, RunGraph, RunPlan, cortex_client::CortexClient,
+use agenthub_proto::{
+    cortex::{self as pb, Frame, Run, RunGraph, RunPlan, cortex_client::CortexClient},
+    socket::{PING, PONG, connect},
 };
 use anyhow::bail;
 use tokio::time::timeout;
@@ -11,15 +12,13 @@ use tonic::{
     Code, Response, Status, Streaming,
     transport::{Channel, Endpoint},
 };
+use tower::service_fn;
 
 /// How long a call may take. Cortex itself waits up to 5 s for what it has asked for.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(5);
-
-/// A ping this often tells whether anybody is still there.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// The largest answer, in bytes: a bundle or a graph.
 const MAX_BYTES: usize = 16 << 20;
@@ -97,11 +96,10 @@ impl Line {
         };
         let channel = endpoint
             .connect_timeout(CONNECT)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE)
+            .http2_keep_alive_interval(PING)
+            .keep_alive_timeout(PONG)
             .keep_alive_while_idle(true)
-            .connect_lazy();
+            .connect_with_connector_lazy(service_fn(|uri| connect(uri, CONNECT)));
         Ok(Self {
             url: full,
             client: CortexClient::new(channel).max_decoding_message_size(MAX_BYTES),

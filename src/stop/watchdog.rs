@@ -1,4 +1,4 @@
-//! The end of a process that does not come to its end by itself: a thread that waits for the disk cannot be ended, and keeps others waiting.
+//! Ends a process that is stuck. A thread that waits for the disk cannot be ended, and keeps others waiting.
 
 use std::{io, thread, time::Duration};
 
@@ -10,12 +10,12 @@ use signal_hook::{
 
 use crate::output;
 
-/// The exit code of a process that was ended.
+/// Exit code of a process that was ended.
 const FAILURE: i32 = 1;
-/// How long saying so may take: nobody may read what is said.
+/// Time that the warning may take: stderr can be blocked too.
 const WARNING: Duration = Duration::from_millis(100);
 
-/// What is said of it.
+/// Warning on stderr.
 const WORDS: &str = "warning: something did not end in time, such as a sync of the disk that does not return; the process ends without it";
 
 /// Ends the process this long after its first SIGTERM or SIGHUP. It has a thread of its own for that, as all others may be stuck.

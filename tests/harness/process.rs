@@ -49,7 +49,29 @@ impl Process {
         hub: &str,
         args: &[&str],
     ) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agenthub"));
+        let command = Command::new(env!("CARGO_BIN_EXE_agenthub"));
+        Self::spawn(command, environment, folder, hub, args)
+    }
+
+    /// Starts the binary in `folder` beneath another program, which becomes it.
+    pub(crate) fn start_beneath(
+        program: &str,
+        before: &[&str],
+        folder: &Path,
+        args: &[&str],
+    ) -> Self {
+        let mut command = Command::new(program);
+        command.args(before).arg(env!("CARGO_BIN_EXE_agenthub"));
+        Self::spawn(command, &[], folder, "", args)
+    }
+
+    fn spawn(
+        mut command: Command,
+        environment: &[(&str, &PathBuf)],
+        folder: &Path,
+        hub: &str,
+        args: &[&str],
+    ) -> Self {
         for (key, _) in std::env::vars() {
             if key.starts_with("AGENTHUB_")
                 || key.starts_with("GCP_")

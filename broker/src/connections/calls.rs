@@ -16,6 +16,8 @@ use hyper::{
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
+use super::line::Line;
+
 tokio::task_local! {
     static ANSWER: Answer;
 }
@@ -30,6 +32,7 @@ struct Answer {
     stall: Cell<Duration>,
     /// It has waited for longer.
     given_up: Cell<bool>,
+    line: Line,
 }
 
 impl Answer {
@@ -50,12 +53,20 @@ pub(crate) fn was_given_up() -> bool {
     ANSWER.try_with(|answer| answer.given_up.get()) == Ok(true)
 }
 
-/// Where the calls of all connections run. They end when their connection does, or when their peer has not taken a piece of the
-/// answer for as long as this, unless they [say otherwise](give_up_after).
+/// Returns the connection of the call that this is part of.
+pub(crate) fn line() -> Line {
+    // Whoever answers elsewhere has none, which is like one that is never slow.
+    let line = ANSWER.try_with(|answer| answer.line.clone());
+    line.unwrap_or_default()
+}
+
+/// Where the calls of a connection run. They end when their connection does, or when their peer has not taken a piece of the
+/// answer for as long as this, unless they [say otherwise](give_up_after) or the link is slow.
 #[derive(Clone)]
 pub(super) struct Calls {
     pub(super) tasks: TaskTracker,
     pub(super) stall: Duration,
+    pub(super) line: Line,
 }
 
 impl<F> Executor<F> for Calls
@@ -70,6 +81,7 @@ where
             waits: Cell::new(false),
             stall: Cell::new(self.stall),
             given_up: Cell::new(false),
+            line: self.line.clone(),
         };
         self.tasks.spawn(ANSWER.scope(answer, call));
     }
@@ -82,6 +94,7 @@ async fn until_stuck(mut call: Pin<Box<impl Future>>) {
     let mut look = pin!(None);
     let mut seen = None;
     let mut since = Instant::now();
+    let mut patience = ANSWER.with(|a| a.line.begin());
     poll_fn(|cx| {
         if call.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
@@ -91,6 +104,7 @@ async fn until_stuck(mut call: Pin<Box<impl Future>>) {
         };
         if seen.replace(waiting) != Some(waiting) {
             since = Instant::now();
+            patience = ANSWER.with(|a| a.line.begin());
         }
         let stall = ANSWER.with(|a| a.stall.get());
         loop {
@@ -100,10 +114,13 @@ async fn until_stuck(mut call: Pin<Box<impl Future>>) {
             if let Some(look) = look.as_mut().as_pin_mut() {
                 ready!(look.poll(cx));
             }
-            if since.elapsed() >= stall {
-                break;
-            }
             look.set(None);
+            if since.elapsed() >= stall {
+                if !patience.lasts(ANSWER.with(|a| a.line.standing())) {
+                    break;
+                }
+                since = Instant::now();
+            }
         }
         ANSWER.with(|a| a.given_up.set(true));
         tracing::debug!("a call ended: its peer took nothing of the answer for {stall:?}");
@@ -113,8 +130,8 @@ async fn until_stuck(mut call: Pin<Box<impl Future>>) {
 }
 
 /// The bytes of a piece at most, what HTTP/2 sends at a time: a peer that takes so many in time is not stuck, however large a message
-/// is.
-const PIECE: usize = agenthub_proto::http2::FRAME as usize;
+/// is. Behind a slow link, what its connection takes counts instead.
+pub(super) const PIECE: usize = agenthub_proto::http2::FRAME as usize;
 
 /// The answer to a call, in pieces, which tells [`until_stuck`] what becomes of them.
 pub(super) struct Told<B> {

@@ -1,12 +1,16 @@
 use std::{
     collections::VecDeque,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, ready},
 };
 
+use agenthub_proto::socket::DEAD;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
-    time::{Instant, timeout},
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadBuf, duplex},
+    time::{Instant, Sleep, timeout},
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use super::*;
 
@@ -14,12 +18,14 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// An empty SETTINGS frame, which is the first of each side.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 const GOAWAY: u8 = 7;
+/// What is sent to a slow peer, in bytes.
+const MAIL: usize = 512 * 1024;
 
 /// What comes in, one after the other, and then nothing; with the time of each.
 fn coming(
     what: Vec<io::Result<DuplexStream>>,
 ) -> (
-    impl Stream<Item = io::Result<DuplexStream>> + Send,
+    impl Stream<Item = io::Result<Socket<DuplexStream>>> + Send,
     Arc<Mutex<Vec<Instant>>>,
 ) {
     let times = Arc::new(Mutex::new(Vec::new()));
@@ -28,8 +34,8 @@ fn coming(
     let stream = futures_util::stream::poll_fn(move |_| {
         let mut times = asked.lock().unwrap_or_else(PoisonError::into_inner);
         times.push(Instant::now());
-        what.pop_front()
-            .map_or(std::task::Poll::Pending, |next| Some(next).into())
+        let next = what.pop_front();
+        next.map_or(Poll::Pending, |next| Some(next.map(Socket::new)).into())
     });
     (stream, times)
 }
@@ -79,7 +85,7 @@ async fn a_peer_that_says_nothing_is_let_go() {
     let (mut halfway, other) = duplex(1024);
     let _serving = serving(vec![Ok(socket), Ok(other)]);
     halfway.write_all(&PREFACE[..10]).await.expect("it is open");
-    assert_eq!(until_closed(&mut silent).await, KEEPALIVE);
+    assert_eq!(until_closed(&mut silent).await, GREETING);
     assert_eq!(until_closed(&mut halfway).await, Duration::ZERO);
 }
 
@@ -118,7 +124,7 @@ async fn a_peer_that_falls_silent_is_let_go() {
         .await
         .expect("it is open");
     let took = until_closed(&mut peer).await;
-    assert!(took <= 2 * KEEPALIVE, "{took:?}");
+    assert!(took <= DEAD, "{took:?}");
 }
 
 /// Too many open files are no reason to stop, nor to try as often as possible.
@@ -173,4 +179,97 @@ async fn dropping_it_ends_connections_at_once() {
     until_frame(&mut peer, SETTINGS[3]).await;
     ended.abort();
     assert_eq!(until_closed(&mut peer).await, Duration::ZERO);
+}
+
+/// What a peer reads of its connection comes this slowly, in bytes for ten seconds.
+struct Slow {
+    stream: DuplexStream,
+    rate: usize,
+    next: Pin<Box<Sleep>>,
+}
+
+impl Slow {
+    fn new(stream: DuplexStream, rate: usize) -> Self {
+        let next = Box::pin(sleep(Duration::ZERO));
+        Self { stream, rate, next }
+    }
+}
+
+impl AsyncRead for Slow {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        const PACKET: usize = 1024;
+        ready!(self.next.as_mut().poll(context));
+        let mut bytes = [0; PACKET];
+        let mut packet = ReadBuf::new(&mut bytes[..PACKET.min(buffer.remaining())]);
+        ready!(Pin::new(&mut self.stream).poll_read(context, &mut packet))?;
+        let count = packet.filled().len();
+        buffer.put_slice(packet.filled());
+        let took = DEAD.mul_f64(count as f64 / self.rate as f64);
+        self.next.as_mut().reset(Instant::now() + took);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Slow {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// How much of an answer comes, and in what time, to a peer that reads so many bytes in ten seconds.
+async fn comes_at(rate: usize) -> (usize, Duration) {
+    // What fits in here counts as taken.
+    let (peer, socket) = duplex(2 * 1024);
+    let (incoming, _asked) = coming(vec![Ok(socket)]);
+    let answer = axum::routing::get(async || vec![7; MAIL]);
+    let routes = Routes::from(axum::Router::new().route("/mail", answer));
+    let _serving = AbortOnDropHandle::new(tokio::spawn(serve(
+        incoming,
+        routes,
+        DEAD,
+        CancellationToken::new(),
+    )));
+    let start = Instant::now();
+    let handshake = h2::client::handshake(Slow::new(peer, rate));
+    let (requests, connection) = handshake.await.expect("HTTP/2");
+    let _connection = AbortOnDropHandle::new(tokio::spawn(connection));
+    let request = Request::get("http://hub/mail").body(()).expect("a request");
+    let mut requests = requests.ready().await.expect("it is open");
+    let (answer, _) = requests.send_request(request, true).expect("it is open");
+    let mut body = answer.await.expect("an answer").into_body();
+    let mut came = 0;
+    while let Some(Ok(data)) = body.data().await {
+        came += data.len();
+        let _ = body.flow_control().release_capacity(data.len());
+    }
+    (came, start.elapsed())
+}
+
+/// Promise 6. Its answers to pings come as slowly as it reads the mail before them.
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_takes_slowly_is_kept() {
+    assert_eq!(comes_at(16 * 1024).await.0, MAIL);
+    assert_eq!(comes_at(300 * 1024).await.0, MAIL);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_takes_next_to_nothing_is_let_go() {
+    let (came, _) = comes_at(1024).await;
+    assert!(came < MAIL / 4, "{came}");
 }

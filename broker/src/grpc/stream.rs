@@ -15,14 +15,12 @@ use std::{
 use agenthub_proto::grpc::{HEADER, header};
 use bytes::{BufMut, Bytes, BytesMut};
 use hyper::body::{Body, Frame};
-use tokio::{
-    sync::{Notify, mpsc, oneshot},
-    time::timeout,
-};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tonic::Status;
 
 use super::status::{ended, status, trailers};
 use crate::{
+    connections::{self, Line},
     hub::{End, Hub, Session},
     log::Position,
     sealed::Sealed,
@@ -88,6 +86,7 @@ pub(super) fn start(hub: &Hub, session: Session) -> EventBody {
     let wake = session.wake();
     let mut sender = Sender {
         hub: hub.clone(),
+        line: connections::line(),
         session,
         tx,
         piece: BytesMut::new(),
@@ -117,6 +116,7 @@ type Over = Option<Status>;
 
 struct Sender {
     hub: Hub,
+    line: Line,
     session: Session,
     tx: mpsc::Sender<Piece>,
     /// The events that are to be sent next, and how many they are.
@@ -200,7 +200,7 @@ impl Sender {
             events: std::mem::take(&mut self.events),
         };
         let stall = self.hub.settings().stream_stall;
-        match timeout(stall, self.tx.send(piece)).await {
+        match self.line.wait(stall, self.tx.send(piece)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_gone)) => Err(None),
             Err(_elapsed) => {

@@ -1,11 +1,15 @@
 //! How a connection to the hub is opened: over TCP, unless somebody brings other streams.
 
-use std::{fmt, io, sync::Arc};
+use std::{fmt, io, sync::Arc, time::Duration};
 
+use agenthub_proto::socket::{Socket, connect};
 use futures_util::future::BoxFuture;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tonic::transport::{Channel, Endpoint, Error, Uri};
+
+/// How long connecting may take if nothing else is said.
+const CONNECT: Duration = Duration::from_secs(5);
 
 /// What travels over a connection.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -27,7 +31,10 @@ impl Connector {
     {
         Self(Arc::new(move |address| {
             let opening = open(address);
-            Box::pin(async move { Ok(TokioIo::new(Box::new(opening.await?) as Box<dyn Stream>)) })
+            Box::pin(async move {
+                let stream = Box::new(Socket::new(opening.await?));
+                Ok(TokioIo::new(stream as Box<dyn Stream>))
+            })
         }))
     }
 }
@@ -43,11 +50,17 @@ pub(crate) async fn channel(
     endpoint: &Endpoint,
     connector: Option<Connector>,
 ) -> Result<Channel, Error> {
-    let Some(Connector(open)) = connector else {
-        return endpoint.connect().await;
-    };
-    let service = tower::service_fn(move |uri: Uri| open(address(&uri)));
-    endpoint.connect_with_connector(service).await
+    match connector {
+        Some(Connector(open)) => {
+            let service = tower::service_fn(move |uri: Uri| open(address(&uri)));
+            endpoint.connect_with_connector(service).await
+        }
+        None => {
+            let within = endpoint.get_connect_timeout().unwrap_or(CONNECT);
+            let service = tower::service_fn(move |uri: Uri| connect(uri, within));
+            endpoint.connect_with_connector(service).await
+        }
+    }
 }
 
 fn address(uri: &Uri) -> String {

@@ -6,6 +6,7 @@ use agenthub_proto::{
     agenthub::{AgentFrame, HubFrame, Welcome},
     grpc::{Messages, call, framed},
     http2,
+    socket::{PING, PONG},
 };
 use bytes::Bytes;
 use prost::Message as _;
@@ -24,9 +25,6 @@ const CONNECT: &str = "/agenthub.AgentHub/Connect";
 
 /// The frames that wait for the network; further ones are merged until there is room.
 const FRAMES: usize = 8;
-
-/// A ping this often tells whether the hub is still there, also while nothing is to be said.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// A stream that the hub has welcomed.
 pub(crate) struct Dialed {
@@ -75,9 +73,9 @@ pub(crate) fn endpoint(url: &str, connect_timeout: Duration) -> Result<Endpoint,
     }
     Ok(endpoint
         .connect_timeout(connect_timeout)
-        .tcp_nodelay(true)
-        .http2_keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_timeout(KEEP_ALIVE)
+        // Whether the hub is still there is told by the socket, also while nothing is to be said.
+        .http2_keep_alive_interval(PING)
+        .keep_alive_timeout(PONG)
         .keep_alive_while_idle(true)
         .initial_stream_window_size(http2::STREAM_WINDOW)
         .initial_connection_window_size(http2::CONNECTION_WINDOW)
