@@ -118,9 +118,9 @@ pub(super) async fn start(
     let gone = CancellationToken::new();
     // There may be more in it than the hello.
     frames.put_back(first);
-    let (reader, is_gone) = (peer.clone(), gone.clone());
+    let (reader, is_gone, line) = (peer.clone(), gone.clone(), connections::line());
     // An async function holds twice what it is given by value.
-    hub.spawn(async move { reader.read(&mut frames, &is_gone).await });
+    hub.spawn(async move { reader.read(&mut frames, &line, &is_gone).await });
     let writer = Writer::new(peer, welcome, gone.drop_guard());
     Ok(FrameBody::new(writer.pieces()))
 }

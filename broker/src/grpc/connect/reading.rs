@@ -5,7 +5,6 @@ use std::time::Duration;
 use agenthub_proto::agenthub::Credit;
 use bytes::Bytes;
 use prost::Message as _;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
@@ -19,22 +18,22 @@ use super::{
     },
     MAX_CREDIT, Outbox, Peer,
 };
-use crate::{Error, fields::Fields, hub::Together};
+use crate::{Error, connections::Line, fields::Fields, hub::Together};
 
 impl Peer {
-    /// How long a peer may say nothing.
+    /// How long a peer may say nothing, unless its link is so slow that what it says is held up.
     fn silence(&self) -> Duration {
         self.hub.settings().presence_lease
     }
 
     /// Reads frames until the peer goes, falls silent or breaks the protocol.
-    pub(super) async fn read(&self, frames: &mut Frames, gone: &CancellationToken) {
+    pub(super) async fn read(&self, frames: &mut Frames, line: &Line, gone: &CancellationToken) {
         let mut envelopes = Envelopes::default();
         let wake = self.session().wake();
         let ended = loop {
             let frame = tokio::select! {
                 () = gone.cancelled() => break None,
-                frame = timeout(self.silence(), frames.next()) => frame,
+                frame = line.wait(self.silence(), frames.next()) => frame,
             };
             let frame = match frame {
                 Err(_elapsed) => {
