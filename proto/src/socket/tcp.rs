@@ -2,8 +2,9 @@
 
 use tokio::net::TcpStream;
 
-/// Bytes that the system holds unsent for a connection, at most. A ping waits behind these.
-const UNSENT: u32 = 128 * 1024;
+/// Bytes that the system holds unsent for a connection, at most. A ping waits behind these. Room for two frames, as a write that is cut short costs
+/// another one.
+const UNSENT: u32 = 2 * crate::http2::FRAME;
 
 /// Bounds the bytes that the system holds unsent, where it can do that.
 pub(super) fn bound_unsent(socket: &TcpStream) {
