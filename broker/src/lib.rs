@@ -15,6 +15,7 @@ pub mod access;
 #[cfg(test)]
 mod allocated;
 mod binding;
+mod bodies;
 mod caller;
 mod connections;
 mod current_card;
@@ -25,6 +26,7 @@ mod event_id;
 mod fields;
 mod filter;
 mod grpc;
+mod head;
 mod http;
 mod hub;
 mod id;

@@ -23,6 +23,7 @@ pub(crate) use self::{
     view::Seen,
 };
 use crate::{
+    bodies::{Bodies, Delivered},
     filter::Filter,
     id::{AgentId, InstanceId, MailboxId, SessionId},
     log::Position,
@@ -52,6 +53,9 @@ impl Lifetime {
     }
 }
 
+/// Mail that comes to a stream is delivered soon while fewer events wait before it.
+const SOON: usize = 1024;
+
 /// Longer than any stream.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -78,6 +82,7 @@ struct Slot {
 #[derive(Debug)]
 pub(crate) struct Mailboxes {
     bounds: Bounds,
+    pub(crate) bodies: Bodies,
     /// How long mail waits in a mailbox.
     age: Duration,
     /// Boxed, as a table that grows has twice the room that it needs.
@@ -98,9 +103,15 @@ pub(crate) struct Mailboxes {
 }
 
 impl Mailboxes {
-    pub(crate) fn new(bounds: Bounds, age: Duration, unknown_recipient: Duration) -> Self {
+    pub(crate) fn new(
+        bounds: Bounds,
+        bodies: Bodies,
+        age: Duration,
+        unknown_recipient: Duration,
+    ) -> Self {
         Self {
             bounds,
+            bodies,
             age,
             slots: Table::default(),
             by_agent: Table::default(),
@@ -364,6 +375,15 @@ impl Mailboxes {
             self.unlogged_attempts.insert(id);
         }
         Some(result)
+    }
+
+    /// When mail is delivered that comes to a mailbox.
+    fn delivered(&self, id: MailboxId) -> Delivered {
+        let slot = self.slots.get(&id);
+        match slot.is_some_and(|s| !s.listeners.is_empty() && s.mailbox.waits() < SOON) {
+            true => Delivered::Soon,
+            false => Delivered::Later,
+        }
     }
 
     /// What one instance has finished with may be another's turn, or in an ordered mailbox the next one's.

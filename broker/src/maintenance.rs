@@ -86,7 +86,7 @@ pub fn verify(folder: &Path) -> Result<Report, OpenError> {
             reader.record(*position)?;
         }
         reader.records(reader.first, |_| Ok(true))?;
-        let mut folding = Folding::new(&settings, Moment::now());
+        let mut folding = Folding::new(&settings, Moment::now()).without_bodies();
         replay(reader, |found| folding.take(found))?;
         reader.check_ended()?;
         reader.check_pages()?;

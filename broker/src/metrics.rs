@@ -23,6 +23,7 @@ pub(crate) struct Gauges {
     pub(crate) tasks: usize,
     pub(crate) mailboxes: usize,
     pub(crate) streams: usize,
+    pub(crate) bodies: usize,
 }
 
 /// The OpenMetrics text of both.
@@ -59,6 +60,11 @@ pub(crate) fn render(counters: &Counters, gauges: Gauges) -> String {
         ("tasks", "Tasks known", gauges.tasks),
         ("mailboxes", "Subscriptions", gauges.mailboxes),
         ("streams", "Open streams", gauges.streams),
+        (
+            "bodies_bytes",
+            "Bytes of events in mailboxes that are in memory",
+            gauges.bodies,
+        ),
     ];
     for (name, help, value) in measured {
         let gauge = Gauge::<i64>::default();

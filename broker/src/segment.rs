@@ -39,6 +39,17 @@ pub(crate) struct Segment {
     sealed: OnceLock<Vec<Arc<Sealed>>>,
     /// The bytes of all its events.
     bytes: usize,
+    /// There where only the log has the events.
+    stored: Option<Box<Stored>>,
+}
+
+/// Events that are to be read from the log.
+#[derive(Debug)]
+struct Stored {
+    /// Of the first event. They are alike.
+    head: Bytes,
+    /// The bytes of each event in the log.
+    sizes: Box<[u32]>,
 }
 
 /// A frame with events and nothing else.
@@ -61,10 +72,39 @@ impl Segment {
         &self.positions
     }
 
-    /// Events of the log, in its order, one at least.
+    /// Events of the log, in its order, one at least. Where the first is a head, they are [stored](Self::is_stored).
     pub(crate) fn logged(events: Vec<(Position, Arc<Sealed>)>) -> Self {
-        let (positions, sealed) = events.into_iter().unzip();
-        Self::consisting_of(sealed, positions)
+        let (positions, sealed): (_, Vec<Arc<Sealed>>) = events.into_iter().unzip();
+        match sealed[0].is_head() {
+            true => Self::heads(&sealed, positions),
+            false => Self::consisting_of(sealed, positions),
+        }
+    }
+
+    fn heads(events: &[Arc<Sealed>], positions: Vec<Position>) -> Self {
+        let size = |event: &Arc<Sealed>| u32::try_from(event.size()).unwrap_or(u32::MAX);
+        let sizes: Box<[u32]> = events.iter().map(size).collect();
+        Self {
+            frame: OnceLock::new(),
+            positions,
+            first: OnceLock::new(),
+            sealed: OnceLock::new(),
+            bytes: events.iter().map(|event| event.size()).sum(),
+            stored: Some(Box::new(Stored {
+                head: events[0].head().into_head(),
+                sizes,
+            })),
+        }
+    }
+
+    /// The same without the bodies, which the log has.
+    pub(crate) fn stored(&self) -> Self {
+        Self::heads(self.sealed(), self.positions.clone())
+    }
+
+    /// Whether only the log has its events: they have to be read before they are sent.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.stored.is_some()
     }
 
     fn consisting_of(sealed: Vec<Arc<Sealed>>, positions: Vec<Position>) -> Self {
@@ -74,14 +114,16 @@ impl Segment {
             bytes: sealed.iter().map(|event| event.size()).sum(),
             first: sealed[0].clone().into(),
             sealed: sealed.into(),
+            stored: None,
         }
     }
 
     /// How many events there are.
     pub(crate) fn len(&self) -> usize {
-        match self.sealed.get() {
-            Some(sealed) => sealed.len(),
-            None => self.frame().events.len(),
+        match (&self.stored, self.sealed.get()) {
+            (Some(stored), _) => stored.sizes.len(),
+            (None, Some(sealed)) => sealed.len(),
+            (None, None) => self.frame().events.len(),
         }
     }
 
@@ -95,28 +137,42 @@ impl Segment {
 
     /// How many bytes an event is by itself.
     fn size(&self, index: usize) -> usize {
-        match self.sealed.get() {
-            Some(sealed) => sealed[index].size(),
-            None => self.frame().events[index].len(),
+        match (&self.stored, self.sealed.get()) {
+            (Some(stored), _) => stored.size(index),
+            (None, Some(sealed)) => sealed[index].size(),
+            (None, None) => self.frame().events[index].len(),
         }
     }
 
-    /// The first event.
-    pub(crate) fn first(&self) -> &Arc<Sealed> {
-        self.first.get_or_init(|| self.frame().event(0))
+    /// The first event, or its head.
+    pub(crate) fn first(&self) -> Arc<Sealed> {
+        match &self.stored {
+            Some(stored) => stored.event(0),
+            None => self.first.get_or_init(|| self.frame().event(0)).clone(),
+        }
     }
 
-    /// One event.
-    pub(crate) fn event(&self, index: usize) -> &Arc<Sealed> {
-        let all = || {
+    /// One event, or its head.
+    pub(crate) fn event(&self, index: usize) -> Arc<Sealed> {
+        match &self.stored {
+            Some(stored) => stored.event(index),
+            None => self.sealed()[index].clone(),
+        }
+    }
+
+    /// The events by themselves; none that are [stored](Self::is_stored).
+    pub(crate) fn sealed(&self) -> &[Arc<Sealed>] {
+        if self.is_stored() {
+            return &[];
+        }
+        self.sealed.get_or_init(|| {
             let frame = self.frame();
             (0..frame.events.len()).map(|n| frame.event(n)).collect()
-        };
-        &self.sealed.get_or_init(all)[index]
+        })
     }
 
     /// The events in their order, each with where it stands in the log, if it does.
-    pub(crate) fn each(&self) -> impl Iterator<Item = (&Arc<Sealed>, Option<Position>)> + Clone {
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Arc<Sealed>, Option<Position>)> + Clone {
         (0..self.len()).map(|index| (self.event(index), self.positions.get(index).copied()))
     }
 
@@ -141,12 +197,23 @@ impl Segment {
     }
 
     fn frame(&self) -> &Framed {
+        assert!(!self.is_stored(), "only the log has these events");
         self.frame.get_or_init(|| {
             let sealed = self.sealed.get().map_or(&[][..], |sealed| sealed);
             let mut builder = Builder::new(sealed.len(), self.bytes);
             sealed.iter().for_each(|e| builder.push_encoded(e.bytes()));
             builder.finish()
         })
+    }
+}
+
+impl Stored {
+    fn size(&self, index: usize) -> usize {
+        self.sizes[index] as usize
+    }
+
+    fn event(&self, index: usize) -> Arc<Sealed> {
+        Arc::new(Sealed::of_head(self.head.clone(), self.size(index)))
     }
 }
 
@@ -198,6 +265,7 @@ impl Builder {
             positions: Vec::new(),
             first: OnceLock::new(),
             sealed: OnceLock::new(),
+            stored: None,
         }
     }
 
@@ -253,7 +321,7 @@ mod tests {
         assert_eq!(ids(&framed[HEADER..]), ["a", "b", "c"]);
         assert_eq!(ids(&segment.fields(0..3)), ["a", "b", "c"]);
         assert_eq!(ids(&segment.fields(1..2)), ["b"]);
-        assert_eq!(AgentEvent::clone(segment.event(2)), event("c"));
+        assert_eq!(AgentEvent::clone(&segment.event(2)), event("c"));
         assert_eq!(segment.size(2), event("c").encoded_len());
     }
 
@@ -275,7 +343,8 @@ mod tests {
                 .eq(passing.each().map(|(event, _)| event))
         );
         assert_eq!(logged.positions(), [Position(1), Position(2)]);
-        assert_eq!((logged.first(), passing.first()), (&events[0], &events[0]));
+        assert_eq!(logged.first(), events[0]);
+        assert_eq!(passing.first(), events[0]);
         let one = Segment::of(events[0].clone());
         assert_eq!(one.framed(), segment(&["a"]).framed());
     }

@@ -54,6 +54,9 @@ pub struct Settings {
     pub mailbox_events: usize,
     /// See [`mailbox_events`](Self::mailbox_events).
     pub mailbox_bytes: usize,
+    /// Bytes of events in mailboxes that are in memory, all together, where the log is in a folder. Beyond that, mailboxes hold positions, and
+    /// the events are read from the log when they are delivered.
+    pub bodies_bytes: usize,
     /// How long mail waits in a mailbox before it is given up.
     pub mailbox_age: Duration,
     /// Dead letters that are kept, and their bytes: the oldest leave.
@@ -114,6 +117,7 @@ impl Default for Settings {
             publish_credit: 1024,
             mailbox_events: 100_000,
             mailbox_bytes: 256 * MIB,
+            bodies_bytes: 256 * MIB,
             mailbox_age: Duration::from_secs(7 * 24 * 3600),
             dead_letters: 10_000,
             dead_letters_bytes: 64 * MIB,
@@ -131,6 +135,16 @@ impl Default for Settings {
             agents: 100_000,
             streams: 10_000,
             mailboxes: 50_000,
+        }
+    }
+}
+
+impl Settings {
+    /// The bound of bodies in memory. Only a log in a folder keeps the records of all mail that waits.
+    pub(crate) fn bodies(&self) -> usize {
+        match self.storage {
+            Storage::Folder(_) => self.bodies_bytes,
+            Storage::Memory | Storage::Kept(_) => usize::MAX,
         }
     }
 }

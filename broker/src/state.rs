@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
+    bodies::Bodies,
     dead_letters::{DeadLetter, DeadLetters},
     dedupe::{self, Dedupe, Seen},
     id::{AgentId, MailboxId, OrderKey, Version},
@@ -79,7 +80,12 @@ impl State {
                 ended_bytes: settings.ended_tasks_bytes,
                 bytes: settings.tasks_bytes,
             }),
-            mailboxes: Mailboxes::new(bounds, settings.mailbox_age, settings.unknown_recipient),
+            mailboxes: Mailboxes::new(
+                bounds,
+                Bodies::new(settings.bodies()),
+                settings.mailbox_age,
+                settings.unknown_recipient,
+            ),
             dedupe: Dedupe::new(dedupe::Bounds {
                 window: settings.dedupe_window,
                 per_sender: settings.dedupe_per_sender,
@@ -242,7 +248,7 @@ impl State {
         how: Delivering,
         now: Instant,
     ) -> Vec<Undelivered> {
-        let event = segment.first();
+        let event = &segment.first();
         let sender = AgentId::from(event.sender());
         let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
         // Borrows the stores one by one: the mailboxes change below.
@@ -250,7 +256,7 @@ impl State {
         debug_assert!(
             segment
                 .each()
-                .all(|(e, _)| Traits::of(e) == Traits::of(event)),
+                .all(|(e, _)| Traits::of(&e) == Traits::of(event)),
             "the events of a segment are alike"
         );
         let registry = &self.registry;

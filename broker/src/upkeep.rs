@@ -86,7 +86,7 @@ pub(crate) fn keep(
     let (position, kept, ended) = match whole_snapshot(upkeep)? {
         Some((position, kept)) => (position, kept, None),
         None => {
-            let mut folding = Folding::new(settings, moment);
+            let mut folding = Folding::new(settings, moment).without_bodies();
             let replayed = replay_changes(&upkeep.beside()?, |found| match must_stop() {
                 true => Err("the hub stops".to_owned()),
                 false => folding.take(found),

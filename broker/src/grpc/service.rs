@@ -281,7 +281,7 @@ impl AgentHub for HubService {
         &self,
         request: Request<GetMailboxRequest>,
     ) -> Result<Response<GetMailboxResponse>, Status> {
-        let mailbox = self.hub.mailbox(&caller(), &request.into_inner());
+        let mailbox = self.hub.mailbox(&caller(), &request.into_inner()).await;
         self.settled(mailbox).await
     }
 

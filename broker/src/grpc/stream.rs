@@ -141,6 +141,7 @@ impl Sender {
                 false => BATCH,
             };
             let outgoing = self.session.take(&[u32::MAX], limit);
+            let outgoing = self.hub.fill(self.session.id(), outgoing).await;
             let is_idle = outgoing.deliveries.is_empty() && !outgoing.has_more;
             first = first.saturating_sub(outgoing.events() - outgoing.cards);
             for (_, batch) in &outgoing.deliveries {
@@ -148,7 +149,7 @@ impl Sender {
                     // What was reread a moment ago has only to be acknowledged.
                     if self.reread.is_none() || position.is_none() || !self.sent.contains(&position)
                     {
-                        self.add(event, position).await?;
+                        self.add(&event, position).await?;
                     }
                 }
             }
@@ -156,7 +157,13 @@ impl Sender {
             if let Some(end) = outgoing.end {
                 return Err(Some(ended(&end)));
             }
-            if is_idle && self.session.has_backlog() {
+            if let Some(pause) = outgoing.pause {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = wake.notified() => {}
+                    () = self.tx.closed() => return Err(None),
+                }
+            } else if is_idle && self.session.has_backlog() {
                 first = 0;
                 match self.session.reread().await {
                     Ok(events) => {

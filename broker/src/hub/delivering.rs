@@ -17,6 +17,9 @@ use crate::{
     tasks::Tasks,
 };
 
+/// Bytes that are read from the log at a time, and one event.
+pub(super) const READ_BYTES: usize = 64 * 1024;
+
 impl Core {
     /// What a stream has to send, at most `credits[i]` deliveries of its subscription `i`, and `limit` in all.
     pub(crate) fn take(
@@ -50,6 +53,8 @@ impl Core {
         let mut void: Vec<(MailboxId, Batch)> = Vec::new();
         let mut handed_over = Vec::new();
         let mut room = limit;
+        // Bytes that have to be read from the log.
+        let mut stored = 0;
         let count = open.mailboxes.len();
         let first = open.turn;
         open.turn = (first + 1) % count.max(1);
@@ -70,30 +75,36 @@ impl Core {
                 continue;
             }
             let count = credit.min(room);
+            let mut left = count;
             let (mailboxes, tasks) = (&mut self.state.mailboxes, &self.state.tasks);
             let (instance, version) = (&open.instance, open.version.as_ref());
-            let taken = mailboxes.take(
-                *mailbox,
-                instance,
-                version,
-                count,
-                now.instant,
-                |delivery| {
-                    let Delivery {
-                        batch,
-                        handed_over: from,
-                    } = delivery;
-                    if is_void_batch(&batch, tasks) {
-                        void.push((*mailbox, batch));
-                        return false;
-                    }
-                    handed_over.extend(from);
-                    outgoing.deliveries.push((index, batch));
-                    true
-                },
-            );
-            room -= taken;
-            if taken < count {
+            let hand = |delivery: Delivery| {
+                let Delivery {
+                    batch,
+                    handed_over: from,
+                } = delivery;
+                if is_void_batch(&batch, tasks) {
+                    void.push((*mailbox, batch));
+                    return left;
+                }
+                left -= batch.len();
+                if batch.is_stored() {
+                    stored += batch.bytes();
+                }
+                handed_over.extend(from);
+                outgoing.deliveries.push((index, batch));
+                match stored < READ_BYTES {
+                    true => left,
+                    false => 0,
+                }
+            };
+            mailboxes.take(*mailbox, instance, version, count, now.instant, hand);
+            if stored >= READ_BYTES {
+                outgoing.has_more = true;
+                break;
+            }
+            room -= count - left;
+            if left > 0 {
                 outgoing.has_more |= mailboxes.snapshots.go_on(*mailbox);
             }
         }
@@ -218,7 +229,7 @@ pub(super) fn is_void(mail: &Mail, tasks: &Tasks) -> bool {
 
 /// The same of all events of a batch, which are of one task.
 fn is_void_batch(batch: &Batch, tasks: &Tasks) -> bool {
-    is_void_work(batch.segment().first(), batch.concern(), tasks)
+    is_void_work(&batch.segment().first(), batch.concern(), tasks)
 }
 
 /// Whether an event is work on a task that has ended.

@@ -2,19 +2,28 @@
 //!
 //! One hold of the lock buries a bounded number of pieces. The rest is queued for the next holds; until then the log has it where it was.
 
-use std::collections::VecDeque;
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use agenthub_proto::{
     a2a::{Message, Role, TaskState},
     agenthub::{Concern, agent_event::Payload},
 };
 
-use super::core::{Core, Now, hub};
+use tokio::sync::Notify;
+
+use super::{
+    core::{Core, Now, hub},
+    delivering::READ_BYTES,
+};
 use crate::{
     dead_letters::GivenUp,
     id::{AgentId, TaskId},
-    log::{Again, Entry},
+    log::{Again, Entry, Position},
     mailbox::{Mail, Undelivered},
+    sealed::Sealed,
 };
 
 /// Pieces that become dead letters during one hold of the lock.
@@ -26,6 +35,10 @@ const QUEUED: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct GivingUp {
     queue: VecDeque<Piece>,
+    /// Pieces whose bodies are to be read from the log first.
+    stored: VecDeque<Piece>,
+    /// Wakes their reader.
+    wanted: Arc<Notify>,
     /// Pieces that this hold of the lock may still bury.
     left: usize,
     summary: Option<Summary>,
@@ -52,6 +65,8 @@ impl Default for GivingUp {
     fn default() -> Self {
         Self {
             queue: VecDeque::new(),
+            stored: VecDeque::new(),
+            wanted: Arc::default(),
             left: AT_ONCE,
             summary: None,
         }
@@ -62,6 +77,29 @@ impl GivingUp {
     /// Whether pieces wait for another hold of the lock.
     pub(super) fn is_under_way(&self) -> bool {
         !self.queue.is_empty()
+    }
+
+    /// Wakes the reader of bodies when there is [something to read](Self::to_read).
+    pub(super) fn wanted(&self) -> Arc<Notify> {
+        self.wanted.clone()
+    }
+
+    /// The positions of the events that are to be read next.
+    pub(super) fn to_read(&self) -> Vec<Position> {
+        let mut bytes = 0;
+        let pieces = self.stored.iter().take(AT_ONCE).take_while(|piece| {
+            let is_in = bytes < READ_BYTES;
+            bytes += piece.undelivered.mail.bytes();
+            is_in
+        });
+        pieces
+            .filter_map(|piece| piece.undelivered.mail.position)
+            .collect()
+    }
+
+    /// Whether so much has to be read that nothing more is to be given up meanwhile.
+    pub(super) fn is_behind(&self) -> bool {
+        self.stored.len() > QUEUED
     }
 
     /// The summary of what was buried since this was called last.
@@ -129,11 +167,56 @@ impl Core {
             && let Some(piece) = self.giving_up.queue.pop_front()
         {
             self.giving_up.left -= 1;
+            if piece.undelivered.mail.event.is_head() {
+                self.giving_up.stored.push_back(piece);
+                self.giving_up.wanted.notify_one();
+                continue;
+            }
             self.giving_up.count(&piece.undelivered);
             let Undelivered { mail, reason, .. } = &piece.undelivered;
             self.bury(&piece, now);
             self.fail_work(mail, reason, now);
         }
+    }
+
+    /// Goes on with the pieces that were [to be read](GivingUp::to_read). Those that are in no record are lost.
+    pub(super) fn bury_read(
+        &mut self,
+        positions: &[Position],
+        found: &HashMap<Position, Arc<Sealed>>,
+        now: Now,
+    ) {
+        for position in positions {
+            let Some(mut piece) = self.giving_up.stored.pop_front() else {
+                return;
+            };
+            match found.get(position) {
+                Some(event) => {
+                    piece.undelivered.mail.event = event.clone();
+                    self.giving_up.queue.push_back(piece);
+                }
+                None => self.write_off_piece(&piece, now),
+            }
+        }
+        self.give_up(Vec::new(), now);
+    }
+
+    /// A piece is in no record: it leaves its mailbox without a dead letter.
+    fn write_off_piece(&mut self, piece: &Piece, now: Now) {
+        let Undelivered { mail, reason, .. } = &piece.undelivered;
+        let (position, recipient) = (mail.position, &mail.recipient);
+        tracing::error!(?position, %recipient, reason, "event was not delivered, and the log no longer has it");
+        self.counters.undelivered.inc();
+        if let Some((agent, name)) = piece.mailbox.clone() {
+            let positions = position.into_iter().collect();
+            let entry = Entry::Acknowledged {
+                agent,
+                name,
+                positions,
+            };
+            self.record(&hub(), entry, now);
+        }
+        self.fail_work(mail, reason, now);
     }
 
     /// Goes on with what was given up during earlier holds of the lock.

@@ -63,7 +63,7 @@ impl Core {
     ///
     /// [`Error::ResourceExhausted`].
     pub(super) fn check_held(&self) -> Result<(), Error> {
-        match self.held.bytes() > HELD_BYTES {
+        match self.held.bytes() > HELD_BYTES || self.giving_up.is_behind() {
             true => Err(Error::behind()),
             false => Ok(()),
         }

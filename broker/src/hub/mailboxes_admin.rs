@@ -5,7 +5,10 @@ use agenthub_proto::agenthub::{
     Mailbox, PurgeMailboxRequest,
 };
 
-use super::{Hub, core::Now};
+use super::{
+    Hub,
+    core::{Core, Now},
+};
 use crate::{
     Error,
     access::{Call, decide},
@@ -13,6 +16,7 @@ use crate::{
     id::AgentId,
     limits::{self, PAGE_BYTES},
     log::Position,
+    mailbox::Mail,
     mailboxes::Seen,
 };
 
@@ -48,7 +52,7 @@ impl Hub {
         })
     }
 
-    pub(crate) fn mailbox(
+    pub(crate) async fn mailbox(
         &self,
         caller: &Caller,
         request: &GetMailboxRequest,
@@ -56,22 +60,13 @@ impl Hub {
         decide(Call::GetMailbox, caller, "")?;
         limits::required("agent_id", &request.agent_id)?;
         let (agent, name) = (AgentId::from(request.agent_id.as_str()), &request.name);
-        let core = self.core();
-        let seen = core.state.mailboxes.see(&agent, name);
-        let seen = seen.ok_or_else(|| no_mailbox(&agent, name))?;
         let peek = usize::try_from(request.peek).unwrap_or(PEEK).min(PEEK);
-        let mut events = Vec::new();
-        let mut bytes = 0;
-        for mail in core.state.mailboxes.waiting(&agent, name, peek) {
-            bytes += mail.bytes();
-            if bytes > PAGE_BYTES && !events.is_empty() {
-                break;
-            }
-            events.push(AgentEvent::clone(&mail.event));
-        }
+        let (mailbox, mail) = self.core().peek(&agent, name, peek)?;
+        let events = self.whole(mail).await?;
+        let events = events.iter().map(|event| AgentEvent::clone(event));
         Ok(GetMailboxResponse {
-            mailbox: Some(shown(&agent, name, &seen)),
-            events,
+            mailbox: Some(mailbox),
+            events: events.collect(),
         })
     }
 
@@ -89,6 +84,29 @@ impl Hub {
         }
         let why = "an operator purged the mailbox that it waited in";
         Ok(core.skip(caller, &agent, name, Position(u64::MAX), why, Now::read()))
+    }
+}
+
+impl Core {
+    /// A mailbox, and what waits there first: at most so many events, which fit into an answer.
+    fn peek(
+        &self,
+        agent: &AgentId,
+        name: &str,
+        most: usize,
+    ) -> Result<(Mailbox, Vec<Mail>), Error> {
+        let mailboxes = &self.state.mailboxes;
+        let seen = mailboxes.see(agent, name);
+        let seen = seen.ok_or_else(|| no_mailbox(agent, name))?;
+        let mut bytes = 0;
+        let mut waiting = mailboxes.waiting(agent, name, most);
+        let fits = |mail: &Mail| {
+            bytes += mail.bytes();
+            bytes <= PAGE_BYTES
+        };
+        let count = waiting.iter().map(fits).take_while(|fits| *fits).count();
+        waiting.truncate(count.max(1));
+        Ok((shown(agent, name, &seen), waiting))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The hub: a lock around its state, and the calls that services make. Nothing here waits for anything.
 
 mod backlog;
+mod bodies;
 mod cancelling;
 mod cards;
 mod core;
@@ -40,7 +41,10 @@ use agenthub_proto::{
     a2a::AgentCard,
     agenthub::{AgentEntry, AgentEventMetadata, Hello, ListAgentsRequest},
 };
-use tokio::{sync::SetOnce, task::spawn_blocking};
+use tokio::{
+    sync::{Semaphore, SetOnce},
+    task::spawn_blocking,
+};
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
@@ -63,7 +67,7 @@ use crate::{
     access::{Call, decide},
     caller::Caller,
     limits,
-    log::{Commit, Commits, Failed, LogId, OpenError, Position, Registration},
+    log::{Commit, Commits, Failed, History, LogId, OpenError, Position, Registration},
     metrics::{Counters, Gauges},
     settings::{Settings, Storage},
 };
@@ -79,6 +83,9 @@ struct Shared {
     settings: Settings,
     core: Mutex<Core>,
     commits: Commits,
+    history: Arc<dyn History>,
+    /// Whoever reads bodies holds one of these.
+    readers: Arc<Semaphore>,
     /// Why the hub has failed. Whoever waits for that is not woken by every commit.
     failure: SetOnce<Failure>,
     counters: Arc<Counters>,
@@ -109,12 +116,15 @@ impl Hub {
         let until = tokio::time::Instant::now() + settings.presence_lease;
         state.mailboxes.resume(until);
         let commits = log.commits();
+        let history = log.history();
         let hub = Self {
             shared: Arc::new(Shared {
                 log: log.id(),
                 core: Mutex::new(Core::new(settings.clone(), counters.clone(), log, state)),
                 settings,
                 commits: commits.clone(),
+                history,
+                readers: Arc::new(Semaphore::new(bodies::READERS)),
                 failure: SetOnce::new(),
                 counters,
                 is_draining: AtomicBool::new(false),
@@ -130,6 +140,7 @@ impl Hub {
         if hub.settings().storage != Storage::Memory {
             hub.spawn(deliver_committed(hub.clone(), commits));
         }
+        hub.spawn(bodies::bury_stored(hub.clone()));
         if let Some(work) = work {
             hub.spawn(work);
         }
@@ -258,6 +269,7 @@ impl Hub {
             tasks: core.state.tasks.len(),
             mailboxes: core.state.mailboxes.len(),
             streams: core.sessions.len(),
+            bodies: core.state.mailboxes.bodies.bytes(),
         }
     }
 

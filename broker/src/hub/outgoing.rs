@@ -1,5 +1,7 @@
 //! What a stream has to send.
 
+use std::time::Duration;
+
 use agenthub_proto::agenthub::Cancel;
 
 use crate::mailbox::Batch;
@@ -24,6 +26,10 @@ pub(crate) struct Outgoing {
     pub(crate) cards: usize,
     /// There is more to be taken, and nobody will be woken for that.
     pub(crate) has_more: bool,
+    /// Deliveries that could not be read went back, with the index of the subscription of each and the number of its events.
+    pub(crate) returned: Vec<(usize, usize)>,
+    /// When to take them again.
+    pub(crate) pause: Option<Duration>,
     pub(crate) cancels: Vec<Cancel>,
     pub(crate) end: Option<End>,
 }

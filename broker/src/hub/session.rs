@@ -25,7 +25,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    fn id(&self) -> SessionId {
+    pub(crate) fn id(&self) -> SessionId {
         self.opened.id
     }
 

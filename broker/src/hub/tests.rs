@@ -13,6 +13,7 @@ mod together;
 mod waiting;
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -37,6 +38,7 @@ use super::{
 use crate::{
     Error,
     access::Call,
+    bodies::Bodies,
     caller::Caller,
     filter::Filter,
     id::SessionId,
@@ -44,7 +46,9 @@ use crate::{
         Commit, Commits, Committer, EventLog, History, LogId, MemoryLog, Position, Record,
         Registration,
     },
+    mailbox::Batch,
     metrics::Counters,
+    sealed::Sealed,
     settings::Settings,
     snapshot,
     state::State,
@@ -167,10 +171,38 @@ impl Bench {
         self.commits.announce(Commit::Full(safe));
     }
 
-    /// The state, with all that happened before delivered.
+    /// The state, with all that happened before delivered, and what was given up buried.
     fn core(&mut self) -> &mut Core {
         self.core.end_group(self.now);
-        &mut self.core
+        loop {
+            let positions = self.core.giving_up.to_read();
+            if positions.is_empty() {
+                return &mut self.core;
+            }
+            let found = self.events_at(&positions);
+            self.core.bury_read(&positions, &found, self.now);
+            self.core.end_group(self.now);
+        }
+    }
+
+    /// So many bytes of bodies are in memory.
+    fn bound_bodies(&mut self, bytes: usize) {
+        self.core.state.mailboxes.bodies = Bodies::new(bytes);
+    }
+
+    fn events_at(&self, positions: &[Position]) -> HashMap<Position, Arc<Sealed>> {
+        let found = self.core.log.history().at(positions);
+        found.expect("it is in memory").into_iter().collect()
+    }
+
+    /// A delivery as a stream sends it.
+    fn filled(&self, batch: &Batch) -> Batch {
+        match batch.is_stored() {
+            true => batch
+                .filled(&self.events_at(batch.positions()))
+                .expect("the log has it"),
+            false => batch.clone(),
+        }
     }
 
     fn wait(&mut self, time: Duration) {

@@ -30,8 +30,11 @@ impl Core {
     /// Does what is due, as far as one hold of the lock may take. Returns whether something is left.
     pub(crate) fn tick(&mut self, now: Now) -> bool {
         self.go_on_giving_up(now);
-        let undelivered = self.state.mailboxes.tick(AT_ONCE, now.instant);
-        self.give_up(undelivered, now);
+        let is_behind = self.giving_up.is_behind();
+        if !is_behind {
+            let undelivered = self.state.mailboxes.tick(AT_ONCE, now.instant);
+            self.give_up(undelivered, now);
+        }
         for task in self.state.tasks.overdue(TASKS_AT_ONCE, now.time) {
             self.end_task(&task, TaskState::Failed, "its deadline has passed", now);
         }
@@ -45,7 +48,7 @@ impl Core {
         self.close_unused_if_due(now);
         self.state.dedupe.forget_some(now.instant);
         self.giving_up.is_under_way()
-            || self.state.mailboxes.has_due(now.instant)
+            || (!is_behind && self.state.mailboxes.has_due(now.instant))
             || self.presence.is_overdue(now.instant)
             || self.state.tasks.is_overdue(now.time)
             || self.cancelling.is_overdue(now.instant)

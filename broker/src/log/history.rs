@@ -1,9 +1,9 @@
 //! Rereading a log while it goes on.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use super::{LogId, Position, Record};
-use crate::Error;
+use super::{Entry, LogId, Position, Record};
+use crate::{Error, sealed::Sealed};
 
 /// Reads the events that a log still has, page by page, apart from who writes it. Reading may wait for a disk: not under a lock, and
 /// not on a thread that serves others.
@@ -17,6 +17,13 @@ pub(crate) trait History: fmt::Debug + Send + Sync {
     /// log cannot be read.
     fn page(&self, after: Position, upto: Position) -> Result<Page, Error>;
 
+    /// The events at these positions, in any order. Those that are gone are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] if the log cannot be read.
+    fn at(&self, positions: &[Position]) -> Result<Vec<(Position, Arc<Sealed>)>, Error>;
+
     /// The parts of segments in which the contents of ended tasks are that the log has apart from their events, by the numbers of their last
     /// changes. Those that are gone are left out.
     ///
@@ -24,6 +31,14 @@ pub(crate) trait History: fmt::Debug + Send + Sync {
     ///
     /// [`Error::Unavailable`] if the log cannot be read.
     fn ended(&self, changes: &[u64]) -> Result<Vec<Vec<u8>>, Error>;
+}
+
+/// The event that a record is of, if it is of one.
+pub(super) fn event(record: Record) -> Option<(Position, Arc<Sealed>)> {
+    match record.entry {
+        Entry::Published(published) => Some((record.position, published.event)),
+        _ => None,
+    }
 }
 
 /// Some events of a log.

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Entry, LogId, Position, Record,
-    history::{History, PAGE, Page, gone},
+    history::{History, PAGE, Page, event, gone},
 };
 use crate::{Error, sealed::Sealed};
 
@@ -89,6 +89,15 @@ impl History for Window {
             upto: last.filter(|_| is_full).unwrap_or(upto),
             events,
         })
+    }
+
+    fn at(&self, positions: &[Position]) -> Result<Vec<(Position, Arc<Sealed>)>, Error> {
+        let kept = self.kept();
+        let found = positions.iter().filter_map(|position| {
+            let index = kept.records.binary_search_by_key(position, |r| r.position);
+            event(kept.records[index.ok()?].clone())
+        });
+        Ok(found.collect())
     }
 
     /// Nothing leaves the memory.

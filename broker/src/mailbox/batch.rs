@@ -1,6 +1,10 @@
 //! A batch: events that came to a mailbox at the same time and share one history there.
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::Range,
+    sync::Arc,
+};
 
 use agenthub_proto::agenthub::{Concern, Priority};
 use tokio::time::Instant;
@@ -209,13 +213,30 @@ impl Batch {
         &self.segment
     }
 
+    /// Whether only the log has its events.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.segment.is_stored()
+    }
+
+    /// The same with events that were read from the log, as far as they were found there.
+    pub(crate) fn filled(&self, found: &HashMap<Position, Arc<Sealed>>) -> Option<Self> {
+        let events = self.positions().iter();
+        let events = events.filter_map(|position| Some((*position, found.get(position)?.clone())));
+        let events: Vec<_> = events.collect();
+        (!events.is_empty()).then(|| Self {
+            range: 0..u32::try_from(events.len()).expect("a segment is short"),
+            segment: Segment::logged(events).into(),
+            ..self.clone()
+        })
+    }
+
     /// Its events in the segment.
     pub(crate) fn range(&self) -> Range<usize> {
         self.range.start as usize..self.range.end as usize
     }
 
     /// Its events in their order, each with its position in the log, if it has one.
-    pub(crate) fn events(&self) -> impl Iterator<Item = (&Arc<Sealed>, Option<Position>)> {
+    pub(crate) fn events(&self) -> impl Iterator<Item = (Arc<Sealed>, Option<Position>)> {
         let Range { start, end } = self.range();
         self.segment.each().take(end).skip(start)
     }
@@ -319,7 +340,7 @@ impl Batch {
     pub(crate) fn mail(&self) -> impl Iterator<Item = Mail> + '_ {
         let common = &self.common;
         self.events().map(|(event, position)| Mail {
-            event: event.clone(),
+            event,
             recipient: common.recipient.clone(),
             position,
             order: common.order.clone(),

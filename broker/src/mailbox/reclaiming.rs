@@ -59,6 +59,20 @@ impl Mailbox {
         handed_over
     }
 
+    /// Deliveries to an instance did not leave the hub: they are to be made again, and were no tries.
+    pub(crate) fn undo(&mut self, positions: &[Position], instance: &InstanceId, now: Instant) {
+        let mut rest = positions;
+        while !rest.is_empty() {
+            let found = self.leases.find(rest);
+            let found = found.map(|(run, lease)| (run, lease.is_with(instance)));
+            let count = found.as_ref().map_or(1, |(run, _)| run.range.len());
+            if let Some((run, true)) = found {
+                self.take_back(&run, now);
+            }
+            rest = &rest[count..];
+        }
+    }
+
     /// Ends a lease on what did not reach its instance: that was no try, unless the hub went away with it, as the mail may have been the
     /// reason.
     pub(super) fn take_back(&mut self, run: &Run, now: Instant) -> Vec<Undelivered> {

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::{Lifetime, Mailboxes, from_mailbox};
 use crate::{
+    bodies::{Delivered, Shelving},
     filter::Filter,
     id::{Address, AgentId, MailboxId, OrderKey, Version},
     log::Position,
@@ -67,8 +68,10 @@ impl Mailboxes {
             [] => Vec::new(),
             _ => self.keep_unclaimed(post, segment, is_known, now),
         };
+        let shelving = Shelving::new(&self.bodies, segment);
         for (id, version) in self.named(post) {
             if let Some(mail) = self.mail_for(id, post, version, now) {
+                let segment = shelving.shelve(self.delivered(id));
                 let add = |mailbox: &mut Mailbox| mailbox.push_segment(&mail, segment, now);
                 undelivered.extend(self.add(id, !post.is_replayed, add));
             }
@@ -98,12 +101,13 @@ impl Mailboxes {
                 continue;
             }
             for (event, position) in segment.each() {
-                let mail = Mail {
-                    event: event.clone(),
+                let mut mail = Mail {
+                    event,
                     position,
                     ..self.mail(post, agent, version.as_ref(), now)
                 };
                 if post.is_replayed || self.unclaimed.has_room(&mail) {
+                    self.bodies.shelve(&mut mail, Delivered::Later);
                     self.unclaimed.keep(mail, is_known(agent), post.age, now);
                 } else {
                     undelivered.push(self.unclaimed.refuse(mail));
@@ -145,7 +149,8 @@ impl Mailboxes {
     }
 
     /// Puts mail into one mailbox, whatever its route was.
-    pub(crate) fn put(&mut self, id: MailboxId, mail: Mail, now: Instant) {
+    pub(crate) fn put(&mut self, id: MailboxId, mut mail: Mail, now: Instant) {
+        self.bodies.shelve(&mut mail, self.delivered(id));
         self.with(id, |mailbox| mailbox.push(&mail, now));
         if let Some(slot) = self.slots.get_mut(&id)
             && slot.lifetime != Lifetime::Durable
@@ -203,15 +208,16 @@ impl Mailboxes {
 
     /// Mail that nobody took waits for the agent's next subscription, unless another one of its has it.
     pub(crate) fn put_back(&mut self, left: Vec<Mail>, is_known: bool, now: Instant) {
-        for mail in left {
+        for mut mail in left {
             if self.is_to_wait(&mail.recipient, mail.event.kind()) {
+                self.bodies.shelve(&mut mail, Delivered::Later);
                 self.unclaimed.keep(mail, is_known, Duration::ZERO, now);
             }
         }
     }
 
     /// Mail that was given up goes to its durable mailbox, or, where it was in none, to whoever of its agent's takes it.
-    pub(crate) fn put_again(&mut self, name: &str, mail: Mail, is_known: bool, now: Instant) {
+    pub(crate) fn put_again(&mut self, name: &str, mut mail: Mail, is_known: bool, now: Instant) {
         let agent = mail.recipient.clone();
         let takes = |id: &MailboxId| {
             let durable = self.durable(*id);
@@ -222,6 +228,7 @@ impl Mailboxes {
             None => self.of_agent(&agent).into_iter().filter(takes).collect(),
         };
         if ids.is_empty() {
+            self.bodies.shelve(&mut mail, Delivered::Later);
             self.unclaimed.keep(mail, is_known, Duration::ZERO, now);
             return;
         }
@@ -302,7 +309,7 @@ impl Mailboxes {
 }
 
 fn is_for(mail: &Mail, filter: &Filter) -> bool {
-    filter.accepts(&Traits::of(&mail.event), mail.concern)
+    filter.accepts(&Traits::of(&mail.event.look()), mail.concern)
 }
 
 /// On which side of its task an event reaches an agent. What an agent sends itself is work, not an answer.

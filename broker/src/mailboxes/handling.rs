@@ -12,8 +12,7 @@ use crate::{
 };
 
 impl Mailboxes {
-    /// Hands the next deliveries from a mailbox to an instance, at most so many events. Deliveries that are not sent do not count.
-    /// Returns how many were sent.
+    /// Hands the next deliveries from a mailbox to an instance, at most so many events at first. `hand` says how many more after each.
     pub(crate) fn take(
         &mut self,
         id: MailboxId,
@@ -21,21 +20,34 @@ impl Mailboxes {
         version: Option<&Version>,
         count: usize,
         now: Instant,
-        mut is_sent: impl FnMut(Delivery) -> bool,
-    ) -> usize {
-        let taken = self.with(id, |mailbox| {
+        mut hand: impl FnMut(Delivery) -> usize,
+    ) {
+        self.with(id, |mailbox| {
             let mut left = count;
             while left > 0
                 && let Some(delivery) = mailbox.take(instance, version, left, now)
             {
-                let events = delivery.batch.len();
-                if is_sent(delivery) {
-                    left -= events;
-                }
+                left = hand(delivery);
             }
-            count - left
         });
-        taken.unwrap_or_default()
+    }
+
+    /// See [`Mailbox::undo`].
+    pub(crate) fn undo(
+        &mut self,
+        id: MailboxId,
+        positions: &[Position],
+        instance: &InstanceId,
+        now: Instant,
+    ) {
+        self.with(id, |mailbox| mailbox.undo(positions, instance, now));
+    }
+
+    /// A mailbox has lost mail that nobody else has.
+    pub(crate) fn overflow(&mut self, id: MailboxId) {
+        if let Some(slot) = self.slots.get_mut(&id) {
+            slot.has_overflowed |= slot.lifetime != Lifetime::Durable;
+        }
     }
 
     /// Whether an instance of an agent has a delivery of this position.

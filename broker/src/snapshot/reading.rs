@@ -12,6 +12,7 @@ use super::{
     seen,
 };
 use crate::{
+    bodies::{Bodies, Delivered},
     dead_letters::DeadLetter,
     id::{AgentId, OrderKey},
     log::{Entry, Found, Position, Record, codec},
@@ -40,6 +41,11 @@ impl Reading {
         }
     }
 
+    /// So many bytes of bodies are in memory.
+    pub(crate) fn bound_bodies(&mut self, bytes: usize) {
+        self.state.mailboxes.bodies = Bodies::new(bytes);
+    }
+
     /// A record that parts refer to.
     ///
     /// # Errors
@@ -50,7 +56,9 @@ impl Reading {
             return Err(format!("record {} is no event", record.position.0));
         };
         let is_directed = matches!(published.route, Route::To(_));
-        let kept = (published.event.clone(), record.order.clone(), is_directed);
+        let bodies = &self.state.mailboxes.bodies;
+        let event = bodies.shelve_event(&published.event, Delivered::Later);
+        let kept = (event, record.order.clone(), is_directed);
         self.kept.insert(record.position, kept);
         Ok(())
     }
@@ -171,6 +179,7 @@ impl Reading {
                 let (event, order, is_directed) = kept
                     .cloned()
                     .ok_or_else(|| format!("the event of mail at {} was not kept", position.0))?;
+                let event = event.look();
                 let sent = event.timestamp.as_ref().and_then(system_time);
                 let age = sent.and_then(|sent| self.moment.time.duration_since(sent).ok());
                 let age = age.unwrap_or_default();
@@ -179,7 +188,7 @@ impl Reading {
                 (event, order, is_directed, timing)
             }
         };
-        Ok(Mail {
+        let mut mail = Mail {
             event,
             recipient: recipient.clone(),
             position: Some(position),
@@ -191,7 +200,12 @@ impl Reading {
             is_directed,
             is_copy,
             timing,
-        })
+        };
+        self.state
+            .mailboxes
+            .bodies
+            .shelve(&mut mail, Delivered::Later);
+        Ok(mail)
     }
 }
 
@@ -199,6 +213,7 @@ impl Reading {
 #[derive(Debug)]
 pub(crate) struct Folding<'a> {
     settings: &'a Settings,
+    bodies: usize,
     moment: Moment,
     reading: Option<Reading>,
 }
@@ -208,9 +223,15 @@ impl<'a> Folding<'a> {
     pub(crate) fn new(settings: &'a Settings, moment: Moment) -> Self {
         Self {
             settings,
+            bodies: settings.bodies(),
             moment,
             reading: None,
         }
+    }
+
+    /// Nothing is to be delivered by the state: bodies stay in the log.
+    pub(crate) fn without_bodies(self) -> Self {
+        Self { bodies: 0, ..self }
     }
 
     /// Takes in what was read next.
@@ -219,9 +240,11 @@ impl<'a> Folding<'a> {
     ///
     /// Why a part of a snapshot cannot be read.
     pub(crate) fn take(&mut self, found: Found<'_>) -> Result<(), String> {
-        let reading = self
-            .reading
-            .get_or_insert_with(|| Reading::new(self.settings, self.moment));
+        let reading = self.reading.get_or_insert_with(|| {
+            let mut reading = Reading::new(self.settings, self.moment);
+            reading.bound_bodies(self.bodies);
+            reading
+        });
         match found {
             Found::Kept(record) => reading.keep(record),
             Found::Part(bytes) => reading.part(bytes),

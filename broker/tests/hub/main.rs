@@ -3,6 +3,7 @@
 mod harness;
 mod peer;
 
+mod bodies;
 mod bounds;
 mod cards;
 mod connect;

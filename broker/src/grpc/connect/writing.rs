@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, vec};
 use agenthub_proto::agenthub::PublishResult;
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::{sync::DropGuard, task::task_tracker::TaskTrackerToken};
 use tonic::{Code, Status};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     connections,
-    hub::Outgoing,
+    hub::{End, Outgoing},
     log::{Position, Wait},
 };
 
@@ -44,6 +44,8 @@ pub(super) struct Writer {
     /// What is left of the frame that is being sent.
     pieces: VecDeque<Bytes>,
     then: Then,
+    /// When to look again for mail that could not be read.
+    pause: Option<Instant>,
     /// The hub ends the stream once it is safe up to here.
     until: Option<Position>,
     _gone: DropGuard,
@@ -60,6 +62,7 @@ impl Writer {
             frames: vec![first].into_iter(),
             pieces: VecDeque::new(),
             then: Then::Look,
+            pause: None,
             until: None,
             _gone: gone,
             _running: peer.hub.running(),
@@ -87,10 +90,11 @@ impl Writer {
                 Then::Wait => tokio::select! {
                     () = self.wake.notified() => {}
                     () = end_of(&mut self.unsafe_result) => {}
+                    () = end_of_pause(self.pause) => {}
                 },
                 Then::End(status) => return status.take().map(Err),
             }
-            self.look();
+            self.look().await;
         }
     }
 
@@ -110,8 +114,41 @@ impl Writer {
         }
     }
 
+    /// Takes what is there to be sent, and reads what only the log has of that.
+    async fn look(&mut self) {
+        let Taken {
+            results,
+            heartbeat,
+            outgoing,
+            end,
+            is_over,
+        } = self.take();
+        let id = self.peer.session().id();
+        let outgoing = self.peer.hub.fill(id, outgoing).await;
+        let mut outbox = self.peer.outbox();
+        outbox.give_back(&outgoing.returned);
+        let ended = outbox.ended.take_if(|_| is_over);
+        drop(outbox);
+        self.pause = outgoing.pause.map(|pause| Instant::now() + pause);
+        let has_more = outgoing.has_more || outgoing.events() >= BATCH;
+        let mut frames = frames(results, heartbeat, outgoing);
+        self.then = match (end, ended) {
+            (Some(end), _) => {
+                frames.push(Frame::from(SealedFrame {
+                    goodbye: Some(goodbye(&end)),
+                    ..SealedFrame::default()
+                }));
+                Then::End(None)
+            }
+            (None, Some(reason)) => Then::End(reason.filter(|s| s.code() != Code::Cancelled)),
+            (None, None) if has_more && self.pause.is_none() => Then::Look,
+            (None, None) => Then::Wait,
+        };
+        self.frames = frames.into_iter();
+    }
+
     /// Takes what is there to be sent.
-    fn look(&mut self) {
+    fn take(&mut self) -> Taken {
         let peer = &self.peer;
         let commits = peer.hub.commits();
         let safe = commits.latest().position();
@@ -134,24 +171,31 @@ impl Writer {
             let until = *self.until.get_or_insert(last);
             safe.is_none_or(|safe| safe >= until)
         });
-        let is_over = awaited.is_none();
-        let ended = outbox.ended.take_if(|_| is_over);
-        drop(outbox);
-        let has_more = outgoing.has_more || outgoing.events() >= BATCH;
-        let mut frames = frames(results, heartbeat, outgoing);
-        self.then = match (end, ended) {
-            (Some(end), _) => {
-                frames.push(Frame::from(SealedFrame {
-                    goodbye: Some(goodbye(&end)),
-                    ..SealedFrame::default()
-                }));
-                Then::End(None)
-            }
-            (None, Some(reason)) => Then::End(reason.filter(|s| s.code() != Code::Cancelled)),
-            (None, None) if has_more => Then::Look,
-            (None, None) => Then::Wait,
-        };
-        self.frames = frames.into_iter();
+        Taken {
+            results,
+            heartbeat,
+            outgoing,
+            end,
+            is_over: outbox.ended.is_some() && awaited.is_none(),
+        }
+    }
+}
+
+/// What is there to be sent at a time.
+struct Taken {
+    results: Vec<PublishResult>,
+    heartbeat: bool,
+    outgoing: Outgoing,
+    end: Option<End>,
+    /// The peer's part has ended, and all of it is answered.
+    is_over: bool,
+}
+
+/// Waits for the end of a pause; for ever without one.
+async fn end_of_pause(until: Option<Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -194,6 +238,15 @@ impl Outbox {
             if let Some(credit) = self.credits.get_mut(*index) {
                 let spent = u32::try_from(handed.len()).unwrap_or(u32::MAX);
                 *credit = credit.saturating_sub(spent);
+            }
+        }
+    }
+
+    /// What went back to its mailbox uses up none.
+    fn give_back(&mut self, returned: &[(usize, usize)]) {
+        for (index, events) in returned {
+            if let Some(credit) = self.credits.get_mut(*index) {
+                *credit = credit.saturating_add(u32::try_from(*events).unwrap_or(u32::MAX));
             }
         }
     }

@@ -10,7 +10,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    dead_letters::DeadLetter, log::Try, mailboxes::Lifetime, superseded::Superseded, tasks::Tasks,
+    bodies::Bodies,
+    dead_letters::DeadLetter,
+    log::{Entry, Try},
+    mailboxes::Lifetime,
+    sealed::Sealed,
+    superseded::Superseded,
+    tasks::Tasks,
 };
 
 #[derive(Clone, Debug)]
@@ -71,7 +77,9 @@ fn agent(n: u8) -> String {
     }
 }
 
-fn run(b: &mut Bench, ops: Vec<Op>) {
+/// Does it all. Returns what was delivered.
+fn run(b: &mut Bench, ops: Vec<Op>) -> Vec<(Position, u32, Arc<Sealed>)> {
+    let mut delivered = Vec::new();
     let mut sessions: Vec<SessionId> = Vec::new();
     let mut taken: Vec<(SessionId, String)> = Vec::new();
     let caller = Caller::anonymous();
@@ -167,8 +175,10 @@ fn run(b: &mut Bench, ops: Vec<Op>) {
             Op::Take(n) if !sessions.is_empty() => {
                 let session = sessions[usize::from(n) % sessions.len()];
                 for (_, delivery) in b.take(session).deliveries {
-                    for (event, _) in delivery.events() {
+                    let attempt = delivery.attempt();
+                    for (event, position) in b.filled(&delivery).events() {
                         taken.push((session, event.position.clone()));
+                        delivered.extend(position.map(|at| (at, attempt, event)));
                     }
                 }
             }
@@ -216,6 +226,12 @@ fn run(b: &mut Bench, ops: Vec<Op>) {
             Op::Take(_) | Op::Acknowledge(_) | Op::Refuse(_) | Op::Close(..) => {}
         }
     }
+    delivered
+}
+
+/// So many bytes of bodies in memory: none, those of a few events, or all.
+fn bodies() -> impl Strategy<Value = usize> {
+    prop_oneof![Just(0), 0..40_000_usize, Just(usize::MAX)]
 }
 
 /// Small bounds, so that mail is given up for every reason.
@@ -275,12 +291,14 @@ proptest! {
 
     /// Folding the log again gives what the hub knows: the directory, the tasks, and what waits in durable mailboxes.
     #[test]
-    fn the_state_is_the_fold_of_the_log(ops in ops()) {
+    fn the_state_is_the_fold_of_the_log(ops in ops(), bodies in [bodies(), bodies()]) {
         let settings = tight();
         let mut live = Bench::new(settings.clone());
+        live.bound_bodies(bodies[0]);
         run(&mut live, ops);
         live.core();
         let mut folded = blank(&settings);
+        folded.mailboxes.bodies = Bodies::new(bodies[1]);
         let now = live.now;
         live.core.tell_tries(now);
         for record in live.records.lock().expect("one thread").iter() {
@@ -301,11 +319,46 @@ proptest! {
         prop_assert_eq!(contents(state), contents(&mut folded));
     }
 
+    /// Deliveries are the same whatever is in memory, and as they are in the log.
+    #[test]
+    fn what_is_delivered_does_not_depend_on_what_is_in_memory(ops in ops(), bodies in bodies()) {
+        let mut all = Bench::new(tight());
+        let mut few = Bench::new(tight());
+        few.bound_bodies(bodies);
+        let places = |delivered: &[(Position, u32, Arc<Sealed>)]| -> Vec<_> {
+            delivered.iter().map(|(at, attempt, _)| (*at, *attempt)).collect()
+        };
+        let expected = run(&mut all, ops.clone());
+        let delivered = run(&mut few, ops);
+        prop_assert_eq!(places(&delivered), places(&expected));
+        let records = few.records.lock().expect("one thread");
+        for (at, _, event) in delivered {
+            prop_assert!(!event.is_head());
+            let record = records.iter().find(|r| r.position == at).expect("it is in the log");
+            let Entry::Published(published) = &record.entry else {
+                unreachable!("it is an event");
+            };
+            prop_assert_eq!(&event, &published.event);
+        }
+        // Copies are in no record that is kept.
+        let is_copy = |r: &Record| matches!(r.entry, Entry::Reread { .. } | Entry::Settled { again: true, .. });
+        if !records.iter().any(is_copy) {
+            let bytes = few.core.state.mailboxes.bodies.bytes();
+            prop_assert!(bytes <= bodies, "{bytes} bytes are in memory");
+        }
+    }
+
     /// A snapshot and what came after it give what the whole log gives, wherever the snapshot was taken.
     #[test]
-    fn a_snapshot_stands_for_what_it_was_made_of(ops in ops(), part in 0.0..=1.0) {
+    fn a_snapshot_stands_for_what_it_was_made_of(ops in ops(), part in 0.0..=1.0, bodies in bodies()) {
         let settings = tight();
+        let blank = |settings: &Settings| {
+            let mut state = blank(settings);
+            state.mailboxes.bodies = Bodies::new(bodies);
+            state
+        };
         let mut live = Bench::new(settings.clone());
+        live.bound_bodies(bodies);
         run(&mut live, ops);
         live.core();
         let records = live.records.lock().expect("one thread").clone();
@@ -326,6 +379,7 @@ proptest! {
             Ok::<_, ()>(())
         });
         let mut reading = snapshot::Reading::new(&settings, moment);
+        reading.bound_bodies(bodies);
         for position in snapshot::kept(&early, moment) {
             let kept = records.iter().find(|r| r.position == position);
             prop_assert_eq!(reading.keep(kept.expect("it is in the log")), Ok(()));

@@ -1,11 +1,11 @@
 //! Rereading events from the database.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use rusqlite::params;
 
 use super::{
-    super::history::{History, PAGE, Page, gone},
+    super::history::{History, PAGE, Page, event, gone},
     ended,
     read::{Reader, beside},
     row::{COLUMNS, RowRef},
@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Error,
     log::{OpenError, Position, codec},
+    sealed::Sealed,
 };
 
 /// Reads the log of a folder.
@@ -31,6 +32,27 @@ impl History for Stored {
             })
         });
         page.unwrap_or_else(|error| Err(unreadable(&error)))
+    }
+
+    fn at(&self, positions: &[Position]) -> Result<Vec<(Position, Arc<Sealed>)>, Error> {
+        let found = beside(&self.folder, |reader| {
+            let sql = format!("SELECT {COLUMNS} FROM events WHERE position = ?");
+            let mut found = Vec::with_capacity(positions.len());
+            let sqlite = |e: rusqlite::Error| reader.damaged(0, e.to_string());
+            let mut statement = reader.connection().prepare(&sql).map_err(sqlite)?;
+            for position in positions {
+                let sqlite = |e: rusqlite::Error| reader.damaged(position.0, e.to_string());
+                let damaged = |reason| reader.damaged(position.0, reason);
+                let at = params![position.0.cast_signed()];
+                let mut rows = statement.query(at).map_err(sqlite)?;
+                if let Some(row) = rows.next().map_err(sqlite)? {
+                    let row = RowRef::checked(row).map_err(damaged)?;
+                    found.extend(event(row.record().map_err(damaged)?));
+                }
+            }
+            Ok(found)
+        });
+        found.map_err(|error| unreadable(&error))
     }
 
     fn ended(&self, changes: &[u64]) -> Result<Vec<Vec<u8>>, Error> {
