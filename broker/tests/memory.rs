@@ -12,9 +12,13 @@ use std::{
     time::Duration,
 };
 
-use agenthub_broker::{Server, Settings};
+use agenthub_broker::{Server, Settings, Storage};
 use agenthub_proto::{
-    agenthub::{AgentFrame, Hello, HubFrame, Lifetime, Subscription},
+    a2a::{Message as A2aMessage, Role},
+    agenthub::{
+        AgentEventMetadata, AgentFrame, Hello, HubFrame, Lifetime, Publish, Subscription,
+        agent_event, publish,
+    },
     grpc::{Messages, call, framed},
 };
 use bytes::Bytes;
@@ -25,18 +29,18 @@ use tonic::{Code, Status, service::Routes, transport::Channel};
 
 const MIB: usize = 1024 * 1024;
 
-/// Counts what the threads of the hub allocate.
+/// Counts what the threads of the hub allocate: all but those of clients.
 struct Counting;
 
 thread_local! {
-    static IS_HUB: Cell<bool> = const { Cell::new(false) };
+    static IS_CLIENT: Cell<bool> = const { Cell::new(false) };
 }
 
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 
 fn count(bytes: isize) {
-    if IS_HUB.try_with(Cell::get) == Ok(true) {
+    if IS_CLIENT.try_with(Cell::get) == Ok(false) {
         let live = LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
         PEAK.fetch_max(live, Ordering::Relaxed);
     }
@@ -68,18 +72,22 @@ struct Bench {
 }
 
 impl Bench {
-    fn start() -> Self {
+    fn start(settings: Settings) -> Self {
+        IS_CLIENT.set(true);
         let hub = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .on_thread_start(|| IS_HUB.set(true))
             .enable_all()
             .build()
             .expect("a runtime");
         let server = hub.spawn(async {
             let address = "127.0.0.1:0".parse().expect("an address");
-            Server::start(Settings::default(), address, Routes::default()).await
+            Server::start(settings, address, Routes::default()).await
         });
-        let clients = Runtime::new().expect("a runtime");
+        let clients = tokio::runtime::Builder::new_multi_thread()
+            .on_thread_start(|| IS_CLIENT.set(true))
+            .enable_all()
+            .build()
+            .expect("a runtime");
         let server = clients.block_on(server).expect("no panic");
         Self {
             server: Arc::new(server.expect("a free port")),
@@ -96,6 +104,7 @@ impl Bench {
         let mut reading = socket.try_clone().expect("a socket");
         let ping = http2(6, 0, 0, &[0; 8]);
         let reading = std::thread::spawn(move || {
+            IS_CLIENT.set(true);
             let mut refused = 0;
             loop {
                 let mut head = [0; 9];
@@ -239,10 +248,171 @@ fn many(field: &[u8], bytes: usize) -> Vec<u8> {
 /// promise 10
 #[test]
 fn no_peer_takes_more_memory_than_it_may() {
-    let bench = Bench::start();
+    let bench = Bench::start(Settings::default());
     calls_that_are_not_made_take_little(&bench);
     a_hostile_frame_takes_no_more_than_four_times_its_bytes(&bench);
     bench.hub.shutdown_background();
+    mail_of_absent_agents_takes_no_more_than_the_bound();
+}
+
+/// An agent with a durable mailbox.
+fn absent(agent: usize, credit: u32) -> AgentFrame {
+    AgentFrame {
+        hello: Some(Hello {
+            protocol_version: 1,
+            agent_id: format!("absent {agent}"),
+            instance_id: "i".to_owned(),
+            subscription: vec![Subscription {
+                name: "work".to_owned(),
+                lifetime: Lifetime::Durable.into(),
+                credit,
+                ..Subscription::default()
+            }],
+            ..Hello::default()
+        }),
+        ..AgentFrame::default()
+    }
+}
+
+impl Bench {
+    fn stop(self) {
+        let Self {
+            hub,
+            clients,
+            server,
+        } = self;
+        let server = Arc::into_inner(server).expect("nobody else has it");
+        clients.block_on(server.shutdown());
+        // Freed by threads of the hub, as it was allocated there.
+        hub.shutdown_timeout(DEADLINE);
+    }
+
+    async fn open(&self, first: AgentFrame) -> (mpsc::Sender<Bytes>, Messages) {
+        let url = format!("http://{}", self.server.address());
+        let channel = Channel::from_shared(url).expect("a URL");
+        let channel = channel.connect().await.expect("the hub listens");
+        let (frames, outgoing) = mpsc::channel(8);
+        frames.send(framed(&first)).await.expect("there is room");
+        let opening = call(
+            channel,
+            "/agenthub.AgentHub/Connect",
+            ReceiverStream::new(outgoing),
+            64 * MIB,
+        );
+        let mut messages = timeout(DEADLINE, opening)
+            .await
+            .expect("in time")
+            .expect("it is answered");
+        next(&mut messages).await.welcome.expect("a welcome");
+        (frames, messages)
+    }
+
+    /// Mail for every absent agent, each event for one of them.
+    fn fill(&self, agents: usize, events: usize, text: impl Fn(usize, usize) -> String) {
+        self.clients.block_on(async {
+            for agent in 0..agents {
+                drop(self.open(absent(agent, 0)).await);
+            }
+            let (frames, mut messages) = self.open(hello()).await;
+            for event in 0..events {
+                let publish = (0..agents).map(|agent| Publish {
+                    payload: Some(publish::Payload::Message(A2aMessage {
+                        context_id: format!("c{}", event % 3),
+                        ..A2aMessage::new(Role::User, &text(agent, event))
+                    })),
+                    routing: Some(AgentEventMetadata {
+                        to_agent_id: format!("absent {agent}"),
+                        ..AgentEventMetadata::default()
+                    }),
+                    ..Publish::default()
+                });
+                let frame = AgentFrame {
+                    publish: publish.collect(),
+                    ..AgentFrame::default()
+                };
+                frames.send(framed(&frame)).await.expect("there is room");
+                let mut answered = 0;
+                while answered < agents {
+                    for result in next(&mut messages).await.result {
+                        assert_eq!(result.code, 0, "{}", result.error);
+                        answered += 1;
+                    }
+                }
+            }
+        });
+    }
+
+    /// All that waits for an absent agent, in the order in which it comes.
+    fn take_all(&self, agent: usize, events: usize) -> Vec<A2aMessage> {
+        self.clients.block_on(async {
+            let credit = u32::try_from(events).expect("they are few");
+            let (_frames, mut messages) = self.open(absent(agent, credit)).await;
+            let mut came = Vec::new();
+            while came.len() < events {
+                for event in next(&mut messages).await.event {
+                    match event.payload {
+                        Some(agent_event::Payload::Message(message)) => came.push(message),
+                        other => panic!("no message: {other:?}"),
+                    }
+                }
+            }
+            came
+        })
+    }
+}
+
+async fn next(messages: &mut Messages) -> HubFrame {
+    let frame = timeout(DEADLINE, messages.next()).await.expect("in time");
+    let frame = frame.expect("the stream goes on").expect("a frame");
+    HubFrame::decode(frame).expect("a frame of the hub")
+}
+
+/// What the mail of absent agents takes is the bound of bodies and a position for each event, also after a restart; and nothing is lost.
+fn mail_of_absent_agents_takes_no_more_than_the_bound() {
+    const AGENTS: usize = 20;
+    const EVENTS: usize = 300;
+    const BODIES: usize = 2 * MIB;
+    /// Of an event in one mailbox that is alone in its segment, with what else the hub keeps of a publish.
+    const POSITION: usize = 1024;
+    const BYTES: usize = 4096;
+    let text = |agent: usize, event: usize| {
+        let text = format!("{agent} {event} ");
+        let filling = BYTES - text.len();
+        text + &"x".repeat(filling)
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = || Settings {
+        storage: Storage::Folder(folder.path().to_owned()),
+        bodies_bytes: BODIES,
+        ..Settings::default()
+    };
+    let check = |what: &str, before: isize| {
+        let took = (LIVE.load(Ordering::Relaxed) - before).unsigned_abs();
+        let mail = AGENTS * EVENTS;
+        println!("{what}: {mail} events of {BYTES} bytes take {took}");
+        assert!(took < BODIES * 3 / 2 + mail * POSITION, "{what}: {took}");
+    };
+    let bench = Bench::start(settings());
+    let before = LIVE.load(Ordering::Relaxed);
+    bench.fill(AGENTS, EVENTS, text);
+    check("published", before);
+    bench.stop();
+    let before = LIVE.load(Ordering::Relaxed);
+    let bench = Bench::start(settings());
+    check("restarted", before);
+    for agent in 0..AGENTS {
+        let came = bench.take_all(agent, EVENTS);
+        for context in 0..3 {
+            let its = came
+                .iter()
+                .filter(|m| m.context_id == format!("c{context}"));
+            let its: Vec<String> = its.map(A2aMessage::text).collect();
+            let expected = (context..EVENTS).step_by(3);
+            let expected: Vec<String> = expected.map(|event| text(agent, event)).collect();
+            assert_eq!(its, expected);
+        }
+    }
+    bench.stop();
 }
 
 fn calls_that_are_not_made_take_little(bench: &Bench) {

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use agenthub_broker::{Settings, Storage, maintenance};
 use agenthub_proto::{
     a2a::{Message, TaskState},
-    agenthub::{AgentEvent, GetMailboxRequest, ListDeadLettersRequest, agent_event::Payload},
+    agenthub::{
+        AgentEvent, EventKind, Filter, GetMailboxRequest, Hello, ListDeadLettersRequest,
+        agent_event::Payload,
+    },
 };
 
 use crate::{
     harness::{TestHub, in_context, routing, until, user, work},
-    peer::{Peer, agent, hello},
+    peer::{Peer, agent, durable, filtered, hello},
 };
 
 const KIB: usize = 1024;
@@ -76,6 +79,19 @@ async fn leave_mailbox(hub: &TestHub, name: &str) {
     hub.connect(agent(name, "i", 0)).await.say_goodbye().await;
 }
 
+/// An agent with a durable mailbox of messages.
+fn of_messages(credit: u32) -> Hello {
+    let messages = Filter {
+        kinds: vec![EventKind::Message.into()],
+        ..Filter::default()
+    };
+    let work = filtered(durable("work", credit), messages);
+    Hello {
+        subscription: vec![work],
+        ..agent("worker", "i", credit)
+    }
+}
+
 fn by_context<'a>(
     messages: impl Iterator<Item = &'a Message>,
 ) -> BTreeMap<String, Vec<&'a Message>> {
@@ -124,7 +140,8 @@ async fn what_only_the_log_has_comes_as_it_was_published_also_after_crashes() {
         let expected = by_context(published.iter());
         assert_eq!(by_context(came.into_iter()), expected, "bodies: {bodies}");
 
-        let hub = data.crashed().hub(bodies).await;
+        let data = data.crashed();
+        let hub = data.hub(bodies).await;
         let mut other = hub.connect(agent("other", "i", 1000)).await;
         let came = handle(&mut other, EVENTS / 4).await;
         let everyones = published.iter().step_by(4);
@@ -197,7 +214,7 @@ async fn a_log_that_cannot_be_read_loses_no_mail() {
 async fn an_event_that_the_log_has_lost_holds_up_nothing() {
     let data = Data::new();
     let hub = data.hub(0).await;
-    leave_mailbox(&hub, "worker").await;
+    hub.connect(of_messages(0)).await.say_goodbye().await;
     for n in 0..3 {
         hub.publish(
             work(&n.to_string(), &n.to_string()),
@@ -205,10 +222,19 @@ async fn an_event_that_the_log_has_lost_holds_up_nothing() {
         )
         .await;
     }
+    let peek = GetMailboxRequest {
+        agent_id: "worker".to_owned(),
+        name: "work".to_owned(),
+        peek: 2,
+    };
+    let mailbox = hub.client.clone().get_mailbox(peek).await;
+    let lost = mailbox.expect("it is there").into_inner().events.remove(1);
+    let (_, position) = lost.position.split_once('-').expect("a position");
+    let position: i64 = position.parse().expect("a number");
     let file = rusqlite::Connection::open(data.file()).expect("it is there");
-    let lost = "DELETE FROM events WHERE position = (SELECT max(position) - 1 FROM events)";
-    assert_eq!(file.execute(lost, []).expect("it is not locked"), 1);
-    let mut worker = hub.connect(agent("worker", "i", 9)).await;
+    let gone = file.execute("DELETE FROM events WHERE position = ?", [position]);
+    assert_eq!(gone.expect("it is not locked"), 1);
+    let mut worker = hub.connect(of_messages(9)).await;
     let came = handle(&mut worker, 2).await;
     let texts: Vec<String> = came.iter().map(|e| message(e).text()).collect();
     assert_eq!(texts, ["0", "2"]);
@@ -275,14 +301,14 @@ async fn a_dead_letter_has_its_body_and_a_peek_too() {
 async fn work_that_only_the_log_has_is_void_once_its_task_has_ended() {
     let data = Data::new();
     let hub = data.hub(0).await;
-    leave_mailbox(&hub, "worker").await;
+    hub.connect(of_messages(0)).await.say_goodbye().await;
     for task in ["over", "open"] {
         hub.publish(work(task, task), routing("asker", "worker"))
             .await;
     }
     hub.report("asker", "over", TaskState::Cancelled).await;
     hub.until_state("over", TaskState::Cancelled).await;
-    let mut worker = hub.connect(agent("worker", "i", 9)).await;
+    let mut worker = hub.connect(of_messages(9)).await;
     let word = worker.word().await;
     assert_eq!(word, "message open");
 }
