@@ -126,6 +126,9 @@ pub(crate) struct Serve {
     /// MiB of their contents that stay, on disk or in memory [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) ended_tasks_mib: Option<u32>,
+    /// MiB of waiting mail that are in memory; the rest is read from the log when it is delivered [default: 256]
+    #[arg(long, value_name = "N")]
+    pub(crate) bodies_mib: Option<u32>,
     /// Listens on addresses that other machines reach, though nobody's identity is checked
     #[arg(long)]
     pub(crate) insecure: bool,
@@ -255,6 +258,7 @@ impl Serve {
                 days: self.ended_tasks_days,
                 mib: self.ended_tasks_mib,
             },
+            bodies_mib: self.bodies_mib,
             ..self.folder.layer()
         }
     }

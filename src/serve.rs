@@ -43,10 +43,15 @@ impl Serving {
             None => Storage::Memory,
         };
         let http = Bound::bind_for(settings.http, &storage).await?;
+        let default = HubSettings::default();
+        let bodies = settings
+            .bodies_mib
+            .and_then(|mib| usize::try_from(mib).ok());
         let hub = settings.ended_tasks.bound(HubSettings {
             storage,
             drain: DRAIN,
-            ..HubSettings::default()
+            bodies_bytes: bodies.map_or(default.bodies_bytes, |mib| mib * 1024 * 1024),
+            ..default
         });
         let server = Server::start(hub, settings.grpc.0, others)
             .await

@@ -54,6 +54,9 @@ pub(crate) struct Settings {
     /// How many ended tasks the hub keeps.
     #[serde(default)]
     pub(crate) ended_tasks: EndedTasks,
+    /// MiB of waiting mail that the hub has in memory, if that was said.
+    #[serde(default)]
+    pub(crate) bodies_mib: Option<u32>,
     /// Which model decides.
     pub(crate) model: Model,
     /// The MCP servers, by their names.
@@ -145,6 +148,8 @@ pub(crate) struct Layer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) log: Option<String>,
     pub(crate) ended_tasks: EndedTasks,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bodies_mib: Option<u32>,
     pub(crate) model: ModelLayer,
 }
 
@@ -211,6 +216,7 @@ impl Settings {
             insecure: Some(false),
             log: None,
             ended_tasks: EndedTasks::default(),
+            bodies_mib: None,
             model: ModelLayer {
                 name: Some(OFFLINE.to_owned()),
                 ..ModelLayer::default()
@@ -288,6 +294,22 @@ mod tests {
         assert_eq!(two.hub, "http://file:1");
         assert_eq!(two.model.name, "ollama/b");
         assert_eq!(two.model.endpoint.as_deref(), Some("http://e"));
+    }
+
+    #[test]
+    fn bodies_in_memory_are_bounded_by_file_environment_and_flags() {
+        let file = "bodies_mib = 10\n";
+        let of_file = load(Layer::default(), &[], file).expect("right");
+        assert_eq!(of_file.bodies_mib, Some(10));
+        let env = [("AGENTHUB_BODIES_MIB", "20")];
+        let of_env = load(Layer::default(), &env, file).expect("right");
+        assert_eq!(of_env.bodies_mib, Some(20));
+        let flags = Layer {
+            bodies_mib: Some(30),
+            ..Layer::default()
+        };
+        let of_flags = load(flags, &env, file).expect("right");
+        assert_eq!(of_flags.bodies_mib, Some(30));
     }
 
     #[test]

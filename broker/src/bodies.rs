@@ -119,11 +119,11 @@ impl<'a> Shelving<'a> {
     }
 
     /// The events as one mailbox holds them. Events without a position are in no log.
-    pub(crate) fn shelve(&self, delivered: Delivered) -> &Arc<Segment> {
+    pub(crate) fn shelve(&self, delivered: impl FnOnce() -> Delivered) -> &Arc<Segment> {
         if self.whole.positions().is_empty() || self.whole.is_stored() {
             return self.whole;
         }
-        if !self.bodies.has_room(self.uncounted.get(), delivered) {
+        if !self.bodies.has_room(self.uncounted.get(), delivered()) {
             return self.stored.get_or_init(|| Arc::new(self.whole.stored()));
         }
         if self.uncounted.take() > 0 {
@@ -164,7 +164,7 @@ mod tests {
         let held: Vec<Arc<Segment>> = (0..10)
             .map(|_| {
                 Shelving::new(&bodies, &segment)
-                    .shelve(Delivered::Later)
+                    .shelve(|| Delivered::Later)
                     .clone()
             })
             .collect();
@@ -200,9 +200,9 @@ mod tests {
         let bodies = Bodies::new(0);
         let whole = segment();
         let shelving = Shelving::new(&bodies, &whole);
-        let stored = shelving.shelve(Delivered::Soon);
+        let stored = shelving.shelve(|| Delivered::Soon);
         assert!(stored.is_stored());
-        assert!(Arc::ptr_eq(stored, shelving.shelve(Delivered::Later)));
+        assert!(Arc::ptr_eq(stored, shelving.shelve(|| Delivered::Later)));
         assert_eq!(stored.positions(), whole.positions());
         assert_eq!((stored.len(), stored.bytes(0..2)), (2, whole.bytes(0..2)));
         assert_eq!(stored.bytes(1..2), whole.bytes(1..2));
@@ -210,7 +210,7 @@ mod tests {
         let passing = Arc::new(Segment::of(event()));
         let shelving = Shelving::new(&bodies, &passing);
         assert!(
-            !shelving.shelve(Delivered::Later).is_stored(),
+            !shelving.shelve(|| Delivered::Later).is_stored(),
             "it is in no log"
         );
         assert_eq!(bodies.bytes(), 0);

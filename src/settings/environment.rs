@@ -31,6 +31,7 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
             days: number(env, "AGENTHUB_ENDED_TASKS_DAYS")?,
             mib: number(env, "AGENTHUB_ENDED_TASKS_MIB")?,
         },
+        bodies_mib: number(env, "AGENTHUB_BODIES_MIB")?,
         model: ModelLayer {
             name: env("AGENTHUB_MODEL").or_else(|| vertex(env)),
             endpoint: env("AGENTHUB_MODEL_ENDPOINT"),

@@ -71,7 +71,7 @@ impl Mailboxes {
         let shelving = Shelving::new(&self.bodies, segment);
         for (id, version) in self.named(post) {
             if let Some(mail) = self.mail_for(id, post, version, now) {
-                let segment = shelving.shelve(self.delivered(id));
+                let segment = shelving.shelve(|| self.delivered(id));
                 let add = |mailbox: &mut Mailbox| mailbox.push_segment(&mail, segment, now);
                 undelivered.extend(self.add(id, !post.is_replayed, add));
             }

@@ -48,7 +48,7 @@ impl Mailboxes {
                 waiting: waiting().count(),
                 leased: 0,
                 bytes: waiting().map(Mail::bytes).sum(),
-                oldest: Some(oldest.event.clone()),
+                oldest: Some(oldest.event.look()),
             });
         }
         let slot = self.named_slot(agent, name)?;
