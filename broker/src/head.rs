@@ -90,7 +90,7 @@ mod tests {
         Message {
             context_id: "c".to_owned(),
             task_id: "t".to_owned(),
-            ..Message::new(Role::User, &"x".repeat(5000)).with_metadata("task_type", "type")
+            ..Message::new(Role::User, "x".repeat(5000)).with_metadata("task_type", "type")
         }
     }
 

@@ -9,7 +9,6 @@ mod view;
 
 use std::{
     collections::{BTreeSet, HashSet},
-    ops::Bound::{Excluded, Unbounded},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -23,7 +22,7 @@ pub(crate) use self::{
     view::Seen,
 };
 use crate::{
-    bodies::{Bodies, Delivered},
+    bodies::Bodies,
     filter::Filter,
     id::{AgentId, InstanceId, MailboxId, SessionId},
     log::Position,
@@ -52,9 +51,6 @@ impl Lifetime {
         }
     }
 }
-
-/// Mail that comes to a stream is delivered soon while fewer events wait before it.
-const SOON: usize = 1024;
 
 /// Longer than any stream.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -236,25 +232,6 @@ impl Mailboxes {
         }
     }
 
-    /// When a mailbox was last used, if that is known.
-    pub(crate) fn used(&self, id: MailboxId) -> Option<SystemTime> {
-        self.slots.get(&id)?.used
-    }
-
-    /// The durable mailboxes that were opened after another one, at most so many, in that order, with when each was last used.
-    pub(crate) fn uses(
-        &self,
-        after: MailboxId,
-        limit: usize,
-    ) -> Vec<(MailboxId, AgentId, Option<SystemTime>)> {
-        let ids = self.durable.range((Excluded(after), Unbounded));
-        let slots = ids.filter_map(|id| Some((*id, self.slots.get(id)?)));
-        slots
-            .take(limit)
-            .map(|(id, s)| (id, s.agent.clone(), s.used))
-            .collect()
-    }
-
     /// Whether the mailbox takes events of this kind.
     pub(crate) fn takes(&self, id: MailboxId, kind: EventKind) -> bool {
         self.slots.get(&id).is_some_and(|s| s.filter.takes(kind))
@@ -375,15 +352,6 @@ impl Mailboxes {
             self.unlogged_attempts.insert(id);
         }
         Some(result)
-    }
-
-    /// When mail is delivered that comes to a mailbox.
-    fn delivered(&self, id: MailboxId) -> Delivered {
-        let slot = self.slots.get(&id);
-        match slot.is_some_and(|s| !s.listeners.is_empty() && s.mailbox.waits() < SOON) {
-            true => Delivered::Soon,
-            false => Delivered::Later,
-        }
     }
 
     /// What one instance has finished with may be another's turn, or in an ordered mailbox the next one's.

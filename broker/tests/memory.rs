@@ -318,7 +318,7 @@ impl Bench {
                 let publish = (0..agents).map(|agent| Publish {
                     payload: Some(publish::Payload::Message(A2aMessage {
                         context_id: format!("c{}", event % 3),
-                        ..A2aMessage::new(Role::User, &text(agent, event))
+                        ..A2aMessage::new(Role::User, text(agent, event))
                     })),
                     routing: Some(AgentEventMetadata {
                         to_agent_id: format!("absent {agent}"),

@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::time::timeout;
+use tokio::{sync::Semaphore, time::timeout};
 
 use super::{
     Hub, Outgoing,
@@ -15,13 +15,13 @@ use super::{
 use crate::{
     Error,
     id::{MailboxId, SessionId},
-    log::Position,
+    log::{History, Position},
     mailbox::{Batch, Mail},
     sealed::Sealed,
 };
 
 /// Readings of the log under way at one time.
-pub(super) const READERS: usize = 4;
+const READERS: usize = 4;
 /// How long one may take.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// The pause behind one that has failed.
@@ -31,6 +31,20 @@ const GONE: &str = "the log no longer has it";
 
 /// Events by their positions.
 type Found = HashMap<Position, Arc<Sealed>>;
+
+/// Reads events of the log.
+#[derive(Debug)]
+pub(super) struct Reader {
+    history: Arc<dyn History>,
+    permits: Arc<Semaphore>,
+}
+
+impl Reader {
+    pub(super) fn new(history: Arc<dyn History>) -> Self {
+        let permits = Arc::new(Semaphore::new(READERS));
+        Self { history, permits }
+    }
+}
 
 impl Hub {
     /// Events of the log, as far as it has them.
@@ -42,8 +56,9 @@ impl Hub {
         positions.sort_unstable();
         positions.dedup();
         let reading = async {
-            let reader = self.shared.readers.clone().acquire_owned().await;
-            let history = self.shared.history.clone();
+            let Reader { history, permits } = &self.shared.reader;
+            let reader = permits.clone().acquire_owned().await;
+            let history = history.clone();
             let read = self.shared.tasks.spawn_blocking(move || {
                 let _reader = reader;
                 history.at(&positions)

@@ -41,10 +41,7 @@ use agenthub_proto::{
     a2a::AgentCard,
     agenthub::{AgentEntry, AgentEventMetadata, Hello, ListAgentsRequest},
 };
-use tokio::{
-    sync::{Semaphore, SetOnce},
-    task::spawn_blocking,
-};
+use tokio::{sync::SetOnce, task::spawn_blocking};
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
@@ -67,7 +64,7 @@ use crate::{
     access::{Call, decide},
     caller::Caller,
     limits,
-    log::{Commit, Commits, Failed, History, LogId, OpenError, Position, Registration},
+    log::{Commit, Commits, Failed, LogId, OpenError, Position, Registration},
     metrics::{Counters, Gauges},
     settings::{Settings, Storage},
 };
@@ -83,9 +80,7 @@ struct Shared {
     settings: Settings,
     core: Mutex<Core>,
     commits: Commits,
-    history: Arc<dyn History>,
-    /// Whoever reads bodies holds one of these.
-    readers: Arc<Semaphore>,
+    reader: bodies::Reader,
     /// Why the hub has failed. Whoever waits for that is not woken by every commit.
     failure: SetOnce<Failure>,
     counters: Arc<Counters>,
@@ -116,15 +111,14 @@ impl Hub {
         let until = tokio::time::Instant::now() + settings.presence_lease;
         state.mailboxes.resume(until);
         let commits = log.commits();
-        let history = log.history();
+        let reader = bodies::Reader::new(log.history());
         let hub = Self {
             shared: Arc::new(Shared {
                 log: log.id(),
                 core: Mutex::new(Core::new(settings.clone(), counters.clone(), log, state)),
                 settings,
                 commits: commits.clone(),
-                history,
-                readers: Arc::new(Semaphore::new(bodies::READERS)),
+                reader,
                 failure: SetOnce::new(),
                 counters,
                 is_draining: AtomicBool::new(false),

@@ -18,6 +18,9 @@ use crate::{
     traits::Traits,
 };
 
+/// Mail that comes to a stream is delivered soon while fewer events wait before it.
+const SOON: usize = 1024;
+
 /// Events on their way into mailboxes, by the first of them: the others are like it in all but position and body.
 #[derive(Clone, Debug)]
 pub(crate) struct Post<'a> {
@@ -80,6 +83,15 @@ impl Mailboxes {
             self.snapshots.delivered(post.changes);
         }
         undelivered
+    }
+
+    /// When mail is delivered that comes to a mailbox.
+    fn delivered(&self, id: MailboxId) -> Delivered {
+        let slot = self.slots.get(&id);
+        match slot.is_some_and(|s| !s.listeners.is_empty() && s.mailbox.waits() < SOON) {
+            true => Delivered::Soon,
+            false => Delivered::Later,
+        }
     }
 
     /// Keeps events for those of their recipients without a subscription that takes them. The events are like that of the post. Returns

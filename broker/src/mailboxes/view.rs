@@ -1,6 +1,10 @@
 //! What there is to see of mailboxes from outside.
 
-use std::sync::Arc;
+use std::{
+    ops::Bound::{Excluded, Unbounded},
+    sync::Arc,
+    time::SystemTime,
+};
 
 use super::{Lifetime, Mailboxes, Slot};
 use crate::{
@@ -71,6 +75,25 @@ impl Mailboxes {
         let slot = self.named_slot(agent, name);
         let waiting = slot.map(|slot| slot.mailbox.waiting().take(most));
         waiting.into_iter().flatten().collect()
+    }
+
+    /// When a mailbox was last used, if that is known.
+    pub(crate) fn used(&self, id: MailboxId) -> Option<SystemTime> {
+        self.slots.get(&id)?.used
+    }
+
+    /// The durable mailboxes that were opened after another one, at most so many, in that order, with when each was last used.
+    pub(crate) fn uses(
+        &self,
+        after: MailboxId,
+        limit: usize,
+    ) -> Vec<(MailboxId, AgentId, Option<SystemTime>)> {
+        let ids = self.durable.range((Excluded(after), Unbounded));
+        let slots = ids.filter_map(|id| Some((*id, self.slots.get(id)?)));
+        slots
+            .take(limit)
+            .map(|(id, s)| (id, s.agent.clone(), s.used))
+            .collect()
     }
 
     fn named_slot(&self, agent: &AgentId, name: &str) -> Option<&Slot> {

@@ -10,17 +10,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    bodies::Bodies,
-    dead_letters::DeadLetter,
-    log::{Entry, Try},
-    mailboxes::Lifetime,
-    sealed::Sealed,
-    superseded::Superseded,
-    tasks::Tasks,
+    bodies::Bodies, dead_letters::DeadLetter, log::Try, mailboxes::Lifetime, sealed::Sealed,
+    superseded::Superseded, tasks::Tasks,
 };
 
 #[derive(Clone, Debug)]
-enum Op {
+pub(super) enum Op {
     Register(u8, u8),
     Unregister(u8),
     Message {
@@ -44,7 +39,7 @@ enum Op {
     Retry(u8),
 }
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
+pub(super) fn ops() -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
         2 => (0u8..3, 0u8..2).prop_map(|(a, v)| Op::Register(a, v)),
         1 => (0u8..3).prop_map(Op::Unregister),
@@ -78,7 +73,7 @@ fn agent(n: u8) -> String {
 }
 
 /// Does it all. Returns what was delivered.
-fn run(b: &mut Bench, ops: Vec<Op>) -> Vec<(Position, u32, Arc<Sealed>)> {
+pub(super) fn run(b: &mut Bench, ops: Vec<Op>) -> Vec<(Position, u32, Arc<Sealed>)> {
     let mut delivered = Vec::new();
     let mut sessions: Vec<SessionId> = Vec::new();
     let mut taken: Vec<(SessionId, String)> = Vec::new();
@@ -230,12 +225,12 @@ fn run(b: &mut Bench, ops: Vec<Op>) -> Vec<(Position, u32, Arc<Sealed>)> {
 }
 
 /// So many bytes of bodies in memory: none, those of a few events, or all.
-fn bodies() -> impl Strategy<Value = usize> {
+pub(super) fn bodies() -> impl Strategy<Value = usize> {
     prop_oneof![Just(0), 0..40_000_usize, Just(usize::MAX)]
 }
 
 /// Small bounds, so that mail is given up for every reason.
-fn tight() -> Settings {
+pub(super) fn tight() -> Settings {
     Settings {
         max_attempts: 2,
         mailbox_events: 12,
@@ -317,35 +312,6 @@ proptest! {
         prop_assert_eq!(tries(state), tries(&folded));
         prop_assert_eq!(superseded(state), superseded(&folded));
         prop_assert_eq!(contents(state), contents(&mut folded));
-    }
-
-    /// Deliveries are the same whatever is in memory, and as they are in the log.
-    #[test]
-    fn what_is_delivered_does_not_depend_on_what_is_in_memory(ops in ops(), bodies in bodies()) {
-        let mut all = Bench::new(tight());
-        let mut few = Bench::new(tight());
-        few.bound_bodies(bodies);
-        let places = |delivered: &[(Position, u32, Arc<Sealed>)]| -> Vec<_> {
-            delivered.iter().map(|(at, attempt, _)| (*at, *attempt)).collect()
-        };
-        let expected = run(&mut all, ops.clone());
-        let delivered = run(&mut few, ops);
-        prop_assert_eq!(places(&delivered), places(&expected));
-        let records = few.records.lock().expect("one thread");
-        for (at, _, event) in delivered {
-            prop_assert!(!event.is_head());
-            let record = records.iter().find(|r| r.position == at).expect("it is in the log");
-            let Entry::Published(published) = &record.entry else {
-                unreachable!("it is an event");
-            };
-            prop_assert_eq!(&event, &published.event);
-        }
-        // Copies are in no record that is kept.
-        let is_copy = |r: &Record| matches!(r.entry, Entry::Reread { .. } | Entry::Settled { again: true, .. });
-        if !records.iter().any(is_copy) {
-            let bytes = few.core.state.mailboxes.bodies.bytes();
-            prop_assert!(bytes <= bodies, "{bytes} bytes are in memory");
-        }
     }
 
     /// A snapshot and what came after it give what the whole log gives, wherever the snapshot was taken.
