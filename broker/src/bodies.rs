@@ -62,6 +62,11 @@ impl Bodies {
         self.bytes().saturating_add(bytes) <= bound
     }
 
+    /// Whether there is no room for mail that is not delivered soon.
+    pub(crate) fn is_half_used(&self) -> bool {
+        !self.has_room(1, Delivered::Later)
+    }
+
     /// Counts a body, unless it is counted already.
     fn count(&self, event: &Sealed) {
         event.share.get_or_init(|| {

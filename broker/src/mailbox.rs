@@ -56,6 +56,9 @@ pub(crate) struct Bounds {
 /// Why mail is given up that nobody took.
 const EXPIRED: &str = "it has waited too long";
 
+/// Batches whose bodies are let go at a time, which takes a microsecond or two each.
+const SHED: usize = 1024;
+
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
@@ -132,6 +135,11 @@ impl Mailbox {
         let common = last.unwrap_or_else(|| Arc::new(mail.into()));
         self.common = Some(common.clone());
         common
+    }
+
+    /// Nobody is there for the mail: the bodies of what would have been delivered soon are left to the log.
+    pub(crate) fn shed(&mut self) {
+        self.room.shed(SHED);
     }
 
     /// Takes out the oldest that waits, as far as the mailbox is too full.

@@ -248,6 +248,9 @@ impl Mailboxes {
     pub(crate) fn unlisten(&mut self, id: MailboxId, session: SessionId) {
         if let Some(slot) = self.slots.get_mut(&id) {
             slot.listeners.retain(|(s, _)| *s != session);
+            if slot.listeners.is_empty() && self.bodies.is_half_used() {
+                slot.mailbox.shed();
+            }
         }
     }
 

@@ -218,6 +218,14 @@ impl Batch {
         self.segment.is_stored()
     }
 
+    /// Leaves its events to the log, if that has them.
+    pub(super) fn shed(&mut self) {
+        let is_kept = self.is_stored() || self.common.is_copy || self.positions().is_empty();
+        if !is_kept {
+            self.segment = self.segment.stored().into();
+        }
+    }
+
     /// The same with events that were read from the log, as far as they were found there.
     pub(crate) fn filled(&self, found: &HashMap<Position, Arc<Sealed>>) -> Option<Self> {
         let events = self.positions().iter();

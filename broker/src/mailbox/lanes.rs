@@ -206,6 +206,11 @@ impl Lanes {
         self.waiting.values()
     }
 
+    /// The same, to be changed in what is no matter of its place.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Batch> {
+        self.waiting.values_mut()
+    }
+
     /// The lane with that key.
     fn open(&mut self, key: LaneKey) -> LaneId {
         if let Some(id) = self.ids.get(&key) {

@@ -140,6 +140,12 @@ impl Room {
         self.lanes.iter().chain(self.later.values())
     }
 
+    /// Leaves the bodies of so many batches to the log.
+    pub(super) fn shed(&mut self, batches: usize) {
+        let all = self.lanes.iter_mut().chain(self.later.values_mut());
+        all.take(batches).for_each(Batch::shed);
+    }
+
     /// All that is in the log, in its order.
     pub(super) fn logged(&self) -> impl Iterator<Item = &Batch> {
         self.places.values().filter_map(|place| self.at(*place))

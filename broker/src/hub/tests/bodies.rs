@@ -3,10 +3,21 @@
 use proptest::prelude::*;
 
 use super::{
-    fold::{bodies, ops, run, tight},
+    fold::{bodies, ops, run},
     *,
 };
 use crate::log::Entry;
+
+/// Nothing is given up: a dead letter is recorded when its body was read, behind what happened meanwhile.
+fn patient() -> Settings {
+    const LONG: Duration = Duration::from_secs(1_000_000);
+    Settings {
+        max_attempts: 1_000,
+        mailbox_age: LONG,
+        unknown_recipient: LONG,
+        ..Settings::default()
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
@@ -14,8 +25,8 @@ proptest! {
     /// Deliveries are the same whatever is in memory, and as they are in the log.
     #[test]
     fn what_is_delivered_does_not_depend_on_what_is_in_memory(ops in ops(), bodies in bodies()) {
-        let mut all = Bench::new(tight());
-        let mut few = Bench::new(tight());
+        let mut all = Bench::new(patient());
+        let mut few = Bench::new(patient());
         few.bound_bodies(bodies);
         let places = |delivered: &[(Position, u32, Arc<Sealed>)]| -> Vec<_> {
             delivered.iter().map(|(at, attempt, _)| (*at, *attempt)).collect()
@@ -39,4 +50,32 @@ proptest! {
             prop_assert!(bytes <= bodies, "{bytes} bytes are in memory");
         }
     }
+}
+
+/// Mail that a stream leaves behind makes room for that of others.
+#[test]
+fn what_waits_is_left_to_the_log_when_its_stream_goes() {
+    const BODIES: usize = 200_000;
+    let mut bench = Bench::new(Settings::default());
+    bench.bound_bodies(BODIES);
+    let opened = bench.connect("worker", "i", durable("work"));
+    let send = |bench: &mut Bench| {
+        let text = "x".repeat(2000);
+        let message = Message::new(Role::User, text);
+        bench
+            .publish(Body::Message(message), "asker", "worker")
+            .expect("taken");
+    };
+    let bytes = |bench: &Bench| bench.core.state.mailboxes.bodies.bytes();
+    for _ in 0..100 {
+        send(&mut bench);
+    }
+    assert!(bytes(&bench) > BODIES / 2, "it is delivered soon");
+    bench.close(opened.id, false);
+    // The log of this test has them in memory.
+    bench.records.lock().expect("one thread").clear();
+    assert_eq!(bytes(&bench), 0);
+    send(&mut bench);
+    assert!(bytes(&bench) > 0);
+    assert!(!bench.core.state.mailboxes.bodies.is_half_used());
 }

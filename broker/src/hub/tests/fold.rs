@@ -230,7 +230,7 @@ pub(super) fn bodies() -> impl Strategy<Value = usize> {
 }
 
 /// Small bounds, so that mail is given up for every reason.
-pub(super) fn tight() -> Settings {
+fn tight() -> Settings {
     Settings {
         max_attempts: 2,
         mailbox_events: 12,
