@@ -140,8 +140,11 @@ impl Sender {
                 true => first.min(BATCH),
                 false => BATCH,
             };
-            let outgoing = self.session.take(&[u32::MAX], limit);
-            let outgoing = self.hub.fill(self.session.id(), outgoing).await;
+            let mut outgoing = self.session.take(&[u32::MAX], limit);
+            if outgoing.is_stored() {
+                // In a room of its own: few streams need it, and all would be larger by it.
+                outgoing = Box::pin(self.hub.fill(self.session.id(), outgoing)).await;
+            }
             let is_idle = outgoing.deliveries.is_empty() && !outgoing.has_more;
             first = first.saturating_sub(outgoing.events() - outgoing.cards);
             for (_, batch) in &outgoing.deliveries {

@@ -35,6 +35,11 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
+    /// Tells whether only the log has a part of it.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.deliveries.iter().any(|(_, batch)| batch.is_stored())
+    }
+
     /// How many events it has to send.
     pub(crate) fn events(&self) -> usize {
         self.deliveries.iter().map(|(_, batch)| batch.len()).sum()

@@ -1,11 +1,14 @@
 //! What is sent to an agent: taken from its mailboxes, a batch at a time, when the transport asks for it.
 
-use std::{collections::VecDeque, sync::Arc, vec};
+use std::{collections::VecDeque, pin::Pin, sync::Arc, vec};
 
 use agenthub_proto::agenthub::PublishResult;
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::Notify,
+    time::{Sleep, sleep},
+};
 use tokio_util::{sync::DropGuard, task::task_tracker::TaskTrackerToken};
 use tonic::{Code, Status};
 
@@ -45,7 +48,7 @@ pub(super) struct Writer {
     pieces: VecDeque<Bytes>,
     then: Then,
     /// When to look again for mail that could not be read.
-    pause: Option<Instant>,
+    pause: Option<Pin<Box<Sleep>>>,
     /// The hub ends the stream once it is safe up to here.
     until: Option<Position>,
     _gone: DropGuard,
@@ -90,11 +93,14 @@ impl Writer {
                 Then::Wait => tokio::select! {
                     () = self.wake.notified() => {}
                     () = end_of(&mut self.unsafe_result) => {}
-                    () = end_of_pause(self.pause) => {}
+                    () = end_of_pause(&mut self.pause) => {}
                 },
                 Then::End(status) => return status.take().map(Err),
             }
-            self.look().await;
+            if let Some(taken) = self.look() {
+                // In a room of its own: few streams need it, and all would be larger by it.
+                Box::pin(self.read(taken)).await;
+            }
         }
     }
 
@@ -114,22 +120,38 @@ impl Writer {
         }
     }
 
-    /// Takes what is there to be sent, and reads what only the log has of that.
-    async fn look(&mut self) {
+    /// Takes what is there to be sent. Returns it if only the log has a part of it.
+    fn look(&mut self) -> Option<Taken> {
+        let taken = self.take();
+        if taken.outgoing.is_stored() {
+            return Some(taken);
+        }
+        self.send(taken);
+        None
+    }
+
+    /// Reads what only the log has.
+    async fn read(&mut self, mut taken: Taken) {
+        let id = self.peer.session().id();
+        taken.outgoing = self.peer.hub.fill(id, taken.outgoing).await;
+        self.peer.outbox().give_back(&taken.outgoing.returned);
+        self.send(taken);
+    }
+
+    /// Makes frames of what was taken.
+    fn send(&mut self, taken: Taken) {
         let Taken {
             results,
             heartbeat,
             outgoing,
             end,
             is_over,
-        } = self.take();
-        let id = self.peer.session().id();
-        let outgoing = self.peer.hub.fill(id, outgoing).await;
-        let mut outbox = self.peer.outbox();
-        outbox.give_back(&outgoing.returned);
-        let ended = outbox.ended.take_if(|_| is_over);
-        drop(outbox);
-        self.pause = outgoing.pause.map(|pause| Instant::now() + pause);
+        } = taken;
+        let ended = match is_over {
+            true => self.peer.outbox().ended.take(),
+            false => None,
+        };
+        self.pause = outgoing.pause.map(|pause| Box::pin(sleep(pause)));
         let has_more = outgoing.has_more || outgoing.events() >= BATCH;
         let mut frames = frames(results, heartbeat, outgoing);
         self.then = match (end, ended) {
@@ -192,9 +214,9 @@ struct Taken {
 }
 
 /// Waits for the end of a pause; for ever without one.
-async fn end_of_pause(until: Option<Instant>) {
-    match until {
-        Some(until) => tokio::time::sleep_until(until).await,
+async fn end_of_pause(pause: &mut Option<Pin<Box<Sleep>>>) {
+    match pause {
+        Some(pause) => pause.as_mut().await,
         None => std::future::pending().await,
     }
 }
