@@ -92,6 +92,10 @@ impl<A: Around> Journal for A {
         Around::append(self, run, epoch, after, events).await
     }
 
+    async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
+        self.inner().close(run, claim, end).await
+    }
+
     async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
         Around::renew(self, run, epoch, lease).await
     }

@@ -93,6 +93,21 @@ impl Run {
     fn is_free_for(&self, driver: &str) -> bool {
         self.driver == driver || self.until <= Instant::now()
     }
+
+    fn take(&mut self, run: &RunId, claim: Claim<'_>) -> Result<(), Error> {
+        let now = Instant::now();
+        if !self.is_free_for(claim.driver) {
+            return Err(Error::Held {
+                run: run.clone(),
+                driver: self.driver.clone(),
+                left: self.until - now,
+            });
+        }
+        claim.driver.clone_into(&mut self.driver);
+        self.epoch += 1;
+        self.until = now + claim.lease;
+        Ok(())
+    }
 }
 
 fn is_wanted(listed: &Listed, filter: &Filter) -> bool {
@@ -117,7 +132,6 @@ impl Journal for MemoryJournal {
         first: Option<&RunEvent>,
     ) -> Result<Opened, Error> {
         let mut runs = self.runs();
-        let now = Instant::now();
         let is_new = !runs.contains_key(run);
         if is_new {
             let first = first.ok_or_else(|| Error::NotFound(run.clone()))?;
@@ -125,7 +139,7 @@ impl Journal for MemoryJournal {
                 owner: owner.to_owned(),
                 driver: claim.driver.to_owned(),
                 epoch: 0,
-                until: now,
+                until: Instant::now(),
                 number: self.made.fetch_add(1, Ordering::Relaxed) + 1,
                 ended: None,
                 entries: Vec::new(),
@@ -136,16 +150,7 @@ impl Journal for MemoryJournal {
         let held = runs
             .get_mut(run)
             .ok_or_else(|| Error::NotFound(run.clone()))?;
-        if !held.is_free_for(claim.driver) {
-            return Err(Error::Held {
-                run: run.clone(),
-                driver: held.driver.clone(),
-                left: held.until - now,
-            });
-        }
-        claim.driver.clone_into(&mut held.driver);
-        held.epoch += 1;
-        held.until = now + claim.lease;
+        held.take(run, claim)?;
         Ok(Opened {
             epoch: held.epoch,
             entries: held.entries.clone(),
@@ -167,6 +172,19 @@ impl Journal for MemoryJournal {
             events.iter().for_each(|event| held.push(event));
             Ok(())
         })
+    }
+
+    async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
+        let mut runs = self.runs();
+        let held = runs
+            .get_mut(run)
+            .ok_or_else(|| Error::NotFound(run.clone()))?;
+        held.take(run, claim)?;
+        if held.ended.is_none() {
+            held.push(end);
+        }
+        held.until = Instant::now();
+        Ok(())
     }
 
     async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {

@@ -140,6 +140,13 @@ pub trait Journal: Send + Sync + fmt::Debug {
         events: &[RunEvent],
     ) -> Result<(), Error>;
 
+    /// Ends a run whose events cannot be read: adds this one behind them, unread. A run that is over stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Held`], [`Error::NotFound`], [`Error::Unavailable`].
+    async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error>;
+
     /// Keeps the run for this much longer, from here on.
     ///
     /// # Errors

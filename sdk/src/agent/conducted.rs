@@ -16,6 +16,7 @@ use tokio::{
 
 use super::{
     InFlightGuard, StopReason, ending,
+    giving_up::{self, GivingUp},
     hosted::Hosted,
     origin::Origin,
     runs::{ANSWER, Held, Runs},
@@ -29,8 +30,11 @@ const GRACE: Duration = Duration::from_secs(15);
 /// How long a run may take to let go.
 const LET_GO: Duration = Duration::from_secs(5);
 
-/// How long to wait before the hub is asked for a task again.
+/// How long to wait before the hub is asked for a task again, or the world of a run is made again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often the world of a run is made that panics on the way.
+const WORLD_TRIES: u32 = 3;
 
 /// A message that is a run.
 pub(super) struct Conducted {
@@ -93,9 +97,13 @@ impl Conducted {
             Ok(gone) => gone,
             Err(Stopped) => return self.lease,
         };
+        let world = match self.world().await {
+            Ok(Ok(world)) => world,
+            Ok(Err(failure)) => return self.give_up(&failure.text, gone).await,
+            Err(Stopped) => return self.lease,
+        };
         let hand = self.open(None).await?;
         tracing::info!(run = %self.held.run(), "a run is taken up");
-        let world = self.conductor.world(&self.context, self.held.run());
         self.drive(hand, world, gone).await
     }
 
@@ -120,8 +128,10 @@ impl Conducted {
                 ending::acknowledge(&self.context, lease).await;
             }
             journal::Error::Unreadable { .. } => {
-                tracing::error!(%error, "a run is given up");
-                conclude_failed(&self.context, &error.to_string(), lease).await;
+                let why = error.to_string();
+                tracing::error!(run = %self.held.run(), why, "a run is given up");
+                conclude_failed(&self.context, &why, lease).await;
+                giving_up::close(&self.runs, self.held.run(), &why).await;
                 self.held.abandon();
             }
             error => {
@@ -162,13 +172,63 @@ impl Conducted {
         }
     }
 
-    /// Drives the run until it is over or somebody else's. `gone` says that nobody is to be told.
+    /// The world that the run acts in. Making it is tried three times.
+    async fn world(&self) -> Result<Result<Arc<dyn World>, Failure>, Stopped> {
+        for left in (0..WORLD_TRIES).rev() {
+            let make = || self.conductor.world(&self.context, self.held.run());
+            let panic = match std::panic::catch_unwind(AssertUnwindSafe(make)) {
+                Ok(world) => return Ok(Ok(world)),
+                Err(panic) => panicked(panic.as_ref()),
+            };
+            tracing::error!(run = %self.held.run(), error = %panic, "a run has no world to act in");
+            if left == 0 {
+                return Ok(Err(panic));
+            }
+            tokio::select! {
+                () = self.runs.stop.cancelled() => return Err(Stopped),
+                () = sleep(ASK_AGAIN) => {}
+            }
+        }
+        unreachable!("the last try returns")
+    }
+
+    /// Drives the run until it is over or somebody else's; one that breaks off is given up. `gone` says that nobody is to be told.
     async fn drive(
         mut self,
         hand: InHand,
         world: Arc<dyn World>,
         gone: Option<String>,
     ) -> Option<Lease> {
+        match self.try_to_drive(hand, world, gone.clone()).await {
+            Ok(lease) => lease,
+            Err(failure) => self.give_up(&failure.text, gone).await,
+        }
+    }
+
+    /// Ends a run that cannot go on, in its journal and for who waits.
+    async fn give_up(mut self, why: &str, gone: Option<String>) -> Option<Lease> {
+        if self.runs.journal().is_some() {
+            self.conductor = GivingUp::because(why);
+            let hand = self.open(None).await?;
+            let world = self.conductor.world(&self.context, self.held.run());
+            if let Ok(lease) = self.try_to_drive(hand, world, gone).await {
+                return lease;
+            }
+        }
+        conclude_failed(&self.context, why, self.lease.take()).await;
+        self.held.abandon();
+        None
+    }
+
+    /// # Errors
+    ///
+    /// It broke off.
+    async fn try_to_drive(
+        &mut self,
+        hand: InHand,
+        world: Arc<dyn World>,
+        gone: Option<String>,
+    ) -> Result<Option<Lease>, Failure> {
         let is_quiet = gone.is_some();
         let first = match (gone, self.guard.signal.why()) {
             (Some(gone), _) => Command::Cancel(gone),
@@ -200,18 +260,17 @@ impl Conducted {
             Some(Err(panic)) => {
                 let failure = panicked(panic.as_ref());
                 tracing::error!(run = %self.held.run(), error = %failure, "a run broke off");
-                ending::conclude(&self.context, Err(failure), lease).await;
-                self.held.abandon();
-                return None;
+                self.lease = lease;
+                return Err(failure);
             }
-            None if self.is_to_go_on_elsewhere() => return lease,
+            None if self.is_to_go_on_elsewhere() => return Ok(lease),
             None => {
                 tracing::warn!(run = %self.held.run(), "a run did not stop in time and was broken off");
                 ending::stopped(&self.context, lease).await;
-                return None;
+                return Ok(None);
             }
         };
-        match result {
+        Ok(match result {
             Ok(outcome) => {
                 tracing::debug!(run = %self.held.run(), outcome = outcome.label(), "a run is over");
                 ending::acknowledge(&self.context, lease).await;
@@ -228,7 +287,7 @@ impl Conducted {
                 work::put_off(&self.context, lease, "its run cannot be driven at present").await;
                 None
             }
-        }
+        })
     }
 
     /// What those who watch the run are told.
@@ -277,30 +336,6 @@ impl Conducted {
     }
 }
 
-/// Ends the task of a run that nothing in this program drives, once.
-pub(super) async fn give_up(
-    runs: Arc<Runs>,
-    mut held: Held,
-    context: TaskContext,
-    strategy: String,
-    _guard: InFlightGuard,
-) -> Option<Lease> {
-    let driver = runs.driver();
-    let opening = driver.open(held.run().clone(), runs.owner(), None);
-    let Ok(Ok(hand)) = timeout(ANSWER, opening).await else {
-        // Somebody else has it, or it is found again.
-        return None;
-    };
-    let why = format!("nothing here knows the strategy {strategy:?}");
-    tracing::error!(run = %held.run(), why, "a run is given up");
-    conclude_failed(&context, &why, None).await;
-    held.abandon();
-    if let Err(error) = hand.release().await {
-        tracing::debug!(%error, "a run that was given up is free when its lease is over");
-    }
-    None
-}
-
 /// Tells who waits for a run that it cannot go on.
 async fn conclude_failed(context: &TaskContext, why: &str, lease: Option<Lease>) {
     match context.task_id().is_empty() {
@@ -316,7 +351,7 @@ async fn conclude_failed(context: &TaskContext, why: &str, lease: Option<Lease>)
 struct Stopped;
 
 /// Milliseconds since 1970.
-fn millis(time: SystemTime) -> u64 {
+pub(super) fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -16,9 +16,10 @@ use tracing::{Instrument, Span, info_span};
 
 use super::{
     Handler, InFlight, InFlightGuard,
-    conducted::{self, Conducted},
+    conducted::Conducted,
     dispatcher::{Dispatcher, Done},
     ending,
+    giving_up::{self, GivingUp},
     handlers::Chosen,
     origin::Origin,
     recovery::Orphan,
@@ -96,9 +97,11 @@ impl Dispatcher {
         let begun = match self.runs.begun(&run).await {
             Ok(begun) => begun,
             Err(error @ journal::Error::Unreadable { .. }) => {
-                tracing::error!(%run, %error, "a run is given up");
+                let why = error.to_string();
+                tracing::error!(%run, why, "a run is given up");
+                giving_up::close(&self.runs, &run, &why).await;
                 held.abandon();
-                return self.spawn_failed(job, ending::cannot_go_on(&error.to_string()), span);
+                return self.spawn_failed(job, ending::cannot_go_on(&why), span);
             }
             Err(error) => {
                 tracing::warn!(%run, %error, "the journal cannot be read");
@@ -144,38 +147,32 @@ impl Dispatcher {
 
     /// Goes on with a run that nobody drives any more.
     pub(super) async fn adopt(&mut self, orphan: Orphan) {
-        let Orphan { run, started } = orphan;
-        let Some(mut held) = self.runs.take(&run) else {
+        let Orphan {
+            run,
+            strategy,
+            origin,
+        } = orphan;
+        let Some(held) = self.runs.take(&run) else {
             return;
-        };
-        let Some(origin) = Origin::read(&started.origin) else {
-            tracing::error!(%run, "a run does not say what it is for: it is given up, and nobody can be told");
-            return held.abandon();
         };
         if self.waiting.contains_key(&origin.message.task_id) {
             // It is found again when the message before it is done with.
             return;
         }
-        let conductor =
-            self.handlers
-                .conductor(&origin.message, &origin.routing, &started.strategy);
+        let conductor = self
+            .handlers
+            .conductor(&origin.message, &origin.routing, &strategy);
         let guard = InFlight::take(&self.in_flight, &origin.message.task_id);
         let context = self.context(origin, 1, Scope::Any, &guard, true);
         context.is_run(&run);
         self.slots.take();
         self.adopted += 1;
         let span = span(&context);
-        let Some(conductor) = conductor else {
-            let strategy = started.strategy;
-            let giving_up = conducted::give_up(
-                Arc::clone(&self.runs),
-                held,
-                context.clone(),
-                strategy,
-                guard,
-            );
-            return self.spawn_run(context, giving_up, true, span);
-        };
+        let conductor = conductor.unwrap_or_else(|| {
+            let why = format!("nothing here knows the strategy {strategy:?}");
+            tracing::error!(%run, why, "a run is given up");
+            GivingUp::because(&why)
+        });
         let conducted = Conducted {
             runs: Arc::clone(&self.runs),
             held,

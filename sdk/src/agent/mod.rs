@@ -6,6 +6,7 @@ mod builder;
 mod conducted;
 mod dispatcher;
 mod ending;
+mod giving_up;
 mod handlers;
 mod hosted;
 mod in_flight;

@@ -8,7 +8,11 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::runs::{ANSWER, Runs};
+use super::{
+    giving_up,
+    origin::Origin,
+    runs::{ANSWER, Runs},
+};
 
 /// How long to wait between two looks: an orphan is found soon after its lease is over.
 const PAUSE: Duration = Duration::from_secs(Driver::LEASE.as_secs() / 3);
@@ -26,7 +30,8 @@ const TIDY: Duration = Duration::from_secs(3600);
 #[derive(Debug)]
 pub(super) struct Orphan {
     pub(super) run: RunId,
-    pub(super) started: Started,
+    pub(super) strategy: String,
+    pub(super) origin: Origin,
 }
 
 /// Looks at once and then again and again, for as long as somebody takes what is found. `most` is how many are of interest at one time.
@@ -80,11 +85,25 @@ async fn look(
     let mut orphans = Vec::new();
     for run in free.into_iter().filter(|run| !runs.has(run)) {
         match runs.begun(&run).await {
-            Ok(Some(started)) => orphans.push(Orphan { run, started }),
+            Ok(Some(Started {
+                strategy, origin, ..
+            })) => match Origin::read(&origin) {
+                Some(origin) => orphans.push(Orphan {
+                    run,
+                    strategy,
+                    origin,
+                }),
+                None => {
+                    let why = "it does not say what it is for";
+                    tracing::error!(%run, why, "a run is given up, and nobody can be told");
+                    giving_up::end_untold(runs, &run, why).await;
+                }
+            },
             Ok(None) => {}
             Err(error @ journal::Error::Unreadable { .. }) => {
-                tracing::error!(%run, %error, "a run is given up, and nobody can be told");
-                runs.abandon(&run);
+                let why = error.to_string();
+                tracing::error!(%run, why, "a run is given up, and nobody can be told");
+                giving_up::close(runs, &run, &why).await;
             }
             Err(error) => tracing::warn!(%run, %error, "a run cannot be taken up yet"),
         }

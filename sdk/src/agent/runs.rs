@@ -137,11 +137,6 @@ impl Runs {
         (before != Some(Mark::InHand)).then(|| self.held(run))
     }
 
-    /// This process does not look at it again.
-    pub(super) fn abandon(&self, run: &RunId) {
-        self.lock().entry(run.clone()).or_insert(Mark::Abandoned);
-    }
-
     /// Whether it is in hand or was abandoned.
     pub(super) fn has(&self, run: &RunId) -> bool {
         self.lock().contains_key(run)

@@ -35,6 +35,9 @@ pub(crate) struct StandIns {
     /// What each answer of the model costs.
     pub(crate) tokens: u64,
     pub(crate) budget: Budget,
+    /// How often it panics when a run is to have a world, and how often it was to have one.
+    pub(crate) without_world: usize,
+    pub(crate) worlds: AtomicUsize,
 }
 
 impl StandIns {
@@ -53,6 +56,8 @@ impl StandIns {
             gate: Semaphore::new(0),
             tokens: 10,
             budget: Budget::default(),
+            without_world: 0,
+            worlds: AtomicUsize::new(0),
         }
     }
 
@@ -90,7 +95,7 @@ impl Drop for AtWork<'_> {
 }
 
 /// Makes a run of each message: the data of the message, or what is given, is the list of its steps. `{"ask": …}`, `{"call": …}`, `{"wait": ms}`,
-/// `{"say": …}` or `{"to": agent, "steps": […]}`; a list of those is done at one time.
+/// `{"say": …}`, `{"panic": …}` or `{"to": agent, "steps": […]}`; a list of those is done at one time.
 #[derive(Debug)]
 pub(crate) struct Scripted {
     pub(crate) stand_ins: Arc<StandIns>,
@@ -124,6 +129,8 @@ impl Conductor for Scripted {
     }
 
     fn world(&self, task: &TaskContext, _run: &RunId) -> Arc<dyn World> {
+        let worlds = self.stand_ins.worlds.fetch_add(1, Ordering::SeqCst);
+        assert!(worlds >= self.stand_ins.without_world, "no world");
         Arc::new(Stage {
             task: task.clone(),
             stand_ins: self.stand_ins.clone(),
@@ -174,6 +181,9 @@ impl Strategy for Script {
 }
 
 fn effect(step: &Value) -> Effect {
+    if let Some(words) = step["panic"].as_str() {
+        panic!("{words}");
+    }
     if let Some(words) = step["ask"].as_str() {
         return Effect::Ask(Box::new(Request::new(vec![Message::user(words)])));
     }

@@ -26,6 +26,7 @@ pub async fn keeps_its_promises(journal: &Arc<dyn Journal>) {
     holds_leases(journal).await;
     ends_leases_by_its_clock(journal).await;
     fences(journal).await;
+    closes_unread(journal).await;
     keeps_every_form(journal).await;
     keeps_large_events(journal).await;
     reads_on(journal).await;
@@ -131,6 +132,23 @@ async fn holds_leases(journal: &Arc<dyn Journal>) {
     journal.release(&run, second.epoch).await.expect("it works");
     let third = make(journal, &run, "b").await;
     assert!(third.epoch > second.epoch);
+}
+
+async fn closes_unread(journal: &Arc<dyn Journal>) {
+    let run = run("closed");
+    let unknown = journal.close(&run, claim("a", LONG), &ended()).await;
+    assert_eq!(unknown, Err(Error::NotFound(run.clone())));
+    let opened = make(journal, &run, "a").await;
+    let held = journal.close(&run, claim("b", LONG), &ended()).await;
+    assert!(matches!(held, Err(Error::Held { .. })), "{held:?}");
+    let closed = journal.close(&run, claim("a", LONG), &ended()).await;
+    assert_eq!(closed, Ok(()));
+    let late = journal.append(&run, opened.epoch, 2, &[saw(1)]).await;
+    assert_eq!(late, Err(Error::Fenced(run.clone())));
+    assert_eq!(events(journal, &run).await, [started(), ended()]);
+    let again = journal.close(&run, claim("b", LONG), &ended()).await;
+    assert_eq!(again, Ok(()), "it is let go, and over");
+    assert_eq!(events(journal, &run).await.len(), 2);
 }
 
 async fn ends_leases_by_its_clock(journal: &Arc<dyn Journal>) {

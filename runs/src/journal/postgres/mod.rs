@@ -227,6 +227,25 @@ impl Journal for PostgresJournal {
         .await
     }
 
+    async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
+        let end_state = State::after(end).map(State::as_str);
+        let with: [&(dyn ToSql + Sync); 4] = [&run.as_str(), &claim.driver, &text(end), &end_state];
+        in_time(async {
+            match self.execute(statements::CLOSE, &with).await? {
+                0 => match self
+                    .query(statements::ENDED, &[&run.as_str()])
+                    .await?
+                    .first()
+                {
+                    Some(_) => Ok(()),
+                    None => Err(self.holder(run).await),
+                },
+                _ => Ok(()),
+            }
+        })
+        .await
+    }
+
     async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
         let with: [&(dyn ToSql + Sync); 3] = [&run.as_str(), &signed(epoch), &seconds(lease)];
         in_time(async {

@@ -39,6 +39,21 @@ WITH held AS (
 )
 SELECT count(*) FROM held";
 
+/// Ends a run that is free and not over, and lets it go. Run, driver, the event, the state in which it ends the run.
+pub(super) const CLOSE: &str = "
+WITH held AS (
+    UPDATE agenthub_runs
+    SET driver = $2, epoch = epoch + 1, until = clock_timestamp(), last = last + 1, ended_at = clock_timestamp(),
+        state = coalesce($4, state)
+    WHERE run = $1 AND ended_at IS NULL AND (driver = $2 OR until <= clock_timestamp())
+    RETURNING id, last
+)
+INSERT INTO agenthub_run_events (run, seq, event) SELECT id, last, $3 FROM held";
+
+/// Finds a run that is over. Run.
+pub(super) const ENDED: &str =
+    "SELECT 1 FROM agenthub_runs WHERE run = $1 AND ended_at IS NOT NULL";
+
 /// Renews a lease. Run, epoch, seconds.
 pub(super) const RENEW: &str = "
 UPDATE agenthub_runs SET until = clock_timestamp() + make_interval(secs => $3) WHERE run = $1 AND epoch = $2";

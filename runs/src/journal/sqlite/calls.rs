@@ -24,12 +24,17 @@ pub(super) struct Encoded {
     pub(super) end: Option<State>,
 }
 
-/// Who wants a run.
-pub(super) struct Wanted {
+/// Who wants which run.
+pub(super) struct Claimed {
     pub(super) run: RunId,
-    pub(super) owner: String,
     pub(super) driver: String,
     pub(super) lease: Duration,
+}
+
+/// A run that is wanted, and how it begins if there is none.
+pub(super) struct Wanted {
+    pub(super) owner: String,
+    pub(super) claimed: Claimed,
     pub(super) first: Option<(Encoded, Heading)>,
 }
 
@@ -45,7 +50,8 @@ pub(super) struct Taken {
 pub(super) type Rows = Vec<(i64, Option<Vec<u8>>)>;
 
 pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken> {
-    let name = wanted.run.as_str();
+    let claimed = &wanted.claimed;
+    let name = claimed.run.as_str();
     let mut is_new = false;
     if let Some((first, heading)) = &wanted.first {
         let made = sql
@@ -56,7 +62,7 @@ pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken
             .execute(params![
                 name,
                 wanted.owner,
-                wanted.driver,
+                claimed.driver,
                 heading.strategy,
                 heading.thread,
                 signed(heading.started_ms)
@@ -72,33 +78,72 @@ pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken
             )?;
         }
     }
+    let row = match take(sql, claimed, now_ms)? {
+        Ok(row) => row,
+        Err(error) => return Ok(Err(error)),
+    };
+    Ok(Ok(Taken {
+        epoch: unsigned(row.epoch),
+        is_new,
+        last: unsigned(row.last),
+        rows: rows(sql, row.id, 0, i64::MAX)?,
+    }))
+}
+
+/// The row of a run that was taken in hand.
+struct TakenRow {
+    id: i64,
+    epoch: i64,
+    /// The place of the last event.
+    last: i64,
+    is_over: bool,
+}
+
+fn take(sql: &Connection, claimed: &Claimed, now_ms: u64) -> Done<TakenRow> {
     let found = sql
-        .prepare_cached("SELECT id, driver, epoch, until_ms, last FROM runs WHERE run = ?1")?
-        .query_row([name], |row| {
-            let (id, driver): (i64, String) = (row.get(0)?, row.get(1)?);
-            let (epoch, until_ms, last): (i64, i64, i64) = (row.get(2)?, row.get(3)?, row.get(4)?);
-            Ok((id, driver, epoch, unsigned(until_ms), last))
+        .prepare_cached(
+            "SELECT id, epoch, last, ended_ms IS NOT NULL, driver, until_ms FROM runs WHERE run = ?1",
+        )?
+        .query_row([claimed.run.as_str()], |row| {
+            let taken = TakenRow {
+                id: row.get(0)?,
+                epoch: row.get::<_, i64>(1)? + 1,
+                last: row.get(2)?,
+                is_over: row.get(3)?,
+            };
+            let (driver, until_ms): (String, i64) = (row.get(4)?, row.get(5)?);
+            Ok((taken, driver, unsigned(until_ms)))
         })
         .optional()?;
-    let Some((id, driver, epoch, until_ms, last)) = found else {
-        return Ok(Err(Error::NotFound(wanted.run.clone())));
+    let Some((taken, driver, until_ms)) = found else {
+        return Ok(Err(Error::NotFound(claimed.run.clone())));
     };
-    if driver != wanted.driver && until_ms > now_ms {
+    if driver != claimed.driver && until_ms > now_ms {
         return Ok(Err(Error::Held {
-            run: wanted.run.clone(),
+            run: claimed.run.clone(),
             driver,
             left: Duration::from_millis(until_ms - now_ms),
         }));
     }
-    let epoch = epoch + 1;
     sql.prepare_cached("UPDATE runs SET driver = ?2, epoch = ?3, until_ms = ?4 WHERE id = ?1")?
-        .execute(params![id, wanted.driver, epoch, end(now_ms, wanted.lease)])?;
-    Ok(Ok(Taken {
-        epoch: unsigned(epoch),
-        is_new,
-        last: unsigned(last),
-        rows: rows(sql, id, 0, i64::MAX)?,
-    }))
+        .execute(params![
+            taken.id,
+            claimed.driver,
+            taken.epoch,
+            end(now_ms, claimed.lease)
+        ])?;
+    Ok(Ok(taken))
+}
+
+pub(super) fn close(sql: &Connection, claimed: &Claimed, end: Encoded, now_ms: u64) -> Done<()> {
+    let row = match take(sql, claimed, now_ms)? {
+        Ok(row) => row,
+        Err(error) => return Ok(Err(error)),
+    };
+    if !row.is_over {
+        add(sql, row.id, row.last, &[end], now_ms)?;
+    }
+    release(sql, &claimed.run, unsigned(row.epoch), now_ms)
 }
 
 pub(super) fn append(

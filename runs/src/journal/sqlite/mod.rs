@@ -20,7 +20,7 @@ use rusqlite::Connection;
 pub use schema::OpenError;
 
 use self::{
-    calls::{Encoded, Wanted},
+    calls::{Claimed, Encoded, Wanted},
     worker::{Access, Worker},
 };
 use super::{
@@ -92,10 +92,8 @@ impl Journal for SqliteJournal {
         first: Option<&RunEvent>,
     ) -> Result<Opened, Error> {
         let wanted = Wanted {
-            run: run.clone(),
             owner: owner.to_owned(),
-            driver: claim.driver.to_owned(),
-            lease: claim.lease,
+            claimed: claimed(run, claim),
             first: first.map(|first| (encoded(first), Heading::of(first))),
         };
         let taken = self
@@ -120,6 +118,13 @@ impl Journal for SqliteJournal {
         let events: Vec<Encoded> = events.iter().map(encoded).collect();
         self.writer()?
             .run(move |sql| calls::append(sql, &run, epoch, after, &events, now_ms()))
+            .await
+    }
+
+    async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
+        let (claimed, end) = (claimed(run, claim), encoded(end));
+        self.writer()?
+            .run(move |sql| calls::close(sql, &claimed, end, now_ms()))
             .await
     }
 
@@ -185,6 +190,14 @@ fn start(connection: Connection, path: &Path, access: Access) -> Result<Worker, 
         path: path.to_owned(),
         source,
     })
+}
+
+fn claimed(run: &RunId, claim: Claim<'_>) -> Claimed {
+    Claimed {
+        run: run.clone(),
+        driver: claim.driver.to_owned(),
+        lease: claim.lease,
+    }
 }
 
 fn encoded(event: &RunEvent) -> Encoded {
