@@ -80,10 +80,12 @@ impl Cortex {
         let model = settings.model.name().to_owned();
         let instance_id = settings.instance_id.clone();
         let spans = settings.spans.clone();
+        let drain = settings.drain;
         let shared = Arc::new(Shared::new(settings));
         let chats = Arc::new(Chats(Arc::clone(&shared)));
         let mut agent = Agent::worker(card())
             .watch_agents(true)
+            .drain_timeout(drain)
             .concurrency(CONCURRENCY)
             .conduct(CHAT_REQUEST, chats.clone())
             .conduct(ORCHESTRATE, Arc::new(Orchestrations(Arc::clone(&shared))))
@@ -136,8 +138,8 @@ impl Running {
         CortexServer::new(chat)
     }
 
-    /// Takes no further requests and lets those in hand go: with a journal to be finished by a Cortex that comes back, without one they
-    /// have the drain time of the SDK to end. Says goodbye to the hub, and returns when everything has ended.
+    /// Takes no further requests and lets those in hand go, once their models have answered or the time to drain is over: with a journal to
+    /// be finished by a Cortex that comes back; without one they have that time to end. Says goodbye to the hub, and returns when everything has ended.
     pub async fn stop(self) {
         self.agent.stop().await;
         self.runs.close().await;

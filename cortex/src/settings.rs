@@ -22,6 +22,8 @@ pub struct Settings {
     pub specialist_grace: Duration,
     /// How long an agent may be gone before its tasks are given up: 2 s.
     pub away_grace: Duration,
+    /// The time that models have to answer when Cortex stops: 10 s.
+    pub drain: Duration,
     /// The decisions of one request: 8. In the last one no task is handed over.
     pub max_rounds: u32,
     /// What is remembered of a conversation: 8,000 tokens.
@@ -66,6 +68,7 @@ impl Settings {
             handoff_timeout: Duration::from_secs(300),
             specialist_grace: Duration::from_secs(15),
             away_grace: Duration::from_secs(2),
+            drain: Duration::from_secs(10),
             max_rounds: 8,
             history_tokens: 8_000,
             max_conversations: 1_000,

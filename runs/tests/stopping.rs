@@ -213,3 +213,117 @@ async fn a_step_that_nothing_worked_on_meanwhile_has_its_time_anew() {
     assert_eq!(stage.world.count("call a#1"), 2);
     assert_eq!(began.elapsed().as_secs(), 10);
 }
+
+fn drain(stage: &Stage) {
+    stage.command.send_replace(Command::Drain);
+}
+
+/// First this step, then the others.
+fn then(first: Step, others: Vec<Step>) -> impl agenthub_runs::Strategy + Clone {
+    #[derive(Clone)]
+    struct Then(Step, Vec<Step>);
+    impl agenthub_runs::Strategy for Then {
+        fn name(&self) -> &'static str {
+            "wants"
+        }
+        fn next(&self, facts: &agenthub_runs::Facts) -> agenthub_runs::Next {
+            let steps = match facts.result(&self.0) {
+                None => vec![self.0.clone()],
+                Some(_) => self.1.clone(),
+            };
+            together(steps).next(facts)
+        }
+    }
+    Then(first, others)
+}
+
+/// A tool that is at work may end its work, so that it is begun once.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_drained_waits_for_its_tool_and_begins_nothing_more() {
+    let takes = Duration::from_secs(2);
+    let world = StandIn::new().does("a", Does::After(takes, output("done")));
+    let stage = Arc::new(Stage::new(world));
+    let strategy = then(tool("a"), vec![tool("b")]);
+    let task = stage.start("one", strategy.clone());
+    stage.world.until("call a#1").await;
+    let asked = Instant::now();
+    drain(&stage);
+    assert_eq!(ended(task).await, Err(DriveError::Suspended));
+    assert!(asked.elapsed() >= takes - Duration::from_millis(10));
+    assert_eq!(
+        words(&stage.events().await),
+        ["started", "begun a#1", "a#1 tool_returned"]
+    );
+
+    let other = Stage {
+        journal: Arc::clone(&stage.journal),
+        ..Stage::new(StandIn::new())
+    };
+    let outcome = other.drive("two", &strategy).await;
+    assert_eq!(outcome, Ok(RunOutcome::completed("all came back")));
+    assert_eq!(other.world.count("call a"), 0);
+}
+
+/// Who waits need not wait for another process where there is nothing left to do.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_comes_to_its_end_while_it_is_drained_ends() {
+    let pause = Does::After(Duration::from_secs(2), output("done"));
+    let stage = Arc::new(Stage::new(StandIn::new().does("a", pause)));
+    let task = stage.start("one", together(vec![tool("a")]));
+    stage.world.until("call a#1").await;
+    drain(&stage);
+    let outcome = ended(task).await;
+    assert_eq!(outcome, Ok(RunOutcome::completed("all came back")));
+}
+
+/// An agent works on without the run, and what waits can wait elsewhere.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_drained_waits_for_no_agent() {
+    let world = StandIn::new().does("a", Does::Hangs);
+    let stage = Arc::new(Stage::new(world));
+    let steps = vec![agent("a"), Step::new("w", Effect::Wait(u64::MAX))];
+    let task = stage.start("one", together(steps));
+    stage.world.until("delegate a#1").await;
+    let asked = Instant::now();
+    drain(&stage);
+    assert_eq!(ended(task).await, Err(DriveError::Suspended));
+    assert!(asked.elapsed() < Duration::from_secs(1));
+    assert_eq!(stage.world.count("recall"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_cancelled_while_it_is_drained_is_cancelled() {
+    let world = StandIn::new().does("a", Does::Heeds(Duration::ZERO, output("late")));
+    let stage = Arc::new(Stage::new(world));
+    let task = stage.start("one", together(vec![tool("a")]));
+    stage.world.until("call a#1").await;
+    drain(&stage);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    cancel(&stage);
+    assert_eq!(ended(task).await, Ok(cancelled()));
+}
+
+/// What it gives then is no result: it was made to stop, and is called again under the same key.
+#[tokio::test(start_paused = true)]
+async fn a_tool_is_told_before_its_run_is_let_go_and_called_again_elsewhere() {
+    for (takes, is_dropped) in [(400, false), (5_000, true)] {
+        let heeds = Does::Heeds(Duration::from_millis(takes), output("stopped"));
+        let stage = Arc::new(Stage::new(StandIn::new().does("a", heeds)));
+        let task = stage.start("one", together(vec![tool("a")]));
+        stage.world.until("call a#1").await;
+        let asked = Instant::now();
+        stage.command.send_replace(Command::Suspend);
+        assert_eq!(ended(task).await, Err(DriveError::Suspended));
+        assert_eq!(stage.world.count("heard a#1"), 1);
+        let most = Duration::from_millis(if is_dropped { 600 } else { takes + 10 });
+        assert!(asked.elapsed() <= most, "{:?}", asked.elapsed());
+        assert_eq!(words(&stage.events().await), ["started", "begun a#1"]);
+        let other = Stage {
+            journal: Arc::clone(&stage.journal),
+            ..Stage::new(StandIn::new())
+        };
+        let outcome = other.drive("two", &together(vec![tool("a")])).await;
+        assert_eq!(outcome, Ok(RunOutcome::completed("all came back")));
+        assert_eq!(other.world.count("call a#1"), 1);
+    }
+}

@@ -1,6 +1,6 @@
 //! `agenthub agent`
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use agenthub_agents::echo;
 use agenthub_sdk::{AgentBuilder, AgentType, RunningAgent};
@@ -18,6 +18,9 @@ use crate::{
     telemetry::Telemetry,
     tools::Toolshed,
 };
+
+/// How long what is at work may go on at the end: the rest of the time that a process has is for its tools and the goodbye.
+const DRAIN: Duration = Duration::from_secs(6);
 
 /// Runs an agent until it is told to stop, or checks the file of one.
 pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> {
@@ -102,7 +105,7 @@ async fn serve(
     toolshed: Option<&Toolshed>,
 ) -> anyhow::Result<()> {
     let telemetry = Telemetry::start()?;
-    let agent = telemetry.of(agent);
+    let agent = telemetry.of(agent).drain_timeout(DRAIN);
     let mut signals = Signals::new()?;
     let agent: RunningAgent = tokio::select! {
         started = until_there(|| agent.clone().start(hub)) => started?,

@@ -24,6 +24,9 @@ use crate::{
 /// How long turns at work may take when Cortex stops.
 const DRAIN: Duration = Duration::from_secs(3);
 
+/// How long their models may take to answer at the end.
+const LAST_ANSWERS: Duration = Duration::from_millis(1_500);
+
 /// Runs Cortex alone until it is told to stop.
 pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
@@ -136,6 +139,7 @@ pub(super) fn lasting(
         journal: kept.journal.clone(),
         instance_id: Some(kept.instance.clone()),
         others: kept.others.clone(),
+        drain: LAST_ANSWERS,
         ..cortex
     }
 }

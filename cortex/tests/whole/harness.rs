@@ -83,6 +83,7 @@ pub(crate) async fn cortex(
     change: impl FnOnce(&mut Settings),
 ) -> Running {
     let mut settings = Settings::new(url(hub), Arc::new(model));
+    settings.drain = Duration::from_millis(50);
     settings.away_grace = Duration::from_millis(50);
     change(&mut settings);
     Cortex::start(settings).await.expect("the hub runs")

@@ -30,19 +30,51 @@ use crate::{
 /// How long to wait before who waits is told again.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
 
+/// How long a tool may go on after its run was let go.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// A step that is out in this process.
+struct Out {
+    /// Cancelled when it is called back.
+    called_back: CancellationToken,
+    kind: Kind,
+}
+
+/// What a step that is out costs when it is broken off.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A tool, which may have begun to change something.
+    Tool,
+    /// A model's answer is paid for again, and words are said again.
+    Spends,
+    /// Nothing: an agent works on, and a wait goes on elsewhere.
+    Waits,
+}
+
+impl Kind {
+    fn of(what: &Outgoing) -> Self {
+        match what {
+            Outgoing::Call(_) => Self::Tool,
+            Outgoing::Ask(_) | Outgoing::Say(_) => Self::Spends,
+            Outgoing::Delegate(_) | Outgoing::Wait(_) | Outgoing::Approve(_) => Self::Waits,
+        }
+    }
+}
+
 /// A run at work.
 pub(super) struct Driving<'a> {
     hand: InHand,
     strategy: &'a dyn Strategy,
     world: Arc<dyn World>,
     commands: watch::Receiver<Command>,
-    /// What is out in this process, and how to call it back.
-    out: HashMap<StepKey, CancellationToken>,
+    out: HashMap<StepKey, Out>,
     called_back: HashSet<StepKey>,
     steps: JoinSet<Returned>,
     /// What steps that are out show.
     pieces: mpsc::Receiver<Piece>,
     piece: mpsc::Sender<Piece>,
+    /// Nothing more begins.
+    is_draining: bool,
 }
 
 impl<'a> Driving<'a> {
@@ -63,6 +95,7 @@ impl<'a> Driving<'a> {
             steps: JoinSet::new(),
             pieces,
             piece,
+            is_draining: false,
         }
     }
 
@@ -70,6 +103,25 @@ impl<'a> Driving<'a> {
     pub(super) async fn end(mut self) -> InHand {
         self.steps.shutdown().await;
         self.hand
+    }
+
+    /// Tells the tools that are out to stop, and gives them a moment for it. What they still give was not done to the end, so it is no result.
+    pub(super) async fn stop_tools(&mut self) {
+        self.out.retain(|_, out| out.kind == Kind::Tool);
+        for out in self.out.values() {
+            out.called_back.cancel();
+        }
+        let stopped = async {
+            while !self.out.is_empty() {
+                match self.steps.join_next().await {
+                    Some(Ok(returned)) => _ = self.out.remove(&returned.key),
+                    Some(Err(_)) => {}
+                    None => return,
+                }
+            }
+        };
+        // Who goes on for longer is dropped.
+        let _ = timeout(LAST_WORDS, stopped).await;
     }
 
     pub(super) async fn run(&mut self) -> Result<RunOutcome, DriveError> {
@@ -101,6 +153,7 @@ impl<'a> Driving<'a> {
                         events.push(self.hand.facts.observation(step, seen, at_ms));
                     }
                     Action::Note(event) => events.push(event),
+                    Action::Begin(..) | Action::Resume(_) if self.is_draining => {}
                     Action::Begin(event, work) => {
                         events.push(event);
                         begun.push(work);
@@ -118,6 +171,9 @@ impl<'a> Driving<'a> {
                 self.send_out(work);
             }
             if !has_news {
+                if self.is_drained() {
+                    return Err(DriveError::Suspended);
+                }
                 self.wait(wake_at).await?;
             }
         }
@@ -138,6 +194,10 @@ impl<'a> Driving<'a> {
     async fn obey(&mut self, command: Command) -> Result<(), DriveError> {
         match command {
             Command::Go => Ok(()),
+            Command::Drain => {
+                self.is_draining = true;
+                Ok(())
+            }
             Command::Suspend => Err(DriveError::Suspended),
             Command::Cancel(_) if self.hand.facts.stopping().is_some() => Ok(()),
             Command::Cancel(reason) => {
@@ -145,6 +205,14 @@ impl<'a> Driving<'a> {
                 self.append(vec![event]).await
             }
         }
+    }
+
+    /// Whether there is nothing to wait for before the run is let go. One that stops has to be told by whom it has at work.
+    fn is_drained(&self) -> bool {
+        let is_waited_for = |out: &Out| out.kind != Kind::Waits;
+        self.is_draining
+            && self.hand.facts.stopping().is_none()
+            && !self.out.values().any(is_waited_for)
     }
 
     fn stopping(&self, outcome: RunOutcome) -> RunEvent {
@@ -194,7 +262,11 @@ impl<'a> Driving<'a> {
         if self.out.contains_key(&work.key) {
             return;
         }
-        self.out.insert(work.key.clone(), called_back.clone());
+        let out = Out {
+            called_back: called_back.clone(),
+            kind: Kind::of(&work.what),
+        };
+        self.out.insert(work.key.clone(), out);
         let world = Arc::clone(&self.world);
         let left = self.hand.facts.account().free();
         self.steps
@@ -207,7 +279,7 @@ impl<'a> Driving<'a> {
             return None;
         }
         if let Some(out) = self.out.get(&key) {
-            out.cancel();
+            out.called_back.cancel();
             return None;
         }
         let Begun::Delegated(sent) = what else {

@@ -87,6 +87,9 @@ impl InHand {
             () = keeper.lost() => Err(DriveError::Fenced),
             result = driving.run() => result,
         };
+        if matches!(result, Err(DriveError::Suspended)) {
+            driving.stop_tools().await;
+        }
         let hand = driving.end().await;
         if matches!(result, Ok(_) | Err(DriveError::Suspended))
             && let Err(error) = hand.release().await

@@ -38,7 +38,11 @@ pub enum Command {
     Go,
     /// Nobody wants the result any more, and why.
     Cancel(String),
-    /// Let the run go, for another driver to take up.
+    /// Begin nothing more, and let the run go once the tools, the models and the words that are out have come back. A run that comes to
+    /// its end with them ends.
+    Drain,
+    /// Let the run go, for another driver to take up. Its tools are cancelled, and dropped 500 ms later; what they give is lost, and they are
+    /// called again under the same keys.
     Suspend,
 }
 

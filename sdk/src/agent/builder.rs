@@ -156,7 +156,8 @@ impl AgentBuilder {
         self
     }
 
-    /// How long handlers may go on after [`RunningAgent::stop`]; 10 s if not given.
+    /// How long handlers may go on after [`RunningAgent::stop`], and the tools and models of runs; 10 s if not given. A run in a journal that
+    /// survives begins nothing more meanwhile. What is at work when the time is over is told to stop, and dropped a moment later.
     #[must_use]
     pub fn drain_timeout(mut self, timeout: Duration) -> Self {
         self.drain_timeout = timeout;

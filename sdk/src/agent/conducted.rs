@@ -301,7 +301,7 @@ impl Conducted {
     /// Tells the driver to stop when that is so. Returns when it has had its time to do so.
     async fn command(&self, commands: &watch::Sender<Command>) {
         let signal = &self.guard.signal;
-        let deadline = async {
+        let deadline = || async {
             match self.context.deadline() {
                 Some(at) => sleep(at.duration_since(SystemTime::now()).unwrap_or_default()).await,
                 None => std::future::pending().await,
@@ -316,8 +316,15 @@ impl Conducted {
         tokio::select! {
             biased;
             () = signal.token.cancelled() => {}
-            () = suspended() => signal.stop(StopReason::Stopping),
-            () = deadline => signal.stop(StopReason::Deadline),
+            () = suspended() => {
+                commands.send_replace(Command::Drain);
+                // Whoever has not ended when the agent's time to drain is over, is told to stop.
+                tokio::select! {
+                    () = signal.token.cancelled() => {}
+                    () = deadline() => signal.stop(StopReason::Deadline),
+                }
+            }
+            () = deadline() => signal.stop(StopReason::Deadline),
         }
         if !self.is_to_go_on_elsewhere() {
             let why = signal.why().map(ToString::to_string).unwrap_or_default();

@@ -66,7 +66,9 @@ impl ToolContext {
         }
     }
 
-    /// Cancelled when nobody wants the result any more. The call is dropped 5 s later.
+    /// Cancelled when nobody wants the result any more; the call is dropped 5 s later. Cancelled also when its agent stops and the
+    /// [time for that](crate::AgentBuilder::drain_timeout) is over; the call is dropped 500 ms later then, and made again, under the same
+    /// [key](Self::idempotency_key), where the run goes on.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.step.cancelled
     }

@@ -1,8 +1,11 @@
 //! Agents that come back and go on with what they had in hand.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use agenthub_sdk::{
@@ -31,6 +34,7 @@ pub(crate) async fn start(
 ) -> RunningAgent {
     let agent = Agent::worker(card("a"))
         .instance_id("a-1")
+        .drain_timeout(Duration::from_millis(50))
         .conduct("work", Scripted::new(stand_ins, steps))
         .journal(Kept::new(journal));
     agent.start(hub.url()).await.expect("it starts")
