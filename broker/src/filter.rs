@@ -28,6 +28,17 @@ impl Filter {
         }
     }
 
+    /// No events.
+    pub(crate) fn nothing() -> Self {
+        Self::kinds(&[EventKind::Unspecified])
+    }
+
+    /// Whether no event can pass.
+    pub(crate) fn is_nothing(&self) -> bool {
+        let is_none = |kind: &EventKind| *kind == EventKind::Unspecified;
+        !self.kinds.is_empty() && self.kinds.iter().all(is_none)
+    }
+
     /// The filter of a `Connect` subscription.
     ///
     /// # Errors

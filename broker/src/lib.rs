@@ -41,6 +41,7 @@ mod plain;
 mod presence;
 mod reflection;
 mod registry;
+mod remains;
 mod sealed;
 mod segment;
 mod server;

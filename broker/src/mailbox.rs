@@ -157,6 +157,27 @@ impl Mailbox {
         evicted
     }
 
+    /// Takes out something that waits, or else something that is out.
+    pub(crate) fn pop(&mut self) -> Option<Batch> {
+        let waiting = self.room.pop_oldest();
+        let batch = waiting.or_else(|| self.leases.pop().map(|lease| lease.batch))?;
+        self.forget(&batch);
+        Some(batch)
+    }
+
+    /// Gives up some of what waits, as its subscriber is gone for good.
+    pub(crate) fn give_up_some(&mut self, portion: &mut Portion, reason: &str) -> Vec<Undelivered> {
+        let mut undelivered = Vec::new();
+        while !portion.is_used_up()
+            && let Some(batch) = self.room.pop_oldest()
+        {
+            self.forget(&batch);
+            portion.given_up(batch.len());
+            undelivered.extend(batch.give_up(reason));
+        }
+        undelivered
+    }
+
     /// The next delivery for an instance, of at most so many events, and a lease on them if they are in the log.
     pub(crate) fn take(
         &mut self,

@@ -2,6 +2,7 @@
 
 mod delivering;
 mod handling;
+mod leaving;
 mod saved;
 mod snapshots;
 mod tries;
@@ -16,6 +17,7 @@ use std::{
 use agenthub_proto::agenthub::EventKind;
 use tokio::{sync::Notify, time::Instant};
 
+use self::leaving::Leaving;
 pub(crate) use self::{
     delivering::Post,
     snapshots::{Reach, Snapshots},
@@ -26,7 +28,8 @@ use crate::{
     filter::Filter,
     id::{AgentId, InstanceId, MailboxId, SessionId},
     log::Position,
-    mailbox::{Bounds, Mail, Mailbox, Portion, Undelivered},
+    mailbox::{Bounds, Mailbox, Portion, Undelivered},
+    remains::Remains,
     table::Table,
     unclaimed::Unclaimed,
 };
@@ -85,6 +88,8 @@ pub(crate) struct Mailboxes {
     slots: Table<MailboxId, Box<Slot>>,
     by_agent: Table<AgentId, Vec<MailboxId>>,
     durable: BTreeSet<MailboxId>,
+    /// The agents that have durable mailboxes.
+    agents: BTreeSet<AgentId>,
     observers: BTreeSet<MailboxId>,
     /// The mailboxes that take changes of the directory, of which everyone is told.
     watchers: BTreeSet<MailboxId>,
@@ -92,6 +97,9 @@ pub(crate) struct Mailboxes {
     pub(crate) snapshots: Snapshots,
     /// Mail for agents without a subscription that takes it.
     pub(crate) unclaimed: Unclaimed,
+    /// Mailboxes that have ended, whose mail is to wait for their agents.
+    leaving: Leaving,
+    pub(crate) remains: Remains,
     ticks: BTreeSet<(Instant, MailboxId)>,
     /// Mailboxes with deliveries that the log does not have yet.
     unlogged_attempts: BTreeSet<MailboxId>,
@@ -112,10 +120,13 @@ impl Mailboxes {
             slots: Table::default(),
             by_agent: Table::default(),
             durable: BTreeSet::new(),
+            agents: BTreeSet::new(),
             observers: BTreeSet::new(),
             watchers: BTreeSet::new(),
             snapshots: Snapshots::default(),
             unclaimed: Unclaimed::new(bounds, unknown_recipient),
+            leaving: Leaving::default(),
+            remains: Remains::default(),
             ticks: BTreeSet::new(),
             unlogged_attempts: BTreeSet::new(),
             next: 0,
@@ -155,6 +166,7 @@ impl Mailboxes {
         mailbox.set_logs_attempts(lifetime == Lifetime::Durable);
         if lifetime == Lifetime::Durable {
             self.durable.insert(id);
+            self.agents.insert(agent.clone());
         }
         mailbox.set_ordered(ordered);
         let slot = Slot {
@@ -232,6 +244,11 @@ impl Mailboxes {
         }
     }
 
+    /// What a mailbox takes.
+    pub(crate) fn filter(&self, id: MailboxId) -> Option<&Filter> {
+        self.slots.get(&id).map(|slot| &slot.filter)
+    }
+
     /// Whether the mailbox takes events of this kind.
     pub(crate) fn takes(&self, id: MailboxId, kind: EventKind) -> bool {
         self.slots.get(&id).is_some_and(|s| s.filter.takes(kind))
@@ -254,12 +271,15 @@ impl Mailboxes {
         }
     }
 
-    /// Removes a mailbox. Returns what it still held and no other has handled.
-    pub(crate) fn close(&mut self, id: MailboxId) -> Vec<Mail> {
-        let Some(slot) = self.slots.remove(&id) else {
-            return Vec::new();
-        };
-        self.durable.remove(&id);
+    /// Removes a mailbox with all that it holds.
+    pub(crate) fn close(&mut self, id: MailboxId) {
+        if let Some(slot) = self.remove(id) {
+            self.remains.add(slot.mailbox.events(), slot.mailbox);
+        }
+    }
+
+    fn remove(&mut self, id: MailboxId) -> Option<Box<Slot>> {
+        let slot = self.slots.remove(&id)?;
         self.observers.remove(&id);
         self.watchers.remove(&id);
         self.snapshots.end(id);
@@ -272,12 +292,13 @@ impl Mailboxes {
                 self.by_agent.remove(&slot.agent);
             }
         }
-        for (_, wake) in slot.listeners {
+        if self.durable.remove(&id) && !self.is_known(&slot.agent) {
+            self.agents.remove(&slot.agent);
+        }
+        for (_, wake) in &slot.listeners {
             wake.notify_one();
         }
-        let mut left = slot.mailbox.into_mail();
-        left.retain(|m| m.position.is_none_or(|p| !slot.handled.contains(&p)));
-        left
+        Some(slot)
     }
 
     /// The mailboxes that live as long as this instance.

@@ -219,7 +219,7 @@ impl State {
                 // What was given up for want of room, a later record says.
                 self.deliver(published, how, now);
             }
-            Entry::Unregistered { agent } => self.mailboxes.unclaimed.drop_all_of(agent),
+            Entry::Unregistered { agent } => self.mailboxes.drop_waiting(agent),
             _ => {}
         }
     }

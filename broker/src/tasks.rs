@@ -142,9 +142,9 @@ impl Tasks {
         self.bytes + self.settled.bytes()
     }
 
-    /// The open tasks of an assignee, in order of their ids.
-    pub(crate) fn open_of(&self, agent: &AgentId) -> Vec<TaskId> {
-        let ids = self.open.get(agent).into_iter().flatten();
+    /// The open tasks of an assignee, in order of their ids, at most so many.
+    pub(crate) fn open_of(&self, agent: &AgentId, limit: usize) -> Vec<TaskId> {
+        let ids = self.open.get(agent).into_iter().flatten().take(limit);
         ids.inspect(|_| step()).cloned().collect()
     }
 

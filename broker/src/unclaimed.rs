@@ -4,7 +4,8 @@
 //! takes longer than the pieces that it takes out.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound::{Excluded, Unbounded},
     time::Duration,
 };
 
@@ -14,6 +15,7 @@ use crate::{
     id::AgentId,
     log::Position,
     mailbox::{Bounds, Mail, Undelivered},
+    remains::Remains,
     steps::step,
 };
 
@@ -22,6 +24,7 @@ use crate::{
 struct Pile {
     mail: BTreeMap<Position, Mail>,
     expiries: BTreeSet<(Instant, Position)>,
+    bytes: usize,
     /// When all of it is given up, if the agent is not known by then.
     until: Option<Instant>,
     /// When the first of it is given up, as `ends` says.
@@ -37,8 +40,10 @@ impl Pile {
 
     fn insert(&mut self, position: Position, mail: Mail) -> Option<Mail> {
         let expires = mail.timing.expires;
+        self.bytes += mail.bytes();
         let replaced = self.mail.insert(position, mail);
         if let Some(replaced) = &replaced {
+            self.bytes -= replaced.bytes();
             self.expiries.remove(&(replaced.timing.expires, position));
         }
         self.expiries.insert((expires, position));
@@ -47,6 +52,7 @@ impl Pile {
 
     fn remove(&mut self, position: Position) -> Option<Mail> {
         let mail = self.mail.remove(&position)?;
+        self.bytes -= mail.bytes();
         self.expiries.remove(&(mail.timing.expires, position));
         Some(mail)
     }
@@ -67,11 +73,22 @@ pub(crate) struct Unclaimed {
     bounds: Bounds,
     /// How long mail waits for an agent that was never seen.
     wait: Duration,
-    piles: HashMap<AgentId, Pile>,
+    piles: BTreeMap<AgentId, Pile>,
     /// The end of each pile.
     ends: BTreeSet<(Instant, AgentId)>,
     events: usize,
     bytes: usize,
+    /// Pieces that came before others of their pile.
+    interposed: u64,
+}
+
+/// What waits for one agent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PileSeen<'a> {
+    pub(crate) events: usize,
+    pub(crate) bytes: usize,
+    /// The first in the order of the log.
+    pub(crate) first: &'a Mail,
 }
 
 impl Unclaimed {
@@ -79,10 +96,11 @@ impl Unclaimed {
         Self {
             bounds,
             wait,
-            piles: HashMap::new(),
+            piles: BTreeMap::new(),
             ends: BTreeSet::new(),
             events: 0,
             bytes: 0,
+            interposed: 0,
         }
     }
 
@@ -137,10 +155,13 @@ impl Unclaimed {
                 Pile {
                     mail: BTreeMap::new(),
                     expiries: BTreeSet::new(),
+                    bytes: 0,
                     until,
                     end,
                 }
             });
+            let last = pile.mail.last_key_value();
+            self.interposed += u64::from(last.is_none_or(|(last, _)| position < *last));
             if let Some(replaced) = pile.insert(position, mail) {
                 self.events -= 1;
                 self.bytes -= replaced.bytes();
@@ -149,9 +170,30 @@ impl Unclaimed {
         self.settle(agent);
     }
 
-    /// The agents for whom mail waits.
-    pub(crate) fn agents(&self) -> impl Iterator<Item = &AgentId> {
-        self.piles.keys()
+    /// The first agent after another one, in order of their ids, for whom mail waits.
+    pub(crate) fn agent_after(&self, after: &AgentId) -> Option<&AgentId> {
+        let mut rest = self.piles.range::<AgentId, _>((Excluded(after), Unbounded));
+        rest.next().map(|(agent, _)| agent)
+    }
+
+    /// What waits for an agent, if something does.
+    pub(crate) fn see(&self, agent: &AgentId) -> Option<PileSeen<'_>> {
+        let pile = self.piles.get(agent)?;
+        Some(PileSeen {
+            events: pile.mail.len(),
+            bytes: pile.bytes,
+            first: pile.mail.first_key_value()?.1,
+        })
+    }
+
+    /// A piece that waits for an agent.
+    pub(crate) fn get(&self, agent: &AgentId, position: Position) -> Option<&Mail> {
+        self.piles.get(agent)?.mail.get(&position)
+    }
+
+    /// Rises when a piece comes that stands before others of its pile, or begins one.
+    pub(crate) fn interposed(&self) -> u64 {
+        self.interposed
     }
 
     /// All that waits: for whom, until when, and what, in the order of the log.
@@ -162,11 +204,15 @@ impl Unclaimed {
         piles.map(|(agent, pile)| (agent, pile.until, pile.mail.values()))
     }
 
-    /// Looks at what waits for an agent, in the order of the log.
-    pub(crate) fn of<'a>(&'a self, agent: &AgentId) -> impl Iterator<Item = &'a Mail> {
-        let mail = self.piles.get(agent).into_iter();
-        let mail = mail.flat_map(|p| p.mail.values());
-        mail.inspect(|_| step())
+    /// Looks at what waits for an agent after a position, in the order of the log.
+    pub(crate) fn of<'a>(
+        &'a self,
+        agent: &AgentId,
+        after: Position,
+    ) -> impl Iterator<Item = &'a Mail> {
+        let pile = self.piles.get(agent).into_iter();
+        let mail = pile.flat_map(move |p| p.mail.range((Excluded(after), Unbounded)));
+        mail.map(|(_, mail)| mail).inspect(|_| step())
     }
 
     /// Takes out the pieces at these positions, as far as they are there, in the order of the log.
@@ -194,12 +240,14 @@ impl Unclaimed {
     }
 
     /// Forgets what waits for an agent.
-    pub(crate) fn drop_all_of(&mut self, agent: &AgentId) {
+    pub(crate) fn drop_all_of(&mut self, agent: &AgentId, remains: &mut Remains) {
         let Some(pile) = self.piles.remove(agent) else {
             return;
         };
         self.ends.remove(&(pile.end, agent.clone()));
-        self.count_out(pile.mail.values());
+        self.events -= pile.mail.len();
+        self.bytes -= pile.bytes;
+        remains.add(pile.mail.len(), pile);
     }
 
     /// Whether [`tick`](Self::tick) has something to give up.

@@ -95,7 +95,10 @@ pub(super) async fn start(
         .map(|s| s.credit.min(MAX_CREDIT))
         .collect();
     let claims = first.take_claims(hub.log()).map_err(status)?;
-    let session = hub.connect(&caller, *hello, &claims).map_err(status)?;
+    let session = hub
+        .connect(&caller, *hello, &claims)
+        .await
+        .map_err(status)?;
     let welcome = Frame::from(SealedFrame {
         welcome: Some(Welcome {
             agent_id: session.agent().to_string(),

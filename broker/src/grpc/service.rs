@@ -241,6 +241,7 @@ impl AgentHub for HubService {
         let UnregisterAgentRequest { agent_id, reason } = request.into_inner();
         self.hub
             .unregister(&caller(), &agent_id, &reason)
+            .await
             .map_err(status)?;
         self.hub.synced().await.map_err(status)?;
         Ok(Response::new(UnregisterAgentResponse {
@@ -253,7 +254,7 @@ impl AgentHub for HubService {
         &self,
         request: Request<ListAgentsRequest>,
     ) -> Result<Response<ListAgentsResponse>, Status> {
-        let page = self.hub.list_agents(&caller(), &request.into_inner());
+        let page = self.hub.list_agents(&caller(), request.into_inner()).await;
         let page = page.map(|(agents, next_page_token)| ListAgentsResponse {
             agents,
             next_page_token,
@@ -298,7 +299,10 @@ impl AgentHub for HubService {
         &self,
         request: Request<PurgeMailboxRequest>,
     ) -> Result<Response<PurgeMailboxResponse>, Status> {
-        let purged = self.hub.purge_mailbox(&caller(), &request.into_inner());
+        let purged = self
+            .hub
+            .purge_mailbox(&caller(), &request.into_inner())
+            .await;
         self.safe(purged.map(|purged| PurgeMailboxResponse { purged }))
             .await
     }

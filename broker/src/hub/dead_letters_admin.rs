@@ -102,7 +102,8 @@ impl Core {
         if !is_void_work(&mail.event, mail.concern, &self.state.tasks) {
             let again = true;
             self.record(caller, Entry::Settled { letter, again }, now);
-            self.state.mailboxes.claim_for_open(agent, now.instant);
+            let mailboxes = &mut self.state.mailboxes;
+            mailboxes.claim_for_open(agent, mail.position, now.instant);
             return Ok(String::new());
         }
         let Some(Payload::Message(message)) = &mail.event.payload else {

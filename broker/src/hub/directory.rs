@@ -3,38 +3,36 @@
 use std::{collections::HashMap, sync::Arc};
 
 use agenthub_proto::{
-    a2a::{AgentCard, TaskState},
-    agenthub::{AgentCardEvent, AgentEntry, AgentInstance, AgentState, ListAgentsRequest},
+    a2a::TaskState,
+    agenthub::{AgentCardEvent, AgentEntry, AgentInstance, AgentState},
     event::{card_change, timestamp},
 };
 
 use super::{
     cards,
     core::{Core, Now},
+    timekeeper::TASKS_AT_ONCE,
 };
-use prost::Message;
-
 use crate::{
     Error,
     caller::Caller,
     id::{Address, AgentId, InstanceId, OrderKey},
-    limits,
     log::Entry,
     registry::Agent,
     routing::Route,
     segment::Segment,
-    steps::step,
 };
 
 impl Core {
-    /// Removes an agent, or a client that has durable mailboxes. Its open tasks fail, its streams end, and its mailboxes go with it.
+    /// Removes an agent, or a client that has durable mailboxes. Its open tasks fail first, some under each hold of the lock; then its streams
+    /// end, and its mailboxes go with it. Returns whether it is gone, or more tasks are to fail before.
     pub(crate) fn unregister(
         &mut self,
         caller: &Caller,
         agent: &AgentId,
         reason: &str,
         now: Now,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let known = self.state.registry.get(agent);
         let card = known.map(|known| known.latest().clone());
         if card.is_none() && !self.state.mailboxes.is_known(agent) {
@@ -46,8 +44,12 @@ impl Core {
         } else {
             format!("agent \"{agent}\" was unregistered: {reason}")
         };
-        for task in self.state.tasks.open_of(agent) {
-            self.end_task(&task, TaskState::Failed, &why, now);
+        let open = self.state.tasks.open_of(agent, TASKS_AT_ONCE);
+        for task in &open {
+            self.end_task(task, TaskState::Failed, &why, now);
+        }
+        if open.len() == TASKS_AT_ONCE {
+            return Ok(false);
         }
         self.sessions.end_all_of(agent, &why);
         self.probes.remove(agent);
@@ -73,7 +75,7 @@ impl Core {
             let payload = cards::change(agent, card, card_change::UNREGISTERED, false);
             self.broadcast_card(payload, now);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Tells those who watch the directory what happened to an agent that is in it.
@@ -84,51 +86,6 @@ impl Core {
         let is_online = self.presence.is_online(agent);
         let payload = cards::change(agent, known.latest().clone(), event_type, is_online);
         self.broadcast_card(payload, now);
-    }
-
-    /// The agents that match, in order of their ids, and the token of the next page if there is one.
-    pub(crate) fn list_agents(
-        &self,
-        request: &ListAgentsRequest,
-    ) -> Result<(Vec<AgentEntry>, String), Error> {
-        let limit = match request.page_size {
-            0 => 100,
-            n => usize::try_from(n)
-                .map_err(|_| {
-                    Error::InvalidArgument(format!("page_size is {n}; 1 to 1000, or 0 for 100"))
-                })?
-                .min(1000),
-        };
-        for (what, value) in [
-            ("text", &request.text),
-            ("skill", &request.skill),
-            ("tag", &request.tag),
-            ("mode", &request.mode),
-            ("capability", &request.capability),
-        ] {
-            limits::id(what, value)?;
-        }
-        let state = AgentState::try_from(request.state).map_err(|_| {
-            Error::InvalidArgument(format!("state: {} is no known value", request.state))
-        })?;
-        let found = self
-            .state
-            .registry
-            .after(&request.page_token)
-            .filter(|(_, agent)| matches(agent, request))
-            .filter(|(id, _)| state == AgentState::Unspecified || self.agent_state(id) == state);
-        let mut page: Vec<AgentEntry> = Vec::new();
-        let mut bytes = 0;
-        for (id, agent) in found {
-            let entry = self.entry(id, agent);
-            bytes += entry.encoded_len();
-            if page.len() == limit || (bytes > limits::PAGE_BYTES && !page.is_empty()) {
-                let next = page.last().map(|e| e.agent_id.clone());
-                return Ok((page, next.unwrap_or_default()));
-            }
-            page.push(entry);
-        }
-        Ok((page, String::new()))
     }
 
     /// One agent, or one version of it.
@@ -147,7 +104,7 @@ impl Core {
         })
     }
 
-    fn entry(&self, id: &AgentId, agent: &Agent) -> AgentEntry {
+    pub(super) fn entry(&self, id: &AgentId, agent: &Agent) -> AgentEntry {
         AgentEntry {
             agent_id: id.to_string(),
             slug: agent.slug.clone(),
@@ -173,7 +130,7 @@ impl Core {
         }
     }
 
-    fn agent_state(&self, id: &AgentId) -> AgentState {
+    pub(super) fn agent_state(&self, id: &AgentId) -> AgentState {
         if self.presence.is_online(id) {
             AgentState::Online
         } else {
@@ -226,35 +183,4 @@ impl PresenceBefore {
             }
         }
     }
-}
-
-fn matches(agent: &Agent, request: &ListAgentsRequest) -> bool {
-    let card = agent.latest();
-    let has_capability = |wanted: &str| match (&card.capabilities, wanted) {
-        (None, _) => false,
-        (Some(has), "streaming") => has.streaming,
-        (Some(has), "push_notifications") => has.push_notifications,
-        (Some(has), uri) => has.extensions.iter().any(|e| e.uri == uri),
-    };
-    let any_skill =
-        |test: &dyn Fn(&agenthub_proto::a2a::AgentSkill) -> bool| card.skills.iter().any(test);
-    (request.skill.is_empty() || card.has_skill(&request.skill))
-        && (request.tag.is_empty() || any_skill(&|s| s.tags.contains(&request.tag)))
-        && (request.mode.is_empty()
-            || any_skill(&|s| {
-                s.input_modes.contains(&request.mode) || s.output_modes.contains(&request.mode)
-            }))
-        && (request.capability.is_empty() || has_capability(&request.capability))
-        && holds_words(card, &request.text)
-}
-
-/// Tells whether a card holds all words of a text.
-fn holds_words(card: &AgentCard, text: &str) -> bool {
-    let mut words = text.split_whitespace().peekable();
-    if words.peek().is_none() {
-        return true;
-    }
-    step();
-    let held = card.search_text();
-    words.all(|word| held.contains(&word.to_lowercase()))
 }

@@ -79,6 +79,11 @@ impl GivingUp {
         !self.queue.is_empty()
     }
 
+    /// Whether all that was given up is in the log.
+    pub(super) fn is_done(&self) -> bool {
+        self.queue.is_empty() && self.stored.is_empty()
+    }
+
     /// Wakes the reader of bodies when there is [something to read](Self::to_read).
     pub(super) fn wanted(&self) -> Arc<Notify> {
         self.wanted.clone()

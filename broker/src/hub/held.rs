@@ -179,7 +179,7 @@ impl Core {
                         how,
                     }) => self.state.pass(&segment, &route, how, now.instant),
                     Waiting::Forget(agent) => {
-                        self.state.mailboxes.unclaimed.drop_all_of(&agent);
+                        self.state.mailboxes.drop_waiting(&agent);
                         continue;
                     }
                 };

@@ -30,7 +30,7 @@ pub(super) struct Introduction {
 }
 
 /// One subscription that a peer wants.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) name: String,
     pub(super) lifetime: Lifetime,

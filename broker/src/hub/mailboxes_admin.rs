@@ -5,17 +5,13 @@ use agenthub_proto::agenthub::{
     Mailbox, PurgeMailboxRequest,
 };
 
-use super::{
-    Hub,
-    core::{Core, Now},
-};
+use super::{Hub, core::Core};
 use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
     id::AgentId,
     limits::{self, PAGE_BYTES},
-    log::Position,
     mailbox::Mail,
     mailboxes::Seen,
 };
@@ -32,20 +28,23 @@ impl Hub {
         decide(Call::ListMailboxes, caller, "")?;
         let limit = page_size(request.page_size)?;
         let core = self.core();
-        let after = request.page_token.split_once('\n');
-        let names = core.state.mailboxes.names().into_iter();
-        let mut rest = names
-            .filter(|(a, n)| after.is_none_or(|after| (&**a, n.as_str()) > after))
-            .filter(|(a, _)| request.agent_id.is_empty() || **a == *request.agent_id);
-        let mailboxes: Vec<Mailbox> = rest
-            .by_ref()
-            .filter_map(|(a, n)| core.state.mailboxes.see(&a, &n).map(|s| shown(&a, &n, &s)))
-            .take(limit)
-            .collect();
-        let next_page_token = match (rest.next(), mailboxes.last()) {
-            (Some(_), Some(last)) => format!("{}\n{}", last.agent_id, last.name),
-            _ => String::new(),
+        let mailboxes = &core.state.mailboxes;
+        let (agent, name) = request.page_token.split_once('\n').unwrap_or_default();
+        let mut names = match request.agent_id.as_str() {
+            "" => mailboxes.names_after(agent, name, limit + 1),
+            id => mailboxes.names_of(&id.into()),
         };
+        names.retain(|(a, n)| (&**a, n.as_str()) > (agent, name));
+        let more = names.get(limit..).is_some_and(|rest| !rest.is_empty());
+        names.truncate(limit);
+        let next_page_token = match names.last().filter(|_| more) {
+            Some((agent, name)) => format!("{agent}\n{name}"),
+            None => String::new(),
+        };
+        let seen = names
+            .iter()
+            .filter_map(|(a, n)| Some(shown(a, n, &mailboxes.see(a, n)?)));
+        let mailboxes = seen.collect();
         Ok(ListMailboxesResponse {
             mailboxes,
             next_page_token,
@@ -70,7 +69,8 @@ impl Hub {
         })
     }
 
-    pub(crate) fn purge_mailbox(
+    /// Returns how many events were purged: those that waited when it was called. Cancelled or failed, only a part of that has happened.
+    pub(crate) async fn purge_mailbox(
         &self,
         caller: &Caller,
         request: &PurgeMailboxRequest,
@@ -78,12 +78,15 @@ impl Hub {
         decide(Call::PurgeMailbox, caller, "")?;
         limits::required("agent_id", &request.agent_id)?;
         let (agent, name) = (AgentId::from(request.agent_id.as_str()), &request.name);
-        let mut core = self.core();
-        if core.state.mailboxes.see(&agent, name).is_none() {
-            return Err(no_mailbox(&agent, name));
-        }
+        let upto = {
+            let core = self.core();
+            if core.state.mailboxes.see(&agent, name).is_none() {
+                return Err(no_mailbox(&agent, name));
+            }
+            core.last()
+        };
         let why = "an operator purged the mailbox that it waited in";
-        Ok(core.skip(caller, &agent, name, Position(u64::MAX), why, Now::read()))
+        self.skip(caller, &agent, name, upto, why).await
     }
 }
 

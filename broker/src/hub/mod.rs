@@ -4,6 +4,7 @@ mod backlog;
 mod bodies;
 mod cancelling;
 mod cards;
+mod claiming;
 mod core;
 mod dead_letters_admin;
 mod delivering;
@@ -14,6 +15,7 @@ mod giving_up;
 mod held;
 mod hello;
 mod keeper;
+mod listing;
 mod locked;
 mod mailboxes_admin;
 mod opening;
@@ -41,7 +43,10 @@ use agenthub_proto::{
     a2a::AgentCard,
     agenthub::{AgentEntry, AgentEventMetadata, Hello, ListAgentsRequest},
 };
-use tokio::{sync::SetOnce, task::spawn_blocking};
+use tokio::{
+    sync::SetOnce,
+    task::{spawn_blocking, yield_now},
+};
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
@@ -49,6 +54,7 @@ use tokio_util::{
 
 use self::core::{Core, Now};
 pub use self::failure::Failure;
+use self::listing::Listing;
 use self::locked::Locked;
 use self::storage::Opening;
 pub(crate) use self::{
@@ -315,7 +321,8 @@ impl Hub {
             .map(|_told| ())
     }
 
-    pub(crate) fn unregister(
+    /// Returns once the agent is gone. Cancelled or failed, some of its tasks may have ended.
+    pub(crate) async fn unregister(
         &self,
         caller: &Caller,
         agent: &str,
@@ -324,17 +331,29 @@ impl Hub {
         decide(Call::UnregisterAgent, caller, "")?;
         limits::required("agent_id", agent)?;
         limits::size("reason", reason.len())?;
-        self.core()
-            .unregister(caller, &agent.into(), reason, Now::read())
+        let agent = agent.into();
+        while !self
+            .core()
+            .unregister(caller, &agent, reason, Now::read())?
+        {
+            self.synced().await?;
+        }
+        Ok(())
     }
 
-    pub(crate) fn list_agents(
+    /// The agents that match, in order of their ids, and the token of the next page if there is one.
+    pub(crate) async fn list_agents(
         &self,
         caller: &Caller,
-        request: &ListAgentsRequest,
+        request: ListAgentsRequest,
     ) -> Result<(Vec<AgentEntry>, String), Error> {
         decide(Call::ListAgents, caller, "")?;
-        self.core().list_agents(request)
+        let mut listing = Listing::new(request)?;
+        while !self.core().list_some(&mut listing) {
+            // Others have the lock in between.
+            yield_now().await;
+        }
+        Ok((listing.page, listing.next))
     }
 
     pub(crate) fn agent(&self, caller: &Caller, id: &str) -> Result<AgentEntry, Error> {
@@ -367,11 +386,12 @@ impl Hub {
         self.admit()?;
         let opened = self.core().open_stream(caller, request, Now::read())?;
         let mut session = self.session(caller, opened);
+        session.claim().await?;
         session.prepare().await?;
         Ok(session)
     }
 
-    pub(crate) fn connect(
+    pub(crate) async fn connect(
         &self,
         caller: &Caller,
         hello: Hello,
@@ -379,7 +399,9 @@ impl Hub {
     ) -> Result<Session, Error> {
         self.admit()?;
         let opened = self.core().connect(caller, hello, claims, Now::read())?;
-        Ok(self.session(caller, opened))
+        let mut session = self.session(caller, opened);
+        session.claim().await?;
+        Ok(session)
     }
 
     fn session(&self, caller: &Caller, opened: Opened) -> Session {

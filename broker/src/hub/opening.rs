@@ -1,12 +1,13 @@
 //! How streams open and close, and what becomes of their mail.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
-use agenthub_proto::agenthub::{EventKind, Hello};
+use agenthub_proto::agenthub::Hello;
 use uuid::Uuid;
 
 use super::{
     backlog::Backlog,
+    claiming::Step,
     core::{Core, Now},
     delivering::is_void,
     directory::PresenceBefore,
@@ -21,10 +22,11 @@ use crate::{
     filter::Filter,
     id::{AgentId, InstanceId, MailboxId, SessionId, Version},
     limits,
-    log::{Entry, Position},
+    log::Position,
     mailbox::{Mail, Reclaimed},
     mailboxes::Lifetime,
     presence::Card,
+    state::State,
 };
 
 /// What a server stream wants.
@@ -60,44 +62,35 @@ impl Core {
         filter.check()?;
         self.check_room(1)?;
         let backlog = self.backlog(&agent, &filter, &after, observes)?;
-        let claimed = self.state.mailboxes.claim(&agent, &filter);
 
         let instance = InstanceId::from(format!("stream-{}", Uuid::new_v4().simple()));
         let before = PresenceBefore::of(self, [agent.clone()]);
         self.presence
             .arrive(&agent, &instance, Card::OfCall, now.time);
         before.tell_changes(self, now);
-        let lifetime = Lifetime::Stream(instance.clone());
-        let mailbox =
-            self.state
-                .mailboxes
-                .open(&agent, &instance, lifetime, filter, false, now.instant);
+        let wanted = Wanted {
+            name: instance.to_string(),
+            lifetime: Lifetime::Stream(instance.clone()),
+            filter,
+            ordered: false,
+        };
+        let mut claiming = Vec::new();
+        let Step { mailbox, claims } = self.subscribe(caller, &agent, wanted, &mut claiming, now);
         if observes {
             self.state.mailboxes.observe(mailbox);
-        }
-        let mut first = 0;
-        if self.state.mailboxes.takes(mailbox, EventKind::AgentCard) {
-            self.state.mailboxes.snapshots.begin(mailbox, false);
-        }
-        for mail in claimed {
-            // What has waited for the agent may also be among what is reread.
-            first += usize::from(
-                backlog
-                    .as_ref()
-                    .is_some_and(|b| mail.position <= Some(b.after)),
-            );
-            self.state.mailboxes.put(mailbox, mail, now.instant);
         }
         // The client cannot say which version it is: it is the one registered last.
         let version = self.state.registry.get(&agent);
         let version = version.map(|a| Version::from(a.latest().version.as_str()));
         let opened =
             self.insert_session(Kind::ServerStream, agent, instance, version, vec![mailbox]);
-        Ok(Opened {
+        let mut opened = Opened {
             backlog: backlog.map(Box::new),
-            first,
+            claiming,
             ..opened
-        })
+        };
+        opened.count_first(&claims);
+        Ok(opened)
     }
 
     /// What a stream rereads; `None` without a position.
@@ -165,9 +158,13 @@ impl Core {
         }
 
         let kept = self.state.mailboxes.of_instance(&agent, &instance);
+        let mut claiming = Vec::new();
         let mailboxes: Vec<MailboxId> = subscriptions
             .into_iter()
-            .map(|wanted| self.subscribe(caller, &agent, wanted, now))
+            .map(|wanted| {
+                self.subscribe(caller, &agent, wanted, &mut claiming, now)
+                    .mailbox
+            })
             .collect();
         let dropped = kept.into_iter().filter(|id| !mailboxes.contains(id));
         self.close_mailboxes(&agent, dropped.collect(), now);
@@ -185,7 +182,8 @@ impl Core {
         }
         self.hand_over(&reclaimed.handed_over, now);
         self.give_up(reclaimed.given_up, now);
-        Ok(self.insert_session(Kind::Connect, agent, instance, version, mailboxes))
+        let opened = self.insert_session(Kind::Connect, agent, instance, version, mailboxes);
+        Ok(Opened { claiming, ..opened })
     }
 
     /// Whether another stream with so many subscriptions may open.
@@ -248,73 +246,39 @@ impl Core {
 
     /// Ends subscriptions. What was for the agent alone and nobody took waits for its next one.
     fn close_mailboxes(&mut self, agent: &AgentId, mailboxes: Vec<MailboxId>, now: Now) {
-        let mut left: BTreeMap<Option<Position>, Mail> = BTreeMap::new();
         for mailbox in mailboxes {
-            let mail = self.state.mailboxes.close(mailbox).into_iter();
-            left.extend(mail.map(|m| (m.position, m)));
+            self.state.mailboxes.leave(mailbox);
         }
-        left.retain(|p, m| p.is_some() && m.is_directed && !is_void(m, &self.state.tasks));
-        let is_known = self.state.registry.get(agent).is_some();
-        let left = left.into_values().collect();
-        self.state.mailboxes.put_back(left, is_known, now.instant);
+        self.put_back_some(agent, now);
+    }
+
+    /// Puts back some of what is left of an agent's subscriptions that have ended.
+    pub(super) fn put_back_some(&mut self, agent: &AgentId, now: Now) {
+        let State {
+            mailboxes,
+            registry,
+            tasks,
+            ..
+        } = &mut self.state;
+        let is_known = registry.get(agent).is_some();
+        let is_to_come = |mail: &Mail| !is_void(mail, tasks);
+        mailboxes.put_back_some(agent, is_to_come, is_known, now.instant);
+    }
+
+    /// Puts back some of what is left of subscriptions that have ended. Returns whether more may be.
+    pub(super) fn go_on_putting_back(&mut self, now: Now) -> bool {
+        let agent = self.state.mailboxes.first_leaving().cloned();
+        if let Some(agent) = &agent {
+            self.put_back_some(agent, now);
+        }
+        agent.is_some()
     }
 
     /// Whether the log has to be told of a subscription: it is durable, and not there like this.
-    fn declares(&self, agent: &AgentId, wanted: &Wanted) -> bool {
+    pub(super) fn declares(&self, agent: &AgentId, wanted: &Wanted) -> bool {
         let mailboxes = &self.state.mailboxes;
         let known = || mailboxes.find(agent, &wanted.name, &wanted.lifetime);
         let durable = || mailboxes.durable(known()?);
         wanted.lifetime == Lifetime::Durable && durable() != Some((&wanted.filter, wanted.ordered))
-    }
-
-    fn subscribe(
-        &mut self,
-        caller: &Caller,
-        agent: &AgentId,
-        wanted: Wanted,
-        now: Now,
-    ) -> MailboxId {
-        let declares = self.declares(agent, &wanted);
-        let Wanted {
-            name,
-            lifetime,
-            filter,
-            ordered,
-        } = wanted;
-        let mailboxes = &mut self.state.mailboxes;
-        let known = mailboxes.find(agent, &name, &lifetime);
-        if lifetime == Lifetime::Durable {
-            if let (Some(id), false) = (known, declares) {
-                self.note_use_if_old(id, now);
-                return id;
-            }
-            let mut claims = mailboxes.claimable(agent, &filter);
-            // What is not delivered yet goes there too.
-            claims.extend(self.held_for(agent));
-            let entry = Entry::Subscribed {
-                agent: agent.clone(),
-                name: name.clone(),
-                filter: filter.clone(),
-                claims,
-                ordered,
-            };
-            self.record(caller, entry, now);
-            // What was recorded has opened it.
-            return self
-                .state
-                .mailboxes
-                .open(agent, &name, lifetime, filter, ordered, now.instant);
-        }
-        let claimed = mailboxes.claim(agent, &filter);
-        let watches = filter.takes(EventKind::AgentCard);
-        let mailbox = mailboxes.open(agent, &name, lifetime, filter, ordered, now.instant);
-        for mail in claimed {
-            self.state.mailboxes.put(mailbox, mail, now.instant);
-        }
-        if watches {
-            let snapshots = &mut self.state.mailboxes.snapshots;
-            snapshots.begin(mailbox, known.is_some());
-        }
-        mailbox
     }
 }

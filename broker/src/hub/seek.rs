@@ -2,6 +2,8 @@
 
 use agenthub_proto::agenthub::{SeekMailboxRequest, SeekMailboxResponse, seek_mailbox_request::To};
 
+use tokio::task::yield_now;
+
 use super::{
     Hub,
     core::{Core, Now},
@@ -14,24 +16,23 @@ use crate::{
     id::{Address, AgentId, MailboxId},
     limits,
     log::{Again, Entry, Position, Record},
-    mailbox::Mail,
     mailboxes::Lifetime,
     routing::Route,
     state::Delivering,
 };
 
-/// Events of one record.
+/// Events of one record, and the most that are skipped under one hold of the lock.
 const CHUNK: usize = 100;
 
 /// What a seek is to do.
 #[derive(Debug)]
 pub(super) struct Seek {
-    agent: AgentId,
-    name: String,
+    pub(super) agent: AgentId,
+    pub(super) name: String,
     /// What came after this and up to the other comes again.
     pub(super) again: Option<(Position, Position)>,
     /// What waits up to here does not come any more.
-    skipped: Position,
+    pub(super) skipped: Position,
 }
 
 impl Hub {
@@ -51,14 +52,48 @@ impl Hub {
                     .missing(&seek, &page.events, &mut again, Now::read())?;
                 after = page.upto;
             }
+            // What is skipped makes room; what comes again needs it.
+            self.core().admit()?;
         }
-        let skipped = self.core().skip_to(caller, &seek, Now::read())?;
+        let why = "an operator skipped it";
+        let Seek { agent, name, .. } = &seek;
+        let skipped = self.skip(caller, agent, name, seek.skipped, why).await?;
         let mut reread = 0;
         for chunk in again.chunks(CHUNK) {
             reread += self.core().put_again(caller, &seek, chunk, Now::read())?;
             self.synced().await?;
         }
         Ok(SeekMailboxResponse { skipped, reread })
+    }
+
+    /// What waits in a mailbox up to a position will not be delivered. Tasks that it was work on fail. Returns how much that was.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] if the log fails before all of it is safe.
+    pub(super) async fn skip(
+        &self,
+        caller: &Caller,
+        agent: &AgentId,
+        name: &str,
+        upto: Position,
+        why: &str,
+    ) -> Result<u64, Error> {
+        let mut skipped = 0;
+        loop {
+            let some = self
+                .core()
+                .skip_some(caller, agent, name, upto, why, Now::read());
+            skipped += some as u64;
+            if some < CHUNK {
+                return Ok(skipped);
+            }
+            // Others have the lock in between, and what follows from it does not pile up before the log.
+            match skipped % (10 * CHUNK as u64) {
+                0 => self.synced().await?,
+                _ => yield_now().await,
+            }
+        }
     }
 }
 
@@ -77,7 +112,7 @@ impl Core {
                 // What is not delivered yet will be anyway.
                 (Some((after, self.delivered())), after)
             }
-            Some(To::Latest(true)) => (None, Position(u64::MAX)),
+            Some(To::Latest(true)) => (None, self.last()),
             Some(To::Latest(false)) | None => {
                 return Err(Error::InvalidArgument(
                     "to: `after`, or `latest`, which must be true".to_owned(),
@@ -119,17 +154,6 @@ impl Core {
         Ok(())
     }
 
-    /// Skips what the seek leaves behind.
-    pub(super) fn skip_to(&mut self, caller: &Caller, seek: &Seek, now: Now) -> Result<u64, Error> {
-        self.sought(seek)?;
-        // What is skipped makes room; what comes again needs it.
-        if seek.again.is_some() {
-            self.admit()?;
-        }
-        let why = "an operator skipped it";
-        Ok(self.skip(caller, &seek.agent, &seek.name, seek.skipped, why, now))
-    }
-
     /// Puts events into the mailbox again, as far as they are not in it by then.
     pub(super) fn put_again(
         &mut self,
@@ -150,8 +174,8 @@ impl Core {
         Ok(put)
     }
 
-    /// What waits in a mailbox up to a position will not be delivered. Tasks that it was work on fail.
-    pub(super) fn skip(
+    /// Skips the first of what waits in a mailbox up to a position. Returns how much: less than a chunk once that is all.
+    pub(super) fn skip_some(
         &mut self,
         caller: &Caller,
         agent: &AgentId,
@@ -159,12 +183,9 @@ impl Core {
         upto: Position,
         why: &str,
         now: Now,
-    ) -> u64 {
-        let waiting = self.state.mailboxes.waiting(agent, name, usize::MAX);
-        let skipped: Vec<Mail> = waiting
-            .into_iter()
-            .filter(|m| m.position.is_some_and(|p| p <= upto))
-            .collect();
+    ) -> usize {
+        let mailboxes = &self.state.mailboxes;
+        let skipped = mailboxes.waiting_upto(agent, name, upto, CHUNK);
         if skipped.is_empty() {
             return 0;
         }
@@ -177,7 +198,7 @@ impl Core {
         for mail in &skipped {
             self.fail_work(mail, why, now);
         }
-        skipped.len() as u64
+        skipped.len()
     }
 
     fn sought(&self, seek: &Seek) -> Result<MailboxId, Error> {

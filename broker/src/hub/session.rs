@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agenthub_proto::agenthub::AgentEventMetadata;
+use tokio::task::yield_now;
 
 use super::{
     Body, Hub, Opened, Outgoing, Passing, Receipt, Repetition, Run, core::Now, enders,
@@ -31,6 +32,17 @@ impl Session {
 
     pub(crate) fn agent(&self) -> &AgentId {
         &self.opened.agent
+    }
+
+    /// Opens its subscriptions as far as they are not open yet: what has waited for them goes there first.
+    pub(super) async fn claim(&mut self) -> Result<(), Error> {
+        while !self.opened.claiming.is_empty() {
+            // Others have the lock in between.
+            yield_now().await;
+            let mut core = self.hub.core();
+            core.claim_more(&self.caller, &mut self.opened, Now::read())?;
+        }
+        Ok(())
     }
 
     /// Woken when there may be something to send.

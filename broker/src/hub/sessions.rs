@@ -5,9 +5,10 @@ use std::sync::Arc;
 use agenthub_proto::agenthub::Cancel;
 use tokio::sync::Notify;
 
-use super::{backlog::Backlog, core::Core, outgoing::End};
+use super::{backlog::Backlog, claiming::Claiming, core::Core, outgoing::End};
 use crate::{
     id::{AgentId, InstanceId, MailboxId, SessionId, Version},
+    log::Position,
     table::Table,
 };
 
@@ -72,6 +73,17 @@ pub(crate) struct Opened {
     pub(super) backlog: Option<Box<Backlog>>,
     /// How many deliveries come before that, beside a snapshot of the directory.
     pub(super) first: usize,
+    /// Subscriptions that are being opened, the first first.
+    pub(super) claiming: Vec<Claiming>,
+}
+
+impl Opened {
+    /// Counts what has waited for the agent and may also be among what is reread.
+    pub(super) fn count_first(&mut self, claims: &[Position]) {
+        let after = self.backlog.as_ref().map(|backlog| backlog.after);
+        let is_before = |position: &&Position| after.is_some_and(|after| **position <= after);
+        self.first += claims.iter().filter(is_before).count();
+    }
 }
 
 impl Sessions {
@@ -209,6 +221,7 @@ impl Core {
             wake,
             backlog: None,
             first: 0,
+            claiming: Vec::new(),
         }
     }
 }

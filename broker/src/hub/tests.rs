@@ -7,6 +7,7 @@ mod failing;
 mod fold;
 mod full;
 mod passing;
+mod portions;
 mod runs;
 mod streams;
 mod ticks;
@@ -34,6 +35,7 @@ use super::{
     outgoing::{End, Outgoing},
     publish::{Body, Receipt, Repetition},
     registering::Announce,
+    seek::Seek,
     sessions::Opened,
 };
 use crate::{
@@ -243,9 +245,19 @@ impl Bench {
             subscription: vec![subscription],
             ..Default::default()
         };
-        self.core
-            .connect(&Caller::anonymous(), hello, &[], self.now)
-            .expect("a good hello")
+        let caller = Caller::anonymous();
+        let opened = self.core.connect(&caller, hello, &[], self.now);
+        self.open(opened.expect("a good hello"))
+    }
+
+    /// Opens the subscriptions of a stream.
+    fn open(&mut self, mut opened: Opened) -> Opened {
+        let (caller, now) = (Caller::anonymous(), self.now);
+        while !opened.claiming.is_empty() {
+            let more = self.core().claim_more(&caller, &mut opened, now);
+            more.expect("there is room");
+        }
+        opened
     }
 
     fn stream(&mut self, agent: &str, kinds: &[EventKind]) -> Opened {
@@ -279,7 +291,20 @@ impl Bench {
             let page = self.core.log.history().page(after, upto)?;
             self.core.missing(&seek, &page.events, &mut again, now)?;
         }
-        self.core.skip_to(&caller, &seek, now)?;
+        if seek.again.is_some() {
+            self.core.admit()?;
+        }
+        let Seek {
+            agent,
+            name,
+            skipped,
+            ..
+        } = &seek;
+        while self
+            .core
+            .skip_some(&caller, agent, name, *skipped, "skipped", now)
+            > 0
+        {}
         if !again.is_empty() {
             self.core.put_again(&caller, &seek, &again, now)?;
         }

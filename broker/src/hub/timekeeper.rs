@@ -21,8 +21,9 @@ const TICK: Duration = Duration::from_millis(50);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Probes under way at one time.
 const PROBES_AT_ONCE: usize = 16;
-/// Tasks that end during one hold of the lock because their deadline has passed, and as many because nobody has confirmed that they stopped.
-const TASKS_AT_ONCE: usize = 64;
+/// Tasks that end during one hold of the lock because their deadline has passed, and as many because nobody has confirmed that they stopped,
+/// or their agent leaves.
+pub(super) const TASKS_AT_ONCE: usize = 64;
 /// Instances whose lease has run out that are let go during one hold of the lock.
 const INSTANCES_AT_ONCE: usize = 32;
 
@@ -45,9 +46,11 @@ impl Core {
         self.forget_superseded(now);
         self.state.tasks.tidy(now.time);
         self.tell_tries_if_due(now);
+        let puts_back = self.go_on_putting_back(now);
         self.close_unused_if_due(now);
         self.state.dedupe.forget_some(now.instant);
-        self.giving_up.is_under_way()
+        puts_back
+            || self.giving_up.is_under_way()
             || (!is_behind && self.state.mailboxes.has_due(now.instant))
             || self.presence.is_overdue(now.instant)
             || self.state.tasks.is_overdue(now.time)
@@ -72,7 +75,9 @@ fn tick_once(hub: &Hub) -> bool {
     let mut core = hub.core();
     let is_left = core.tick(Now::read());
     let undelivered = core.giving_up.take_summary();
+    let remains = core.state.mailboxes.remains.take();
     drop(core);
+    drop(remains);
     if let Some(undelivered) = undelivered {
         undelivered.warn();
     }

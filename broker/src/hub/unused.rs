@@ -8,7 +8,6 @@ use super::core::{Core, Now, hub};
 use crate::{
     id::{AgentId, MailboxId},
     log::Entry,
-    mailbox::Undelivered,
     steps::step,
 };
 
@@ -65,11 +64,12 @@ impl Core {
     fn close_unused(&mut self, after: MailboxId, now: Now) -> Option<MailboxId> {
         let longest = self.settings.mailbox_age;
         let page = self.state.mailboxes.uses(after, PAGE);
-        let last = page.last().map(|(id, _, _)| *id);
         let is_full = page.len() == PAGE;
+        let mut last = after;
         for (id, agent, used) in page {
             step();
             if self.state.registry.get(&agent).is_some() {
+                last = id;
                 continue;
             }
             let is_present = self.presence.has_instance(&agent);
@@ -78,10 +78,13 @@ impl Core {
                 Due::Nothing if used.is_none() => self.note_use(id, now),
                 Due::Nothing => {}
                 Due::Note => self.note_use(id, now),
-                Due::Close => self.close_mailbox(id, &agent, now),
+                Due::Close if self.close_mailbox(id, &agent, now) => {}
+                // It goes on with this one.
+                Due::Close => return Some(last),
             }
+            last = id;
         }
-        last.filter(|_| is_full)
+        is_full.then_some(last)
     }
 
     /// Tells the log that a durable mailbox is used. On a full disk that is put off.
@@ -117,23 +120,26 @@ impl Core {
         }
     }
 
-    /// Ends a durable mailbox. What is in it is given up.
-    fn close_mailbox(&mut self, id: MailboxId, agent: &AgentId, now: Now) {
+    /// Ends a durable mailbox. What is in it is given up first, some under each hold of the lock. Returns whether it has ended.
+    fn close_mailbox(&mut self, id: MailboxId, agent: &AgentId, now: Now) -> bool {
+        let reason = "its subscriber has not come for too long";
+        let undelivered = self.state.mailboxes.give_up_some(id, reason);
+        if !undelivered.is_empty() {
+            self.give_up(undelivered, now);
+            return false;
+        }
+        // Until its mail is in the dead letters, the log has to have the mailbox.
+        if !self.giving_up.is_done() {
+            return false;
+        }
         let Some((_, name)) = self.state.mailboxes.name_in_log(id) else {
-            return;
+            return true;
         };
         let name = name.to_owned();
         tracing::info!(%agent, name, "durable subscription ended: nobody came for it");
-        let mail = self.state.mailboxes.waiting(agent, &name, usize::MAX);
-        let undelivered = mail.into_iter().map(|mail| Undelivered {
-            mail,
-            attempts: 0,
-            reason: "its subscriber has not come for too long".to_owned(),
-            mailbox: Some(id),
-        });
-        self.give_up(undelivered.collect(), now);
         let agent = agent.clone();
         self.record(&hub(), Entry::Unsubscribed { agent, name }, now);
+        true
     }
 }
 

@@ -146,6 +146,13 @@ impl Leases {
         Some(part(cut))
     }
 
+    /// Ends the first lease, in the order of the log.
+    pub(super) fn pop(&mut self) -> Option<BatchLease> {
+        let (_, lease) = self.leases.first_key_value()?;
+        let run = lease.batch.whole()?;
+        self.remove(&run)
+    }
+
     /// The instance is still at work on some events.
     pub(super) fn renew(&mut self, run: &Run, now: Instant) {
         if let Some(BatchLease { batch, lane, .. }) = self.remove(run) {

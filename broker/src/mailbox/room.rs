@@ -74,16 +74,24 @@ impl Room {
         Some(taken)
     }
 
+    /// The batch that has waited longest.
+    pub(super) fn oldest(&self) -> Option<&Batch> {
+        self.at(self.oldest_place()?)
+    }
+
     /// Takes out the event that has waited longest.
     pub(super) fn pop_oldest(&mut self) -> Option<Batch> {
-        let place = match self.lanes.oldest() {
-            Some((lane, serial)) => Place::Lane(lane, serial),
+        self.cut(self.oldest_place()?, 0..1)
+    }
+
+    fn oldest_place(&self) -> Option<Place> {
+        match self.lanes.oldest() {
+            Some((lane, serial)) => Some(Place::Lane(lane, serial)),
             None => {
                 let (until, serial) = *self.later.first_key_value()?.0;
-                Place::Later(until, serial)
+                Some(Place::Later(until, serial))
             }
-        };
-        self.cut(place, 0..1)
+        }
     }
 
     /// Some events that wait: the beginning of `positions` as far as they are there one after the other.

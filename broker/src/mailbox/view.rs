@@ -12,6 +12,17 @@ impl Mailbox {
         all.flat_map(Batch::mail)
     }
 
+    /// What has waited longest.
+    pub(crate) fn oldest(&self) -> Option<Mail> {
+        self.room.oldest()?.mail().next()
+    }
+
+    /// What waits up to a position, in the order of the log.
+    pub(crate) fn waiting_upto(&self, upto: Position) -> impl Iterator<Item = Mail> {
+        let logged = self.room.logged().flat_map(Batch::mail);
+        logged.take_while(move |mail| mail.position <= Some(upto))
+    }
+
     /// How many are out with an instance.
     pub(crate) fn leased(&self) -> usize {
         self.leases.events()
@@ -41,13 +52,6 @@ impl Mailbox {
     pub(crate) fn mail(&self) -> Vec<Mail> {
         let mut all: Vec<&Batch> = self.room.logged().chain(self.leases.iter()).collect();
         all.sort_by_key(|b| b.rank().serial);
-        all.into_iter().flat_map(Batch::mail).collect()
-    }
-
-    /// Everything that waits or is out: first what is in no log, then the rest in the order of the log.
-    pub(crate) fn into_mail(self) -> Vec<Mail> {
-        let mut all: Vec<&Batch> = self.room.iter().chain(self.leases.iter()).collect();
-        all.sort_by_key(|b| (b.last_position(), b.rank().serial));
         all.into_iter().flat_map(Batch::mail).collect()
     }
 }

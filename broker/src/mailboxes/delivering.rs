@@ -21,6 +21,15 @@ use crate::{
 /// Mail that comes to a stream is delivered soon while fewer events wait before it.
 const SOON: usize = 1024;
 
+/// What a subscription takes of what waits.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    /// In the order of the log.
+    pub(crate) positions: Vec<Position>,
+    /// More waits after this.
+    pub(crate) next: Option<Position>,
+}
+
 /// Events on their way into mailboxes, by the first of them: the others are like it in all but position and body.
 #[derive(Clone, Debug)]
 pub(crate) struct Post<'a> {
@@ -218,16 +227,6 @@ impl Mailboxes {
             .then(|| self.mail(post, &slot.agent, version, now))
     }
 
-    /// Mail that nobody took waits for the agent's next subscription, unless another one of its has it.
-    pub(crate) fn put_back(&mut self, left: Vec<Mail>, is_known: bool, now: Instant) {
-        for mut mail in left {
-            if self.is_to_wait(&mail.recipient, mail.event.kind()) {
-                self.bodies.shelve(&mut mail, Delivered::Later);
-                self.unclaimed.keep(mail, is_known, Duration::ZERO, now);
-            }
-        }
-    }
-
     /// Mail that was given up goes to its durable mailbox, or, where it was in none, to whoever of its agent's takes it.
     pub(crate) fn put_again(&mut self, name: &str, mut mail: Mail, is_known: bool, now: Instant) {
         let agent = mail.recipient.clone();
@@ -252,38 +251,55 @@ impl Mailboxes {
         }
     }
 
-    /// What waits for an agent and passes a filter, as it is taken out by that.
-    pub(crate) fn claim(&mut self, agent: &AgentId, filter: &Filter) -> Vec<Mail> {
-        let claims = self.claimable(agent, filter);
-        self.unclaimed.claim(agent, &claims)
-    }
-
-    /// What waits for an agent goes to its open streams that take it.
-    pub(crate) fn claim_for_open(&mut self, agent: &AgentId, now: Instant) {
-        for id in self.of_agent(agent) {
-            let slot = self.slots.get(&id);
-            let filter = slot.filter(|s| s.lifetime != Lifetime::Durable);
-            if let Some(filter) = filter.map(|s| s.filter.clone()) {
-                for mail in self.claim(agent, &filter) {
-                    self.put(id, mail, now);
-                }
+    /// A piece that waits for an agent goes to its first open stream that takes it.
+    pub(crate) fn claim_for_open(&mut self, agent: &AgentId, position: Position, now: Instant) {
+        let Some(mail) = self.unclaimed.get(agent, position) else {
+            return;
+        };
+        let takes = |id: &MailboxId| {
+            let slot = self
+                .slots
+                .get(id)
+                .filter(|s| s.lifetime != Lifetime::Durable);
+            slot.is_some_and(|slot| is_for(mail, &slot.filter))
+        };
+        if let Some(id) = self.of_agent(agent).into_iter().find(takes) {
+            for mail in self.unclaimed.claim(agent, &[position]) {
+                self.put(id, mail, now);
             }
         }
     }
 
-    /// The positions of what [`claim`](Self::claim) would take out.
-    pub(crate) fn claimable(&self, agent: &AgentId, filter: &Filter) -> Vec<Position> {
-        let mail = self.unclaimed.of(agent).filter(|m| is_for(m, filter));
-        mail.filter_map(|m| m.position).collect()
+    /// Looks at so many pieces that wait for an agent after a position, for those that pass a filter.
+    pub(crate) fn claimable(
+        &self,
+        agent: &AgentId,
+        filter: &Filter,
+        after: Position,
+        limit: usize,
+    ) -> Claims {
+        let mut waiting = self.unclaimed.of(agent, after);
+        let mut last = after;
+        let looked_at = waiting.by_ref().take(limit).filter_map(|mail| {
+            last = mail.position.unwrap_or(last);
+            is_for(mail, filter).then_some(mail.position)?
+        });
+        Claims {
+            positions: looked_at.collect(),
+            next: waiting.next().map(|_| last),
+        }
     }
 
     /// Whether an event for an agent has to wait for a subscription. Older clients open one after the other, so that a message
     /// waits for the one that takes messages, whatever else there is.
-    fn is_to_wait(&self, agent: &AgentId, kind: EventKind) -> bool {
-        let Some(ids) = self.by_agent.get(agent) else {
-            return true;
-        };
-        kind == EventKind::Message && !ids.iter().any(|id| self.takes(*id, kind))
+    pub(super) fn is_to_wait(&self, agent: &AgentId, kind: EventKind) -> bool {
+        let ids = self.by_agent.get(agent).into_iter().flatten();
+        // One that is being opened takes nothing yet, and what waits then.
+        let mut filters = ids
+            .filter_map(|id| self.filter(*id))
+            .filter(|f| !f.is_nothing())
+            .peekable();
+        filters.peek().is_none() || kind == EventKind::Message && !filters.any(|f| f.takes(kind))
     }
 
     fn mail(

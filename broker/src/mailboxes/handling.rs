@@ -8,7 +8,7 @@ use super::{Lifetime, Mailboxes, from_mailbox};
 use crate::{
     id::{AgentId, InstanceId, MailboxId, Version},
     log::Position,
-    mailbox::{Delivery, Reclaimed, Undelivered},
+    mailbox::{Delivery, Portion, Reclaimed, Undelivered},
 };
 
 impl Mailboxes {
@@ -66,6 +66,7 @@ impl Mailboxes {
 
     /// What was in no durable mailbox was handled: other streams of the agent need not hand it on.
     pub(crate) fn handled(&mut self, agent: &AgentId, positions: &[Position]) {
+        self.leaving.handled(agent, positions);
         for id in self.of_agent(agent) {
             let slot = self.slots.get_mut(&id);
             if let Some(slot) = slot.filter(|s| s.lifetime != Lifetime::Durable) {
@@ -106,6 +107,13 @@ impl Mailboxes {
             mailbox.refuse(position, instance, delay, reason, now)
         });
         self.wake_others(id);
+        from_mailbox(id, given_up.unwrap_or_default())
+    }
+
+    /// See [`Mailbox::give_up_some`]. Of mail, a portion.
+    pub(crate) fn give_up_some(&mut self, id: MailboxId, reason: &str) -> Vec<Undelivered> {
+        let mut portion = Portion::new();
+        let given_up = self.with(id, |mailbox| mailbox.give_up_some(&mut portion, reason));
         from_mailbox(id, given_up.unwrap_or_default())
     }
 

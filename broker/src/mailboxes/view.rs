@@ -12,6 +12,7 @@ use crate::{
     log::Position,
     mailbox::Mail,
     sealed::Sealed,
+    steps::step,
 };
 
 /// A durable mailbox, or with an empty name the mail that waits for an agent's first subscription.
@@ -24,35 +25,65 @@ pub(crate) struct Seen {
     pub(crate) leased: usize,
     /// Of all that it holds.
     pub(crate) bytes: usize,
-    /// The first that waits, in the order of the log.
+    /// What has waited longest.
     pub(crate) oldest: Option<Arc<Sealed>>,
 }
 
 impl Mailboxes {
-    /// Agent and name of every durable mailbox and of all mail that waits for a subscription, in order.
-    pub(crate) fn names(&self) -> Vec<(AgentId, String)> {
-        let durable = self
-            .slots
-            .values()
-            .filter(|s| s.lifetime == Lifetime::Durable)
-            .map(|s| (s.agent.clone(), s.name.clone()));
-        let unclaimed = self.unclaimed.agents().map(|a| (a.clone(), String::new()));
-        let mut names: Vec<(AgentId, String)> = durable.chain(unclaimed).collect();
+    /// Agent and name of durable mailboxes and of mail that waits for a subscription, with an empty name, in order: those after another one,
+    /// so many or some more.
+    pub(crate) fn names_after(
+        &self,
+        agent: &str,
+        name: &str,
+        limit: usize,
+    ) -> Vec<(AgentId, String)> {
+        let mut agent = AgentId::from(agent);
+        let mut names = self.names_of(&agent);
+        names.retain(|(_, other)| **other > *name);
+        while names.len() < limit
+            && let Some(next) = self.agent_after(&agent)
+        {
+            names.extend(self.names_of(&next));
+            agent = next;
+        }
+        names
+    }
+
+    /// The same of one agent.
+    pub(crate) fn names_of(&self, agent: &AgentId) -> Vec<(AgentId, String)> {
+        step();
+        let slots = self.by_agent.get(agent).into_iter().flatten();
+        let slots = slots.filter_map(|id| self.slots.get(id));
+        let durable = slots.filter(|slot| slot.lifetime == Lifetime::Durable);
+        let waiting = self.unclaimed.see(agent).map(|_| String::new());
+        let names = durable.map(|slot| slot.name.clone()).chain(waiting);
+        let mut names: Vec<_> = names.map(|name| (agent.clone(), name)).collect();
         names.sort();
         names
+    }
+
+    fn agent_after(&self, agent: &AgentId) -> Option<AgentId> {
+        let mut rest = self
+            .agents
+            .range::<AgentId, _>((Excluded(agent), Unbounded));
+        let next = rest
+            .next()
+            .into_iter()
+            .chain(self.unclaimed.agent_after(agent));
+        next.min().cloned()
     }
 
     /// One mailbox.
     pub(crate) fn see(&self, agent: &AgentId, name: &str) -> Option<Seen> {
         if name.is_empty() {
-            let waiting = || self.unclaimed.of(agent);
-            let oldest = waiting().min_by_key(|m| m.position)?;
+            let pile = self.unclaimed.see(agent)?;
             return Some(Seen {
                 ordered: false,
-                waiting: waiting().count(),
+                waiting: pile.events,
                 leased: 0,
-                bytes: waiting().map(Mail::bytes).sum(),
-                oldest: Some(oldest.event.look()),
+                bytes: pile.bytes,
+                oldest: Some(pile.first.event.look()),
             });
         }
         let slot = self.named_slot(agent, name)?;
@@ -61,19 +92,36 @@ impl Mailboxes {
             waiting: slot.mailbox.waits(),
             leased: slot.mailbox.leased(),
             bytes: slot.mailbox.bytes(),
-            oldest: slot.mailbox.waiting().next().map(|mail| mail.event),
+            oldest: slot.mailbox.oldest().map(|mail| mail.event),
         })
     }
 
     /// What waits in a mailbox, at most so many events, in the order of the log.
     pub(crate) fn waiting(&self, agent: &AgentId, name: &str, most: usize) -> Vec<Mail> {
         if name.is_empty() {
-            let mut waiting: Vec<&Mail> = self.unclaimed.of(agent).collect();
-            waiting.sort_by_key(|m| m.position);
-            return waiting.into_iter().take(most).cloned().collect();
+            let waiting = self.unclaimed.of(agent, Position(0));
+            return waiting.take(most).cloned().collect();
         }
         let slot = self.named_slot(agent, name);
         let waiting = slot.map(|slot| slot.mailbox.waiting().take(most));
+        waiting.into_iter().flatten().collect()
+    }
+
+    /// What of that is in the log, up to a position.
+    pub(crate) fn waiting_upto(
+        &self,
+        agent: &AgentId,
+        name: &str,
+        upto: Position,
+        most: usize,
+    ) -> Vec<Mail> {
+        if name.is_empty() {
+            let waiting = self.unclaimed.of(agent, Position(0));
+            let waiting = waiting.take_while(|mail| mail.position <= Some(upto));
+            return waiting.take(most).cloned().collect();
+        }
+        let slot = self.named_slot(agent, name);
+        let waiting = slot.map(|slot| slot.mailbox.waiting_upto(upto).take(most));
         waiting.into_iter().flatten().collect()
     }
 

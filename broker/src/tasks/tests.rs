@@ -162,7 +162,7 @@ fn open_tasks_are_counted_until_they_end() {
     tasks.apply_status(&status("t1", TaskState::Completed), None, START);
     tasks.apply_status(&status("t1", TaskState::Completed), None, START);
     assert_eq!(tasks.in_flight(&worker), 3);
-    assert_eq!(tasks.open_of(&worker).len(), 3);
+    assert_eq!(tasks.open_of(&worker, 10).len(), 3);
 }
 
 #[test]

@@ -294,7 +294,7 @@ mod tests {
     };
 
     /// The streams of a hub, each with a result that is safe from a position on.
-    fn streams(hub: &Hub, count: usize, safe_at: Position) -> JoinSet<()> {
+    async fn streams(hub: &Hub, count: usize, safe_at: Position) -> JoinSet<()> {
         let mut streams = JoinSet::new();
         for n in 0..count {
             let hello = Hello {
@@ -303,7 +303,7 @@ mod tests {
                 instance_id: "i".to_owned(),
                 ..Hello::default()
             };
-            let session = hub.connect(&Caller::anonymous(), hello, &[]);
+            let session = hub.connect(&Caller::anonymous(), hello, &[]).await;
             let mut outbox = Outbox::default();
             outbox
                 .results
@@ -329,7 +329,7 @@ mod tests {
             ..Settings::default()
         });
         let hub = hub.expect("it is empty");
-        let mut streams = streams(&hub, STREAMS, Position(u64::MAX));
+        let mut streams = streams(&hub, STREAMS, Position(u64::MAX)).await;
         tokio::time::sleep(Duration::from_millis(1)).await;
         let before = hub.locks();
         for _ in 0..COMMITS {

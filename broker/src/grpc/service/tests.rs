@@ -54,7 +54,7 @@ async fn what_is_read_is_safe() {
             let _registering = registering(&service).await;
             let read = service.$call(Request::new($request));
             assert!(waits(read).await, stringify!($call));
-            let gone = service.hub.unregister(&caller(), "echo", "");
+            let gone = service.hub.unregister(&caller(), "echo", "").await;
             gone.expect("it is there");
             service.hub.synced().await.expect("the log is there");
         };

@@ -302,7 +302,7 @@ fn a_client_that_is_not_in_the_directory_can_be_unregistered() {
     b.close(session.id, true);
     let caller = Caller::anonymous();
     let mut unregister = || b.core.unregister(&caller, &"client".into(), "", b.now);
-    assert_eq!(unregister(), Ok(()));
+    assert_eq!(unregister(), Ok(true));
     assert!(matches!(unregister(), Err(Error::NotFound(_))));
     assert_eq!(b.core.state.mailboxes.len(), 0);
 }

@@ -8,7 +8,7 @@ use agenthub_proto::{
 };
 use proptest::prelude::*;
 
-use super::*;
+use super::{super::listing::Listing, *};
 use crate::steps;
 
 /// The number of a change is in the card that it is about.
@@ -242,8 +242,9 @@ fn a_listing_without_a_text_reads_no_texts() {
             text: text.into(),
             ..Default::default()
         };
-        let (steps, page) = steps::count(|| b.core.list_agents(&request));
-        (steps, page.expect("good").0.len())
+        let mut listing = Listing::new(request).expect("good");
+        let (steps, ()) = steps::count(|| while !b.core.list_some(&mut listing) {});
+        (steps, listing.page.len())
     };
     assert_eq!(list(""), (0, 100));
     assert_eq!(list(" "), (0, 100));

@@ -96,7 +96,7 @@ fn a_stream_of_an_unregistered_agent_takes_no_presence_from_its_next() {
     let old = b.connect("echo", "i", durable("work"));
     let caller = Caller::anonymous();
     let unregistered = b.core.unregister(&caller, &"echo".into(), "", b.now);
-    assert_eq!(unregistered, Ok(()));
+    assert_eq!(unregistered, Ok(true));
     b.connect("echo", "i", durable("work"));
     b.close(old.id, false);
     b.wait(Settings::default().presence_lease);

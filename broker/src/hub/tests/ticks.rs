@@ -77,7 +77,7 @@ fn an_agent_that_leaves_costs_its_own_tasks() {
         }
         b.work("t", "asker", "worker").expect("good");
         let worker = "worker".into();
-        let (steps, open) = steps::count(|| b.core.state.tasks.open_of(&worker));
+        let (steps, open) = steps::count(|| b.core.state.tasks.open_of(&worker, 10));
         assert_eq!((steps, open.len()), (1, 1));
     }
 }

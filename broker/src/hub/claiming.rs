@@ -1,0 +1,192 @@
+//! What waited for an agent goes into its new subscription before anything else does, a portion under each hold of the lock. Until that is
+//! done the subscription takes nothing new: what comes meanwhile waits behind the rest, so that the order is kept.
+
+use agenthub_proto::agenthub::EventKind;
+
+use super::{
+    core::{Core, Now},
+    hello::Wanted,
+    sessions::Opened,
+};
+use crate::{
+    Error,
+    caller::Caller,
+    filter::Filter,
+    id::{AgentId, MailboxId},
+    log::{Entry, Position},
+    mailboxes::Lifetime,
+};
+
+/// Pieces of mail that are looked at under one hold of the lock.
+const AT_ONCE: usize = 512;
+
+/// A subscription that is being opened.
+#[derive(Debug)]
+pub(super) struct Claiming {
+    wanted: Wanted,
+    /// What waits up to here was looked at.
+    after: Position,
+    /// How many pieces had come before others when the first was looked at.
+    interposed: u64,
+}
+
+/// What was done for a subscription that is being opened.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) mailbox: MailboxId,
+    /// What has gone into it.
+    pub(super) claims: Vec<Position>,
+}
+
+impl Core {
+    /// Opens a subscription of an agent, or begins to: it is in `claiming` then, behind others that take before it what waits.
+    pub(super) fn subscribe(
+        &mut self,
+        caller: &Caller,
+        agent: &AgentId,
+        wanted: Wanted,
+        claiming: &mut Vec<Claiming>,
+        now: Now,
+    ) -> Step {
+        let known = self
+            .state
+            .mailboxes
+            .find(agent, &wanted.name, &wanted.lifetime);
+        if wanted.lifetime == Lifetime::Durable
+            && !self.declares(agent, &wanted)
+            && let Some(mailbox) = known
+        {
+            self.note_use_if_old(mailbox, now);
+            return Step {
+                mailbox,
+                claims: Vec::new(),
+            };
+        }
+        let mut next = Claiming {
+            wanted,
+            after: Position(0),
+            interposed: self.state.mailboxes.unclaimed.interposed(),
+        };
+        let (step, is_open) = match claiming.is_empty() {
+            true => self.claim(caller, agent, &mut next, now),
+            false => (
+                self.put_claims(caller, agent, &next.wanted, Vec::new(), false, now),
+                false,
+            ),
+        };
+        if !is_open {
+            claiming.push(next);
+        }
+        step
+    }
+
+    /// Goes on with the subscriptions of a stream that are being opened. Returns whether more is to be done.
+    ///
+    /// # Errors
+    ///
+    /// See [`admit`](Self::admit).
+    pub(super) fn claim_more(
+        &mut self,
+        caller: &Caller,
+        opened: &mut Opened,
+        now: Now,
+    ) -> Result<bool, Error> {
+        let agent = opened.agent.clone();
+        let Some(next) = opened.claiming.first_mut() else {
+            return Ok(false);
+        };
+        self.admit()?;
+        let (step, is_open) = self.claim(caller, &agent, next, now);
+        opened.count_first(&step.claims);
+        if is_open {
+            opened.claiming.remove(0);
+            if let Some(backlog) = &mut opened.backlog {
+                // What came meanwhile went past the subscription.
+                backlog.upto = self.delivered();
+            }
+        }
+        Ok(!opened.claiming.is_empty())
+    }
+
+    /// Takes the next of what waits. Returns whether that was the last, and the subscription is open.
+    fn claim(
+        &mut self,
+        caller: &Caller,
+        agent: &AgentId,
+        claiming: &mut Claiming,
+        now: Now,
+    ) -> (Step, bool) {
+        let mut positions = Vec::new();
+        let mut is_last = false;
+        if self.state.mailboxes.is_leaving(agent) {
+            // That came before what waits already.
+            self.put_back_some(agent, now);
+        } else {
+            let mailboxes = &self.state.mailboxes;
+            let interposed = mailboxes.unclaimed.interposed();
+            if interposed != claiming.interposed {
+                claiming.interposed = interposed;
+                claiming.after = Position(0);
+            }
+            let filter = &claiming.wanted.filter;
+            let claims = mailboxes.claimable(agent, filter, claiming.after, AT_ONCE);
+            is_last = claims.next.is_none();
+            claiming.after = claims.next.unwrap_or(claiming.after);
+            positions = claims.positions;
+        }
+        if is_last && claiming.wanted.lifetime == Lifetime::Durable {
+            // What is not delivered yet goes there too.
+            positions.extend(self.held_for(agent));
+        }
+        let step = self.put_claims(caller, agent, &claiming.wanted, positions, is_last, now);
+        (step, is_last)
+    }
+
+    /// Puts some of what waits into a subscription. If that is all, it opens.
+    fn put_claims(
+        &mut self,
+        caller: &Caller,
+        agent: &AgentId,
+        wanted: &Wanted,
+        claims: Vec<Position>,
+        is_last: bool,
+        now: Now,
+    ) -> Step {
+        let Wanted {
+            name,
+            lifetime,
+            filter,
+            ordered,
+        } = wanted.clone();
+        let mailboxes = &mut self.state.mailboxes;
+        let known = mailboxes.find(agent, &name, &lifetime);
+        let before = || known.and_then(|id| mailboxes.filter(id)).cloned();
+        let filter = match is_last {
+            true => filter,
+            false => before().unwrap_or_else(Filter::nothing),
+        };
+        if lifetime == Lifetime::Durable {
+            let entry = Entry::Subscribed {
+                agent: agent.clone(),
+                name: name.clone(),
+                filter: filter.clone(),
+                claims: claims.clone(),
+                ordered,
+            };
+            self.record(caller, entry, now);
+            // What was recorded has opened it.
+            let mailboxes = &mut self.state.mailboxes;
+            let mailbox = mailboxes.open(agent, &name, lifetime, filter, ordered, now.instant);
+            return Step { mailbox, claims };
+        }
+        let watches = is_last && filter.takes(EventKind::AgentCard);
+        let mailbox = mailboxes.open(agent, &name, lifetime, filter, ordered, now.instant);
+        for mail in mailboxes.unclaimed.claim(agent, &claims) {
+            mailboxes.put(mailbox, mail, now.instant);
+        }
+        if watches {
+            mailboxes.snapshots.begin(mailbox, known.is_some());
+        }
+        Step { mailbox, claims }
+    }
+}

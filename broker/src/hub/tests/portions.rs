@@ -1,0 +1,311 @@
+//! What one hold of the lock may take, whatever waits: the rest is done under the next ones, and nothing is lost or overtaken in between.
+
+use super::*;
+use crate::steps;
+
+/// More than several holds do.
+const WAITING: usize = 3000;
+/// Steps of one hold: some for each piece.
+const STEPS: usize = 2000;
+
+/// One hold of the lock.
+fn hold<T>(act: impl FnOnce() -> T) -> T {
+    let (steps, done) = steps::count(act);
+    assert!(steps <= STEPS, "{steps} steps under one hold");
+    done
+}
+
+/// Messages that wait for an agent without subscriptions.
+fn bench_with_mail() -> Bench {
+    let mut b = Bench::new(Settings::default());
+    for n in 0..WAITING {
+        say(&mut b, n);
+    }
+    b
+}
+
+fn say(b: &mut Bench, n: usize) {
+    let message = Message {
+        message_id: format!("m{n}"),
+        context_id: "talk".into(),
+        ..Message::new(Role::User, n.to_string())
+    };
+    b.publish(Body::Message(message), "asker", "worker")
+        .expect("good");
+}
+
+fn hello(subscriptions: &[Subscription]) -> Hello {
+    Hello {
+        protocol_version: 1,
+        agent_id: "worker".into(),
+        instance_id: "i".into(),
+        subscription: subscriptions.to_vec(),
+        ..Default::default()
+    }
+}
+
+/// Opens what is left to be opened of a stream. `meanwhile` happens between the holds.
+fn open(b: &mut Bench, opened: &mut Opened, mut meanwhile: impl FnMut(&mut Bench)) {
+    let (caller, now) = (Caller::anonymous(), b.now);
+    while !opened.claiming.is_empty() {
+        let more = hold(|| b.core.claim_more(&caller, opened, now));
+        more.expect("there is room");
+        meanwhile(b);
+    }
+}
+
+/// The texts of all that a stream is sent, acknowledged as it comes.
+fn texts(b: &mut Bench, session: SessionId) -> Vec<String> {
+    let mut texts = Vec::new();
+    loop {
+        let outgoing = b.take(session);
+        if outgoing.deliveries.is_empty() {
+            return texts;
+        }
+        for (of, batch) in outgoing.deliveries {
+            let batch = b.filled(&batch);
+            texts.extend(batch.mail().map(|mail| said(&mail.event)));
+            let (caller, now) = (Caller::anonymous(), b.now);
+            let positions = batch.positions().to_vec();
+            let of = u32::try_from(of).expect("few");
+            b.core
+                .acknowledge_at(&caller, session, of, &positions, now)
+                .expect("it is out");
+        }
+    }
+}
+
+fn said(event: &Sealed) -> String {
+    match &event.payload {
+        Some(agenthub::agent_event::Payload::Message(message)) => message.text(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn numbers(range: std::ops::Range<usize>) -> Vec<String> {
+    range.map(|n| n.to_string()).collect()
+}
+
+/// promise 10
+#[test]
+fn a_first_subscription_takes_what_waits_in_portions_and_in_order() {
+    for subscription in [durable("work"), of_instance("own")] {
+        let mut b = bench_with_mail();
+        let (caller, now) = (Caller::anonymous(), b.now);
+        let opened = hold(|| b.core.connect(&caller, hello(&[subscription]), &[], now));
+        let mut opened = opened.expect("a good hello");
+        let mut next = WAITING;
+        open(&mut b, &mut opened, |b| {
+            say(b, next);
+            next += 1;
+        });
+        assert!(next > WAITING + 2, "{next}");
+        assert_eq!(texts(&mut b, opened.id), numbers(0..next));
+    }
+}
+
+/// promise 10
+#[test]
+fn of_two_first_subscriptions_the_first_takes_what_waits() {
+    let mut b = bench_with_mail();
+    let (caller, now) = (Caller::anonymous(), b.now);
+    let hello = hello(&[durable("first"), durable("second")]);
+    let mut opened = b.core.connect(&caller, hello, &[], now).expect("good");
+    open(&mut b, &mut opened, |_| {});
+    say(&mut b, WAITING);
+    let held = |b: &Bench, name: &str| {
+        let mailboxes = &b.core.state.mailboxes;
+        mailboxes
+            .see(&"worker".into(), name)
+            .map(|seen| seen.waiting)
+    };
+    assert_eq!(held(&b, "first"), Some(WAITING + 1));
+    assert_eq!(held(&b, "second"), Some(1), "it was open by then");
+}
+
+/// A hub that ends while a subscription is being opened: its agent opens it the next time.
+#[test]
+fn a_subscription_that_was_not_opened_to_the_end_is_opened_by_the_next_stream() {
+    let mut b = bench_with_mail();
+    let (caller, now) = (Caller::anonymous(), b.now);
+    let connect = |b: &mut Bench| b.core.connect(&caller, hello(&[durable("work")]), &[], now);
+    let opened = connect(&mut b).expect("good");
+    assert!(!opened.claiming.is_empty());
+    b.close(opened.id, false);
+    say(&mut b, WAITING);
+
+    let mut folded = blank(&b.core.settings);
+    for record in b.records.lock().expect("one thread").iter() {
+        folded.replay(record, Duration::ZERO, b.now.instant);
+    }
+    b.core.state = folded;
+    let mut opened = connect(&mut b).expect("good");
+    open(&mut b, &mut opened, |_| {});
+    assert_eq!(texts(&mut b, opened.id), numbers(0..WAITING + 1));
+}
+
+/// A stream of an older client ends with mail that nobody took.
+#[test]
+fn what_a_stream_leaves_waits_again_in_order() {
+    let mut b = Bench::new(Settings::default());
+    let kinds = [EventKind::Message];
+    let first = b.stream("worker", &kinds);
+    for n in 0..WAITING {
+        say(&mut b, n);
+    }
+    let (id, now) = (first.id, b.now);
+    hold(|| b.core.close(id, false, now));
+    say(&mut b, WAITING);
+    let request = StreamRequest {
+        call: Call::SubscribeToMessages,
+        agent: "worker".into(),
+        filter: Filter::kinds(&kinds),
+        after: String::new(),
+        observes: false,
+    };
+    let caller = Caller::anonymous();
+    let opened = hold(|| b.core.open_stream(&caller, request, now));
+    let mut second = opened.expect("there is room");
+    let mut next = WAITING + 1;
+    open(&mut b, &mut second, |b| {
+        say(b, next);
+        next += 1;
+    });
+    let mut sent = Vec::new();
+    loop {
+        let outgoing = b.take(second.id);
+        if outgoing.deliveries.is_empty() {
+            break;
+        }
+        for (_, batch) in outgoing.deliveries {
+            let batch = b.filled(&batch);
+            sent.extend(batch.mail().map(|mail| said(&mail.event)));
+        }
+    }
+    assert_eq!(sent, numbers(0..next));
+}
+
+/// Nobody comes for what a stream has left: it is put back as time passes, and acknowledged elsewhere it is gone.
+#[test]
+fn what_a_stream_leaves_is_put_back_as_time_passes() {
+    let mut b = Bench::new(Settings::default());
+    let stream = b.stream("worker", &[EventKind::Message]);
+    for n in 0..WAITING {
+        say(&mut b, n);
+    }
+    b.close(stream.id, false);
+    let waiting = |b: &Bench| {
+        let seen = b.core.state.mailboxes.see(&"worker".into(), "");
+        seen.map_or(0, |seen| seen.waiting)
+    };
+    assert!(waiting(&b) < WAITING, "{}", waiting(&b));
+    let now = b.now;
+    while hold(|| b.core.tick(now)) {}
+    assert_eq!(waiting(&b), WAITING);
+}
+
+#[test]
+fn a_mailbox_is_skipped_in_portions() {
+    let mut b = bench_with_mail();
+    let (caller, now, upto) = (Caller::anonymous(), b.now, b.core.last());
+    let agent = "worker".into();
+    let mut skipped = 0;
+    loop {
+        let some = hold(|| b.core.skip_some(&caller, &agent, "", upto, "purged", now));
+        skipped += some;
+        if some == 0 {
+            break;
+        }
+        say(&mut b, WAITING + skipped);
+    }
+    assert_eq!(skipped, WAITING);
+    let seen = b.core.state.mailboxes.see(&agent, "").expect("later mail");
+    assert!(seen.waiting > 0);
+}
+
+#[test]
+fn an_agent_with_many_open_tasks_is_unregistered_in_portions() {
+    const TASKS: usize = 200;
+    let mut b = Bench::new(Settings::default());
+    b.connect("worker", "i", durable("work"));
+    for n in 0..TASKS {
+        b.work(&format!("t{n}"), "asker", "worker").expect("good");
+    }
+    let (caller, agent) = (Caller::anonymous(), "worker".into());
+    let mut failed = Vec::new();
+    loop {
+        let now = b.now;
+        let is_gone = b.core.unregister(&caller, &agent, "", now).expect("good");
+        b.core();
+        failed.push(b.states(TaskState::Failed));
+        if is_gone {
+            break;
+        }
+    }
+    assert_eq!(failed, [64, 128, 192, 200]);
+    assert!(matches!(
+        b.core.unregister(&caller, &agent, "", b.now),
+        Err(Error::NotFound(_))
+    ));
+}
+
+/// promise 10
+#[test]
+fn a_full_mailbox_of_a_client_that_is_gone_for_good_ends_in_portions() {
+    let age = Duration::from_secs(7 * 24 * 3600);
+    let mut b = Bench::new(Settings {
+        mailbox_age: age,
+        ..Settings::default()
+    });
+    let session = b.connect("worker", "i", durable("work"));
+    b.close(session.id, true);
+    b.now.instant += age + Duration::from_secs(23 * 3600);
+    b.now.time += age + Duration::from_secs(23 * 3600);
+    for n in 0..WAITING {
+        say(&mut b, n);
+    }
+    b.wait(Duration::from_secs(3700));
+    b.now.instant += Duration::from_secs(601);
+    b.now.time += Duration::from_secs(601);
+    let (mut given_up, now) = (vec![0], b.now);
+    for _ in 0..100 {
+        hold(|| b.core().tick(now));
+        given_up.push(b.core.state.dead_letters.iter().count());
+    }
+    assert_eq!(given_up.last(), Some(&WAITING));
+    assert!(
+        given_up.windows(2).all(|two| two[1] - two[0] <= 400),
+        "{given_up:?}"
+    );
+    assert_eq!(b.core.state.mailboxes.len(), 0);
+}
+
+/// Mailboxes are listed in order, whole, and none but those of a page is looked at.
+#[test]
+fn mailboxes_are_listed_without_a_look_at_all() {
+    const AGENTS: usize = 300;
+    let mut b = Bench::new(Settings::default());
+    for n in 0..AGENTS {
+        b.connect(&format!("agent{n:03}"), "i", durable("work"));
+        b.connect(&format!("agent{n:03}"), "j", durable("also"));
+    }
+    let nobody = Message::new(Role::User, "hello");
+    b.publish(Body::Message(nobody), "asker", "agent100a")
+        .expect("good");
+    let mailboxes = &b.core.state.mailboxes;
+    let (mut found, mut after) = (Vec::new(), (String::new(), String::new()));
+    loop {
+        let page = || mailboxes.names_after(&after.0, &after.1, 11);
+        let (steps, mut page) = steps::count(page);
+        assert!(steps <= 12, "{steps}");
+        page.truncate(10);
+        let Some((agent, name)) = page.last() else {
+            break;
+        };
+        after = (agent.to_string(), name.clone());
+        found.extend(page);
+    }
+    assert_eq!(found.len(), 2 * AGENTS + 1);
+    assert!(found.is_sorted());
+    assert!(found.contains(&("agent100a".into(), String::new())));
+}

@@ -1,0 +1,118 @@
+//! Mailboxes of instances and streams that have ended: what they hold is put back, to wait for the agent's next subscription, a portion under
+//! each hold of the lock.
+
+use std::collections::{BTreeMap, HashSet};
+
+use tokio::time::Instant;
+
+use super::Mailboxes;
+use crate::{
+    bodies::Delivered,
+    id::{AgentId, MailboxId},
+    log::Position,
+    mailbox::{Mail, Mailbox},
+    steps::step,
+};
+
+/// Pieces that are put back under one hold of the lock.
+const AT_ONCE: usize = 512;
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(super) struct Leaving(BTreeMap<AgentId, Vec<Ended>>);
+
+/// A mailbox that has ended, and what of it another stream of the agent has handled.
+#[derive(Debug)]
+struct Ended {
+    mailbox: Mailbox,
+    handled: HashSet<Position>,
+}
+
+impl Leaving {
+    /// Another stream of the agent has handled events.
+    pub(super) fn handled(&mut self, agent: &AgentId, positions: &[Position]) {
+        for Ended { mailbox, handled } in self.0.get_mut(agent).into_iter().flatten() {
+            handled.extend(positions.iter().filter(|p| mailbox.holds(**p)));
+        }
+    }
+
+    /// Forgets what is left of an agent.
+    pub(super) fn drop_all_of(&mut self, agent: &AgentId) {
+        self.0.remove(agent);
+    }
+
+    /// Takes out some of the mail that is left of an agent. Returns what of that is in the log, and nobody has handled.
+    fn take(&mut self, agent: &AgentId) -> Vec<Mail> {
+        let Some(ended) = self.0.get_mut(agent) else {
+            return Vec::new();
+        };
+        let mut taken = Vec::new();
+        let mut left = AT_ONCE;
+        while left > 0
+            && let Some(Ended { mailbox, handled }) = ended.last_mut()
+        {
+            match mailbox.pop() {
+                Some(batch) => {
+                    step();
+                    left = left.saturating_sub(batch.len());
+                    let is_left =
+                        |mail: &Mail| mail.position.is_some_and(|p| !handled.contains(&p));
+                    taken.extend(batch.mail().filter(is_left));
+                }
+                None => drop(ended.pop()),
+            }
+        }
+        if ended.is_empty() {
+            self.0.remove(agent);
+        }
+        taken
+    }
+}
+
+impl Mailboxes {
+    /// Removes the mailbox of an instance or stream. What it holds is to be [put back](Self::put_back_some).
+    pub(crate) fn leave(&mut self, id: MailboxId) {
+        if let Some(slot) = self.remove(id) {
+            let ended = Ended {
+                mailbox: slot.mailbox,
+                handled: slot.handled,
+            };
+            self.leaving.0.entry(slot.agent).or_default().push(ended);
+        }
+    }
+
+    /// The first agent with mail that is to be put back.
+    pub(crate) fn first_leaving(&self) -> Option<&AgentId> {
+        self.leaving.0.keys().next()
+    }
+
+    /// Whether an agent has mail that is to be put back.
+    pub(crate) fn is_leaving(&self, agent: &AgentId) -> bool {
+        self.leaving.0.contains_key(agent)
+    }
+
+    /// Puts some of the mail back that an agent's ended mailboxes hold: what `is_to_come` says, unless another subscription of the agent takes
+    /// it.
+    pub(crate) fn put_back_some(
+        &mut self,
+        agent: &AgentId,
+        is_to_come: impl Fn(&Mail) -> bool,
+        is_known: bool,
+        now: Instant,
+    ) {
+        for mut mail in self.leaving.take(agent) {
+            let comes = mail.is_directed && is_to_come(&mail);
+            if comes && self.is_to_wait(agent, mail.event.kind()) {
+                self.bodies.shelve(&mut mail, Delivered::Later);
+                let age = std::time::Duration::ZERO;
+                self.unclaimed.keep(mail, is_known, age, now);
+            }
+        }
+    }
+
+    /// An agent has left: nothing of its mail waits any more.
+    pub(crate) fn drop_waiting(&mut self, agent: &AgentId) {
+        self.unclaimed.drop_all_of(agent, &mut self.remains);
+        self.leaving.drop_all_of(agent);
+    }
+}
