@@ -31,6 +31,7 @@ pub(crate) use self::{
     batch::Batch,
     mail::{Delivery, HandOver, Mail, Reclaimed, Timing, Undelivered},
     portion::Portion,
+    reclaiming::Reclaiming,
 };
 use self::{
     batch::{Common, Rank, Run},
@@ -42,6 +43,7 @@ use crate::{
     id::{InstanceId, Version},
     log::Position,
     segment::Segment,
+    steps::step,
 };
 
 /// Its bounds.
@@ -255,6 +257,7 @@ impl Mailbox {
     pub(crate) fn extend(&mut self, positions: &[Position], instance: &InstanceId, now: Instant) {
         let mut rest = positions;
         while !rest.is_empty() {
+            step();
             let found = self.leases.find(rest);
             let found = found.map(|(run, lease)| (run, lease.is_with(instance)));
             let count = found.as_ref().map_or(1, |(run, _)| run.range.len());

@@ -80,7 +80,7 @@ impl Core {
         step
     }
 
-    /// Goes on with the subscriptions of a stream that are being opened. Returns whether more is to be done.
+    /// Goes on with the first subscription of a stream that is being opened.
     ///
     /// # Errors
     ///
@@ -90,13 +90,12 @@ impl Core {
         caller: &Caller,
         opened: &mut Opened,
         now: Now,
-    ) -> Result<bool, Error> {
-        let agent = opened.agent.clone();
+    ) -> Result<(), Error> {
         let Some(next) = opened.claiming.first_mut() else {
-            return Ok(false);
+            return Ok(());
         };
         self.admit()?;
-        let (step, is_open) = self.claim(caller, &agent, next, now);
+        let (step, is_open) = self.claim(caller, &opened.agent, next, now);
         opened.count_first(&step.claims);
         if is_open {
             opened.claiming.remove(0);
@@ -105,7 +104,7 @@ impl Core {
                 backlog.upto = self.delivered();
             }
         }
-        Ok(!opened.claiming.is_empty())
+        Ok(())
     }
 
     /// Takes the next of what waits. Returns whether that was the last, and the subscription is open.

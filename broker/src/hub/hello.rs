@@ -9,7 +9,8 @@ use crate::{
     filter::Filter,
     id::{AgentId, InstanceId, Version},
     limits,
-    log::Registration,
+    log::{Position, Registration},
+    mailbox::Reclaiming,
     mailboxes::Lifetime,
 };
 
@@ -79,6 +80,18 @@ pub(super) fn read(hello: Hello) -> Result<Introduction, Error> {
             health_check_url: hello.health_check_url,
         }),
     })
+}
+
+/// What the subscriptions of a hello claim, the first first, of claims that each name theirs. There may be fewer of them, or more.
+pub(super) fn claims(claims: &[(u32, Position)]) -> Vec<Reclaiming> {
+    let mut positions = vec![Vec::new(); SUBSCRIPTIONS];
+    for (subscription, position) in claims {
+        let index = usize::try_from(*subscription).unwrap_or(usize::MAX);
+        if let Some(positions) = positions.get_mut(index) {
+            positions.push(*position);
+        }
+    }
+    positions.into_iter().map(Reclaiming::new).collect()
 }
 
 fn subscriptions(hello: &Hello, instance: &InstanceId) -> Result<Vec<Wanted>, Error> {

@@ -386,7 +386,7 @@ impl Hub {
         self.admit()?;
         let opened = self.core().open_stream(caller, request, Now::read())?;
         let mut session = self.session(caller, opened);
-        session.claim().await?;
+        session.open().await?;
         session.prepare().await?;
         Ok(session)
     }
@@ -398,9 +398,10 @@ impl Hub {
         claims: &[(u32, Position)],
     ) -> Result<Session, Error> {
         self.admit()?;
+        let claims = hello::claims(claims);
         let opened = self.core().connect(caller, hello, claims, Now::read())?;
         let mut session = self.session(caller, opened);
-        session.claim().await?;
+        session.open().await?;
         Ok(session)
     }
 

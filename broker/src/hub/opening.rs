@@ -1,7 +1,5 @@
 //! How streams open and close, and what becomes of their mail.
 
-use std::collections::HashSet;
-
 use agenthub_proto::agenthub::Hello;
 use uuid::Uuid;
 
@@ -22,8 +20,7 @@ use crate::{
     filter::Filter,
     id::{AgentId, InstanceId, MailboxId, SessionId, Version},
     limits,
-    log::Position,
-    mailbox::{Mail, Reclaimed},
+    mailbox::{Mail, Reclaiming},
     mailboxes::Lifetime,
     presence::Card,
     state::State,
@@ -114,12 +111,12 @@ impl Core {
         }))
     }
 
-    /// Opens a `Connect` stream: registers the agent if it brings a card, and its subscriptions.
+    /// Opens a `Connect` stream: registers the agent if it brings a card, and its subscriptions, of which the first ones have these claims.
     pub(crate) fn connect(
         &mut self,
         caller: &Caller,
         hello: Hello,
-        claims: &[(u32, Position)],
+        mut claims: Vec<Reclaiming>,
         now: Now,
     ) -> Result<Opened, Error> {
         decide(Call::Connect, caller, "")?;
@@ -168,22 +165,56 @@ impl Core {
             .collect();
         let dropped = kept.into_iter().filter(|id| !mailboxes.contains(id));
         self.close_mailboxes(&agent, dropped.collect(), now);
-        let mut reclaimed = Reclaimed::default();
-        let mut claimed = vec![HashSet::new(); mailboxes.len()];
-        for (subscription, position) in claims {
-            let index = usize::try_from(*subscription).unwrap_or(usize::MAX);
-            claimed.get_mut(index).map(|c| c.insert(*position));
-        }
-        for (mailbox, claimed) in mailboxes.iter().zip(claimed) {
-            let mailboxes = &mut self.state.mailboxes;
-            let again = mailboxes.reclaim(*mailbox, &instance, &claimed, now.instant);
-            reclaimed.handed_over.extend(again.handed_over);
-            reclaimed.given_up.extend(again.given_up);
-        }
-        self.hand_over(&reclaimed.handed_over, now);
-        self.give_up(reclaimed.given_up, now);
+        claims.resize_with(mailboxes.len(), Reclaiming::default);
+        let reclaiming = mailboxes.iter().copied().zip(claims).collect();
         let opened = self.insert_session(Kind::Connect, agent, instance, version, mailboxes);
-        Ok(Opened { claiming, ..opened })
+        let mut opened = Opened {
+            claiming,
+            reclaiming,
+            ..opened
+        };
+        self.reclaim_some(&mut opened, now);
+        Ok(opened)
+    }
+
+    /// Goes on with opening a stream.
+    ///
+    /// # Errors
+    ///
+    /// See [`admit`](Self::admit).
+    pub(super) fn open_more(
+        &mut self,
+        caller: &Caller,
+        opened: &mut Opened,
+        now: Now,
+    ) -> Result<(), Error> {
+        match opened.claiming.is_empty() {
+            true => self.reclaim_some(opened, now),
+            false => self.claim_more(caller, opened, now)?,
+        }
+        Ok(())
+    }
+
+    /// Gives an instance that is back what it claims, as far as one hold of the lock may.
+    fn reclaim_some(&mut self, opened: &mut Opened, now: Now) {
+        let Some(open) = self.sessions.get(opened.id) else {
+            opened.reclaiming.clear();
+            return;
+        };
+        let instance = open.instance.clone();
+        while let Some((mailbox, reclaiming)) = opened.reclaiming.front_mut() {
+            let mailboxes = &mut self.state.mailboxes;
+            let reclaimed = mailboxes.reclaim(*mailbox, &instance, reclaiming, now.instant);
+            let (is_done, is_long) = (reclaiming.is_done(), reclaiming.is_long());
+            self.hand_over(&reclaimed.handed_over, now);
+            self.give_up(reclaimed.given_up, now);
+            if is_done {
+                opened.reclaiming.pop_front();
+            }
+            if is_long {
+                return;
+            }
+        }
     }
 
     /// Whether another stream with so many subscriptions may open.

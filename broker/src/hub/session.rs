@@ -34,13 +34,13 @@ impl Session {
         &self.opened.agent
     }
 
-    /// Opens its subscriptions as far as they are not open yet: what has waited for them goes there first.
-    pub(super) async fn claim(&mut self) -> Result<(), Error> {
-        while !self.opened.claiming.is_empty() {
+    /// Does what is left to be done before it has all that it wants.
+    pub(super) async fn open(&mut self) -> Result<(), Error> {
+        while self.opened.is_under_way() {
             // Others have the lock in between.
             yield_now().await;
             let mut core = self.hub.core();
-            core.claim_more(&self.caller, &mut self.opened, Now::read())?;
+            core.open_more(&self.caller, &mut self.opened, Now::read())?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Open streams: which mailboxes each drains, and what it is told outside their order.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use agenthub_proto::agenthub::Cancel;
 use tokio::sync::Notify;
@@ -9,6 +9,7 @@ use super::{backlog::Backlog, claiming::Claiming, core::Core, outgoing::End};
 use crate::{
     id::{AgentId, InstanceId, MailboxId, SessionId, Version},
     log::Position,
+    mailbox::Reclaiming,
     table::Table,
 };
 
@@ -75,9 +76,16 @@ pub(crate) struct Opened {
     pub(super) first: usize,
     /// Subscriptions that are being opened, the first first.
     pub(super) claiming: Vec<Claiming>,
+    /// Mailboxes with deliveries that its instance claims, the first first.
+    pub(super) reclaiming: VecDeque<(MailboxId, Reclaiming)>,
 }
 
 impl Opened {
+    /// Whether something is left to be done before it has all that it wants.
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.claiming.is_empty() || !self.reclaiming.is_empty()
+    }
+
     /// Counts what has waited for the agent and may also be among what is reread.
     pub(super) fn count_first(&mut self, claims: &[Position]) {
         let after = self.backlog.as_ref().map(|backlog| backlog.after);
@@ -222,6 +230,7 @@ impl Core {
             backlog: None,
             first: 0,
             claiming: Vec::new(),
+            reclaiming: VecDeque::new(),
         }
     }
 }

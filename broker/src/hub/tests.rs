@@ -31,6 +31,7 @@ use tokio::time::Instant;
 
 use super::{
     core::{Core, Now},
+    hello,
     opening::StreamRequest,
     outgoing::{End, Outgoing},
     publish::{Body, Receipt, Repetition},
@@ -246,15 +247,15 @@ impl Bench {
             ..Default::default()
         };
         let caller = Caller::anonymous();
-        let opened = self.core.connect(&caller, hello, &[], self.now);
+        let opened = self.core.connect(&caller, hello, Vec::new(), self.now);
         self.open(opened.expect("a good hello"))
     }
 
     /// Opens the subscriptions of a stream.
     fn open(&mut self, mut opened: Opened) -> Opened {
         let (caller, now) = (Caller::anonymous(), self.now);
-        while !opened.claiming.is_empty() {
-            let more = self.core().claim_more(&caller, &mut opened, now);
+        while opened.is_under_way() {
+            let more = self.core().open_more(&caller, &mut opened, now);
             more.expect("there is room");
         }
         opened

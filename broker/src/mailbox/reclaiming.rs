@@ -1,31 +1,102 @@
 //! What becomes of the deliveries of an instance that is back on another stream.
 
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{Mailbox, Portion, Reclaimed, Undelivered, batch::Run, leases::Leaving};
-use crate::{id::InstanceId, log::Position};
+use crate::{id::InstanceId, log::Position, steps::step};
+
+/// Claims that are looked at under one hold of the hub's lock.
+const AT_ONCE: usize = 512;
+
+/// What an instance claims, as far as it was not looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Reclaiming {
+    /// In order.
+    claimed: Vec<Position>,
+    /// Those before this were looked at.
+    done: usize,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// What it has is renewed. The leases below this number are from before.
+    Keep(Option<u64>),
+    /// It gets what nobody else has.
+    Claim,
+}
+
+impl Default for Phase {
+    fn default() -> Self {
+        Self::Keep(None)
+    }
+}
+
+impl Reclaiming {
+    pub(crate) fn new(mut claimed: Vec<Position>) -> Self {
+        claimed.sort_unstable();
+        claimed.dedup();
+        Self {
+            claimed,
+            ..Self::default()
+        }
+    }
+
+    /// Whether it alone may take as long as a hold of the lock may.
+    pub(crate) fn is_long(&self) -> bool {
+        self.claimed.len() > AT_ONCE / 8
+    }
+
+    /// Whether nothing is left to be done.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.phase, Phase::Claim) && self.done == self.claimed.len()
+    }
+
+    /// The next claims.
+    fn next(&mut self) -> &[Position] {
+        let from = self.done;
+        self.done = self.claimed.len().min(from + AT_ONCE);
+        &self.claimed[from..self.done]
+    }
+
+    /// Whether there was a look at all claims in this phase.
+    fn is_through(&self) -> bool {
+        self.done == self.claimed.len()
+    }
+}
 
 impl Mailbox {
     /// What the instance claims stays its own, or becomes so again; what it had and does not claim did not reach it, and is to be delivered
-    /// again. What a portion does not do of that is left to [`tick`](Self::tick).
+    /// again. Some claims are looked at each time, until all of that [is done](Reclaiming::is_done); what a portion does not do of what is to be
+    /// delivered again is left to [`tick`](Self::tick).
     pub(crate) fn reclaim(
         &mut self,
         instance: &InstanceId,
-        claimed: &HashSet<Position>,
+        reclaiming: &mut Reclaiming,
         now: Instant,
     ) -> Reclaimed {
-        let before = self.leases.next_number();
-        let mut claimed: Vec<Position> = claimed.iter().copied().collect();
-        claimed.sort_unstable();
-        // The leases on these are others than before.
-        self.extend(&claimed, instance, now);
-        self.leases.end(instance, Leaving::NotReceived, before);
-        Reclaimed {
-            given_up: self.end_leases(&mut Portion::new(), now),
-            handed_over: self.claim(&claimed, instance, now),
+        let mut reclaimed = Reclaimed::default();
+        if let Phase::Keep(before) = reclaiming.phase {
+            // The leases on these are others than before.
+            let before = before.unwrap_or_else(|| self.leases.next_number());
+            reclaiming.phase = Phase::Keep(Some(before));
+            self.extend(reclaiming.next(), instance, now);
+            if !reclaiming.is_through() {
+                return reclaimed;
+            }
+            self.leases.end(instance, Leaving::NotReceived, before);
+            reclaimed.given_up = self.end_leases(&mut Portion::new(), now);
+            let was_all = reclaiming.claimed.len() <= AT_ONCE;
+            reclaiming.phase = Phase::Claim;
+            reclaiming.done = 0;
+            if !was_all {
+                return reclaimed;
+            }
         }
+        reclaimed.handed_over = self.claim(reclaiming.next(), instance, now);
+        reclaimed
     }
 
     /// Gives an instance what it claims and nobody else has.
@@ -38,6 +109,7 @@ impl Mailbox {
         let mut handed_over = Vec::new();
         let mut rest = claimed;
         while !rest.is_empty() {
+            step();
             let mut count = 1;
             if let Some((run, lease)) = self.leases.find(rest) {
                 count = run.range.len();

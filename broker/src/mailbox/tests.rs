@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
@@ -315,8 +315,8 @@ async fn what_was_out_is_with_its_instance_again_and_was_tried_as_often() {
     );
     assert_eq!(b.take("other"), Some((3, 2)), "the context of 1 is with i");
     assert_eq!(b.take("other"), None);
-    let claims = HashSet::from([Position(1)]);
-    let reclaimed = b.mailbox.reclaim(&"i".into(), &claims, b.now);
+    let mut claims = Reclaiming::new(vec![Position(1)]);
+    let reclaimed = b.mailbox.reclaim(&"i".into(), &mut claims, b.now);
     assert!(reclaimed.handed_over.is_empty() && reclaimed.given_up.is_empty());
     b.wait(29);
     assert_eq!(b.take("other"), None, "it has come back for it");
@@ -332,8 +332,11 @@ async fn a_claim_on_what_another_had_when_the_log_ended_is_superseded() {
     b.push("a");
     b.mailbox.set_tried(&tried(1, 2, "j", true));
     b.mailbox.resume(b.now + Duration::from_secs(10));
-    let claims = HashSet::from([Position(1)]);
-    let lost = b.mailbox.reclaim(&"i".into(), &claims, b.now).handed_over;
+    let mut claims = Reclaiming::new(vec![Position(1)]);
+    let lost = b
+        .mailbox
+        .reclaim(&"i".into(), &mut claims, b.now)
+        .handed_over;
     let lost: Vec<(&str, &str)> = lost.iter().map(|h| (&*h.from, &*h.to)).collect();
     assert_eq!(lost, [("i", "j")]);
 }

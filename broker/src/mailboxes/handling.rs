@@ -1,6 +1,6 @@
 //! What instances do with mail.
 
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -8,7 +8,7 @@ use super::{Lifetime, Mailboxes, from_mailbox};
 use crate::{
     id::{AgentId, InstanceId, MailboxId, Version},
     log::Position,
-    mailbox::{Delivery, Portion, Reclaimed, Undelivered},
+    mailbox::{Delivery, Portion, Reclaimed, Reclaiming, Undelivered},
 };
 
 impl Mailboxes {
@@ -133,10 +133,10 @@ impl Mailboxes {
         &mut self,
         id: MailboxId,
         instance: &InstanceId,
-        claimed: &HashSet<Position>,
+        reclaiming: &mut Reclaiming,
         now: Instant,
     ) -> Reclaimed {
-        let reclaimed = self.with(id, |mailbox| mailbox.reclaim(instance, claimed, now));
+        let reclaimed = self.with(id, |mailbox| mailbox.reclaim(instance, reclaiming, now));
         let reclaimed = reclaimed.unwrap_or_default();
         Reclaimed {
             given_up: from_mailbox(id, reclaimed.given_up),

@@ -31,7 +31,7 @@ fn hello(card: Option<&str>, kinds: &[EventKind]) -> Hello {
 impl Bench {
     fn greet(&mut self, hello: Hello) -> Result<Opened, Error> {
         let caller = Caller::anonymous();
-        self.core.connect(&caller, hello, &[], self.now)
+        self.core.connect(&caller, hello, Vec::new(), self.now)
     }
 
     fn records(&self) -> usize {

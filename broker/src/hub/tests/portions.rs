@@ -10,8 +10,13 @@ const STEPS: usize = 2000;
 
 /// One hold of the lock.
 fn hold<T>(act: impl FnOnce() -> T) -> T {
+    hold_of(STEPS, act)
+}
+
+/// One hold of the lock, of at most so many steps.
+fn hold_of<T>(most: usize, act: impl FnOnce() -> T) -> T {
     let (steps, done) = steps::count(act);
-    assert!(steps <= STEPS, "{steps} steps under one hold");
+    assert!(steps <= most, "{steps} steps under one hold");
     done
 }
 
@@ -47,8 +52,8 @@ fn hello(subscriptions: &[Subscription]) -> Hello {
 /// Opens what is left to be opened of a stream. `meanwhile` happens between the holds.
 fn open(b: &mut Bench, opened: &mut Opened, mut meanwhile: impl FnMut(&mut Bench)) {
     let (caller, now) = (Caller::anonymous(), b.now);
-    while !opened.claiming.is_empty() {
-        let more = hold(|| b.core.claim_more(&caller, opened, now));
+    while opened.is_under_way() {
+        let more = hold(|| b.core.open_more(&caller, opened, now));
         more.expect("there is room");
         meanwhile(b);
     }
@@ -92,7 +97,10 @@ fn a_first_subscription_takes_what_waits_in_portions_and_in_order() {
     for subscription in [durable("work"), of_instance("own")] {
         let mut b = bench_with_mail();
         let (caller, now) = (Caller::anonymous(), b.now);
-        let opened = hold(|| b.core.connect(&caller, hello(&[subscription]), &[], now));
+        let opened = hold(|| {
+            b.core
+                .connect(&caller, hello(&[subscription]), Vec::new(), now)
+        });
         let mut opened = opened.expect("a good hello");
         let mut next = WAITING;
         open(&mut b, &mut opened, |b| {
@@ -110,7 +118,10 @@ fn of_two_first_subscriptions_the_first_takes_what_waits() {
     let mut b = bench_with_mail();
     let (caller, now) = (Caller::anonymous(), b.now);
     let hello = hello(&[durable("first"), durable("second")]);
-    let mut opened = b.core.connect(&caller, hello, &[], now).expect("good");
+    let mut opened = b
+        .core
+        .connect(&caller, hello, Vec::new(), now)
+        .expect("good");
     open(&mut b, &mut opened, |_| {});
     say(&mut b, WAITING);
     let held = |b: &Bench, name: &str| {
@@ -128,7 +139,10 @@ fn of_two_first_subscriptions_the_first_takes_what_waits() {
 fn a_subscription_that_was_not_opened_to_the_end_is_opened_by_the_next_stream() {
     let mut b = bench_with_mail();
     let (caller, now) = (Caller::anonymous(), b.now);
-    let connect = |b: &mut Bench| b.core.connect(&caller, hello(&[durable("work")]), &[], now);
+    let connect = |b: &mut Bench| {
+        b.core
+            .connect(&caller, hello(&[durable("work")]), Vec::new(), now)
+    };
     let opened = connect(&mut b).expect("good");
     assert!(!opened.claiming.is_empty());
     b.close(opened.id, false);
@@ -202,6 +216,49 @@ fn what_a_stream_leaves_is_put_back_as_time_passes() {
     let now = b.now;
     while hold(|| b.core.tick(now)) {}
     assert_eq!(waiting(&b), WAITING);
+}
+
+/// promise 5
+#[test]
+fn what_an_instance_claims_is_its_own_again_in_portions() {
+    let mut b = Bench::new(Settings::default());
+    let mut first = b.connect("worker", "i", durable("work"));
+    for n in 0..3 * WAITING {
+        say(&mut b, n);
+    }
+    let now = b.now;
+    while !b
+        .core
+        .take(first.id, &[u32::MAX], 1000, now)
+        .deliveries
+        .is_empty()
+    {}
+    let is_out = |b: &Bench, position: &Position| {
+        let mailboxes = &b.core.state.mailboxes;
+        mailboxes.is_out(&"worker".into(), *position)
+    };
+    let mut out: Vec<Position> = (0..b.core.last().0 + 1).map(Position).collect();
+    out.retain(|position| is_out(&b, position));
+    assert_eq!(out.len(), 3 * WAITING);
+
+    // A look at each delivery in turn, and a portion of claims.
+    let most = out.len() + STEPS;
+    let caller = Caller::anonymous();
+    let (lost, claimed) = out.split_at(10);
+    let claims: Vec<(u32, Position)> = claimed.iter().rev().map(|p| (0, *p)).collect();
+    let claims = hello::claims(&claims);
+    let hello = hello(&[durable("work")]);
+    let mut holds = 1;
+    first = hold_of(most, || b.core.connect(&caller, hello, claims, now)).expect("good");
+    while first.is_under_way() {
+        let more = hold_of(most, || b.core.open_more(&caller, &mut first, now));
+        more.expect("there is room");
+        holds += 1;
+    }
+    assert!(holds > 2, "{holds}");
+    while hold_of(most, || b.core.tick(now)) {}
+    assert!(claimed.iter().all(|position| is_out(&b, position)));
+    assert!(!lost.iter().any(|position| is_out(&b, position)));
 }
 
 #[test]

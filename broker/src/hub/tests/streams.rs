@@ -51,7 +51,10 @@ fn a_busy_subscription_does_not_hold_up_another() {
         ..Default::default()
     };
     let caller = Caller::anonymous();
-    let opened = b.core.connect(&caller, hello, &[], b.now).expect("good");
+    let opened = b
+        .core
+        .connect(&caller, hello, Vec::new(), b.now)
+        .expect("good");
     for n in 0..200 {
         b.work(&n.to_string(), "asker", "worker").expect("good");
     }

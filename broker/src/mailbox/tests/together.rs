@@ -134,12 +134,12 @@ impl Box {
                 Seen::new()
             }
             Act::Reclaim(instance, of) => {
-                let claimed = of.iter().map(at).collect();
+                let mut claimed = Reclaiming::new(of.iter().map(at).collect());
                 let instance = INSTANCES[*instance].into();
                 let Reclaimed {
                     handed_over,
                     given_up,
-                } = self.mailbox.reclaim(&instance, &claimed, now);
+                } = self.mailbox.reclaim(&instance, &mut claimed, now);
                 let handed_over = handed_over.into_iter();
                 let mut seen: Seen = gone(given_up);
                 seen.extend(handed_over.map(|h| (h.mail.event.event_id.clone(), 0)));
