@@ -19,8 +19,8 @@ async fn a_damaged_snapshot_is_named_unless_the_log_is_complete() {
         folder.path(),
         "UPDATE parts SET payload = zeroblob(length(payload)) WHERE number = 2",
     );
-    let (log, mut state) = open(folder.path()).expect("the log is complete");
-    assert_eq!(mail(&mut state), (vec![Some(Position(5))], 1));
+    let (log, state) = open(folder.path()).expect("the log is complete");
+    assert_eq!(mail(&state), (vec![Some(Position(5))], 1));
     keep(&log.upkeep(), &short_lived(), None, &|| false).expect("another snapshot is taken");
     drop(log);
     maintenance::verify(folder.path()).expect("sound again");
