@@ -262,7 +262,7 @@ impl Mailbox {
             let found = found.map(|(run, lease)| (run, lease.is_with(instance)));
             let count = found.as_ref().map_or(1, |(run, _)| run.range.len());
             if let Some((run, true)) = found {
-                self.leases.renew(&run, now);
+                self.leases.extend(&run, now);
             }
             rest = &rest[count..];
         }

@@ -1,4 +1,4 @@
-//! A batch: events that came to a mailbox at the same time and share one history there.
+//! A batch: events that came to a mailbox at the same time and share one history there, and whose turn it is by their priority.
 
 use std::{
     collections::{BTreeMap, HashMap},

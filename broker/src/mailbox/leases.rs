@@ -1,5 +1,5 @@
 //! What is out with instances, and until when: an instance that takes a batch has until the acknowledgement deadline to acknowledge its
-//! events, and may renew that.
+//! events, and may extend that. What instances lose is brought back in portions.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -84,12 +84,12 @@ impl Leases {
         now + self.ack_deadline
     }
 
-    /// An instance has a batch of the log.
+    /// An instance has a batch of the log, whose attempts count this one.
     pub(super) fn insert(&mut self, batch: Batch, lane: LaneId, now: Instant) {
         self.insert_until(batch, lane, self.deadline(now));
     }
 
-    /// The same until a time.
+    /// The same until a time that is not the acknowledgement deadline, as after a start of the hub.
     pub(super) fn insert_until(&mut self, batch: Batch, lane: LaneId, until: Instant) {
         let number = self.next_number;
         self.next_number += 1;
@@ -154,7 +154,7 @@ impl Leases {
     }
 
     /// The instance is still at work on some events.
-    pub(super) fn renew(&mut self, run: &Run, now: Instant) {
+    pub(super) fn extend(&mut self, run: &Run, now: Instant) {
         if let Some(BatchLease { batch, lane, .. }) = self.remove(run) {
             self.insert(batch, lane, now);
         }

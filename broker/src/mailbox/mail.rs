@@ -1,4 +1,4 @@
-//! What is in a mailbox.
+//! One piece of mail, when it is due and expires, and what comes out of a mailbox: deliveries, what was handed over, what was given up.
 
 use std::{sync::Arc, time::Duration};
 

@@ -22,7 +22,7 @@ pub(crate) struct Reclaiming {
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// What it has is renewed. The leases below this number are from before.
+    /// What it has is extended. The leases below this number are from before.
     Keep(Option<u64>),
     /// It gets what nobody else has.
     Claim,

@@ -1,3 +1,5 @@
+//! One mailbox by itself: what is delivered, to whom, and again.
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
