@@ -35,6 +35,9 @@ pub(crate) async fn ask<F: Future<Output = ()>>(
     let late = model::Error::Timeout(deadline);
     completion.unwrap_or(Err(late)).map_err(|error| {
         tracing::warn!(%error, "the model did not answer");
-        Failure::lasting(redacted(&error.to_string()))
+        Failure {
+            message: redacted(&error.to_string()),
+            is_retryable: error.is_retryable(),
+        }
     })
 }

@@ -130,7 +130,7 @@ impl Rounds<'_> {
         for attempt in 1..=TRIES {
             let step = Question { round, attempt }.step();
             let request = self.request(round, seen, rejected.as_ref());
-            let step = Step::new(step, Effect::Ask(Box::new(request)));
+            let step = Step::ask(step, request);
             let answer = match self.facts.result(&step) {
                 None => return Err(Next::Steps(vec![step])),
                 Some(StepResult::ModelAnswered(answer)) => &answer.text,

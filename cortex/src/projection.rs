@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use agenthub_sdk::{
     model::Usage,
-    runs::{Delegated, RunEvent, RunOutcome, Sent, StepId, StepResult, event::Begun},
+    runs::{Delegated, RunEvent, RunOutcome, Sent, Step, StepId, StepResult, event::Begun},
 };
 
 use crate::{
@@ -35,7 +35,25 @@ impl Projection {
     pub(crate) fn of(&mut self, event: &RunEvent) -> Vec<Frame> {
         match event {
             RunEvent::Started(_) => vec![Frame::Start],
+            RunEvent::StepBegun {
+                step,
+                what: Begun::ModelAsked { .. },
+                attempt: 2..,
+                ..
+            } if Question::of(step.as_str()).is_some() => Vec::new(),
             RunEvent::StepBegun { step, what, .. } => self.begun(step, what),
+            RunEvent::StepEnded {
+                step,
+                attempt,
+                result: StepResult::Failed(failure),
+                ..
+            } if Question::of(step.as_str()).is_some() => {
+                let is_asked_again = failure.is_retryable && *attempt < Step::MODEL_ATTEMPTS;
+                match is_asked_again {
+                    true => self.broken_off(),
+                    false => Vec::new(),
+                }
+            }
             RunEvent::StepEnded { step, result, .. } => self.ended(step, result),
             RunEvent::Stopping {
                 outcome: RunOutcome::Completed { text, .. },
@@ -83,6 +101,18 @@ impl Projection {
             }
             Begun::ToolCalled(_) | Begun::Waiting { .. } | Begun::ApprovalAsked(_) => Vec::new(),
         }
+    }
+
+    /// An answer that broke off and is asked for again: what was shown of it is withdrawn.
+    fn broken_off(&mut self) -> Vec<Frame> {
+        let was_shown = !std::mem::take(&mut self.shown).is_empty();
+        let warning = Frame::Warning("the model did not answer and is asked again".to_owned());
+        let withdrawn = Frame::Delta {
+            text: String::new(),
+            append: false,
+        };
+        let withdrawn = was_shown.then_some(withdrawn);
+        [warning].into_iter().chain(withdrawn).collect()
     }
 
     fn ended(&mut self, step: &StepId, result: &StepResult) -> Vec<Frame> {

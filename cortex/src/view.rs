@@ -144,7 +144,8 @@ impl Projector {
             };
             let is_last = frame.is_last();
             let watched = match frame {
-                Frame::Delta { text, append } => {
+                // What begins anew without text is shown as it is: what was shown before is withdrawn.
+                Frame::Delta { text, append } if append || !text.is_empty() => {
                     // What begins anew takes the place of what was shown before.
                     (append || flush(sink, &mut clock, &mut gathered).await)
                         && gather(sink, &mut clock, &mut gathered, &text, append).await

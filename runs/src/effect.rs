@@ -21,9 +21,27 @@ pub struct Step {
     pub retry: Retry,
     /// The time for one attempt, in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// The pause between two attempts doubles each time, up to this many milliseconds. It stays the same if not given.
+    pub longest_pause_ms: Option<u64>,
 }
 
 impl Step {
+    /// How often a question to the model is tried: 6 times.
+    pub const MODEL_ATTEMPTS: u32 = 6;
+
+    /// A question to the model. Where it is not answered for the moment, as when the answer breaks off, it is asked again, up to
+    /// [`MODEL_ATTEMPTS`](Self::MODEL_ATTEMPTS) times, after pauses that double from 1 s up to 30 s.
+    pub fn ask(id: impl Into<String>, request: Request) -> Self {
+        Self {
+            retry: Retry {
+                attempts: Self::MODEL_ATTEMPTS,
+                pause_ms: 1_000,
+            },
+            longest_pause_ms: Some(30_000),
+            ..Self::new(id, Effect::Ask(Box::new(request)))
+        }
+    }
+
     /// A step that is tried once, without a limit of its own.
     pub fn new(id: impl Into<String>, effect: Effect) -> Self {
         Self {
@@ -31,6 +49,7 @@ impl Step {
             effect,
             retry: Retry::default(),
             timeout_ms: None,
+            longest_pause_ms: None,
         }
     }
 
@@ -46,6 +65,17 @@ impl Step {
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
+    }
+
+    /// How long to wait after this attempt has failed, from 1, in milliseconds.
+    pub(crate) fn pause_ms(&self, attempt: u32) -> u64 {
+        let pause_ms = self.retry.pause_ms;
+        match self.longest_pause_ms {
+            None => pause_ms,
+            Some(longest_ms) => pause_ms
+                .saturating_mul(2u64.saturating_pow(attempt.saturating_sub(1)))
+                .min(longest_ms),
+        }
     }
 }
 

@@ -221,7 +221,7 @@ impl<'a> Deciding<'a> {
                 }
                 Some(_) if self.facts.result(&step).is_some() => return Ok(()),
                 Some((_, failed_at)) => {
-                    let due = failed_at.saturating_add(step.retry.pause_ms);
+                    let due = failed_at.saturating_add(step.pause_ms(record.attempt));
                     if due > self.now_ms {
                         self.actions.push(Action::WakeAt(due));
                         return Ok(());

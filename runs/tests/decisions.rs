@@ -72,6 +72,36 @@ fn a_passing_failure_is_tried_again_after_its_pause_and_not_forever() {
     assert_eq!(next(&run, &steps), [all], "the failure is its result");
 }
 
+/// What a model that is down for a while is not asked all the time.
+#[test]
+fn pauses_of_a_question_to_the_model_double_up_to_a_limit() {
+    let steps = [Step::ask("q", Request::default())];
+    let mut run = begun(begins("wants", Value::Null), &steps);
+    for pause in [1_000, 2_000, 4_000, 8_000, 16_000] {
+        run.ends("q", StepResult::Failed(Failure::passing("busy")), None);
+        let due = run.now + pause;
+        assert_eq!(next(&run, &steps), [format!("wake {due}")]);
+        run.now = due;
+        run.settle(&together(steps.to_vec()));
+    }
+    run.ends("q", StepResult::Failed(Failure::passing("busy")), None);
+    assert_eq!(next(&run, &steps), ["stop completed: all came back"]);
+
+    let patient = Retry {
+        attempts: 9,
+        pause_ms: 1_000,
+    };
+    let steps = [Step::ask("q", Request::default()).retry(patient)];
+    let mut run = begun(begins("wants", Value::Null), &steps);
+    for _ in 0..8 {
+        run.ends("q", StepResult::Failed(Failure::passing("busy")), None);
+        run.now += 30_000;
+        run.settle(&together(steps.to_vec()));
+    }
+    run.ends("q", StepResult::Failed(Failure::passing("busy")), None);
+    assert_eq!(next(&run, &steps), ["stop completed: all came back"]);
+}
+
 #[test]
 fn a_lasting_failure_is_not_tried_again() {
     let retry = Retry {

@@ -198,7 +198,9 @@ async fn show(progress: &Progress, agent: &str, with_text: bool, update: &Update
                 .flat_map(|a| &a.parts)
                 .filter_map(Part::as_text)
                 .collect();
-            if text.is_empty() || !with_text {
+            // What begins anew without text was withdrawn.
+            let is_withdrawn = artifact.is_some() && !update.append;
+            if !with_text || (text.is_empty() && !is_withdrawn) {
                 return;
             }
             let mut delta = json!({"type": "delta", "message": text});
@@ -256,7 +258,10 @@ impl World for RunWorld {
             .await;
         match answer {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(Failure::lasting(redacted(&error.to_string()))),
+            Ok(Err(error)) => Err(Failure {
+                message: redacted(&error.to_string()),
+                is_retryable: error.is_retryable(),
+            }),
             Err(_) => {
                 let seconds = settings.model_timeout.as_secs();
                 Err(Failure::passing(format!("no answer within {seconds} s")))

@@ -123,9 +123,9 @@ async fn a_model_that_never_decides_ends_in_an_apology() {
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_be_reached_fails_the_task_in_plain_words() {
+async fn a_model_that_does_not_let_itself_be_asked_fails_the_task_in_plain_words() {
     let model = Scripted::from_fn(|request| match results(request) {
-        Some(_) => Err(Error::Unavailable("the provider is down".to_owned())),
+        Some(_) => Err(Error::Unauthorized("the key is another one".to_owned())),
         None => delegating(request),
     });
     let world = World::new(model).await;
@@ -136,7 +136,7 @@ async fn a_model_that_cannot_be_reached_fails_the_task_in_plain_words() {
     let outcome = world.user("ann").await.ask("c", "agent_a").await;
     assert_eq!(outcome.state, TaskState::Failed);
     assert!(
-        outcome.error.contains("the provider is down"),
+        outcome.error.contains("the key is another one"),
         "{}",
         outcome.error
     );

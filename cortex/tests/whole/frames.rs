@@ -6,7 +6,7 @@ use agenthub_agents::echo;
 use agenthub_cortex::Running;
 use agenthub_sdk::{
     Failure, Update, assemble,
-    model::{Offline, Scripted},
+    model::{Completion, DeltaSink, Error, LanguageModel, Offline, Request, Scripted},
     proto::{
         cortex::{ChatRequest, Frame, cortex_client::CortexClient},
         json,
@@ -239,5 +239,61 @@ async fn an_empty_or_huge_text_is_refused() {
         let refused = client.chat(chat(&text)).await.expect_err("a refusal");
         assert_eq!(refused.code(), Code::InvalidArgument);
     }
+    world.end().await;
+}
+
+/// A model whose first answer breaks off.
+#[derive(Debug, Default)]
+struct BreaksOff(std::sync::atomic::AtomicUsize);
+
+#[tonic::async_trait]
+impl LanguageModel for BreaksOff {
+    fn name(&self) -> &str {
+        "breaks-off"
+    }
+
+    async fn complete(&self, _: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+        let answer = respond("the whole answer");
+        match self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => {
+                deltas.push(answer.split_once(" answer").expect("it is there").0);
+                Err(Error::Unavailable("the answer broke off".to_owned()))
+            }
+            _ => {
+                deltas.push(&answer);
+                Ok(Completion {
+                    text: answer,
+                    ..Completion::default()
+                })
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_withdrawn_and_asked_for_again() {
+    let world = World::new(BreaksOff::default()).await;
+    let mut client = serve(&world.cortex).await;
+    let frames = frames(&mut client, "hi").await;
+    let shown = frames.iter().filter_map(|frame| {
+        let append = frame.data.as_ref().map(json::from_struct);
+        let append = append.is_none_or(|data| data["append"] != false);
+        let is_of_it = matches!(&*frame.r#type, "delta" | "warning" | "complete" | "error");
+        is_of_it.then(|| (&*frame.r#type, &*frame.message, append))
+    });
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        [
+            ("delta", "the whole", false),
+            (
+                "warning",
+                "the model did not answer and is asked again",
+                true
+            ),
+            ("delta", "", false),
+            ("delta", "the whole answer", false),
+            ("complete", "", true),
+        ]
+    );
     world.end().await;
 }

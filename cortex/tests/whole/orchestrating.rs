@@ -1,10 +1,13 @@
 //! App runs among agents that the tests make.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use agenthub_sdk::{
     Agent, AgentBuilder, Card, Failure, Phase, Skill, TaskContext,
-    model::{DeltaSink, LanguageModel, Message, Offline, Part, Request},
+    model::{Completion, DeltaSink, Error, LanguageModel, Message, Offline, Part, Request},
 };
 use serde_json::{Value, json};
 
@@ -214,5 +217,34 @@ async fn a_thread_keeps_what_its_runs_made() {
     bundle(&web, &brief).await;
     let given = given.lock().expect("no panic").clone();
     assert!(given[1].contains("like by maker"), "{}", given[1]);
+    world.end().await;
+}
+
+/// The stand-in, which cannot be reached at first.
+#[derive(Debug, Default)]
+struct Returning(AtomicUsize);
+
+#[tonic::async_trait]
+impl LanguageModel for Returning {
+    fn name(&self) -> &str {
+        "returning"
+    }
+
+    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+        match self.0.fetch_add(1, Ordering::SeqCst) {
+            0 => Err(Error::Unavailable("the answer broke off".to_owned())),
+            _ => Offline.complete(request, deltas).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_be_reached_for_a_moment_ends_no_run() {
+    let world = World::new(Returning::default()).await;
+    let given = Given::default();
+    let _maker = world.agent(maker("maker", &given)).await;
+    let web = Web::of(&world.cortex).await;
+    let (_, bundle) = bundle(&web, &json!({"objective": "Make a thing of glass"})).await;
+    assert_eq!(bundle["result"]["thing"]["text"], "by maker");
     world.end().await;
 }

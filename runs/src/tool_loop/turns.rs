@@ -191,8 +191,7 @@ impl Turns {
         }
         request.temperature = self.input.temperature;
         request.max_output_tokens = self.input.max_output_tokens;
-        Step::new(format!("turn-{turn}"), Effect::Ask(Box::new(request)))
-            .timeout_ms(self.input.limits.model_timeout_ms)
+        Step::ask(format!("turn-{turn}"), request).timeout_ms(self.input.limits.model_timeout_ms)
     }
 
     /// The calls of a turn that have not come back; if none, their results stand in the conversation.

@@ -2,7 +2,11 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use agenthub_proto::a2a::{Artifact, Part};
+use agenthub_proto::{
+    a2a::{Artifact, Part},
+    json::to_struct,
+};
+use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::growing::Growing;
@@ -75,12 +79,24 @@ impl Growth {
         }
     }
 
+    /// Takes back what was shown of an answer that broke off: the artifact begins anew, without text and with the metadata `withdrawn`.
+    pub(super) async fn withdraw(&self, task: &TaskContext) {
+        if self.lock().is_empty() {
+            return;
+        }
+        let withdrawn = Artifact {
+            metadata: Some(to_struct(&json!({ "withdrawn": true }))),
+            ..artifact("")
+        };
+        self.lock().clear();
+        let update = ArtifactUpdate::new(withdrawn).in_memory();
+        if let Err(error) = task.publish_artifact(update).await {
+            tracing::debug!(%error, "an answer that broke off is not withdrawn");
+        }
+    }
+
     async fn put(&self, text: &str, appends: bool, task: &TaskContext) -> Result<(), Error> {
-        let update = ArtifactUpdate::new(Artifact {
-            artifact_id: ANSWER_ARTIFACT.to_owned(),
-            parts: vec![Part::text(text)],
-            ..Default::default()
-        });
+        let update = ArtifactUpdate::new(artifact(text));
         let update = match appends {
             true => update.append(),
             false => update,
@@ -97,5 +113,13 @@ impl Growth {
 
     fn lock(&self) -> MutexGuard<'_, String> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn artifact(text: &str) -> Artifact {
+    Artifact {
+        artifact_id: ANSWER_ARTIFACT.to_owned(),
+        parts: vec![Part::text(text)],
+        ..Default::default()
     }
 }

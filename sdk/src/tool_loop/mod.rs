@@ -5,6 +5,7 @@
 
 mod answer;
 mod conversation;
+mod display;
 mod growing;
 mod request;
 mod settings;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agenthub_runs::{
-    Begun, Delegated, RunId, RunOutcome, Sent, Spent, StepContext, ToolOutput, World,
+    Begun, Delegated, RunId, RunOutcome, Sent, Spent, Step, StepContext, ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
     tool_loop::{CONVERSATION, FIND_AGENTS, Look, Offered, Query, Verdict},
@@ -16,6 +16,7 @@ use super::{
     Mind,
     answer::{Growth, Shown},
     conversation,
+    display::Display,
     growing::Growing,
     statuses::{self, Calls},
 };
@@ -38,7 +39,8 @@ pub(super) struct TaskWorld {
     /// The agents that can be asked, if any may be.
     crew: Option<Crew>,
     calls: Mutex<Calls>,
-    growth: Growth,
+    growth: Arc<Growth>,
+    display: Display,
     run: RunId,
 }
 
@@ -50,7 +52,8 @@ impl TaskWorld {
             task,
             crew,
             calls: Mutex::default(),
-            growth: Growth::default(),
+            growth: Arc::default(),
+            display: Display::default(),
             run,
         }
     }
@@ -116,16 +119,25 @@ impl World for TaskWorld {
 
     async fn ask(
         &self,
-        _: &StepContext,
+        step: &StepContext,
         request: Request,
     ) -> Result<Completion, agenthub_runs::Failure> {
         let (sink, pieces) = model::deltas();
-        let asking = self.mind.model.complete(request, sink);
-        let showing = self.growth.show(pieces, &self.task, self.shown());
-        let (answer, ()) = tokio::join!(asking, showing);
-        answer.map_err(|error| agenthub_runs::Failure {
-            message: redact::error(&error.to_string()),
-            is_retryable: error.is_retryable(),
+        let (growth, task, shown) = (Arc::clone(&self.growth), self.task.clone(), self.shown());
+        self.display
+            .show(async move { growth.show(pieces, &task, shown).await });
+        let answer = self.mind.model.complete(request, sink).await;
+        answer.map_err(|error| {
+            let is_retryable = error.is_retryable();
+            if is_retryable && step.key.attempt < Step::MODEL_ATTEMPTS {
+                let (growth, task) = (Arc::clone(&self.growth), self.task.clone());
+                self.display
+                    .show(async move { growth.withdraw(&task).await });
+            }
+            agenthub_runs::Failure {
+                message: redact::error(&error.to_string()),
+                is_retryable,
+            }
         })
     }
 
@@ -185,9 +197,12 @@ impl World for TaskWorld {
         let update = TaskUpdate::new(line.text)
             .metadata("tool", line.tool)
             .once(key, line.at_ms);
-        if let Err(error) = self.task.publish_update(update).await {
-            tracing::debug!(%error, "a tool's status could not be shown");
-        }
+        let task = self.task.clone();
+        self.display.show(async move {
+            if let Err(error) = task.publish_update(update).await {
+                tracing::debug!(%error, "a tool's status could not be shown");
+            }
+        });
     }
 
     async fn conclude(&self, outcome: &RunOutcome, _: Spent) -> Result<(), agenthub_runs::Failure> {
@@ -196,8 +211,12 @@ impl World for TaskWorld {
             && data["partial"] == true
             && matches!(self.mind.form(&self.task), Ok(None))
         {
-            self.growth.end(text, &self.task).await;
+            let (growth, task, text) = (Arc::clone(&self.growth), self.task.clone(), text.clone());
+            self.display
+                .show(async move { growth.end(&text, &task).await });
         }
+        // The end of a task is to be seen behind what led to it.
+        self.display.caught_up().await;
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ mod limits;
 mod providers;
 mod restarts;
 mod spans;
+mod streams;
 mod supervisors;
 mod team;
 mod teams;

@@ -1,6 +1,6 @@
 //! Agents with a model that stop in the middle and go on later.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use agenthub_sdk::{
     Agent, BoxError, Card, Delegation, RunningAgent, Tool, ToolContext, Update, model::Scripted,
@@ -43,6 +43,7 @@ async fn a_run_that_goes_on_later_asks_and_shows_nothing_twice() {
     let start = async |model: &Scripted| -> RunningAgent {
         let agent = Agent::worker(Card::new("a", ""))
             .instance_id("a-1")
+            .drain_timeout(Duration::from_millis(50))
             .journal(journal.clone())
             .model(model.clone())
             .tool(waiting(told.clone(), go_on.clone()));

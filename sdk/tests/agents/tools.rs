@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use agenthub_sdk::{
-    Agent, Card, Error, Failure, Skill, TaskContext, Tool, ToolContext,
+    Agent, Card, Error, Failure, Skill, TaskContext, Tool, ToolContext, model,
     proto::{a2a::TaskState, json as wire},
 };
 use serde_json::{Value, json};
@@ -247,10 +247,12 @@ async fn a_handler_is_asked_before_the_model() {
 #[tokio::test]
 async fn a_model_that_does_not_answer_is_a_failure_in_words() {
     let hub = hub().await;
-    let agent = Agent::worker(card()).model(script([])).tool(sum());
+    let refuses = script([Err(model::Error::Refused("not me".to_owned()))]);
+    let agent = Agent::worker(card()).model(refuses.clone()).tool(sum());
     let _agent = agent.start(url(&hub)).await.expect("it starts");
     let outcome = ask(&user(&hub).await, "calculator", "go").await.outcome;
     assert_eq!(outcome.state, TaskState::Failed);
+    assert_eq!(refuses.requests().len(), 1);
     assert!(
         outcome.error.starts_with("the model did not answer"),
         "{}",

@@ -9,6 +9,7 @@ mod cancelling;
 mod clients;
 mod conducting;
 mod damaged;
+mod displays;
 mod draining;
 mod harness;
 mod instances;

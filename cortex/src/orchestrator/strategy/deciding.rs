@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use agenthub_sdk::runs::{
-    Effect, Next, Retry, RunOutcome, Step, StepId, StepResult,
+    Effect, Next, RunOutcome, Step, StepId, StepResult,
+    model::Request,
     plan::{Admitted, Fault, Limits, Offer, Plan, StepState, Terms, admit_patch},
 };
 use serde::Deserialize;
@@ -23,12 +24,6 @@ use crate::{history::shorten, prompt::Rejected};
 
 /// How often the model is asked in one turn.
 const TRIES: u32 = 3;
-
-/// How often a question is asked to which there is no answer in time.
-const PATIENCE: Retry = Retry {
-    attempts: 3,
-    pause_ms: 2_000,
-};
 
 /// The most tokens of a refused answer that the model sees again.
 const MAX_REJECTED_TOKENS: usize = 800;
@@ -51,7 +46,7 @@ impl Play<'_> {
                 1 => format!("turn-{turn}"),
                 attempt => format!("turn-{turn}/try-{attempt}"),
             };
-            let step = Step::new(name, Effect::Ask(Box::default())).retry(PATIENCE);
+            let step = Step::ask(name, Request::default());
             let answer = match self.facts.result(&step) {
                 None => {
                     let request = self.prompt(turn, seen, rejected.as_ref()).request();
