@@ -10,7 +10,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tokio::time::{sleep, timeout};
 
 use super::{Function, InFlightGuard, StopReason, ending};
-use crate::{Failure, Reply, TaskContext, connection::Lease};
+use crate::{Failure, Reply, TaskContext, connection::Lease, redact};
 
 /// How long a handler may go on after it was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
@@ -65,8 +65,8 @@ impl Job {
         match handled(&context, handling).await {
             Some(result) => {
                 if let Err(failure) = &result {
-                    tracing::warn!(kind = ?failure.kind, "the handler has no result");
-                    tracing::debug!(error = %failure, "why the handler has no result");
+                    let error = redact::error(&failure.text);
+                    tracing::warn!(kind = ?failure.kind, error, "handler failed");
                 }
                 match context.task_id().is_empty() {
                     true => {
