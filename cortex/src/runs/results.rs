@@ -1,11 +1,8 @@
 //! What became of the results of runs, such as engagement, kept for later runs of their series.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use agenthub_sdk::runs::{
-    Budget, RunEvent, RunId, RunOutcome, Spent, Started,
-    journal::{self, Claim},
-};
+use agenthub_sdk::runs::{Budget, RunEvent, RunId, RunOutcome, Spent, Started, journal};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -71,15 +68,8 @@ impl Inner {
             at_ms,
         };
         let run = RunId::new(Uuid::now_v7().to_string());
-        let driver = format!("{RESULTS}-{run}");
-        let claim = Claim {
-            driver: &driver,
-            lease: Duration::from_secs(60),
-        };
         let journal = &self.home.journal;
-        let opened = journal.open(&run, CORTEX, claim, Some(&started)).await?;
-        journal.append(&run, opened.epoch, 1, &[ended]).await?;
-        journal.release(&run, opened.epoch).await
+        journal.add(&run, CORTEX, &[started, ended]).await
     }
 }
 

@@ -92,6 +92,10 @@ impl<A: Around> Journal for A {
         Around::append(self, run, epoch, after, events).await
     }
 
+    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error> {
+        self.inner().add(run, owner, events).await
+    }
+
     async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
         self.inner().close(run, claim, end).await
     }

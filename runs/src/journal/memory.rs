@@ -41,6 +41,18 @@ impl MemoryJournal {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn made(&self, owner: &str, driver: &str) -> Run {
+        Run {
+            owner: owner.to_owned(),
+            driver: driver.to_owned(),
+            epoch: 0,
+            until: Instant::now(),
+            number: self.made.fetch_add(1, Ordering::Relaxed) + 1,
+            ended: None,
+            entries: Vec::new(),
+        }
+    }
+
     fn held<T>(
         &self,
         run: &RunId,
@@ -135,15 +147,7 @@ impl Journal for MemoryJournal {
         let is_new = !runs.contains_key(run);
         if is_new {
             let first = first.ok_or_else(|| Error::NotFound(run.clone()))?;
-            let mut made = Run {
-                owner: owner.to_owned(),
-                driver: claim.driver.to_owned(),
-                epoch: 0,
-                until: Instant::now(),
-                number: self.made.fetch_add(1, Ordering::Relaxed) + 1,
-                ended: None,
-                entries: Vec::new(),
-            };
+            let mut made = self.made(owner, claim.driver);
             made.push(first);
             runs.insert(run.clone(), made);
         }
@@ -172,6 +176,16 @@ impl Journal for MemoryJournal {
             events.iter().for_each(|event| held.push(event));
             Ok(())
         })
+    }
+
+    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error> {
+        let mut runs = self.runs();
+        if !runs.contains_key(run) {
+            let mut made = self.made(owner, "");
+            events.iter().for_each(|event| made.push(event));
+            runs.insert(run.clone(), made);
+        }
+        Ok(())
     }
 
     async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {

@@ -140,6 +140,14 @@ pub trait Journal: Send + Sync + fmt::Debug {
         events: &[RunEvent],
     ) -> Result<(), Error>;
 
+    /// Adds a run of `owner` that nobody drives, with all of its events, the last of which ends it. All of it or nothing; a run of that name
+    /// that there is stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`].
+    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error>;
+
     /// Ends a run whose events cannot be read: adds this one behind them, unread. A run that is over stays as it is.
     ///
     /// # Errors

@@ -1,5 +1,9 @@
 //! What those who watch may do: allow, call back, go on.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use agenthub_sdk::runs::journal::{Filter, State};
+
 use super::*;
 
 /// spec: ORC-12.3
@@ -265,4 +269,60 @@ pub(super) async fn waiting(client: &mut Client) -> Approval {
     let request = WatchApprovalsRequest { follow: true };
     let approvals = within(client.watch_approvals(request)).await;
     next_approval(&mut approvals.expect("it is served").into_inner()).await
+}
+
+/// A journal in which no run goes on any more, once that is said.
+#[derive(Debug, Default)]
+struct Halting {
+    journal: MemoryJournal,
+    is_halted: AtomicBool,
+}
+
+#[tonic::async_trait]
+impl Around for Halting {
+    fn inner(&self) -> &dyn Journal {
+        &self.journal
+    }
+
+    async fn append(
+        &self,
+        run: &RunId,
+        epoch: u64,
+        after: u64,
+        events: &[RunEvent],
+    ) -> Result<(), Error> {
+        match self.is_halted.load(Ordering::SeqCst) {
+            true => Err(Error::Unavailable("it is halted".to_owned())),
+            false => self.journal.append(run, epoch, after, events).await,
+        }
+    }
+}
+
+/// Results are kept or not; nothing of them stays half done where the journal fails on the way.
+#[tokio::test]
+async fn results_are_kept_at_once() {
+    let journal = Arc::new(Halting::default());
+    let kept: Arc<dyn Journal> = journal.clone();
+    let world = World::with(Scripted::from_fn(|_| Ok(respond("hi"))), |settings| {
+        settings.journal = Some(kept);
+    })
+    .await;
+    let mut client = serve(&world.cortex).await;
+    let run = start(&mut client, chat("hi")).await;
+    frames(&mut client, &run.id, 0).await;
+    journal.is_halted.store(true, Ordering::SeqCst);
+    let record = RecordResultsRequest {
+        id: run.id.clone(),
+        metrics: Some(json::to_struct(&json!({"clicks": 12}))),
+    };
+    let recorded = within(client.record_results(record)).await;
+    assert_eq!(recorded.expect("they are kept").into_inner().id, run.id);
+    let filter = Filter {
+        strategies: vec!["results".to_owned()],
+        ..Filter::default()
+    };
+    let listed = journal.journal.list(&filter).await.expect("it works");
+    let states: Vec<State> = listed.iter().map(|listed| listed.state).collect();
+    assert_eq!(states, [State::Completed]);
+    world.end().await;
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 pub use events::{ended, forms, saw, started};
 
-use super::{Claim, Entry, Error, Journal, Opened};
+use super::{Claim, Entry, Error, Filter, Journal, Opened, State};
 use crate::{event::RunEvent, id::RunId};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -27,6 +27,7 @@ pub async fn keeps_its_promises(journal: &Arc<dyn Journal>) {
     ends_leases_by_its_clock(journal).await;
     fences(journal).await;
     closes_unread(journal).await;
+    adds_whole_runs(journal).await;
     keeps_every_form(journal).await;
     keeps_large_events(journal).await;
     reads_on(journal).await;
@@ -149,6 +150,27 @@ async fn closes_unread(journal: &Arc<dyn Journal>) {
     let again = journal.close(&run, claim("b", LONG), &ended()).await;
     assert_eq!(again, Ok(()), "it is let go, and over");
     assert_eq!(events(journal, &run).await.len(), 2);
+}
+
+async fn adds_whole_runs(journal: &Arc<dyn Journal>) {
+    let run = run("added");
+    let whole = [started(), saw(1), ended()];
+    for _ in 0..2 {
+        assert_eq!(journal.add(&run, "owner", &whole).await, Ok(()));
+        assert_eq!(events(journal, &run).await, whole);
+    }
+    let filter = Filter {
+        states: vec![State::Completed],
+        limit: 1_000,
+        ..Filter::default()
+    };
+    let listed = journal.list(&filter).await.expect("it works");
+    let listed = listed.iter().find(|listed| listed.run == run);
+    let listed = listed.expect("it is over");
+    assert_eq!((&*listed.owner, &*listed.strategy), ("owner", "test"));
+    let opened = make(journal, &run, "a").await;
+    assert!(!opened.is_new, "and let go");
+    assert_eq!(opened.entries.len(), whole.len());
 }
 
 async fn ends_leases_by_its_clock(journal: &Arc<dyn Journal>) {

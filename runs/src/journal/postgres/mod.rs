@@ -227,6 +227,24 @@ impl Journal for PostgresJournal {
         .await
     }
 
+    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error> {
+        let texts: Vec<String> = events.iter().map(text).collect();
+        let heading = events.first().map(Heading::of).unwrap_or_default();
+        let end = events.iter().find_map(State::after).map(State::as_str);
+        let with: [&(dyn ToSql + Sync); 8] = [
+            &run.as_str(),
+            &owner,
+            &heading.strategy,
+            &heading.thread,
+            &signed(heading.started_ms),
+            &texts,
+            &signed(events.len() as u64),
+            &end,
+        ];
+        in_time(self.execute(statements::ADD, &with)).await?;
+        Ok(())
+    }
+
     async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
         let end_state = State::after(end).map(State::as_str);
         let with: [&(dyn ToSql + Sync); 4] = [&run.as_str(), &claim.driver, &text(end), &end_state];

@@ -12,6 +12,19 @@ WITH made AS (
 )
 INSERT INTO agenthub_run_events (run, seq, event) SELECT id, 1, $5 FROM made";
 
+/// Adds a run that nobody drives, unless it exists. Run, owner, strategy, conversation, when it began, events, how many, the state in which they
+/// end it.
+pub(super) const ADD: &str = "
+WITH made AS (
+    INSERT INTO agenthub_runs (run, owner, driver, epoch, until, last, strategy, thread, started_ms, ended_at, state)
+    VALUES ($1, $2, '', 0, clock_timestamp(), $7, $3, $4, $5,
+        CASE WHEN $8::text IS NULL THEN NULL ELSE clock_timestamp() END, coalesce($8, 'working'))
+    ON CONFLICT (run) DO NOTHING
+    RETURNING id
+)
+INSERT INTO agenthub_run_events (run, seq, event)
+SELECT made.id, new.number, new.event FROM made, unnest($6::text[]) WITH ORDINALITY AS new (event, number)";
+
 /// Takes a run in hand if it is free. Run, driver, lease in seconds.
 pub(super) const TAKE: &str = "
 UPDATE agenthub_runs

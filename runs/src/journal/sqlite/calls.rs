@@ -54,28 +54,10 @@ pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken
     let name = claimed.run.as_str();
     let mut is_new = false;
     if let Some((first, heading)) = &wanted.first {
-        let made = sql
-            .prepare_cached(
-                "INSERT INTO runs (run, owner, driver, epoch, until_ms, last, strategy, thread, started_ms)
-                 VALUES (?1, ?2, ?3, 0, 0, 0, ?4, ?5, ?6) ON CONFLICT (run) DO NOTHING",
-            )?
-            .execute(params![
-                name,
-                wanted.owner,
-                claimed.driver,
-                heading.strategy,
-                heading.thread,
-                signed(heading.started_ms)
-            ])?;
-        is_new = made == 1;
-        if is_new {
-            add(
-                sql,
-                sql.last_insert_rowid(),
-                0,
-                std::slice::from_ref(first),
-                now_ms,
-            )?;
+        let made = make(sql, name, &wanted.owner, &claimed.driver, heading)?;
+        is_new = made.is_some();
+        if let Some(id) = made {
+            add(sql, id, 0, std::slice::from_ref(first), now_ms)?;
         }
     }
     let row = match take(sql, claimed, now_ms)? {
@@ -88,6 +70,44 @@ pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken
         last: unsigned(row.last),
         rows: rows(sql, row.id, 0, i64::MAX)?,
     }))
+}
+
+/// The row of a run that there was not; none if there is such a run.
+fn make(
+    sql: &Connection,
+    run: &str,
+    owner: &str,
+    driver: &str,
+    heading: &Heading,
+) -> Result<Option<i64>, rusqlite::Error> {
+    let made = sql
+        .prepare_cached(
+            "INSERT INTO runs (run, owner, driver, epoch, until_ms, last, strategy, thread, started_ms)
+             VALUES (?1, ?2, ?3, 0, 0, 0, ?4, ?5, ?6) ON CONFLICT (run) DO NOTHING",
+        )?
+        .execute(params![
+            run,
+            owner,
+            driver,
+            heading.strategy,
+            heading.thread,
+            signed(heading.started_ms)
+        ])?;
+    Ok((made == 1).then(|| sql.last_insert_rowid()))
+}
+
+pub(super) fn add_whole(
+    sql: &Connection,
+    run: &RunId,
+    owner: &str,
+    heading: &Heading,
+    events: &[Encoded],
+    now_ms: u64,
+) -> Done<()> {
+    if let Some(id) = make(sql, run.as_str(), owner, "", heading)? {
+        add(sql, id, 0, events, now_ms)?;
+    }
+    Ok(Ok(()))
 }
 
 /// The row of a run that was taken in hand.

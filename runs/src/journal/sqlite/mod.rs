@@ -121,6 +121,15 @@ impl Journal for SqliteJournal {
             .await
     }
 
+    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error> {
+        let (run, owner) = (run.clone(), owner.to_owned());
+        let heading = events.first().map(Heading::of).unwrap_or_default();
+        let events: Vec<Encoded> = events.iter().map(encoded).collect();
+        self.writer()?
+            .run(move |sql| calls::add_whole(sql, &run, &owner, &heading, &events, now_ms()))
+            .await
+    }
+
     async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
         let (claimed, end) = (claimed(run, claim), encoded(end));
         self.writer()?
