@@ -67,19 +67,31 @@ pub(crate) struct TaskRequest {
 pub(crate) struct Candidate {
     /// Its id.
     pub(crate) id: String,
-    /// The ids and names of its skills.
+    /// Its skills under their names.
     pub(crate) skills: Vec<Skill>,
     /// The task types it registered for; `None` if they are not known, so that nothing can be said against a task type.
     pub(crate) topics: Option<Vec<String>>,
 }
 
-/// A skill under its two names.
+/// A skill under its names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Skill {
-    /// What a task type says.
+    /// What a model is to call it.
     pub(crate) id: String,
     /// What people read; models mistake it for the id.
     pub(crate) name: String,
+    /// What the type of a task for it says; empty if that is the id.
+    #[serde(default)]
+    pub(crate) task_type: String,
+}
+
+impl Skill {
+    fn task_type(&self) -> &str {
+        match self.task_type.is_empty() {
+            true => &self.id,
+            false => &self.task_type,
+        }
+    }
 }
 
 /// Why an answer is no decision, in words that help the model to mend it.
@@ -161,8 +173,8 @@ fn task_type(wanted: &str, agent: &Candidate) -> Result<String, String> {
         return Err("\"taskType\" is empty".to_owned());
     }
     let known = |t: &str| t == wanted;
-    if agent.skills.iter().any(|s| known(&s.id)) {
-        return Ok(wanted.to_owned());
+    if let Some(skill) = agent.skills.iter().find(|s| known(&s.id)) {
+        return Ok(skill.task_type().to_owned());
     }
     let Some(topics) = &agent.topics else {
         return Ok(wanted.to_owned());
@@ -171,7 +183,7 @@ fn task_type(wanted: &str, agent: &Candidate) -> Result<String, String> {
         return Ok(wanted.to_owned());
     }
     if let Some(skill) = agent.skills.iter().find(|s| known(&s.name)) {
-        return Ok(skill.id.clone());
+        return Ok(skill.task_type().to_owned());
     }
     let types = agent.skills.iter().map(|s| &s.id).chain(topics);
     let types: Vec<&str> = types.map(|t| &**t).take(MAX_ACTIONS).collect();
@@ -235,12 +247,21 @@ mod tests {
         let skill = |id: &str, name: &str| Skill {
             id: id.to_owned(),
             name: name.to_owned(),
+            task_type: String::new(),
         };
         vec![
             Candidate {
                 id: "agent_echo".to_owned(),
                 skills: vec![skill("echo", "Echo Messages")],
                 topics: Some(vec!["echo_request".to_owned()]),
+            },
+            Candidate {
+                id: "original".to_owned(),
+                skills: vec![Skill {
+                    task_type: "Echo Messages".to_owned(),
+                    ..skill("skill_0", "Echo Messages")
+                }],
+                topics: Some(vec![]),
             },
             Candidate {
                 id: "plain".to_owned(),
@@ -298,7 +319,7 @@ mod tests {
     fn the_target_must_be_a_present_agent() {
         assert_eq!(
             refused(&json!({"actions": [request("nobody", "echo")]})),
-            "actions[0]: there is no agent \"nobody\"; choose among agent_echo, plain, late"
+            "actions[0]: there is no agent \"nobody\"; choose among agent_echo, original, plain, late"
         );
         assert!(
             parse(&json!({"actions": [request("a", "b")]}).to_string(), &[])
@@ -306,6 +327,19 @@ mod tests {
                 .to_string()
                 .contains("nobody is here")
         );
+    }
+
+    /// spec: HUB-5
+    #[test]
+    fn an_agent_that_goes_by_names_is_asked_by_a_name() {
+        for wanted in ["skill_0", "Echo Messages"] {
+            let answer = json!({"actions": [request("original", wanted)]});
+            let decision = parse(&answer.to_string(), &agents()).expect("good");
+            let [Action::Delegate(task)] = &decision.actions[..] else {
+                panic!("{decision:?}");
+            };
+            assert_eq!(task.task_type, "Echo Messages");
+        }
     }
 
     /// spec: HUB-3

@@ -67,6 +67,17 @@ pub struct Contract {
     pub phase: Phase,
 }
 
+/// What the type of a task says that asks an agent for one of its skills: the skill's id. An agent whose card does not have the extension of
+/// this SDK tells tasks apart by the names of its skills, as those of the original AgentHub do.
+pub fn task_type<'a>(card: &AgentCard, skill: &'a AgentSkill) -> &'a str {
+    let extensions = card.capabilities.iter().flat_map(|c| &c.extensions);
+    let is_of_sdk = extensions.into_iter().any(|e| e.uri == EXTENSION);
+    match is_of_sdk || skill.name.is_empty() {
+        true => &skill.id,
+        false => &skill.name,
+    }
+}
+
 /// The contracts of all of the card's skills, by skill id. The schemas are as the agent wrote them and may be no schemas.
 pub fn contracts(card: &AgentCard) -> BTreeMap<String, Contract> {
     let extensions = card.capabilities.iter().flat_map(|c| &c.extensions);
@@ -94,7 +105,36 @@ pub fn contracts(card: &AgentCard) -> BTreeMap<String, Contract> {
 mod tests {
     use super::*;
     use crate::{Card, Skill, card::extend};
+    use agenthub_proto::a2a::{AgentCapabilities, AgentExtension};
     use serde_json::json;
+
+    /// spec: HUB-5
+    #[test]
+    fn who_does_not_speak_the_extension_is_asked_by_the_names_of_its_skills() {
+        let card = |extensions: &[&str]| AgentCard {
+            skills: vec![Skill::new("skill_0", "Echo Messages", "").into()],
+            capabilities: Some(AgentCapabilities {
+                extensions: extensions
+                    .iter()
+                    .map(|uri| AgentExtension {
+                        uri: (*uri).into(),
+                        ..Default::default()
+                    })
+                    .collect(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        let asked = |card: AgentCard| task_type(&card, &card.skills[0]).to_owned();
+        assert_eq!(asked(card(&[])), "Echo Messages");
+        assert_eq!(asked(card(&["urn:other"])), "Echo Messages");
+        assert_eq!(asked(card(&[EXTENSION])), "skill_0");
+        let nameless = AgentCard {
+            skills: vec![Skill::new("skill_0", "", "").into()],
+            ..Default::default()
+        };
+        assert_eq!(asked(nameless), "skill_0");
+    }
 
     /// spec: ORC-5.2
     #[test]

@@ -107,7 +107,7 @@ pub use card::{Card, Skill};
 pub use client::{Client, ClientBuilder, EventStream};
 pub use conductor::{Beginning, Conductor, Identity};
 pub use connection::{Connection, Published};
-pub use contract::{Contract, Phase, contracts};
+pub use contract::{Contract, Phase, contracts, task_type};
 pub use delegation::{Delegation, MAX_HOPS, span_of};
 pub use directory::{Directory, DirectoryEntry};
 pub use error::Error;

@@ -23,7 +23,7 @@ use uuid::Uuid;
 use crate::{
     Agent, AgentType, ArtifactUpdate, Client, Delegation, Error, MAX_HOPS, Outcome, Pending,
     TaskUpdate,
-    agent::{Lent, Slots, StopSignal},
+    agent::{AGENT_TYPE, Lent, Slots, StopSignal},
     connection::{Scope, publish},
     correlation, usage,
 };
@@ -340,7 +340,7 @@ impl TaskContext {
         mut metadata: Map<String, Value>,
     ) -> TaskStatusUpdateEvent {
         let agent_type = self.inner.agent_type.as_str();
-        metadata.insert("agentType".to_owned(), agent_type.into());
+        metadata.insert(AGENT_TYPE.to_owned(), agent_type.into());
         TaskStatusUpdateEvent {
             task_id: self.task_id().to_owned(),
             context_id: self.context_id().to_owned(),

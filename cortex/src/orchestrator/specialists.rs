@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use agenthub_proto::a2a::AgentCard;
-use agenthub_sdk::{contracts, runs::plan::Offer};
+use agenthub_sdk::{contracts, runs::plan::Offer, task_type};
 use serde_json::Value;
 
 use super::kept::Offered;
@@ -60,7 +60,7 @@ pub(crate) fn offers(
             offers.push(Offered {
                 offer: Offer {
                     agent: card.name.clone(),
-                    capability: skill.id.clone(),
+                    capability: task_type(card, skill).to_owned(),
                     input: schema(contract.and_then(|c| c.input.as_ref())),
                     output: schema(contract.and_then(|c| c.output.as_ref())),
                     phase: contract

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use agenthub_proto::a2a::{AgentCard, AgentSkill};
-use agenthub_sdk::{contracts, relevance};
+use agenthub_sdk::{contracts, relevance, task_type};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -92,6 +92,7 @@ fn candidate(agent: &Present) -> Candidate {
     let skills = agent.card.skills.iter().map(|s| Skill {
         id: s.id.clone(),
         name: s.name.clone(),
+        task_type: task_type(&agent.card, s).to_owned(),
     });
     Candidate {
         id: agent.card.name.clone(),

@@ -8,6 +8,9 @@ use agenthub_proto::{
 
 use crate::card::EXTENSION;
 
+/// Where cards and statuses say what an agent is.
+pub(crate) const AGENT_TYPE: &str = "agentType";
+
 /// What an agent is to others. It never changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentType {
@@ -30,7 +33,7 @@ impl AgentType {
     /// What a card says; a card that does not say is a worker's.
     pub fn of(card: &AgentCard) -> Self {
         let params = extension(card).and_then(|e| e.params.as_ref());
-        let value = params.and_then(|p| p.fields.get("agentType"));
+        let value = params.and_then(|p| p.fields.get(AGENT_TYPE));
         match value.map(json::from_value) {
             Some(serde_json::Value::String(text)) if text == Self::Supervisor.as_str() => {
                 Self::Supervisor
@@ -53,7 +56,7 @@ impl AgentType {
         });
         let params = extensions[place].params.get_or_insert_with(Struct::default);
         let value = json::to_value(&self.as_str().into());
-        params.fields.insert("agentType".to_owned(), value);
+        params.fields.insert(AGENT_TYPE.to_owned(), value);
     }
 }
 

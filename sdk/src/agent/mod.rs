@@ -27,6 +27,7 @@ use agenthub_proto::a2a::{AgentCard, Message};
 use agenthub_runs::{RunId, Started};
 use futures_util::future::BoxFuture;
 
+pub(crate) use agent_type::AGENT_TYPE;
 pub use agent_type::AgentType;
 pub use builder::AgentBuilder;
 pub(crate) use in_flight::{InFlight, InFlightGuard, StopReason, StopSignal};

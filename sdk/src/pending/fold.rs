@@ -2,12 +2,12 @@
 
 use agenthub_proto::{
     a2a::{Message, Role, Task, TaskState, TaskStatus},
-    agenthub::{AgentEvent, agent_event::Payload},
+    agenthub::{AgentEvent, TaskStatusUpdateEvent, agent_event::Payload},
 };
 use agenthub_runs::Spent;
 
 use super::Update;
-use crate::{Outcome, outcome::assemble, usage};
+use crate::{Outcome, agent::AGENT_TYPE, outcome::assemble, usage};
 
 /// What is known of a delegated task.
 #[derive(Debug)]
@@ -18,6 +18,19 @@ pub(super) struct Fold {
     agent: String,
     has_status: bool,
     spent: Option<Spent>,
+    /// It has ended, and its artifact may follow.
+    ended_early: bool,
+}
+
+/// What an event means for who waits for the outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Ending {
+    /// It is not there.
+    No,
+    /// It is this, unless an artifact follows soon.
+    Perhaps(Outcome),
+    /// It is this.
+    Yes(Outcome),
 }
 
 impl Fold {
@@ -34,11 +47,12 @@ impl Fold {
             asked,
             has_status: is_known,
             spent: None,
+            ended_early: false,
         }
     }
 
-    /// Takes an event of the task in. Returns what to show, and the outcome if this was it.
-    pub(super) fn apply(&mut self, event: &AgentEvent) -> (Option<Update>, Option<Outcome>) {
+    /// Takes an event of the task in. Returns what to show, and whether this was the outcome.
+    pub(super) fn apply(&mut self, event: &AgentEvent) -> (Option<Update>, Ending) {
         match &event.payload {
             Some(Payload::StatusUpdate(update)) => {
                 self.has_status = true;
@@ -46,34 +60,56 @@ impl Fold {
                 self.task.status.clone_from(&update.status);
                 self.spent = usage::spent(update.metadata.as_ref());
                 let state = self.task.state();
-                let ended = state.is_terminal() || state.is_interrupted();
-                let outcome = ended.then(|| self.outcome());
-                (Some(Update::Status(update.clone())), outcome)
+                self.ended_early = self.is_early(event, update);
+                let ending = match state.is_terminal() || state.is_interrupted() {
+                    true if self.ended_early => Ending::Perhaps(self.outcome()),
+                    true => Ending::Yes(self.outcome()),
+                    false => Ending::No,
+                };
+                (Some(Update::Status(update.clone())), ending)
             }
             Some(Payload::ArtifactUpdate(update)) => {
                 // What may be lost is no part of the task, so that every way to its outcome gives the same.
                 if !event.position.is_empty() {
                     assemble(&mut self.task.artifacts, update);
                 }
-                (Some(Update::Artifact(update.clone())), None)
+                let ending = match self.ended_early && update.last_chunk {
+                    true => Ending::Yes(self.outcome()),
+                    false => Ending::No,
+                };
+                (Some(Update::Artifact(update.clone())), ending)
             }
             Some(Payload::Message(message)) => {
                 if !self.asked.is_empty() && event.sender() != self.asked {
-                    return (None, None);
+                    return (None, Ending::No);
                 }
                 self.task.history.push(message.clone());
-                let outcome = self.is_answer(message).then(|| {
-                    self.agent = event.sender().to_owned();
-                    self.task.status = Some(TaskStatus {
-                        state: TaskState::Completed.into(),
-                        ..Default::default()
-                    });
-                    self.outcome()
+                if !self.is_answer(message) {
+                    return (Some(Update::Message(message.clone())), Ending::No);
+                }
+                event.sender().clone_into(&mut self.agent);
+                self.task.status = Some(TaskStatus {
+                    state: TaskState::Completed.into(),
+                    ..Default::default()
                 });
-                (Some(Update::Message(message.clone())), outcome)
+                let ending = Ending::Yes(self.outcome());
+                (Some(Update::Message(message.clone())), ending)
             }
-            Some(Payload::Task(_) | Payload::AgentCard(_)) | None => (None, None),
+            Some(Payload::Task(_) | Payload::AgentCard(_)) | None => (None, Ending::No),
         }
+    }
+
+    /// Agents of other libraries may say that a task is completed and send its artifact after that; those of this SDK never do, and say in each
+    /// status what they are. The hub's own word is the last one.
+    fn is_early(&self, event: &AgentEvent, update: &TaskStatusUpdateEvent) -> bool {
+        let is_of_sdk = update
+            .metadata
+            .as_ref()
+            .is_some_and(|m| m.fields.contains_key(AGENT_TYPE));
+        self.task.state() == TaskState::Completed
+            && self.task.artifacts.is_empty()
+            && !event.sender().is_empty()
+            && !is_of_sdk
     }
 
     /// An agent that reports no states answers with a message, and the hub completes the task.
@@ -104,6 +140,7 @@ mod tests {
     use agenthub_proto::{
         a2a::{Artifact, Part},
         agenthub::{AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
+        json,
     };
 
     fn event(payload: Payload) -> AgentEvent {
@@ -149,10 +186,57 @@ mod tests {
     /// Folds the events; returns how many had come when the outcome was there, and the outcome.
     fn outcome(events: &[AgentEvent]) -> Option<(usize, Outcome)> {
         let mut fold = Fold::new("t", "worker@1.0.0", false);
-        events
-            .iter()
-            .enumerate()
-            .find_map(|(n, event)| fold.apply(event).1.map(|outcome| (n + 1, outcome)))
+        let mut endings = events.iter().map(|event| fold.apply(event).1).enumerate();
+        endings.find_map(|(n, ending)| match ending {
+            Ending::Yes(outcome) => Some((n + 1, outcome)),
+            Ending::Perhaps(_) | Ending::No => None,
+        })
+    }
+
+    /// A status as an agent of this SDK sends it.
+    fn of_sdk(status: AgentEvent) -> AgentEvent {
+        let Some(Payload::StatusUpdate(mut update)) = status.payload else {
+            panic!("{status:?}");
+        };
+        update.metadata = Some(json::to_struct(&serde_json::json!({AGENT_TYPE: "worker"})));
+        AgentEvent {
+            payload: Some(Payload::StatusUpdate(update)),
+            ..status
+        }
+    }
+
+    /// spec: HUB-5
+    #[test]
+    fn an_artifact_may_follow_the_end() {
+        let completed = || status(TaskState::Completed, "Task completed");
+        let mut late = chunk("Echo: hi");
+        if let Some(Payload::ArtifactUpdate(update)) = &mut late.payload {
+            update.last_chunk = true;
+        }
+        let mut fold = Fold::new("t", "worker", false);
+        let Ending::Perhaps(outcome) = fold.apply(&completed()).1 else {
+            panic!("an artifact may follow");
+        };
+        assert_eq!(outcome.text, "Task completed", "if none does");
+        let Ending::Yes(outcome) = fold.apply(&late).1 else {
+            panic!("it has followed");
+        };
+        assert_eq!(outcome.text, "Echo: hi");
+        assert!(outcome.is_completed());
+
+        let (n, _) = outcome_of(&[of_sdk(completed())]);
+        assert_eq!(n, 1, "agents of this SDK send it before");
+        let (n, _) = outcome_of(&[late, completed()]);
+        assert_eq!(n, 2, "it was there");
+        let mut of_hub = completed();
+        of_hub.routing = None;
+        assert_eq!(outcome_of(&[of_hub]).0, 1, "the hub sends none");
+        let failed = status(TaskState::Failed, "no");
+        assert_eq!(outcome_of(&[failed]).0, 1, "none is expected");
+    }
+
+    fn outcome_of(events: &[AgentEvent]) -> (usize, Outcome) {
+        outcome(events).expect("it has ended")
     }
 
     #[test]
@@ -178,8 +262,10 @@ mod tests {
         let mut lossy = chunk("Hel");
         lossy.position.clear();
         assert!(matches!(fold.apply(&lossy).0, Some(Update::Artifact(_))));
-        let (_, outcome) = fold.apply(&status(TaskState::Completed, "Hello"));
-        let outcome = outcome.expect("it completed");
+        let ending = fold.apply(&of_sdk(status(TaskState::Completed, "Hello"))).1;
+        let Ending::Yes(outcome) = ending else {
+            panic!("it completed: {ending:?}");
+        };
         assert_eq!(
             (outcome.text.as_str(), outcome.artifacts.len()),
             ("Hello", 0)

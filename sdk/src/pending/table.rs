@@ -12,17 +12,23 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Pending, Update, fold::Fold};
+use super::{
+    Pending, Update,
+    fold::{Ending, Fold},
+};
 use crate::{Error, Outcome};
 
 /// How long after its deadline a task may stay without an outcome before the hub is asked.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How long an artifact may come after the end of its task.
+const LATE: Duration = Duration::from_millis(250);
+
 /// Takes what comes back and gives it to who waits. Never blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     tasks: Mutex<Tasks>,
-    /// Told when a task is added that should end before all others.
+    /// Told when a task is to be asked for before all others.
     pub(super) added: Notify,
     /// Told when a task was taken, but what came back may have been missed.
     pub(super) doubted: Notify,
@@ -63,6 +69,9 @@ struct Slot {
     /// The hub has taken the message that makes the task, so it must know it.
     is_accepted: bool,
     before: Before,
+    /// The outcome, unless an artifact follows until the hub is asked.
+    perhaps: Option<Outcome>,
+    /// When the hub is asked.
     check_at: Instant,
 }
 
@@ -95,13 +104,11 @@ impl Table {
             outcome,
             is_accepted: false,
             before,
+            perhaps: None,
             check_at,
         };
         tasks.slots.insert(task_id.to_owned(), slot);
-        if tasks.next_check.is_none_or(|next| check_at < next) {
-            tasks.next_check = Some(check_at);
-            self.added.notify_one();
-        }
+        self.check_by(&mut tasks, check_at);
         drop(tasks);
         Ok(Ends {
             updates: updates_end,
@@ -125,14 +132,31 @@ impl Table {
         let Some(slot) = tasks.slots.get_mut(event.task_id()) else {
             return;
         };
-        let (update, outcome) = slot.fold.apply(event);
+        let (update, ending) = slot.fold.apply(event);
         if let Some(update) = update {
             slot.show(update);
         }
-        if let Some(outcome) = outcome {
-            let slot = tasks.slots.remove(event.task_id());
-            drop(tasks);
-            resolve(slot, Ok(outcome));
+        match ending {
+            Ending::No => {}
+            Ending::Perhaps(outcome) => {
+                slot.perhaps = Some(outcome);
+                slot.check_at = Instant::now() + LATE;
+                let check_at = slot.check_at;
+                self.check_by(&mut tasks, check_at);
+            }
+            Ending::Yes(outcome) => {
+                let slot = tasks.slots.remove(event.task_id());
+                drop(tasks);
+                resolve(slot, Ok(outcome));
+            }
+        }
+    }
+
+    /// The hub is to be asked for a task by then.
+    fn check_by(&self, tasks: &mut Tasks, check_at: Instant) {
+        if tasks.next_check.is_none_or(|next| check_at < next) {
+            tasks.next_check = Some(check_at);
+            self.added.notify_one();
         }
     }
 
@@ -150,16 +174,19 @@ impl Table {
         ended
     }
 
-    /// There will be no outcome.
+    /// There will be no other outcome than what is there, which may be none.
     pub(crate) fn fail(&self, task_id: &str, error: Error) {
-        resolve(self.lock().slots.remove(task_id), Err(error));
+        let mut slot = self.lock().slots.remove(task_id);
+        let known = slot.as_mut().and_then(|slot| slot.perhaps.take());
+        resolve(slot, known.map_or(Err(error), Ok));
     }
 
-    /// There will be no outcomes.
+    /// There will be no other outcomes.
     pub(crate) fn fail_all(&self, error: &Error) {
         let slots = std::mem::take(&mut self.lock().slots);
-        for slot in slots.into_values() {
-            resolve(Some(slot), Err(error.clone()));
+        for mut slot in slots.into_values() {
+            let known = slot.perhaps.take();
+            resolve(Some(slot), known.map_or_else(|| Err(error.clone()), Ok));
         }
     }
 
@@ -227,7 +254,7 @@ mod tests {
     use super::*;
     use agenthub_proto::{
         a2a::{TaskState, TaskStatus},
-        agenthub::{TaskStatusUpdateEvent, agent_event::Payload},
+        agenthub::{AgentEventMetadata, TaskStatusUpdateEvent, agent_event::Payload},
     };
 
     fn status(state: TaskState) -> AgentEvent {
@@ -298,5 +325,25 @@ mod tests {
             table.add("t", "", Duration::ZERO, Before::Nothing),
             Err(Error::Conflict(_))
         ));
+    }
+
+    /// spec: HUB-5
+    #[tokio::test(start_paused = true)]
+    async fn what_was_said_at_the_end_is_the_outcome_where_no_artifact_follows_and_no_hub_answers()
+    {
+        let table = Table::default();
+        let ends = table.add("t", "", Duration::from_secs(60), Before::Nothing);
+        let mut completed = status(TaskState::Completed);
+        completed.routing = Some(AgentEventMetadata {
+            from_agent_id: "worker".into(),
+            ..Default::default()
+        });
+        table.apply(&completed);
+        assert!(table.overdue(Instant::now()).is_empty());
+        tokio::time::advance(LATE).await;
+        assert_eq!(table.overdue(Instant::now()), ["t"]);
+        table.fail("t", Error::Timeout(LATE));
+        let outcome = ends.expect("a new task").outcome.await.expect("it is told");
+        assert!(outcome.expect("it completed").is_completed());
     }
 }

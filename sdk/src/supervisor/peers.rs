@@ -17,7 +17,7 @@ use agenthub_runs::{
 use serde_json::{Map, Value, json};
 
 use super::{find, schemas::standing_alone, tasks};
-use crate::{DirectoryEntry, bounds, contracts, relevance, tool::MAX_TOOLS};
+use crate::{DirectoryEntry, bounds, contracts, relevance, task_type, tool::MAX_TOOLS};
 
 /// What the tool name of an agent begins with.
 const PREFIX: &str = "agent_";
@@ -169,12 +169,13 @@ fn request(skills: &[String], card: &AgentCard, fits: impl Fn(&Value) -> bool) -
         .unwrap_or_else(|| parameters(&[], any_input()))
 }
 
-/// The ids of the card's skills, each once.
+/// What asks the agent for each of its skills, each once.
 fn skills(card: &AgentCard) -> Vec<String> {
     let mut known = HashSet::new();
-    let ids = card.skills.iter().map(|skill| &skill.id);
-    ids.filter(|id| !id.is_empty() && known.insert(*id))
-        .cloned()
+    let types = card.skills.iter().map(|skill| task_type(card, skill));
+    types
+        .filter(|task_type| !task_type.is_empty() && known.insert(*task_type))
+        .map(str::to_owned)
         .collect()
 }
 
@@ -186,7 +187,7 @@ fn description(card: &AgentCard) -> String {
         text.push_str(&format!(" It says of itself: {own}"));
     }
     for skill in card.skills.iter().take(MAX_SKILLS) {
-        text.push_str(&format!("\n- {}", described(skill)));
+        text.push_str(&format!("\n- {}", described(card, skill)));
     }
     let more = card.skills.len().saturating_sub(MAX_SKILLS);
     if more > 0 {
@@ -195,12 +196,13 @@ fn description(card: &AgentCard) -> String {
     text
 }
 
-fn described(skill: &AgentSkill) -> String {
+fn described(card: &AgentCard, skill: &AgentSkill) -> String {
     let name = match skill.name.is_empty() {
         true => &skill.id,
         false => &skill.name,
     };
-    let mut text = format!("{}: {}", line(&skill.id, MAX_TEXT), line(name, MAX_TEXT));
+    let asked = task_type(card, skill);
+    let mut text = format!("{}: {}", line(asked, MAX_TEXT), line(name, MAX_TEXT));
     let own = line(&skill.description, MAX_TEXT);
     if !own.is_empty() {
         text.push_str(&format!(". {own}"));
