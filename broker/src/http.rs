@@ -3,30 +3,51 @@
 use axum::{
     Router,
     extract::State,
-    http::{StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::IntoResponse,
     routing::get,
 };
 
 use crate::{Hub, metrics::render};
 
-/// `GET /health` (the process lives), `GET /ready` (503 while it drains, and once it has failed) and `GET /metrics` (OpenMetrics).
+/// `GET /health` (the process lives; as JSON for who asks for that), `GET /ready` (503 with the reason while it drains, while its disk is full,
+/// and once it has failed) and `GET /metrics` (OpenMetrics).
 pub fn router(hub: Hub) -> Router {
     Router::new()
-        .route("/health", get(|| async { "ok\n" }))
+        .route("/health", get(health))
         .route("/ready", get(ready))
         .route("/metrics", get(metrics))
         .with_state(hub)
 }
 
-async fn ready(State(hub): State<Hub>) -> impl IntoResponse {
-    if hub.has_failed() {
-        (StatusCode::SERVICE_UNAVAILABLE, "failed\n")
-    } else if hub.is_draining() {
-        (StatusCode::SERVICE_UNAVAILABLE, "draining\n")
-    } else {
-        (StatusCode::OK, "ready\n")
+async fn health(headers: HeaderMap) -> impl IntoResponse {
+    let accepted = headers.get(header::ACCEPT).and_then(|a| a.to_str().ok());
+    if !accepted.is_some_and(|a| a.contains("application/json")) {
+        return "ok\n".into_response();
     }
+    let health = serde_json::json!({
+        "status": "healthy",
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    axum::Json(health).into_response()
+}
+
+async fn ready(State(hub): State<Hub>) -> impl IntoResponse {
+    match not_ready(&hub) {
+        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+        None => (StatusCode::OK, "ready\n".to_owned()),
+    }
+}
+
+fn not_ready(hub: &Hub) -> Option<String> {
+    if hub.has_failed() {
+        return Some("failed".to_owned());
+    }
+    if hub.is_draining() {
+        return Some("draining".to_owned());
+    }
+    let accepted = hub.commits().latest().admit();
+    accepted.err().map(|error| error.to_string())
 }
 
 async fn metrics(State(hub): State<Hub>) -> impl IntoResponse {

@@ -24,6 +24,7 @@ pub(crate) struct Gauges {
     pub(crate) mailboxes: usize,
     pub(crate) streams: usize,
     pub(crate) bodies: usize,
+    pub(crate) accepts: bool,
 }
 
 /// The OpenMetrics text of both.
@@ -64,6 +65,11 @@ pub(crate) fn render(counters: &Counters, gauges: Gauges) -> String {
             "bodies_bytes",
             "Bytes of events in mailboxes that are in memory",
             gauges.bodies,
+        ),
+        (
+            "log_accepts",
+            "Whether the log takes records: 0 on a full disk, and once it has failed",
+            usize::from(gauges.accepts),
         ),
     ];
     for (name, help, value) in measured {

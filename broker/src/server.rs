@@ -122,6 +122,7 @@ impl Server {
         I: Stream<Item = io::Result<Socket<S>>> + Send + 'static,
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        hub.is_at(address);
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<Front>().await;
         let Others { routes, names } = others.into();

@@ -311,6 +311,15 @@ impl State {
         }
     }
 
+    /// The message that made a task waits for nobody once the task has ended.
+    fn forget_request(&mut self, task: &str) {
+        let ended = self.tasks.get(task).filter(|task| task.is_terminal());
+        let made = ended.and_then(|task| task.assignee().cloned().zip(task.made_at()));
+        if let Some((assignee, position)) = made {
+            self.mailboxes.unclaimed.claim(&assignee, &[position]);
+        }
+    }
+
     fn apply_to_task(&mut self, published: &Published, record: &Record) {
         let none = AgentEventMetadata::default();
         let routing = published.event.routing.as_ref().unwrap_or(&none);
@@ -319,7 +328,10 @@ impl State {
             Some(Payload::Message(m)) if !m.task_id.is_empty() && !published.passes_by => {
                 self.tasks.apply_message(m, routing, assignee, record.time);
             }
-            Some(Payload::StatusUpdate(u)) => self.tasks.apply_status(u, assignee, record.time),
+            Some(Payload::StatusUpdate(u)) => {
+                self.tasks.apply_status(u, assignee, record.time);
+                self.forget_request(&u.task_id);
+            }
             Some(Payload::ArtifactUpdate(u)) => self.tasks.apply_artifact(u, assignee),
             _ => {}
         }

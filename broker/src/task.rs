@@ -13,6 +13,15 @@ pub(crate) struct Standing {
     pub(crate) is_fresh: bool,
 }
 
+/// How an agent tells what becomes of its tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// It has reported states, or subscribes to tasks: what it says is not the end.
+    Reports,
+    /// It is not known to do more than to answer.
+    Answers,
+}
+
 /// What an accepted status does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -91,7 +100,12 @@ pub(crate) fn report(task: &Standing, next: TaskState, caller: &AgentId) -> Resu
 /// # Errors
 ///
 /// [`Error::FailedPrecondition`] for a task that has ended, unless its assignee still sends what it had.
-pub(crate) fn extend(task: &Standing, role: Role, caller: &AgentId) -> Result<Extension, Error> {
+pub(crate) fn extend(
+    task: &Standing,
+    role: Role,
+    caller: &AgentId,
+    manner: Manner,
+) -> Result<Extension, Error> {
     let Parties {
         requester,
         assignee,
@@ -111,6 +125,7 @@ pub(crate) fn extend(task: &Standing, role: Role, caller: &AgentId) -> Result<Ex
         && caller != requester
         && role == Role::Agent
         && task.state == TaskState::Submitted
+        && manner == Manner::Answers
     {
         return Ok(Extension::Answer { claims });
     }
@@ -266,7 +281,12 @@ mod tests {
     #[test]
     fn an_answer_completes_the_task_of_an_agent_without_statuses() {
         let extend = |state, assignee, role, caller: &str| {
-            extend(&standing(state, assignee), role, &caller.into())
+            extend(
+                &standing(state, assignee),
+                role,
+                &caller.into(),
+                Manner::Answers,
+            )
         };
         use TaskState::{Submitted, Working};
         assert_eq!(
@@ -289,6 +309,13 @@ mod tests {
             extend(Working, Some("worker"), Role::Agent, "stranger"),
             Ok(Extension::Pass)
         );
+        let worker = AgentId::from("worker");
+        let submitted = standing(Submitted, Some("worker"));
+        assert_eq!(
+            super::extend(&submitted, Role::Agent, &worker, Manner::Reports),
+            Ok(Extension::Join),
+            "its status will say what becomes of it"
+        );
     }
 
     #[test]
@@ -299,11 +326,11 @@ mod tests {
         };
         let stale = standing(TaskState::Completed, Some("worker"));
         assert_eq!(
-            extend(&fresh, Role::Agent, &"worker".into()),
+            extend(&fresh, Role::Agent, &"worker".into(), Manner::Answers),
             Ok(Extension::Join)
         );
-        assert!(extend(&fresh, Role::User, &"asker".into()).is_err());
-        assert!(extend(&stale, Role::Agent, &"worker".into()).is_err());
+        assert!(extend(&fresh, Role::User, &"asker".into(), Manner::Answers).is_err());
+        assert!(extend(&stale, Role::Agent, &"worker".into(), Manner::Answers).is_err());
         assert_eq!(add_artifact(&fresh, &"worker".into()), Ok(false));
         assert!(add_artifact(&stale, &"worker".into()).is_err());
         assert!(add_artifact(&fresh, &"asker".into()).is_err());

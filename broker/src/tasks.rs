@@ -8,6 +8,7 @@ mod known;
 mod listing;
 mod saved;
 mod settled;
+mod shown;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -30,6 +31,7 @@ pub(crate) use self::{
     listing::Query,
     saved::Saved,
     settled::Ended,
+    shown::shown,
 };
 use crate::{
     dedupe::{Fingerprint, Seen},

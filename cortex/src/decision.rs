@@ -329,7 +329,7 @@ mod tests {
         );
     }
 
-    /// spec: HUB-5
+    /// spec: HUB-5.2
     #[test]
     fn an_agent_that_goes_by_names_is_asked_by_a_name() {
         for wanted in ["skill_0", "Echo Messages"] {

@@ -108,7 +108,7 @@ mod tests {
     use agenthub_proto::a2a::{AgentCapabilities, AgentExtension};
     use serde_json::json;
 
-    /// spec: HUB-5
+    /// spec: HUB-5.2
     #[test]
     fn who_does_not_speak_the_extension_is_asked_by_the_names_of_its_skills() {
         let card = |extensions: &[&str]| AgentCard {

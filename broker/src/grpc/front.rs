@@ -16,9 +16,10 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use prost::Message;
 use tonic::{
-    Request, Response, Status,
+    Extensions, Request, Response, Status,
     body::Body,
     codegen::{Service, http},
+    metadata::MetadataMap,
     server::NamedService,
 };
 
@@ -85,8 +86,10 @@ impl Front {
         let (service, request_bytes) = (self.service.clone(), self.request_bytes);
         Box::pin(async move {
             let answer = async {
+                let headers = trace_headers(request.headers());
                 let message = message(request, request_bytes, Extent::Only).await?;
-                let answer = call(service, Request::new(decoded(message)?)).await?;
+                let message = Request::from_parts(headers, Extensions::new(), decoded(message)?);
+                let answer = call(service, message).await?;
                 Ok(response(Once::new(answer.get_ref())))
             };
             Ok(answer.await.unwrap_or_else(Status::into_http))
@@ -108,6 +111,17 @@ impl Front {
             }
         })
     }
+}
+
+/// Of a call's headers those that say to which trace it belongs.
+fn trace_headers(headers: &http::HeaderMap) -> MetadataMap {
+    let mut kept = http::HeaderMap::new();
+    for name in ["traceparent", "tracestate"] {
+        if let Some(value) = headers.get(name) {
+            kept.insert(name, value.clone());
+        }
+    }
+    MetadataMap::from_headers(kept)
 }
 
 impl NamedService for Front {

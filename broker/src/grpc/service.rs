@@ -14,9 +14,10 @@ use agenthub_proto::{
         SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
         UnregisterAgentRequest, UnregisterAgentResponse, agent_hub_server::AgentHub,
     },
+    trace::TraceContext,
 };
 use tokio_stream::Empty;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status, Streaming, metadata::MetadataMap};
 
 use super::status::{explanation, published, status};
 use crate::{
@@ -46,6 +47,7 @@ impl HubService {
         &self,
         body: Result<Body, Error>,
         routing: Option<AgentEventMetadata>,
+        headers: &MetadataMap,
     ) -> Result<Receipt, Error> {
         let body = body?;
         if let Body::Message(message) = &body {
@@ -53,6 +55,7 @@ impl HubService {
         }
         let routing =
             routing.ok_or_else(|| Error::Incomplete("routing metadata is required".to_owned()))?;
+        let routing = with_trace(routing, headers);
         let receipt = self
             .hub
             .publish(&caller(), body, routing, Repetition::Accept)?;
@@ -71,6 +74,26 @@ impl HubService {
         let done = done.map_err(status)?;
         self.hub.synced().await.map_err(status)?;
         Ok(Response::new(done))
+    }
+}
+
+/// The envelope with the trace that the call belongs to, as its headers say it (W3C Trace Context), where the envelope names none.
+fn with_trace(routing: AgentEventMetadata, headers: &MetadataMap) -> AgentEventMetadata {
+    if !routing.traceparent.is_empty() {
+        return routing;
+    }
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let traceparent = header("traceparent").filter(|text| text.parse::<TraceContext>().is_ok());
+    let Some(traceparent) = traceparent else {
+        return routing;
+    };
+    AgentEventMetadata {
+        traceparent: traceparent.to_owned(),
+        tracestate: match routing.tracestate.is_empty() {
+            true => header("tracestate").unwrap_or_default().to_owned(),
+            false => routing.tracestate,
+        },
+        ..routing
     }
 }
 
@@ -107,29 +130,32 @@ impl AgentHub for HubService {
         &self,
         request: Request<PublishMessageRequest>,
     ) -> Result<Response<PublishResponse>, Status> {
-        let PublishMessageRequest { message, routing } = request.into_inner();
+        let (headers, _, request) = request.into_parts();
+        let PublishMessageRequest { message, routing } = request;
         let body = message.map(Body::Message).ok_or_else(|| missing("message"));
-        published(self.publish(body, routing).await).map(Response::new)
+        published(self.publish(body, routing, &headers).await).map(Response::new)
     }
 
     async fn publish_task_update(
         &self,
         request: Request<PublishTaskUpdateRequest>,
     ) -> Result<Response<PublishResponse>, Status> {
-        let PublishTaskUpdateRequest { update, routing } = request.into_inner();
+        let (headers, _, request) = request.into_parts();
+        let PublishTaskUpdateRequest { update, routing } = request;
         let body = update.map(Body::Status).ok_or_else(|| missing("update"));
-        published(self.publish(body, routing).await).map(Response::new)
+        published(self.publish(body, routing, &headers).await).map(Response::new)
     }
 
     async fn publish_task_artifact(
         &self,
         request: Request<PublishTaskArtifactRequest>,
     ) -> Result<Response<PublishResponse>, Status> {
-        let PublishTaskArtifactRequest { artifact, routing } = request.into_inner();
+        let (headers, _, request) = request.into_parts();
+        let PublishTaskArtifactRequest { artifact, routing } = request;
         let body = artifact
             .map(Body::Artifact)
             .ok_or_else(|| missing("artifact"));
-        published(self.publish(body, routing).await).map(Response::new)
+        published(self.publish(body, routing, &headers).await).map(Response::new)
     }
 
     /// Never called, as the other two that subscribe: see [`subscribe`](super::subscriptions::subscribe).

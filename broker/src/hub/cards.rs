@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agenthub_proto::{
     a2a::AgentCard,
-    agenthub::{AgentCardEvent, AgentEventMetadata, agent_event::Payload},
+    agenthub::{AgentCardEvent, AgentEventMetadata, Concern, agent_event::Payload},
     event::card_change,
     json,
 };
@@ -17,6 +17,7 @@ use crate::{
     presence::Presence,
     sealed::Sealed,
     state::State,
+    traits::Traits,
 };
 
 /// Cards in one page, and their bytes, unless the first alone is larger.
@@ -35,10 +36,13 @@ pub(super) fn take(
     let Some(cursor) = state.mailboxes.snapshots.cursor(mailbox).cloned() else {
         return Vec::new();
     };
+    let filter = state.mailboxes.filter(mailbox).cloned().unwrap_or_default();
     let most = most.min(PAGE_CARDS);
+    let mut looked_at = 0;
     let mut agents = state.registry.after(&cursor).peekable();
     let (mut cards, mut bytes, mut last) = (Vec::new(), 0, None);
     while cards.len() < most
+        && looked_at < PAGE_CARDS
         && bytes < PAGE_BYTES
         && let Some((id, agent)) = agents.next()
     {
@@ -46,8 +50,11 @@ pub(super) fn take(
         let card = agent.latest().clone();
         let shown = change(id, card, card_change::REGISTERED, is_online);
         let card = sealed(in_snapshot(shown), now);
-        bytes += card.size();
-        cards.push(card);
+        if filter.accepts(&Traits::of(&card), Concern::Unspecified) {
+            bytes += card.size();
+            cards.push(card);
+        }
+        looked_at += 1;
         last = Some(id);
     }
     let upto = match (agents.peek(), last) {

@@ -7,6 +7,7 @@ use super::{
     core::{Core, Now},
     hello::Wanted,
     sessions::Opened,
+    waiting_tasks::is_told,
 };
 use crate::{
     Error,
@@ -116,7 +117,7 @@ impl Core {
         now: Now,
     ) -> (Step, bool) {
         let mut positions = Vec::new();
-        let mut is_last = false;
+        let (mut is_last, mut looked_at_from) = (false, None);
         if self.state.mailboxes.is_leaving(agent) {
             // That came before what waits already.
             self.put_back_some(agent, now);
@@ -130,6 +131,7 @@ impl Core {
             let filter = &claiming.wanted.filter;
             let claims = mailboxes.claimable(agent, filter, claiming.after, AT_ONCE);
             is_last = claims.next.is_none();
+            looked_at_from = Some(claiming.after);
             claiming.after = claims.next.unwrap_or(claiming.after);
             positions = claims.positions;
         }
@@ -137,7 +139,14 @@ impl Core {
             // What is not delivered yet goes there too.
             positions.extend(self.held_for(agent));
         }
-        let step = self.put_claims(caller, agent, &claiming.wanted, positions, is_last, now);
+        let wanted = &claiming.wanted;
+        let step = self.put_claims(caller, agent, wanted, positions, is_last, now);
+        if let Some(from) = looked_at_from
+            && is_told(&wanted.lifetime, &wanted.filter)
+        {
+            let mailbox = step.mailbox;
+            self.tell_of_waiting_tasks(agent, mailbox, &wanted.filter, from, AT_ONCE, now);
+        }
         (step, is_last)
     }
 

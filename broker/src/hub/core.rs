@@ -1,6 +1,7 @@
 //! The hub's one piece of state behind its lock: the log, the fold of it, and who is connected.
 
 use std::{
+    collections::HashSet,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -71,6 +72,8 @@ pub(crate) struct Core {
     pub(super) tries_told: Option<Instant>,
     pub(super) unused: Sweep,
     pub(super) enders: Enders,
+    /// Agents that have reported states of their tasks.
+    pub(super) reporting: HashSet<AgentId>,
     pub(super) cancelling: Cancelling,
 }
 
@@ -96,6 +99,7 @@ impl Core {
             tries_told: None,
             unused: Sweep::default(),
             enders: Enders::default(),
+            reporting: HashSet::new(),
             cancelling: Cancelling::default(),
         }
     }

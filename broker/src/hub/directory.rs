@@ -53,6 +53,7 @@ impl Core {
         }
         self.sessions.end_all_of(agent, &why);
         self.probes.remove(agent);
+        self.reporting.remove(agent);
         self.presence.probed(agent, false);
         self.presence.unregistered(agent);
         let gone: Vec<InstanceId> = self

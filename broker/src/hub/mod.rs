@@ -33,14 +33,18 @@ mod task_calls;
 mod timekeeper;
 mod tries;
 mod unused;
+mod waiting_tasks;
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use agenthub_proto::{
-    a2a::AgentCard,
+    a2a::{AgentCard, AgentProvider, AgentSkill},
     agenthub::{AgentEntry, AgentEventMetadata, Hello, ListAgentsRequest},
 };
 use tokio::{
@@ -61,7 +65,6 @@ pub(crate) use self::{
     opening::StreamRequest,
     outgoing::{End, Outgoing},
     publish::{Body, Envelope, Passing, Receipt, Repetition, Run},
-    registering::Announce,
     session::{Session, Together},
     sessions::Opened,
 };
@@ -92,6 +95,8 @@ struct Shared {
     counters: Arc<Counters>,
     /// Names this hub's knowledge: it is another one after a restart without a folder.
     log: LogId,
+    /// Where it is served.
+    address: OnceLock<SocketAddr>,
     is_draining: AtomicBool,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -127,6 +132,7 @@ impl Hub {
                 reader,
                 failure: SetOnce::new(),
                 counters,
+                address: OnceLock::new(),
                 is_draining: AtomicBool::new(false),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
@@ -253,6 +259,11 @@ impl Hub {
         &self.shared.settings
     }
 
+    /// It is served there, as its card says. What was said first counts.
+    pub(crate) fn is_at(&self, address: SocketAddr) {
+        let _ = self.shared.address.set(address);
+    }
+
     /// The log in which its events stand.
     pub(crate) fn log(&self) -> LogId {
         self.shared.log
@@ -270,6 +281,7 @@ impl Hub {
             mailboxes: core.state.mailboxes.len(),
             streams: core.sessions.len(),
             bodies: core.state.mailboxes.bodies.bytes(),
+            accepts: self.commits().latest().admit().is_ok(),
         }
     }
 
@@ -316,8 +328,7 @@ impl Hub {
         limits::id("instance_id", instance)?;
         let instance = Some(instance).filter(|i| !i.is_empty()).map(Into::into);
         let mut core = self.core();
-        let how = Announce::Always;
-        core.register(caller, registration, instance.as_ref(), how, Now::read())
+        core.register(caller, registration, instance.as_ref(), Now::read())
             .map(|_told| ())
     }
 
@@ -369,7 +380,44 @@ impl Hub {
             name: "agenthub".to_owned(),
             description: "The hub where agents find each other and hand each other work".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            url: self
+                .shared
+                .address
+                .get()
+                .map_or_else(String::new, |address| format!("http://{address}")),
+            provider: Some(AgentProvider {
+                organization: "AgentHub".to_owned(),
+                ..Default::default()
+            }),
             preferred_transport: "GRPC".to_owned(),
+            skills: [
+                (
+                    "message-routing",
+                    "Message routing",
+                    "Takes messages to agents, in order, and keeps them for those that are away",
+                    "routing",
+                ),
+                (
+                    "task-coordination",
+                    "Task coordination",
+                    "Hands tasks to agents, and their states and results to who asked",
+                    "tasks",
+                ),
+                (
+                    "directory",
+                    "Directory",
+                    "Knows the agents, their skills, and who is there",
+                    "discovery",
+                ),
+            ]
+            .map(|(id, name, description, tag)| AgentSkill {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                description: description.to_owned(),
+                tags: vec![tag.to_owned()],
+                ..Default::default()
+            })
+            .into(),
             capabilities: Some(agenthub_proto::a2a::AgentCapabilities {
                 streaming: true,
                 ..Default::default()

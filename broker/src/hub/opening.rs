@@ -1,6 +1,6 @@
 //! How streams open and close, and what becomes of their mail.
 
-use agenthub_proto::agenthub::Hello;
+use agenthub_proto::agenthub::{EventKind, Hello};
 use uuid::Uuid;
 
 use super::{
@@ -10,7 +10,6 @@ use super::{
     delivering::is_void,
     directory::PresenceBefore,
     hello::{self, Introduction, Wanted},
-    registering::Announce,
     sessions::{Kind, Opened},
 };
 use crate::{
@@ -24,6 +23,7 @@ use crate::{
     mailboxes::Lifetime,
     presence::Card,
     state::State,
+    tasks::Known,
 };
 
 /// What a server stream wants.
@@ -144,10 +144,7 @@ impl Core {
         self.presence
             .arrive(&agent, &instance, Card::None, now.time);
         let told = match registration {
-            Some(registration) => {
-                let how = Announce::IfItDiffers;
-                self.register(caller, registration, Some(&instance), how, now)?
-            }
+            Some(registration) => self.register(caller, registration, Some(&instance), now)?,
             None => false,
         };
         if !told {
@@ -292,8 +289,16 @@ impl Core {
             ..
         } = &mut self.state;
         let is_known = registry.get(agent).is_some();
-        let is_to_come = |mail: &Mail| !is_void(mail, tasks);
-        mailboxes.put_back_some(agent, is_to_come, is_known, now.instant);
+        let is_over = |mail: &Mail| {
+            tasks
+                .get(mail.event.task_id())
+                .is_some_and(Known::is_terminal)
+        };
+        let is_to_come = |mail: &Mail| {
+            !is_void(mail, tasks) && (mail.event.kind() != EventKind::Task || !is_over(mail))
+        };
+        let made_by = |mail: &Mail| tasks.get(mail.event.task_id())?.made_at();
+        mailboxes.put_back_some(agent, is_to_come, made_by, is_known, now.instant);
     }
 
     /// Puts back some of what is left of subscriptions that have ended. Returns whether more may be.

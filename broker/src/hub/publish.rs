@@ -56,12 +56,13 @@ pub(crate) struct Receipt {
     pub(crate) safe_at: Position,
 }
 
-/// What to do about another body under a known id.
+/// How a publish is known that comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repetition {
-    /// It is refused.
+    /// By its id. Another body under a known id is refused.
     Refuse,
-    /// It is another event: older clients make their ids from seconds.
+    /// As older clients make theirs, which may use an id for several messages: by idempotency key, or by id and body together unless the id
+    /// is made of the second in which it was made.
     Accept,
 }
 
@@ -169,7 +170,10 @@ impl Core {
         }
 
         let known = known(&body, &routing);
-        if let Some(known) = &known {
+        let is_new = repetition == Repetition::Accept
+            && routing.idempotency_key.is_empty()
+            && matches!(&body, Body::Message(m) if is_of_seconds(&m.message_id, now.unix_seconds()));
+        if let Some(known) = known.as_ref().filter(|_| !is_new) {
             let publish = self.state.dedupe.fingerprint(&known.0);
             if let Some(seen) = self.seen(body.task_id(), known, publish, repetition, now)? {
                 let position = self.log.id().token(seen.position);
@@ -278,6 +282,15 @@ fn tasks_are_full() -> Error {
     Error::ResourceExhausted(
         "too many tasks are open; end or cancel some, or try again later".to_owned(),
     )
+}
+
+/// Whether an id ends in the second in which it was made, about now: then it says nothing of which message of that second this is.
+fn is_of_seconds(id: &str, now: u64) -> bool {
+    /// How far clocks may differ, and how long a message may have waited in its client, in seconds.
+    const ABOUT: u64 = 3600;
+    let end = id.rsplit(|c: char| !c.is_ascii_digit()).next();
+    let seconds = end.and_then(|digits| digits.parse::<u64>().ok());
+    seconds.is_some_and(|seconds| seconds.abs_diff(now) <= ABOUT)
 }
 
 /// As what a publish is known when it comes again. Statuses and artifacts need a key of their own for that.

@@ -13,14 +13,6 @@ use crate::{
     registry::Change,
 };
 
-/// When a registration that changes nothing is worth telling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Announce {
-    Always,
-    /// A reconnect is no news.
-    IfItDiffers,
-}
-
 impl Core {
     /// Whether an agent can be registered like this, and what it would change. `instance` is the process that wants it, if it says so.
     ///
@@ -75,12 +67,11 @@ impl Core {
         caller: &Caller,
         registration: Registration,
         instance: Option<&InstanceId>,
-        announce: Announce,
         now: Now,
     ) -> Result<bool, Error> {
         let (change, place) = self.check_registration(&registration, instance)?;
         let is_news = self.is_news(&registration, change, place);
-        if is_news || announce == Announce::Always {
+        if is_news {
             self.admit()?;
         }
         let agent = AgentId::from(registration.card.name.as_str());
@@ -97,18 +88,13 @@ impl Core {
         match place {
             Place::Beside => self.register_beside(caller, registration, &agent, now),
             Place::Current => {
-                if !is_news && announce == Announce::IfItDiffers {
-                    return Ok(false);
+                if is_news {
+                    self.register_current(caller, registration, &agent, change, now);
                 }
-                self.register_current(caller, registration, &agent, change, now);
-                return Ok(true);
+                return Ok(is_news);
             }
         }
-        let is_told = announce == Announce::Always;
-        if is_told {
-            self.tell(&agent, card_change::UPDATED, now);
-        }
-        Ok(is_told)
+        Ok(false)
     }
 
     /// The card becomes the current one.

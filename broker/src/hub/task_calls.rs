@@ -16,7 +16,7 @@ use crate::{
     id::{AgentId, TaskId},
     limits,
     snapshot::ended,
-    tasks::{Content, Query, with_history},
+    tasks::{Content, Query, shown, with_history},
 };
 
 /// Pages of one listing that are looked through before its caller has to ask for more.
@@ -58,6 +58,7 @@ impl Hub {
         let found = found.into_iter();
         Ok(found
             .filter_map(|f| f.map_or_else(|changed| read.remove(&changed), Some))
+            .map(shown)
             .collect())
     }
 

@@ -35,7 +35,6 @@ use super::{
     opening::StreamRequest,
     outgoing::{End, Outgoing},
     publish::{Body, Receipt, Repetition},
-    registering::Announce,
     seek::Seek,
     sessions::Opened,
 };

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use agenthub_proto::agenthub::EventKind;
 use tokio::time::Instant;
 
 use super::Mailboxes;
@@ -92,16 +93,19 @@ impl Mailboxes {
     }
 
     /// Puts some of the mail back that an agent's ended mailboxes hold: what `is_to_come` says, unless another subscription of the agent takes
-    /// it.
+    /// it. A task whose message waits, of which `made_by` tells, will be told of anew.
     pub(crate) fn put_back_some(
         &mut self,
         agent: &AgentId,
         is_to_come: impl Fn(&Mail) -> bool,
+        made_by: impl Fn(&Mail) -> Option<Position>,
         is_known: bool,
         now: Instant,
     ) {
         for mut mail in self.leaving.take(agent) {
-            let comes = mail.is_directed && is_to_come(&mail);
+            let made_by = made_by(&mail).filter(|_| mail.event.kind() == EventKind::Task);
+            let is_told = made_by.is_some_and(|made| self.unclaimed.get(agent, made).is_some());
+            let comes = mail.is_directed && !is_told && is_to_come(&mail);
             if comes && self.is_to_wait(agent, mail.event.kind()) {
                 self.bodies.shelve(&mut mail, Delivered::Later);
                 let age = std::time::Duration::ZERO;

@@ -6,6 +6,8 @@ use std::{
     time::SystemTime,
 };
 
+use agenthub_proto::agenthub::EventKind;
+
 use super::{Lifetime, Mailboxes, Slot};
 use crate::{
     id::{AgentId, MailboxId},
@@ -153,6 +155,16 @@ impl Mailboxes {
     pub(crate) fn is_known(&self, agent: &AgentId) -> bool {
         let ids = self.of_agent(agent);
         ids.into_iter().any(|id| self.durable(id).is_some())
+    }
+
+    /// Whether a stream of an agent asks for tasks.
+    pub(crate) fn takes_tasks(&self, agent: &AgentId) -> bool {
+        let slots = self.by_agent.get(agent).into_iter().flatten();
+        let mut slots = slots.filter_map(|id| self.slots.get(id));
+        slots.any(|slot| {
+            let is_stream = matches!(slot.lifetime, Lifetime::Stream(_));
+            is_stream && slot.filter.kinds.contains(&EventKind::Task)
+        })
     }
 
     /// How many events a mailbox holds, and their bytes.

@@ -16,6 +16,7 @@ mod hostile;
 mod instances;
 mod leases;
 mod mailboxes;
+mod older_clients;
 mod operations;
 mod presence;
 mod rereading;

@@ -216,6 +216,7 @@ async fn a_registration_is_announced_once_to_each_subscription() {
     assert_eq!(early.word().await, "registered echo offline");
     assert_eq!(second.word().await, "registered echo offline");
     hub.register(card("echo"), &["echo_request"]).await;
+    hub.register(card("echo"), &["echo_request", "echo"]).await;
     assert_eq!(early.word().await, "updated echo offline");
     assert_eq!(second.word().await, "updated echo offline");
 }

@@ -1,8 +1,9 @@
 //! Tasks: how they come about, who works on them, and how they are looked up.
 
 use agenthub_proto::{
-    a2a::{Message, Role, TaskState},
-    agenthub::{GetTaskRequest, ListTasksRequest, ListTasksResponse},
+    a2a::{Message, Role, Task, TaskState},
+    agenthub::{GetTaskRequest, ListTasksRequest, ListTasksResponse, agent_event::Payload},
+    json,
 };
 
 use crate::harness::{TestHub, card, in_context, routing, timed, user, within, work};
@@ -42,6 +43,37 @@ async fn a_message_with_a_task_id_makes_the_task_and_the_next_extends_it() {
             assert_eq!(task.get_ref().history[0].text(), "second");
         }
     }
+}
+
+/// spec: HUB-3
+#[tokio::test]
+async fn a_task_shows_what_its_message_says_of_it() {
+    let hub = TestHub::start().await;
+    let mut events = hub.tasks("worker").await;
+    let message = work("t", "add 1 and 2")
+        .with_metadata("task_type", "sum")
+        .with_metadata("publisher", "ann")
+        .with_metadata("requester", "somebody else");
+    hub.publish(message, routing("asker", "worker")).await;
+    let said = |task: &Task| {
+        let update = task.status.as_ref().and_then(|s| s.update.as_ref());
+        update.map(Message::text)
+    };
+    let metadata = |task: &Task, key: &str| {
+        let metadata = task.metadata.as_ref().expect("it has some");
+        json::from_struct(metadata)[key].clone()
+    };
+    let event = events.next().await;
+    let Some(Payload::Task(sent)) = event.payload else {
+        panic!("{event:?}");
+    };
+    for task in [sent, hub.task("t").await] {
+        assert_eq!(said(&task).as_deref(), Some("add 1 and 2"));
+        assert_eq!(metadata(&task, "publisher"), "ann");
+        assert_eq!(metadata(&task, "requester"), "asker", "the hub's own word");
+    }
+    hub.report("worker", "t", TaskState::Working).await;
+    assert_eq!(said(&hub.task("t").await), None, "it has begun");
 }
 
 async fn list(hub: &TestHub, request: ListTasksRequest) -> ListTasksResponse {

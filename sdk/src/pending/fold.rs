@@ -1,7 +1,7 @@
 //! A delegated task as the fold of the events that came back.
 
 use agenthub_proto::{
-    a2a::{Message, Role, Task, TaskState, TaskStatus},
+    a2a::{Role, Task, TaskState, TaskStatus},
     agenthub::{AgentEvent, TaskStatusUpdateEvent, agent_event::Payload},
 };
 use agenthub_runs::Spent;
@@ -16,7 +16,6 @@ pub(super) struct Fold {
     /// Who was asked; empty if the hub chose.
     asked: String,
     agent: String,
-    has_status: bool,
     spent: Option<Spent>,
     /// It has ended, and its artifact may follow.
     ended_early: bool,
@@ -34,9 +33,8 @@ pub(super) enum Ending {
 }
 
 impl Fold {
-    /// Nothing yet. `asked` is the agent's id, or `id@version`, or empty. `is_known` says that what came before this is not here to see,
-    /// so that a message need not be the agent's first word.
-    pub(super) fn new(task_id: &str, asked: &str, is_known: bool) -> Self {
+    /// Nothing yet. `asked` is the agent's id, or `id@version`, or empty.
+    pub(super) fn new(task_id: &str, asked: &str) -> Self {
         let asked = asked.split('@').next().unwrap_or_default().to_owned();
         Self {
             task: Task {
@@ -45,7 +43,6 @@ impl Fold {
             },
             agent: asked.clone(),
             asked,
-            has_status: is_known,
             spent: None,
             ended_early: false,
         }
@@ -55,7 +52,6 @@ impl Fold {
     pub(super) fn apply(&mut self, event: &AgentEvent) -> (Option<Update>, Ending) {
         match &event.payload {
             Some(Payload::StatusUpdate(update)) => {
-                self.has_status = true;
                 self.note_agent(event, update.status.as_ref());
                 self.task.status.clone_from(&update.status);
                 self.spent = usage::spent(update.metadata.as_ref());
@@ -84,16 +80,11 @@ impl Fold {
                     return (None, Ending::No);
                 }
                 self.task.history.push(message.clone());
-                if !self.is_answer(message) {
-                    return (Some(Update::Message(message.clone())), Ending::No);
+                // Where that was the answer, the hub completes the task.
+                if self.agent.is_empty() && message.role() == Role::Agent {
+                    event.sender().clone_into(&mut self.agent);
                 }
-                event.sender().clone_into(&mut self.agent);
-                self.task.status = Some(TaskStatus {
-                    state: TaskState::Completed.into(),
-                    ..Default::default()
-                });
-                let ending = Ending::Yes(self.outcome());
-                (Some(Update::Message(message.clone())), ending)
+                (Some(Update::Message(message.clone())), Ending::No)
             }
             Some(Payload::Task(_) | Payload::AgentCard(_)) | None => (None, Ending::No),
         }
@@ -110,11 +101,6 @@ impl Fold {
             && self.task.artifacts.is_empty()
             && !event.sender().is_empty()
             && !is_of_sdk
-    }
-
-    /// An agent that reports no states answers with a message, and the hub completes the task.
-    fn is_answer(&self, message: &Message) -> bool {
-        !self.has_status && message.role() == Role::Agent
     }
 
     /// Statuses that the hub makes itself (a deadline, a cancellation) don't say who worked.
@@ -138,7 +124,7 @@ impl Fold {
 mod tests {
     use super::*;
     use agenthub_proto::{
-        a2a::{Artifact, Part},
+        a2a::{Artifact, Message, Part},
         agenthub::{AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
         json,
     };
@@ -185,7 +171,7 @@ mod tests {
 
     /// Folds the events; returns how many had come when the outcome was there, and the outcome.
     fn outcome(events: &[AgentEvent]) -> Option<(usize, Outcome)> {
-        let mut fold = Fold::new("t", "worker@1.0.0", false);
+        let mut fold = Fold::new("t", "worker@1.0.0");
         let mut endings = events.iter().map(|event| fold.apply(event).1).enumerate();
         endings.find_map(|(n, ending)| match ending {
             Ending::Yes(outcome) => Some((n + 1, outcome)),
@@ -205,7 +191,7 @@ mod tests {
         }
     }
 
-    /// spec: HUB-5
+    /// spec: HUB-5.3
     #[test]
     fn an_artifact_may_follow_the_end() {
         let completed = || status(TaskState::Completed, "Task completed");
@@ -213,7 +199,7 @@ mod tests {
         if let Some(Payload::ArtifactUpdate(update)) = &mut late.payload {
             update.last_chunk = true;
         }
-        let mut fold = Fold::new("t", "worker", false);
+        let mut fold = Fold::new("t", "worker");
         let Ending::Perhaps(outcome) = fold.apply(&completed()).1 else {
             panic!("an artifact may follow");
         };
@@ -258,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_may_be_lost_is_shown_but_is_no_result() {
-        let mut fold = Fold::new("t", "worker", false);
+        let mut fold = Fold::new("t", "worker");
         let mut lossy = chunk("Hel");
         lossy.position.clear();
         assert!(matches!(fold.apply(&lossy).0, Some(Update::Artifact(_))));
@@ -274,9 +260,19 @@ mod tests {
 
     #[test]
     fn an_agent_without_states_answers_with_a_message() {
-        let (n, outcome) = outcome(&[message("Echo: hi"), message("more")]).expect("it answered");
-        assert_eq!((n, outcome.text.as_str()), (1, "Echo: hi"));
+        let mut completed = status(TaskState::Completed, "Echo: hi");
+        completed.routing = None;
+        let (n, outcome) = outcome_of(&[message("Echo: hi"), completed]);
+        assert_eq!((n, outcome.text.as_str()), (2, "Echo: hi"));
         assert!(outcome.is_completed());
+        assert_eq!(outcome.agent, "worker");
+    }
+
+    #[test]
+    fn what_is_said_on_the_way_is_no_outcome() {
+        let (n, outcome) =
+            outcome_of(&[message("on it"), of_sdk(status(TaskState::Completed, "42"))]);
+        assert_eq!((n, outcome.text.as_str()), (2, "42"));
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Table {
         }
         let check_at = Instant::now() + timeout.min(FAR) + GRACE;
         let slot = Slot {
-            fold: Fold::new(task_id, asked, before == Before::Asked),
+            fold: Fold::new(task_id, asked),
             updates,
             missed: 0,
             outcome,
@@ -327,7 +327,7 @@ mod tests {
         ));
     }
 
-    /// spec: HUB-5
+    /// spec: HUB-5.3
     #[tokio::test(start_paused = true)]
     async fn what_was_said_at_the_end_is_the_outcome_where_no_artifact_follows_and_no_hub_answers()
     {

@@ -17,7 +17,8 @@ use crate::{
     dedupe::Known,
     id::{AgentId, TaskId},
     routing::{Candidate, Facts, Route, Wants, route},
-    task::{self, Extension},
+    task::{self, Extension, Manner},
+    tasks::shown,
 };
 
 impl Core {
@@ -55,6 +56,7 @@ impl Core {
                 &known.standing(now.time, self.settings.late_artifacts),
                 message.role(),
                 &sender,
+                self.manner(&sender),
             )?;
         } else if let Some(deadline) = &routing.deadline {
             let deadline = system_time(deadline).ok_or_else(|| {
@@ -123,6 +125,13 @@ impl Core {
         Ok(receipt)
     }
 
+    fn manner(&self, agent: &AgentId) -> Manner {
+        match self.reporting.contains(agent) || self.state.mailboxes.takes_tasks(agent) {
+            true => Manner::Reports,
+            false => Manner::Answers,
+        }
+    }
+
     /// The whole task as an event of its own, for those who subscribed to tasks.
     fn send_task(
         &mut self,
@@ -139,7 +148,7 @@ impl Core {
         let Ok(task) = task.content().task() else {
             return;
         };
-        let payload = Payload::Task(task);
+        let payload = Payload::Task(shown(task));
         let draft = Draft {
             event: event(payload, Some(routing), now),
             route: route.clone(),

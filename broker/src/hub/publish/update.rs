@@ -55,8 +55,12 @@ impl Core {
             Step::Change { claims } => claims,
         };
         let by_requester = known.assignee() != Some(&sender) && !claims;
+        let context_id = known.context().to_owned();
+        if !by_requester && self.reporting.len() < self.settings.agents {
+            self.reporting.insert(sender);
+        }
         let update = TaskStatusUpdateEvent {
-            context_id: known.context().to_owned(),
+            context_id,
             status: update.status.map(|status| TaskStatus {
                 timestamp: status
                     .timestamp

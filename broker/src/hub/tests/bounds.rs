@@ -262,9 +262,7 @@ fn a_client_that_is_gone_for_good_leaves_no_mailbox() {
         health_check_url: String::new(),
     };
     let caller = Caller::anonymous();
-    let registered = b
-        .core
-        .register(&caller, registration, None, Announce::Always, b.now);
+    let registered = b.core.register(&caller, registration, None, b.now);
     assert_eq!(registered, Ok(true));
     let sessions = ["gone", "agent", "there"].map(|a| b.connect(a, "i", durable("work")));
     b.close(sessions[0].id, true);

@@ -28,9 +28,7 @@ impl Bench {
             health_check_url: String::new(),
         };
         let (caller, now) = (Caller::anonymous(), self.now);
-        let told = self
-            .core
-            .register(&caller, registration, None, Announce::Always, now);
+        let told = self.core.register(&caller, registration, None, now);
         assert_eq!(told, Ok(true));
     }
 

@@ -92,9 +92,7 @@ pub(super) fn run(b: &mut Bench, ops: Vec<Op>) -> Vec<(Position, u32, Arc<Sealed
                     topics: vec!["topic".into()],
                     health_check_url: String::new(),
                 };
-                let _ = b
-                    .core
-                    .register(&caller, registration, None, Announce::Always, b.now);
+                let _ = b.core.register(&caller, registration, None, b.now);
             }
             Op::Unregister(a) => {
                 let _ = b.core.unregister(&caller, &agent(a).into(), "", b.now);

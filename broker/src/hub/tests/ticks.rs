@@ -99,7 +99,7 @@ fn agents_are_probed_in_pages() {
         };
         let (caller, now) = (Caller::anonymous(), b.now);
         b.core
-            .register(&caller, registration, None, Announce::Always, now)
+            .register(&caller, registration, None, now)
             .expect("good");
     }
     let mut probed = 0;

@@ -96,10 +96,7 @@ fn registering_does_not_look_at_what_waits() {
     };
     let caller = Caller::anonymous();
     let now = b.now;
-    let register = || {
-        b.core
-            .register(&caller, registration, None, Announce::Always, now)
-    };
+    let register = || b.core.register(&caller, registration, None, now);
     let (steps, registered) = steps::count(register);
     assert_eq!((steps, registered), (0, Ok(true)));
 }

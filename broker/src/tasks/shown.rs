@@ -1,0 +1,25 @@
+//! A task as clients see it: what its first message says of it is not kept twice.
+
+use agenthub_proto::a2a::{Task, TaskState};
+
+/// Fills in what is in the task's history: the sender's metadata, over which the hub's is laid, and what was said last to who has not begun yet.
+pub(crate) fn shown(mut task: Task) -> Task {
+    if let Some(said) = task
+        .history
+        .first()
+        .and_then(|first| first.metadata.as_ref())
+    {
+        let metadata = task.metadata.get_or_insert_default();
+        for (key, value) in &said.fields {
+            let known = metadata.fields.entry(key.clone());
+            known.or_insert_with(|| value.clone());
+        }
+    }
+    if task.state() == TaskState::Submitted
+        && let Some(status) = &mut task.status
+        && status.update.is_none()
+    {
+        status.update = task.history.last().cloned();
+    }
+    task
+}
