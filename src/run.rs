@@ -22,7 +22,7 @@ mod work;
 
 pub(crate) use asked::{Answer, Asking, answer};
 pub(crate) use brief::Source;
-pub(crate) use bundle::readable;
+pub(crate) use bundle::parts;
 pub(crate) use line::{Line, Trouble};
 pub(crate) use screen::{row, width};
 pub(crate) use steps::of as steps_of;

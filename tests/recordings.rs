@@ -82,9 +82,9 @@ fn a_chat_is_replayed_word_for_word_and_what_was_not_said_then_is_named() {
 fn a_run_that_plans_is_replayed_to_the_letter() {
     let system = bare();
     let (before, bundle) = campaign(&system, &["--record", "run.jsonl"]);
-    assert_eq!(before.code, Some(0), "{before:?}");
+    assert_eq!(before.code, Some(3), "{before:?}");
     let (after, again) = campaign(&system, &["--replay", "run.jsonl"]);
-    assert_eq!(after.code, Some(0), "{after:?}");
+    assert_eq!(after.code, Some(3), "{after:?}");
     assert_eq!(after.stdout, before.stdout);
     assert_eq!(again, bundle);
 

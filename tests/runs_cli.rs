@@ -73,10 +73,10 @@ fn the_end_of_a_run_is_its_bundle_and_an_exit_code() {
         "bundle.json",
     ]);
     assert_eq!(done.code, Some(0), "{done:?}");
-    for part in ["Come on 12 May.", "0.90", "✓ pass", "\"12 May\" is in it"] {
-        assert!(done.stdout.contains(part), "{part}: {done:?}");
+    assert_eq!(done.stdout, "Come on 12 May.", "the result alone");
+    for part in [RUN, "0.90", "✓ met", "\"12 May\" is in it"] {
+        assert!(done.stderr.contains(part), "{part}: {done:?}");
     }
-    assert!(done.stderr.contains(RUN), "{done:?}");
     let kept =
         fs::read_to_string(asked.system.folder().join("bundle.json")).expect("it is written");
     let kept: Value = serde_json::from_str(&kept).expect("JSON");
@@ -93,6 +93,19 @@ fn the_end_of_a_run_is_its_bundle_and_an_exit_code() {
     let best = Asked::new();
     best.cortex.show("complete", "", bundle(false));
     assert_eq!(best.run(&["run", "brief.yaml"]).code, Some(3));
+
+    let unchecked = Asked::new();
+    let mut nobody = bundle(false);
+    nobody["acceptance-report"] = json!([
+        {"criterion": "says when", "verdict": "pass", "evidence": "line 1"},
+        {"criterion": "It is funny and rhymes.", "verdict": "not_checked", "evidence": "no model"},
+    ]);
+    unchecked.cortex.show("complete", "", nobody);
+    let unchecked = unchecked.run(&["run", "brief.yaml"]);
+    assert_eq!(unchecked.code, Some(3), "{unchecked:?}");
+    assert_eq!(unchecked.stdout, "Come on 12 May.");
+    let first = "verdict  1 of 2 criteria is met; nobody checked \"It is funny and rhymes.\"";
+    assert!(unchecked.stderr.contains(first), "{unchecked:?}");
 
     let failed = Asked::new();
     failed.cortex.show("error", "no model", Value::Null);

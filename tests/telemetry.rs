@@ -121,7 +121,7 @@ fn a_run_with_a_plan_shows_its_handoffs_scores_and_depth() {
     ]);
     let brief = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/campaign.yaml");
     let run = observed.system.run(&["run", brief, "--json"], "");
-    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(run.code, Some(3), "{run:?}");
     let spans = eventually("the spans of a run and of its agents' came", || {
         let spans = collector.spans();
         let run = named(&spans, "invoke_workflow orchestrator")

@@ -3,13 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use agenthub_sdk::model::{
-    Completion, DeltaSink, Error, LanguageModel, Part, Request, ToolCall, Usage,
+    Completion, DeltaSink, Error, LanguageModel, Part, Request, STAND_IN, ToolCall, Usage,
 };
 use async_trait::async_trait;
 use serde_json::Value;
-
-/// The name of the model that is none.
-const OFFLINE: &str = "offline";
 
 /// The characters that are shown at a time.
 const PIECE: usize = 24;
@@ -31,7 +28,7 @@ pub(crate) fn or(
     model: Arc<dyn LanguageModel>,
     compute: fn(&Request) -> Answer,
 ) -> Arc<dyn LanguageModel> {
-    match model.name() == OFFLINE {
+    match model.name() == STAND_IN {
         true => Arc::new(Computing(compute)),
         false => model,
     }
@@ -55,7 +52,7 @@ impl fmt::Debug for Computing {
 #[async_trait]
 impl LanguageModel for Computing {
     fn name(&self) -> &str {
-        OFFLINE
+        STAND_IN
     }
 
     async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {

@@ -139,7 +139,11 @@ impl Frame {
             Self::Phase(phase) => phase.text().to_owned(),
             Self::Handoff(handoff) => handoff.line(),
             Self::Metrics(usage) => {
-                format!("{} tokens", usage.input_tokens + usage.output_tokens)
+                let tokens = usage.input_tokens + usage.output_tokens;
+                match usage.is_estimated {
+                    true => format!("about {tokens} tokens (an estimate)"),
+                    false => format!("{tokens} tokens"),
+                }
             }
             Self::Delta { text, .. }
             | Self::Message(text)
@@ -181,11 +185,17 @@ impl Frame {
         match self {
             Self::Handoff(handoff) => Some(handoff.data()),
             Self::Delta { append: false, .. } => Some(json!({"append": false})),
-            Self::Metrics(usage) => Some(json!({
-                "tokens": usage.input_tokens + usage.output_tokens,
-                "inputTokens": usage.input_tokens,
-                "outputTokens": usage.output_tokens,
-            })),
+            Self::Metrics(usage) => {
+                let mut data = json!({
+                    "tokens": usage.input_tokens + usage.output_tokens,
+                    "inputTokens": usage.input_tokens,
+                    "outputTokens": usage.output_tokens,
+                });
+                if usage.is_estimated {
+                    data["estimated"] = true.into();
+                }
+                Some(data)
+            }
             Self::Complete(text) => Some(json!({"message": text})),
             _ => None,
         }
@@ -271,6 +281,7 @@ mod tests {
             Frame::Metrics(Usage {
                 input_tokens: 30,
                 output_tokens: 12,
+                is_estimated: false,
             }),
             Frame::Error("no model".to_owned()),
             Frame::Complete("Hello".to_owned()),

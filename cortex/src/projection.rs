@@ -120,6 +120,7 @@ impl Projection {
             let cost = answer.usage.unwrap_or_default();
             self.usage.input_tokens += cost.input_tokens;
             self.usage.output_tokens += cost.output_tokens;
+            self.usage.is_estimated |= cost.is_estimated;
         }
         let Some(Handed { agent, task_id }) = self.handed.remove(step) else {
             return Vec::new();

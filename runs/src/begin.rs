@@ -127,6 +127,7 @@ fn ask(mut request: Box<Request>, account: &Account) -> Result<(Begun, Outgoing,
         tokens: input + LEAST_ANSWER_TOKENS,
         calls: 1,
         cost_micros: 1,
+        ..Spent::default()
     })?;
     let free = account.free();
     let tokens = free.tokens.map(|free| {
@@ -169,6 +170,7 @@ fn delegate(
         tokens: something,
         calls: 1,
         cost_micros: something,
+        ..Spent::default()
     })?;
     let depth = match account.budget().depth {
         Some(depth) => Some(depth.checked_sub(1).ok_or(Refused::Depth)?),

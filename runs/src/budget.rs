@@ -41,6 +41,9 @@ pub struct Spent {
     pub calls: u64,
     /// Money, in millionths of a US dollar.
     pub cost_micros: u64,
+    /// Whether some of the tokens are an estimate, and not the count of the model's provider.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_estimated: bool,
 }
 
 impl Spent {
@@ -49,6 +52,7 @@ impl Spent {
         tokens: 0,
         calls: 1,
         cost_micros: 0,
+        is_estimated: false,
     };
 
     /// Both together.
@@ -58,6 +62,7 @@ impl Spent {
             tokens: self.tokens.saturating_add(other.tokens),
             calls: self.calls.saturating_add(other.calls),
             cost_micros: self.cost_micros.saturating_add(other.cost_micros),
+            is_estimated: self.is_estimated || other.is_estimated,
         }
     }
 }
@@ -99,6 +104,7 @@ impl Budget {
             tokens: self.tokens.unwrap_or(0),
             calls: self.calls.unwrap_or(0),
             cost_micros: self.cost_micros.unwrap_or(0),
+            is_estimated: self.tokens.is_some_and(|tokens| tokens > 0),
         }
     }
 }
@@ -262,6 +268,7 @@ mod tests {
         );
         account.settle(&step, None);
         assert_eq!(account.spent().tokens, 60);
+        assert!(account.spent().is_estimated);
     }
 
     #[test]
@@ -271,6 +278,7 @@ mod tests {
             tokens: u64::MAX,
             calls: u64::MAX,
             cost_micros: u64::MAX,
+            is_estimated: false,
         };
         assert_eq!(account.check(much), Ok(()));
         assert_eq!(account.free().divided(20), Budget::default());

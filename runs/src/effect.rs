@@ -203,6 +203,9 @@ pub struct Delegated {
     /// What it used, if the agent told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spent>,
+    /// The model that the agent thought with, as `provider/model`; empty if it did not tell.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub model: String,
 }
 
 /// Why a step came to nothing.

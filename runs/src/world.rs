@@ -97,6 +97,7 @@ pub trait World: Send + Sync {
         let usage = completion.usage?;
         Some(Spent {
             tokens: usage.input_tokens.saturating_add(usage.output_tokens),
+            is_estimated: usage.is_estimated,
             ..Spent::CALL
         })
     }

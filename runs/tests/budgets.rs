@@ -29,6 +29,7 @@ fn used(run: &Simulation) -> Spent {
             tokens: grant.tokens.unwrap_or(0),
             calls: grant.calls.unwrap_or(0),
             cost_micros: grant.cost_micros.unwrap_or(0),
+            ..Spent::default()
         },
         other => panic!("{other:?}"),
     });
@@ -48,7 +49,7 @@ proptest! {
         max_open in 1_usize..30,
         schedule in prop::collection::vec((0_usize..CHILDREN, 0_u64..=100, any::<bool>()), 1..50),
     ) {
-        let cap = Spent { tokens, calls, cost_micros: cost };
+        let cap = Spent { tokens, calls, cost_micros: cost, ..Spent::default() };
         let budget = Budget {
             tokens: Some(tokens),
             calls: Some(calls),
@@ -82,6 +83,7 @@ proptest! {
                 tokens: part(sent.budget.tokens),
                 calls: part(sent.budget.calls) + 1,
                 cost_micros: part(sent.budget.cost_micros),
+                ..Spent::default()
             };
             let step = step.clone();
             let ended = StepResult::DelegationEnded(Delegated::default());

@@ -151,6 +151,7 @@ async fn what_an_agent_used_is_charged_and_a_failed_handover_costs_a_call() {
             tokens: 40,
             calls: 3,
             cost_micros: 0,
+            is_estimated: false,
         }),
         ..Delegated::default()
     };

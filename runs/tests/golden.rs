@@ -102,6 +102,7 @@ fn answers(text: &str, calls: &[(&str, Value)]) -> Does {
         usage: Some(Usage {
             input_tokens: 120,
             output_tokens: 30,
+            is_estimated: false,
         }),
     }))
 }
@@ -141,6 +142,7 @@ async fn driven(example: &str) -> Vec<RunEvent> {
             tokens: 7,
             calls: 1,
             cost_micros: 3,
+            ..Spent::default()
         }),
     };
     let busy = || Does::Gives(StepResult::Failed(Failure::passing("busy")));

@@ -251,6 +251,7 @@ fn delegated(
         data: parts.chain(message).filter_map(Part::as_data).collect(),
         error: outcome.error,
         spent: outcome.spent,
+        model: outcome.model,
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Outcome {
     pub error: String,
     /// What the task used; nothing where its agent does not tell.
     pub spent: Option<Spent>,
+    /// The model that the agent thought with, as `provider/model`; empty where it does not tell.
+    pub model: String,
 }
 
 impl Outcome {
@@ -60,6 +62,7 @@ impl Outcome {
             message: update.or_else(|| last_message().cloned()),
             error,
             spent: usage::spent(task.metadata.as_ref()),
+            model: usage::model(task.metadata.as_ref()),
         }
     }
 }

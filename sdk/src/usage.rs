@@ -2,18 +2,39 @@
 
 use agenthub_proto::{agenthub, json, wkt::Struct};
 use agenthub_runs::{Budget, Spent};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The field of a terminal status' metadata that tells what the task used.
-pub(crate) const USAGE: &str = "usage";
+const USAGE: &str = "usage";
+
+/// The field of a terminal status' metadata that names the model which the agent thought with.
+const MODEL: &str = "model";
+
+/// What a terminal status says beside its state: what was used, and with which model; nothing of either where that is not known.
+pub(crate) fn told(spent: Option<Spent>, model: &str) -> Map<String, Value> {
+    let usage = spent.map(|spent| (USAGE.to_owned(), usage(spent)));
+    let model = (!model.is_empty()).then(|| (MODEL.to_owned(), model.into()));
+    usage.into_iter().chain(model).collect()
+}
+
+/// The model that a status names; empty if it names none.
+pub(crate) fn model(metadata: Option<&Struct>) -> String {
+    let model = metadata.and_then(|metadata| metadata.fields.get(MODEL));
+    let model = model.map(json::from_value).unwrap_or_default();
+    model.as_str().unwrap_or_default().to_owned()
+}
 
 /// What was used, as a status has it.
-pub(crate) fn usage(spent: Spent) -> Value {
-    json!({
+fn usage(spent: Spent) -> Value {
+    let mut usage = json!({
         "tokens": spent.tokens,
         "calls": spent.calls,
         "costMicros": spent.cost_micros,
-    })
+    });
+    if spent.is_estimated {
+        usage["estimated"] = true.into();
+    }
+    usage
 }
 
 /// What a status says was used; nothing if it does not tell.
@@ -25,6 +46,7 @@ pub(crate) fn spent(metadata: Option<&Struct>) -> Option<Spent> {
         tokens: number("tokens")?,
         calls: number("calls")?,
         cost_micros: number("costMicros")?,
+        is_estimated: usage["estimated"] == true,
     })
 }
 
@@ -61,9 +83,12 @@ mod tests {
             tokens: 1_234,
             calls: 5,
             cost_micros: 0,
+            is_estimated: true,
         };
-        let metadata = json::to_struct(&json!({ USAGE: usage(used) }));
+        let metadata = json::to_struct(&told(Some(used), "a/b").into());
         assert_eq!(spent(Some(&metadata)), Some(used));
+        assert_eq!(model(Some(&metadata)), "a/b");
+        assert_eq!(told(None, "").len(), 0);
         for silent in [
             json!({}),
             json!({ USAGE: "much" }),

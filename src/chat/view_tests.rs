@@ -53,6 +53,7 @@ fn outcome(state: TaskState, text: &str) -> Result<Outcome, Error> {
             _ => text.into(),
         },
         spent: None,
+        model: String::new(),
     })
 }
 

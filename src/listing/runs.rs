@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     output::{plain, table},
-    run::{given, readable, row, steps_of},
+    run::{given, parts, row, steps_of},
 };
 
 /// The runs as a table.
@@ -58,7 +58,11 @@ pub(crate) fn run(run: &Run, width: usize) -> String {
     field("phase", run.phase.clone());
     let number = |n: u64| if n == 0 { String::new() } else { n.to_string() };
     field("rounds", number(run.depth.into()));
-    field("tokens", number(run.tokens));
+    let about = match (run.tokens, run.tokens_estimated) {
+        (1.., true) => " (an estimate)",
+        _ => "",
+    };
+    field("tokens", number(run.tokens) + about);
     field("calls", number(run.calls));
     field("error", run.error.clone());
     for asked in &run.approvals {
@@ -72,7 +76,7 @@ pub(crate) fn run(run: &Run, width: usize) -> String {
     }
     if let Some(result) = &run.result {
         lines.push(String::new());
-        lines.push(readable(&json::from_struct(result), width));
+        lines.push(parts(&json::from_struct(result), width).together());
     }
     plain(&lines.join("\n")).into_owned()
 }

@@ -27,9 +27,12 @@ pub(crate) enum Verdict {
 impl Verdict {
     /// Of what a run that completed gives: a bundle, or in chat mode a message.
     pub(crate) fn of(result: &Value) -> Self {
-        match result.get("quality") {
-            Some(quality) if quality["met"] != true => Self::BestEffort,
-            _ => Self::Met,
+        let Some(quality) = result.get("quality") else {
+            return Self::Met;
+        };
+        match quality["met"] == true && Criteria::of(result).are_met() {
+            true => Self::Met,
+            false => Self::BestEffort,
         }
     }
 
@@ -43,59 +46,167 @@ impl Verdict {
     }
 }
 
-/// The result of a run for a reader whose lines have this width.
-pub(crate) fn readable(result: &Value, width: usize) -> String {
-    let text = match (result.get("result"), result["message"].as_str()) {
-        (Some(made), _) => {
-            let mut parts = vec![made_of(made), quality(&result["quality"])];
-            let report = result["acceptance-report"].as_array();
-            parts.extend(report.and_then(|report| acceptance(report, width)));
-            parts.retain(|part| !part.is_empty());
-            parts.join("\n\n")
-        }
-        (None, Some(message)) => message.to_owned(),
-        (None, None) => laid_out(result, 0),
-    };
-    plain(&text).into_owned()
+/// How the acceptance criteria of a bundle stand.
+#[derive(Debug, Default)]
+struct Criteria<'a> {
+    met: usize,
+    not_met: Vec<&'a str>,
+    not_checked: Vec<&'a str>,
 }
 
-/// What was made, part by part: what is data first, of much of it the beginning, and then the texts, whole.
-fn made_of(result: &Value) -> String {
+impl<'a> Criteria<'a> {
+    fn of(bundle: &'a Value) -> Self {
+        let mut criteria = Self::default();
+        for line in bundle["acceptance-report"].as_array().into_iter().flatten() {
+            let text = line["criterion"].as_str().unwrap_or_default();
+            match line["verdict"].as_str() {
+                Some("pass") => criteria.met += 1,
+                Some("fail") => criteria.not_met.push(text),
+                _ => criteria.not_checked.push(text),
+            }
+        }
+        criteria
+    }
+
+    fn are_met(&self) -> bool {
+        self.not_met.is_empty() && self.not_checked.is_empty()
+    }
+
+    /// How many of how many are met; `None` where there are no criteria.
+    fn count(&self) -> Option<String> {
+        let all = self.met + self.not_met.len() + self.not_checked.len();
+        let are = if self.met == 1 { "is" } else { "are" };
+        (all > 0).then(|| format!("{} of {all} criteria {are} met", self.met))
+    }
+
+    /// The count, and which are not met.
+    fn in_words(&self) -> Option<String> {
+        let mut words = self.count()?;
+        for (label, texts) in [
+            ("not met", &self.not_met),
+            ("nobody checked", &self.not_checked),
+        ] {
+            if !texts.is_empty() {
+                let texts: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+                words += &format!("; {label} {}", texts.join(", "));
+            }
+        }
+        Some(words)
+    }
+}
+
+/// The result of a run for people.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Parts {
+    /// What was made beside the texts: data, of much of it the beginning.
+    pub(crate) data: String,
+    /// The result: the text that was made, or several under their names; where none was, the data, whole.
+    pub(crate) result: String,
+    /// How good it is; empty in chat mode.
+    pub(crate) report: String,
+}
+
+impl Parts {
+    /// All of it, as one text.
+    pub(crate) fn together(self) -> String {
+        let mut parts = vec![self.data, self.result, self.report];
+        parts.retain(|part| !part.is_empty());
+        parts.join("\n\n")
+    }
+}
+
+/// The result of a run for a reader whose lines have this width.
+pub(crate) fn parts(result: &Value, width: usize) -> Parts {
+    let parts = match (result.get("result"), result["message"].as_str()) {
+        (Some(made), _) => {
+            let table = result["acceptance-report"].as_array();
+            let table = table.and_then(|report| acceptance(report, width));
+            let report = [Some(quality(result)), table];
+            let report: Vec<String> = report.into_iter().flatten().collect();
+            Parts {
+                report: report.join("\n\n"),
+                ..made_of(made)
+            }
+        }
+        (None, Some(message)) => Parts {
+            result: message.to_owned(),
+            ..Parts::default()
+        },
+        (None, None) => Parts {
+            result: laid_out(result, 0),
+            ..Parts::default()
+        },
+    };
+    let plain = |text: String| plain(&text).into_owned();
+    Parts {
+        data: plain(parts.data),
+        result: plain(parts.result),
+        report: plain(parts.report),
+    }
+}
+
+/// What was made: the texts, and beside them the data.
+fn made_of(result: &Value) -> Parts {
     let result = without_gaps(result);
     let Some(fields) = result.as_object().filter(|fields| !fields.is_empty()) else {
         return match &result {
-            Value::Null | Value::Object(_) => NOTHING.to_owned(),
-            other => laid_out(other, 0),
+            Value::Null | Value::Object(_) => Parts {
+                data: NOTHING.to_owned(),
+                ..Parts::default()
+            },
+            other => Parts {
+                result: laid_out(other, 0),
+                ..Parts::default()
+            },
         };
     };
     let (texts, data): (Vec<_>, Vec<_>) = fields.iter().partition(|(_, value)| is_text(value));
-    let data = data.into_iter().map(|(name, value)| {
-        let lines = laid_out(value, 0);
-        let all = lines.lines().count();
-        let mut shown: Vec<&str> = lines.lines().take(MAX_LINES).collect();
-        let rest = format!(
-            "… ({} lines more with --output or --json)",
-            all - shown.len()
-        );
-        if all > shown.len() {
-            shown.push(&rest);
-        }
-        format!("── {name}\n{}", shown.join("\n"))
-    });
-    let texts = texts.into_iter().map(|(name, value)| {
+    if texts.is_empty() {
+        return Parts {
+            result: laid_out(&result, 0),
+            ..Parts::default()
+        };
+    }
+    let mut shown: Vec<String> = data
+        .into_iter()
+        .map(|(name, value)| beginning(name, value))
+        .collect();
+    let mut whole = Vec::new();
+    for (name, value) in &texts {
         let text = value.as_str().or_else(|| value["text"].as_str());
-        let mut part = format!("── {name}\n{}", text.unwrap_or_default().trim_end());
-        let mut rest = value.clone();
+        let text = text.unwrap_or_default().trim_end();
+        whole.push(match texts.len() {
+            1 => text.to_owned(),
+            _ => format!("── {name}\n{text}"),
+        });
+        let mut rest = (*value).clone();
         if let Some(fields) = rest.as_object_mut() {
             fields.shift_remove("text");
             if !fields.is_empty() {
-                part += &format!("\n\n{}", laid_out(&rest, 0));
+                shown.push(beginning(name, &rest));
             }
         }
-        part
-    });
-    let parts: Vec<String> = data.chain(texts).collect();
-    parts.join("\n\n")
+    }
+    Parts {
+        data: shown.join("\n\n"),
+        result: whole.join("\n\n"),
+        ..Parts::default()
+    }
+}
+
+/// The first lines of data under its name.
+fn beginning(name: &str, value: &Value) -> String {
+    let lines = laid_out(value, 0);
+    let all = lines.lines().count();
+    let mut shown: Vec<&str> = lines.lines().take(MAX_LINES).collect();
+    let rest = format!(
+        "… ({} lines more with --output or --json)",
+        all - shown.len()
+    );
+    if all > shown.len() {
+        shown.push(&rest);
+    }
+    format!("── {name}\n{}", shown.join("\n"))
 }
 
 /// Whether a part of a result is a text, or has one as its main thing.
@@ -121,34 +232,85 @@ fn without_gaps(value: &Value) -> Value {
     }
 }
 
-fn quality(quality: &Value) -> String {
+/// The verdict, and how good what was judged is.
+fn quality(bundle: &Value) -> String {
+    let quality = &bundle["quality"];
     let number = |field: &str| quality[field].as_f64();
-    let mut lines = Vec::new();
+    let texts = |field: &str| -> Vec<&str> {
+        let items = quality[field].as_array().into_iter().flatten();
+        items.filter_map(Value::as_str).collect()
+    };
+    let criteria = Criteria::of(bundle);
+    let verdict = match (Verdict::of(bundle), criteria.in_words()) {
+        (Verdict::Met, _) => "all constraints are met".to_owned(),
+        (_, Some(words)) if !criteria.are_met() => format!("{words}: this is the best there is"),
+        (_, Some(words)) => {
+            format!("{words}, but the constraints are NOT met: this is the best there is")
+        }
+        (_, None) => "the constraints are NOT met: this is the best there is".to_owned(),
+    };
+    let mut lines = vec![format!("verdict  {verdict}")];
     let wanted = number("threshold").unwrap_or_default();
-    let score = match number("score") {
-        Some(score) => format!("{score:.2}, at least {wanted:.2} is wanted"),
-        None => format!("nobody gave a score, at least {wanted:.2} is wanted"),
+    let not_judged = texts("notJudged");
+    let is_part = if not_judged.is_empty() {
+        ""
+    } else {
+        " for what was judged"
     };
-    let met = match quality["met"] == true {
-        true => "all constraints are met",
-        false => "the constraints are NOT met: this is the best there is",
-    };
-    lines.push(format!("quality  {score}; {met}"));
+    lines.push(match number("score") {
+        Some(score) => format!("quality  {score:.2}{is_part}, at least {wanted:.2} is wanted"),
+        None => format!("quality  nobody gave a score, at least {wanted:.2} is wanted"),
+    });
+    let others = not_judged
+        .into_iter()
+        .filter(|name| !criteria.not_checked.contains(name));
+    let others: Vec<&str> = others.collect();
+    if !others.is_empty() {
+        lines.push(format!("         not judged: {}", others.join("; ")));
+    }
+    lines.extend(stand_ins(quality).map(|who| {
+        format!(
+            "         {who} without a language model: stand-ins measure, and understand nothing"
+        )
+    }));
     if let (Some(depth), Some(most)) = (number("depth"), number("executionDepth")) {
         lines.push(format!("rounds   {depth} of at most {most}"));
     }
     for (label, field) in [("summary", "summary"), ("because", "explanation")] {
         let text = quality[field].as_str().unwrap_or_default().trim();
-        if !text.is_empty() {
+        // An explanation that the verdict is.
+        let is_said = criteria
+            .count()
+            .is_some_and(|count| text.starts_with(&count));
+        if !text.is_empty() && !is_said {
             lines.push(format!("{label:<9}{text}"));
         }
     }
-    let issues = quality["issues"].as_array().into_iter().flatten();
-    for (index, issue) in issues.filter_map(Value::as_str).enumerate() {
+    for (index, issue) in texts("issues").into_iter().enumerate() {
         let label = if index == 0 { "issues" } else { "" };
         lines.push(format!("{label:<9}{issue}"));
     }
     lines.join("\n")
+}
+
+/// Who made and judged the result in the place of a language model.
+fn stand_ins(quality: &Value) -> Option<String> {
+    let items = quality["standIns"].as_array().into_iter().flatten();
+    let said: Vec<String> = items
+        .filter_map(|item| {
+            let did = match item["phase"].as_str()? {
+                "generation" => "wrote",
+                "qa" => "judged",
+                _ => "worked",
+            };
+            Some(format!("{} {did}", item["agent"].as_str()?))
+        })
+        .collect();
+    match said.as_slice() {
+        [] => None,
+        [one] => Some(one.clone()),
+        [first @ .., last] => Some(format!("{} and {last}", first.join(", "))),
+    }
 }
 
 /// The report as a table; `None` where nothing was to be fulfilled.
@@ -163,8 +325,8 @@ fn acceptance(report: &[Value], width: usize) -> Option<String> {
     };
     let rows = report.iter().map(|line| {
         let verdict = match line["verdict"].as_str() {
-            Some("pass") => "✓ pass",
-            Some("fail") => "✗ fail",
+            Some("pass") => "✓ met",
+            Some("fail") => "✗ not met",
             _ => "· not checked",
         };
         [
@@ -245,9 +407,9 @@ mod tests {
             },
             "acceptance-report": [
                 {"criterion": "says when", "verdict": "pass", "evidence": "\"in May\" at character 9"},
-                {"criterion": "is at most 280 characters long, links included", "verdict": "fail",
+                {"criterion": "is at most 280 characters long, links included", "verdict": if met { "pass" } else { "fail" },
                  "evidence": "it has 312 characters, which is 32 more than the 280 that the criterion allows"},
-                {"criterion": "sounds friendly", "verdict": "not_checked", "evidence": "this needs a model"},
+                {"criterion": "sounds friendly", "verdict": if met { "pass" } else { "not_checked" }, "evidence": "this needs a model"},
             ],
         })
     }
@@ -255,35 +417,101 @@ mod tests {
     /// spec: ORC-2.4
     #[test]
     fn a_bundle_is_readable() {
-        let parts = [readable(&bundle(true), 100), readable(&bundle(false), 72)];
-        insta::assert_snapshot!(parts.join("\n\n======\n\n"));
+        let shown = |bundle: Value, width| {
+            let Parts {
+                data,
+                result,
+                report,
+            } = parts(&bundle, width);
+            format!("{data}\n------\n{result}\n------\n{report}")
+        };
+        let shown = [
+            shown(bundle(true), 100),
+            shown(bundle(false), 72),
+            shown(unchecked(), 100),
+        ];
+        insta::assert_snapshot!(shown.join("\n\n======\n\n"));
+    }
+
+    /// A bundle whose criteria are met as far as anybody checked them.
+    fn unchecked() -> Value {
+        json!({
+            "result": {"post": "Meet us in May."},
+            "quality": {
+                "score": 0.95, "threshold": 0.7, "met": false, "depth": 1, "executionDepth": 3,
+                "notJudged": ["It is funny.", "It rhymes.", "Objective fit", "Clear at first reading"],
+                "standIns": [{"agent": "writer", "phase": "generation"}, {"agent": "qa", "phase": "qa"}],
+                "explanation": "1 of 3 criteria is met; nobody checked `It is funny.`, `It rhymes.`",
+            },
+            "acceptance-report": [
+                {"criterion": "says when", "verdict": "pass", "evidence": "line 1"},
+                {"criterion": "It is funny.", "verdict": "not_checked", "evidence": "this needs a model"},
+                {"criterion": "It rhymes.", "verdict": "not_checked", "evidence": "this needs a model"},
+            ],
+        })
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn what_nobody_checked_stands_in_the_first_line_and_is_not_met() {
+        let report = parts(&unchecked(), 100).report;
+        let first = report.lines().next();
+        assert_eq!(
+            first,
+            Some(
+                "verdict  1 of 3 criteria is met; nobody checked \"It is funny.\", \"It rhymes.\": this is the best there is"
+            )
+        );
+        assert_eq!(Verdict::of(&unchecked()).code(), 3);
+        // Older journals have bundles that call such a result met.
+        let mut older = unchecked();
+        older["quality"]["met"] = true.into();
+        assert_eq!(Verdict::of(&older).code(), 3);
+        assert!(
+            !parts(&older, 100)
+                .report
+                .contains("all constraints are met")
+        );
     }
 
     /// spec: ORC-2.4
     #[test]
-    fn texts_are_shown_whole_and_behind_the_data() {
-        let result = json!({
+    fn a_text_that_is_the_result_stands_alone() {
+        let result = json!({"result": {"draft": {"text": "Hello.\n", "metadata": {"n": 1}}, "plan": {"a": 1}}});
+        let Parts { data, result, .. } = parts(&result, 80);
+        assert_eq!(result, "Hello.");
+        assert_eq!(data, "── plan\na: 1\n\n── draft\nmetadata:\n  n: 1");
+        let two = json!({"result": {"a": "One.", "b": "Two."}});
+        assert_eq!(parts(&two, 80).result, "── a\nOne.\n\n── b\nTwo.");
+        let none = json!({"result": {"items": (0..40).collect::<Vec<u32>>()}});
+        let Parts { data, result, .. } = parts(&none, 80);
+        assert_eq!((&*data, result.lines().count()), ("", 41), "{result}");
+    }
+
+    /// spec: ORC-2.4
+    #[test]
+    fn texts_are_whole_and_of_data_beside_them_there_is_the_beginning() {
+        let result = json!({"result": {
             "draft": {"text": "Hello.\n", "metadata": {"notes": [], "knobs": {"warmth": 0.5}}},
             "analysis": {"items": (0..40).collect::<Vec<u32>>(), "gap": null},
             "title": "Hi",
-        });
-        let shown = made_of(&result);
-        let parts: Vec<&str> = shown.split("── ").collect();
-        assert!(parts[1].starts_with("analysis\nitems:\n  - 0\n"), "{shown}");
-        assert!(parts[1].contains("… (29 lines more"), "{shown}");
-        assert_eq!(
-            parts[2],
-            "draft\nHello.\n\nmetadata:\n  knobs:\n    warmth: 0.5\n\n"
-        );
-        assert_eq!(parts[3], "title\nHi");
-        assert_eq!(made_of(&json!({"x": {}})), NOTHING);
+        }});
+        let Parts { data, result, .. } = parts(&result, 80);
+        let shown: Vec<&str> = data.split("── ").collect();
+        assert!(shown[1].starts_with("analysis\nitems:\n  - 0\n"), "{data}");
+        assert!(shown[1].contains("… (29 lines more"), "{data}");
+        assert_eq!(shown[2], "draft\nmetadata:\n  knobs:\n    warmth: 0.5");
+        assert_eq!(result, "── draft\nHello.\n\n── title\nHi");
+        let nothing = parts(&json!({"result": {"x": {}}}), 80);
+        assert_eq!((&*nothing.result, &*nothing.data), ("", NOTHING));
     }
 
     /// spec: ORC-3.1
     #[test]
     fn a_chat_s_result_is_its_message() {
         let chat = json!({"message": "Good \u{1b}[2Jday"});
-        assert_eq!(readable(&chat, 80), "Good [2Jday");
+        assert_eq!(parts(&chat, 80).result, "Good [2Jday");
+        assert_eq!(parts(&chat, 80).report, "");
         assert_eq!(Verdict::of(&chat), Verdict::Met);
     }
 

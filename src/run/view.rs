@@ -61,6 +61,8 @@ pub(crate) struct View {
     /// The text that grows.
     text: String,
     tokens: u64,
+    /// Whether some of the tokens are an estimate.
+    is_estimated: bool,
     calls: u64,
     score: Option<f64>,
     /// What waits for a person, oldest first: its id, and the step.
@@ -166,10 +168,14 @@ impl View {
 
     /// What it has cost so far, if anything is known of that.
     pub(crate) fn cost(&self) -> Option<String> {
+        let tokens = match (self.tokens, self.is_estimated) {
+            (tokens @ 1.., true) => format!("about {tokens} tokens (an estimate)"),
+            (tokens, _) => format!("{tokens} tokens"),
+        };
         match (self.tokens, self.calls) {
             (0, 0) => None,
-            (tokens, 0) => Some(format!("{tokens} tokens")),
-            (tokens, calls) => Some(format!("{tokens} tokens, {calls} calls")),
+            (_, 0) => Some(tokens),
+            (_, calls) => Some(format!("{tokens}, {calls} calls")),
         }
     }
 
@@ -301,6 +307,7 @@ impl View {
             true => (0, 0),
             false => (self.tokens, self.calls),
         };
+        self.is_estimated |= data["estimated"] == true;
         self.tokens = before.0 + number("tokens");
         self.calls = before.1 + number("calls");
     }

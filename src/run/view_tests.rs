@@ -178,6 +178,22 @@ fn a_chat_s_answer_is_not_said_twice() {
 }
 
 #[test]
+fn tokens_that_are_an_estimate_say_so() {
+    let mut view = View::default();
+    view.apply(&frame("metrics", "", json!({"tokens": 5})));
+    assert_eq!(view.cost().as_deref(), Some("5 tokens"));
+    view.apply(&frame(
+        "metrics",
+        "",
+        json!({"tokens": 2, "calls": 1, "estimated": true}),
+    ));
+    assert_eq!(
+        view.cost().as_deref(),
+        Some("about 7 tokens (an estimate), 1 calls")
+    );
+}
+
+#[test]
 fn a_text_that_grows_is_bounded() {
     let mut view = View::default();
     for _ in 0..100 {

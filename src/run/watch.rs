@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{
-    bundle::{Verdict, readable},
+    bundle::{Parts, Verdict, parts},
     follow::{Following, News},
     frame,
     keys::Keys,
@@ -305,11 +305,25 @@ impl Watcher {
             _ => "completed as well as it could be",
         };
         self.say(&format!("run {} {met}{cost}\n", self.watching.run));
-        let width = match io::stdout().is_terminal() {
+        let width = match io::stderr().is_terminal() {
             true => width(),
             false => WIDTH,
         };
-        output::line(readable(result, width))?;
+        let Parts {
+            data,
+            result,
+            report,
+        } = parts(result, width);
+        if !data.is_empty() {
+            self.say(&format!("{data}\n"));
+        }
+        // The result alone, so that it can go into a file.
+        if !result.is_empty() {
+            output::line(result)?;
+        }
+        if !report.is_empty() {
+            self.say(&format!("\n{report}"));
+        }
         Ok(())
     }
 }

@@ -112,6 +112,7 @@ impl From<RunView> for Run {
             phase: view.phase,
             depth: view.depth,
             tokens: view.tokens,
+            tokens_estimated: view.tokens_estimated,
             calls: view.calls,
             approvals: view.approvals.into_iter().map(Into::into).collect(),
             result: view.result.as_ref().map(json::to_struct),

@@ -11,11 +11,16 @@ use super::{
 };
 use crate::runs::Constraints;
 
+/// The checks of reviews that a bundle has, in bytes of JSON.
+const MAX_CHECKS: usize = 256 * 1024;
+
 /// Whether the constraints are met.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Standing {
     /// They are.
     Met,
+    /// They are as far as anybody judged them: how many criteria are met, and which nobody checked.
+    Unchecked(String),
     /// They are not: why, in words that a plan can be made from.
     Unmet(String),
     /// Nothing says so.
@@ -116,7 +121,25 @@ impl<'a> Verdicts<'a> {
                 _ => {}
             }
         }
-        Standing::Met
+        match unchecked(&report) {
+            None => Standing::Met,
+            Some(why) => Standing::Unchecked(why),
+        }
+    }
+
+    /// The names of what no reviewer gave a verdict on: criteria, and other checks.
+    fn not_judged(&self, report: &[Value]) -> Vec<String> {
+        let name = |line: &Value, field: &str| line[field].as_str().map(str::to_owned);
+        let is_open = |line: &&Value| !is_verdict(line);
+        let criteria = report.iter().filter(is_open);
+        let mut names: Vec<String> = criteria.filter_map(|c| name(c, "criterion")).collect();
+        let checks = self.reviews.iter().flat_map(|review| &review.checks);
+        let others = checks.filter(|check| check["criterion"].is_null() && check.is_object());
+        for check in others.filter(is_open) {
+            let name = name(check, "name").or_else(|| name(check, "id"));
+            names.extend(name.filter(|name| !names.contains(name)));
+        }
+        names
     }
 
     /// Each criterion with its verdict and the evidence: it fails where any review says so.
@@ -157,6 +180,29 @@ impl<'a> Verdicts<'a> {
         };
         json!({"criterion": criterion, "verdict": verdict, "evidence": evidence, "by": by})
     }
+}
+
+/// Whether somebody judged what this is a check of.
+fn is_verdict(check: &Value) -> bool {
+    matches!(check["verdict"].as_str(), Some("pass" | "fail"))
+}
+
+/// How many criteria are met, and which nobody checked; `None` where all were checked.
+fn unchecked(report: &[Value]) -> Option<String> {
+    let open = report.iter().filter(|line| !is_verdict(line));
+    let open: Vec<String> = open
+        .filter_map(|line| Some(format!("`{}`", line["criterion"].as_str()?)))
+        .collect();
+    let met = report.iter().filter(|line| line["verdict"] == "pass");
+    let met = met.count();
+    let are = if met == 1 { "is" } else { "are" };
+    (!open.is_empty()).then(|| {
+        format!(
+            "{met} of {} criteria {are} met; nobody checked {}",
+            report.len(),
+            open.join(", ")
+        )
+    })
 }
 
 /// Adds a step, and all that went into it.
@@ -270,28 +316,60 @@ pub(super) fn bundle(
     closing: &Closing<'_>,
 ) -> Value {
     let is_met = verdicts.standing(constraints) == Standing::Met;
+    let report = verdicts.report(constraints);
     let issues = verdicts.reviews.iter().flat_map(|review| &review.issues);
     let mut quality = Map::new();
-    quality.insert("score".into(), json!(verdicts.score()));
-    quality.insert("threshold".into(), json!(constraints.quality_threshold()));
-    quality.insert("met".into(), is_met.into());
-    quality.insert("depth".into(), reached.depth.into());
-    quality.insert(
-        "executionDepth".into(),
-        constraints.execution_depth().into(),
-    );
-    quality.insert("issues".into(), json!(issues.collect::<Vec<_>>()));
-    quality.insert(
-        "reviews".into(),
-        reached.reviews.iter().map(Review::told).collect(),
-    );
-    quality.insert("summary".into(), closing.summary.into());
+    let mut put = |name: &str, value: Value| quality.insert(name.to_owned(), value);
+    put("score", json!(verdicts.score()));
+    put("threshold", json!(constraints.quality_threshold()));
+    put("met", is_met.into());
+    put("notJudged", verdicts.not_judged(&report).into());
+    put("depth", reached.depth.into());
+    put("executionDepth", constraints.execution_depth().into());
+    put("issues", json!(issues.collect::<Vec<_>>()));
+    put("reviews", reviews(&reached.reviews));
+    put("standIns", stand_ins(reached));
+    put("summary", closing.summary.into());
     if let Some(explanation) = closing.explanation {
-        quality.insert("explanation".into(), explanation.into());
+        put("explanation", explanation.into());
     }
     json!({
         "result": result,
         "quality": quality,
-        "acceptance-report": verdicts.report(constraints),
+        "acceptance-report": report,
     })
+}
+
+/// The reviews with their checks, of the latest ones as many as there is room for.
+fn reviews(reviews: &[Review]) -> Value {
+    let mut room = MAX_CHECKS;
+    let mut told: Vec<Value> = Vec::new();
+    for review in reviews.iter().rev() {
+        let mut line = review.told();
+        let checks = Value::from(review.checks.clone());
+        match room.checked_sub(checks.to_string().len()) {
+            Some(left) => {
+                room = left;
+                line["checks"] = checks;
+            }
+            None => {
+                room = 0;
+                line["checksLeftOut"] = review.checks.len().into();
+            }
+        }
+        told.push(line);
+    }
+    told.reverse();
+    told.into()
+}
+
+/// Who made or reviewed something as a stand-in for a model, and in which phase.
+fn stand_ins(reached: &Reached) -> Value {
+    let works = reached.steps.values();
+    let works = works.filter(|work| work.state == WorkState::Completed && work.is_stand_in);
+    let named: BTreeSet<(&str, &str)> = works.map(|w| (&*w.phase, &*w.agent)).collect();
+    let named = named.into_iter();
+    named
+        .map(|(phase, agent)| json!({"agent": agent, "phase": phase}))
+        .collect()
 }

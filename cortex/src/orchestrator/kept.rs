@@ -133,6 +133,12 @@ pub(crate) struct Work {
     pub(crate) error: String,
     /// In which round.
     pub(crate) depth: u32,
+    /// Whether a person refused it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_refused: bool,
+    /// Whether a stand-in for a model did it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_stand_in: bool,
     /// The digest of what a person was asked to allow.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) approval: String,

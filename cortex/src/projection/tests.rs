@@ -71,6 +71,7 @@ fn a_turn_shows_its_phases_its_handoffs_and_its_answers() {
         usage: Some(Usage {
             input_tokens: 7,
             output_tokens: 3,
+            is_estimated: false,
         }),
         ..Completion::default()
     });
@@ -124,6 +125,7 @@ fn a_turn_shows_its_phases_its_handoffs_and_its_answers() {
     let usage = Usage {
         input_tokens: 14,
         output_tokens: 6,
+        is_estimated: false,
     };
     assert_eq!(
         projection.end(&RunOutcome::completed("Done.")),

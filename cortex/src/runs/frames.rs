@@ -243,6 +243,7 @@ impl Frames {
                 let usage = answer.usage.unwrap_or_default();
                 self.usage.input_tokens += usage.input_tokens;
                 self.usage.output_tokens += usage.output_tokens;
+                self.usage.is_estimated |= usage.is_estimated;
                 vec![self.metrics(usage, None, at_ms)]
             }
             (StepResult::Decided(decision), asked) => {
@@ -290,7 +291,7 @@ impl Frames {
     }
 
     fn metrics(&self, usage: Usage, agent: Option<(&str, Spent)>, at_ms: u64) -> Draft {
-        let data = match agent {
+        let mut data = match agent {
             Some((agent, spent)) => {
                 json!({"tokens": spent.tokens, "calls": spent.calls, "agent": agent})
             }
@@ -301,6 +302,9 @@ impl Frames {
                 "agent": self.owner,
             }),
         };
+        if usage.is_estimated || agent.is_some_and(|(_, spent)| spent.is_estimated) {
+            data["estimated"] = true.into();
+        }
         Draft {
             duration_ms: self.since(at_ms),
             ..Draft::new("metrics", "").data(data)
@@ -310,7 +314,10 @@ impl Frames {
     /// The sum, then the last frame.
     fn over(&mut self, outcome: &RunOutcome, spent: Spent, at_ms: u64) -> Vec<Draft> {
         let duration_ms = self.since(at_ms);
-        let total = json!({"tokens": spent.tokens, "calls": spent.calls, "total": true});
+        let mut total = json!({"tokens": spent.tokens, "calls": spent.calls, "total": true});
+        if spent.is_estimated {
+            total["estimated"] = true.into();
+        }
         let metrics = Draft {
             duration_ms,
             ..Draft::new("metrics", "").data(total)

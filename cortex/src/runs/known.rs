@@ -74,6 +74,7 @@ impl Known {
             phase: String::new(),
             depth: 0,
             tokens: 0,
+            tokens_estimated: false,
             calls: 0,
             approvals: Vec::new(),
             result: None,
@@ -158,6 +159,7 @@ impl Known {
                 false => 0,
             },
             tokens: spent.tokens,
+            tokens_estimated: spent.is_estimated,
             calls: spent.calls,
             approvals: self.approvals(),
             ..self.view.clone()

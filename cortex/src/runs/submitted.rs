@@ -171,6 +171,7 @@ impl Submission {
             phase: String::new(),
             depth: 0,
             tokens: 0,
+            tokens_estimated: false,
             calls: 0,
             approvals: Vec::new(),
             result: None,

@@ -65,6 +65,10 @@ pub(crate) struct RunView {
     pub(crate) depth: u32,
     /// What models used so far, read and written.
     pub(crate) tokens: u64,
+    /// Whether some of them are an estimate, and not the count of the model's provider.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub(crate) tokens_estimated: bool,
     /// Calls of models, tools and agents so far.
     pub(crate) calls: u64,
     /// What it waits for a person to allow.

@@ -254,6 +254,9 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens written, those of unseen reasoning included.
     pub output_tokens: u64,
+    /// Whether they are an estimate, and not the provider's count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_estimated: bool,
 }
 
 /// An answer.

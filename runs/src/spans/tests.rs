@@ -94,6 +94,7 @@ fn answered() -> StepResult {
         usage: Some(Usage {
             input_tokens: 50,
             output_tokens: 20,
+            is_estimated: false,
         }),
         ..Completion::default()
     })
@@ -150,6 +151,7 @@ fn ended(outcome: RunOutcome) -> RunEvent {
             tokens: 210,
             calls: 3,
             cost_micros: 0,
+            is_estimated: false,
         },
         at_ms: 5_000,
     }

@@ -211,6 +211,7 @@ impl World for Traced {
             usage: Some(Usage {
                 input_tokens: 10,
                 output_tokens: 5,
+                is_estimated: false,
             }),
         })
     }

@@ -4,25 +4,24 @@ use agenthub_proto::{
     a2a::{Message, TaskState},
     agenthub::{Publish, publish::Payload},
 };
-use agenthub_runs::Spent;
+use serde_json::{Map, Value};
 
-use crate::{
-    ArtifactUpdate, Failure, Reply, TaskContext, connection::publish, reply::FailureKind, usage,
-};
+use crate::{ArtifactUpdate, Failure, Reply, TaskContext, connection::publish, reply::FailureKind};
 
-/// The publishes that end a task: its message and artifacts, if any, and the state, which is last and tells what was used.
+/// The publishes that end a task: its message and artifacts, if any, and the state, which is last and whose
+/// metadata tells this.
 pub(super) fn of_task(
     context: &TaskContext,
     result: Result<Reply, Failure>,
-    spent: Option<Spent>,
+    told: Map<String, Value>,
 ) -> Vec<Publish> {
     match result {
-        Ok(reply) => of_reply(context, reply, spent),
-        Err(failure) => vec![of_failure(context, &failure, spent)],
+        Ok(reply) => of_reply(context, reply, told),
+        Err(failure) => vec![of_failure(context, &failure, told)],
     }
 }
 
-fn of_reply(context: &TaskContext, reply: Reply, spent: Option<Spent>) -> Vec<Publish> {
+fn of_reply(context: &TaskContext, reply: Reply, told: Map<String, Value>) -> Vec<Publish> {
     let mut publishes = Vec::new();
     let message = reply.message.map(|m| context.addressed(m));
     if let Some(message) = &message {
@@ -39,7 +38,7 @@ fn of_reply(context: &TaskContext, reply: Reply, spent: Option<Spent>) -> Vec<Pu
         true => TaskState::InputRequired,
         false => TaskState::Completed,
     };
-    publishes.push(status(context, state, message, spent));
+    publishes.push(status(context, state, message, told));
     publishes
 }
 
@@ -47,7 +46,7 @@ fn of_reply(context: &TaskContext, reply: Reply, spent: Option<Spent>) -> Vec<Pu
 pub(super) fn of_failure(
     context: &TaskContext,
     failure: &Failure,
-    spent: Option<Spent>,
+    told: Map<String, Value>,
 ) -> Publish {
     let state = match failure.kind {
         FailureKind::Failed => TaskState::Failed,
@@ -55,16 +54,15 @@ pub(super) fn of_failure(
         FailureKind::Cancelled => TaskState::Cancelled,
     };
     let message = context.message_of(&failure.text);
-    status(context, state, Some(message), spent)
+    status(context, state, Some(message), told)
 }
 
 fn status(
     context: &TaskContext,
     state: TaskState,
     message: Option<Message>,
-    spent: Option<Spent>,
+    told: Map<String, Value>,
 ) -> Publish {
-    let usage = spent.map(|spent| (usage::USAGE.to_owned(), usage::usage(spent)));
-    let status = context.status(state, message, usage.into_iter().collect());
+    let status = context.status(state, message, told);
     publish(Payload::StatusUpdate(status), context.envelope())
 }

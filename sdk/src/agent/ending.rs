@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agenthub_proto::agenthub::{Publish, publish::Payload};
+use serde_json::Map;
 use tokio::time::sleep;
 
 use super::{StopReason, answer};
@@ -20,7 +21,7 @@ pub(super) async fn conclude(
     result: Result<Reply, Failure>,
     lease: Option<Lease>,
 ) {
-    let mut publishes = answer::of_task(context, result, None);
+    let mut publishes = answer::of_task(context, result, Map::new());
     loop {
         match end_task(context, &mut publishes, lease.clone()).await {
             Ok(()) | Err(Error::Closed(_)) => return,
@@ -49,7 +50,7 @@ pub(super) async fn stopped(context: &TaskContext, lease: Option<Lease>) {
         return acknowledge(context, lease).await;
     };
     let failure = Failure::cancelled(why.to_string());
-    let mut publishes = vec![answer::of_failure(context, &failure, None)];
+    let mut publishes = vec![answer::of_failure(context, &failure, Map::new())];
     while let Err(error) = end_task(context, &mut publishes, lease.clone()).await {
         tracing::debug!(%error, "the hub was not told that the work has stopped");
         if !error.is_retryable() {
@@ -78,7 +79,7 @@ pub(super) async fn end_task(
         match error {
             Error::Invalid(_) if publishes.len() > 1 || !is_failure(publishes) => {
                 let failure = Failure::failed(format!("the hub does not take the result: {error}"));
-                *publishes = vec![answer::of_failure(context, &failure, None)];
+                *publishes = vec![answer::of_failure(context, &failure, Map::new())];
             }
             error if error.is_retryable() || matches!(error, Error::Closed(_)) => {
                 return Err(error);

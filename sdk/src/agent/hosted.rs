@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{StopReason, answer, ending};
-use crate::{Conductor, Error, Reply, Spans, TaskContext, connection::Lease};
+use crate::{Conductor, Error, Reply, Spans, TaskContext, connection::Lease, usage};
 
 /// A conductor's world; beyond it, the requester is told how the run ended.
 pub(super) struct Hosted {
@@ -85,7 +85,9 @@ impl Hosted {
         let told = match context.task_id().is_empty() {
             true => ending::answer(context, result).await,
             false => {
-                let mut publishes = answer::of_task(context, result, Some(spent));
+                let model = self.conductor.identity().model;
+                let told = usage::told(Some(spent), &model);
+                let mut publishes = answer::of_task(context, result, told);
                 let lease = self.lock().clone();
                 ending::end_task(context, &mut publishes, lease).await
             }

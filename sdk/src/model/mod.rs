@@ -29,7 +29,7 @@ pub use cassette::{Recorder, Replayer};
 pub use delta::{DeltaSink, Deltas, deltas};
 pub use error::Error;
 pub use named::{configured, named};
-pub use offline::Offline;
+pub use offline::{Offline, STAND_IN};
 pub use scripted::Scripted;
 pub use settings::{Secret, Settings};
 

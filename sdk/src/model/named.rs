@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Error, LanguageModel, Offline, Settings};
-
-/// The name of the model that needs nothing.
-const OFFLINE: &str = "offline";
+use super::{Error, LanguageModel, Offline, STAND_IN, Settings};
 
 /// The model `provider/model`, such as `openai/gpt-5` or `bedrock/amazon.nova-pro-v1:0`, or `offline`. Keys, addresses and
 /// regions are read from the providers' usual environment variables. Nothing is sent yet.
@@ -30,7 +27,7 @@ pub fn named(name: &str) -> Result<Arc<dyn LanguageModel>, Error> {
 /// As [`named`].
 pub fn configured(settings: Settings) -> Result<Arc<dyn LanguageModel>, Error> {
     match settings.model.as_str() {
-        OFFLINE => Ok(Arc::new(Offline)),
+        STAND_IN => Ok(Arc::new(Offline)),
         _ => provided(settings),
     }
 }

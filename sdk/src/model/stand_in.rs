@@ -44,5 +44,6 @@ pub(super) fn usage(request: &Request, answer: &str, calls: &[ToolCall]) -> Usag
     Usage {
         input_tokens: input as u64,
         output_tokens: output as u64,
+        is_estimated: true,
     }
 }

@@ -17,6 +17,7 @@ pub(super) struct Fold {
     asked: String,
     agent: String,
     spent: Option<Spent>,
+    model: String,
     /// It has ended, and its artifact may follow.
     ended_early: bool,
 }
@@ -44,6 +45,7 @@ impl Fold {
             agent: asked.clone(),
             asked,
             spent: None,
+            model: String::new(),
             ended_early: false,
         }
     }
@@ -55,6 +57,7 @@ impl Fold {
                 self.note_agent(event, update.status.as_ref());
                 self.task.status.clone_from(&update.status);
                 self.spent = usage::spent(update.metadata.as_ref());
+                self.model = usage::model(update.metadata.as_ref());
                 let state = self.task.state();
                 self.ended_early = self.is_early(event, update);
                 let ending = match state.is_terminal() || state.is_interrupted() {
@@ -115,6 +118,7 @@ impl Fold {
         Outcome {
             agent: self.agent.clone(),
             spent: self.spent,
+            model: self.model.clone(),
             ..Outcome::of(&self.task)
         }
     }

@@ -112,6 +112,7 @@ async fn a_run_keeps_to_what_was_granted_and_to_what_is_its_own() {
             tokens: 50,
             calls: 1,
             cost_micros: 0,
+            is_estimated: false,
         };
         assert_eq!(outcome.spent, Some(spent));
         agent.stop().await;

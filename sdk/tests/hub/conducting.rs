@@ -238,6 +238,7 @@ impl World for Stage {
             usage: Some(Usage {
                 input_tokens: self.stand_ins.tokens,
                 output_tokens: 0,
+                is_estimated: false,
             }),
             ..Default::default()
         })

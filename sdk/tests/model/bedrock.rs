@@ -92,7 +92,8 @@ async fn an_answer_comes_with_its_usage_and_the_request_with_key_model_and_alter
         completion.usage,
         Some(Usage {
             input_tokens: 21,
-            output_tokens: 6
+            output_tokens: 6,
+            is_estimated: false,
         })
     );
 

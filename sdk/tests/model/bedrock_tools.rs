@@ -85,7 +85,8 @@ async fn calls_made_at_once_come_whole_and_only_words_are_handed_out() {
         completion.usage,
         Some(Usage {
             input_tokens: 21,
-            output_tokens: 6
+            output_tokens: 6,
+            is_estimated: false,
         })
     );
     let schema =

@@ -68,7 +68,8 @@ async fn an_answer_comes_with_its_usage_and_the_request_with_key_roles_and_quote
         completion.usage,
         Some(Usage {
             input_tokens: 11,
-            output_tokens: 3
+            output_tokens: 3,
+            is_estimated: false,
         })
     );
 

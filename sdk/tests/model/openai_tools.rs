@@ -80,7 +80,8 @@ async fn calls_made_at_once_come_whole_and_only_words_are_handed_out() {
         completion.usage,
         Some(Usage {
             input_tokens: 11,
-            output_tokens: 3
+            output_tokens: 3,
+            is_estimated: false,
         })
     );
     let parameters =

@@ -54,7 +54,8 @@ async fn anthropic_answers() {
         completion.usage,
         Some(Usage {
             input_tokens: 9,
-            output_tokens: 4
+            output_tokens: 4,
+            is_estimated: false,
         })
     );
 
@@ -165,7 +166,8 @@ async fn ollama_answers() {
         completion.usage,
         Some(Usage {
             input_tokens: 8,
-            output_tokens: 2
+            output_tokens: 2,
+            is_estimated: false,
         })
     );
 

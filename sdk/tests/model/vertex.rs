@@ -98,7 +98,8 @@ async fn an_answer_comes_with_its_usage_and_the_request_with_project_token_roles
         completion.usage,
         Some(Usage {
             input_tokens: 12,
-            output_tokens: 2
+            output_tokens: 2,
+            is_estimated: false,
         })
     );
 

@@ -135,6 +135,7 @@ fn a_partial_answer_names_who_failed() {
             message: Some(message),
             error: String::new(),
             spent: None,
+            model: String::new(),
         }
     };
     let data = json!({"partial": true, "results": [

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{
     super::{
         bundle::{self, Closing, Standing, Verdicts},
-        kept::Reached,
+        kept::{Reached, WorkState},
         note,
         proposal::Ending,
         rules::{self, GENERATION, QA},
@@ -53,15 +53,23 @@ impl Play<'_> {
         let form = self.of_the_best_rounds(form);
         let verdicts = Verdicts::of(&self.reached, &form);
         let result = self.resolved(&form);
-        let unmet = match verdicts.standing(constraints) {
+        let standing = verdicts.standing(constraints);
+        let is_unchecked = matches!(standing, Standing::Unchecked(_));
+        let unmet = match standing {
             Standing::Met => None,
-            Standing::Unmet(why) => Some(why),
+            Standing::Unmet(why) | Standing::Unchecked(why) => Some(why),
             Standing::NotReviewed => Some("nothing was reviewed".to_owned()),
         };
+        let unmet = unmet.map(|why| match self.refused() {
+            Some(refused) => format!("{refused}; {why}"),
+            None => why,
+        });
         let explanation = match (explanation, unmet) {
             (_, None) => None,
             (Some(explanation), Some(unmet)) => Some(format!("{unmet}; {explanation}")),
-            (None, Some(unmet)) if self.reached.depth >= constraints.execution_depth() => {
+            (None, Some(unmet))
+                if !is_unchecked && self.reached.depth >= constraints.execution_depth() =>
+            {
                 Some(format!(
                     "{unmet}; this is the best of {} rounds, and no further one is allowed",
                     self.reached.depth
@@ -78,6 +86,7 @@ impl Play<'_> {
             ("", None) => "done".to_owned(),
             (summary, None) => summary.to_owned(),
             ("", Some(why)) => why.clone(),
+            (summary, Some(why)) if is_unchecked => format!("{why}\n\n{summary}"),
             (summary, Some(why)) => format!("{summary}\n\n{why}"),
         };
         RunOutcome::Completed {
@@ -88,6 +97,18 @@ impl Play<'_> {
                 "learned": learned(&self.reached, &verdicts),
             }),
         }
+    }
+
+    /// The steps that a person refused, in words.
+    fn refused(&self) -> Option<String> {
+        let steps = self.reached.steps.iter();
+        let steps = steps.filter(|(_, work)| {
+            work.is_refused && matches!(work.state, WorkState::Failed | WorkState::Skipped)
+        });
+        let told: Vec<String> = steps
+            .map(|(step, work)| format!("a person refused step {step}: {}", work.error))
+            .collect();
+        (!told.is_empty()).then(|| told.join("; "))
     }
 
     /// What the plan makes of what there is; without a form, what was reviewed last.

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use agenthub_sdk::runs::{
-    Approval, Effect, Next, Step, StepResult,
-    plan::{Offer, PlanStep, Recovery},
+use agenthub_sdk::{
+    model::STAND_IN,
+    runs::{
+        Approval, Effect, Next, Step, StepResult,
+        plan::{Offer, PlanStep, Recovery},
+    },
 };
 use serde_json::{Value, json};
 
@@ -73,9 +76,14 @@ impl Play<'_> {
             };
         }
         match delivered {
-            Ok((agent, output)) => {
+            Ok(Delivered {
+                agent,
+                output,
+                is_stand_in,
+            }) => {
                 self.work(&name, |work| {
                     work.agent.clone_from(&agent);
+                    work.is_stand_in = is_stand_in;
                     work.state = WorkState::Completed;
                 });
                 self.reached.outputs.insert(name.clone(), output.clone());
@@ -138,6 +146,7 @@ impl Play<'_> {
             None => Err(Next::Steps(vec![step])),
             Some(StepResult::Decided(decision)) if decision.approved => Ok(Ok(())),
             Some(StepResult::Decided(decision)) => {
+                self.work(name, |work| work.is_refused = true);
                 let by = match decision.by.is_empty() {
                     true => "a person".to_owned(),
                     false => decision.by.clone(),
@@ -152,11 +161,8 @@ impl Play<'_> {
         }
     }
 
-    /// Who did it, and what came of it; or why nothing did.
-    fn deliver(
-        &mut self,
-        delivery: &Delivery<'_>,
-    ) -> Result<Result<(String, Value), String>, Next> {
+    /// What came of it; or why nothing did.
+    fn deliver(&mut self, delivery: &Delivery<'_>) -> Result<Result<Delivered, String>, Next> {
         let Delivery {
             turn,
             suffix,
@@ -183,13 +189,13 @@ impl Play<'_> {
             let handoff = payload.to(agent, &offer.capability);
             let sent = Step::new(&*name, Effect::Delegate(handoff)).timeout_ms(timeout_ms);
             match self.output(&sent, offer)? {
-                Ok(output) => return Ok(Ok((agent.to_owned(), output))),
+                Ok(delivered) => return Ok(Ok(delivered)),
                 Err(Unusable::Misfit(misfit)) => {
                     let handoff = payload.again_to(agent, &offer.capability, &misfit);
                     let again = Step::new(format!("{name}/again"), Effect::Delegate(handoff))
                         .timeout_ms(timeout_ms);
                     match self.output(&again, offer)? {
-                        Ok(output) => return Ok(Ok((agent.to_owned(), output))),
+                        Ok(delivered) => return Ok(Ok(delivered)),
                         Err(Unusable::Misfit(misfit)) => {
                             why = format!("{agent} gave a wrong output twice: {}", misfit.0)
                         }
@@ -210,7 +216,7 @@ impl Play<'_> {
         Ok(Err(why))
     }
 
-    fn output(&self, step: &Step, offer: &Offer) -> Result<Result<Value, Unusable>, Next> {
+    fn output(&self, step: &Step, offer: &Offer) -> Result<Result<Delivered, Unusable>, Next> {
         let delegated = match self.facts.result(step) {
             None => return Err(Next::Steps(vec![step.clone()])),
             Some(StepResult::DelegationEnded(delegated)) => delegated,
@@ -222,12 +228,17 @@ impl Play<'_> {
         if delegated.state != "completed" {
             return Ok(Err(Unusable::Nothing(without_result(delegated))));
         }
+        let is_stand_in = delegated.model == STAND_IN;
         let output = match delegated.data.iter().find(|data| data.is_object()) {
             Some(data) => data.clone(),
             None => json!({ "text": delegated.text }),
         };
         Ok(match misfit(offer.output.as_ref(), &output) {
-            None => Ok(output),
+            None => Ok(Delivered {
+                agent: offer.agent.clone(),
+                output,
+                is_stand_in,
+            }),
             Some(faults) => Err(Unusable::Misfit(Misfit(faults))),
         })
     }
@@ -281,6 +292,14 @@ struct Delivery<'d> {
     step: &'d PlanStep,
     offer: &'d Offer,
     payload: &'d HandoffPayload,
+}
+
+/// A step that was done.
+struct Delivered {
+    agent: String,
+    output: Value,
+    /// Whether the agent had no model.
+    is_stand_in: bool,
 }
 
 /// What another agent offers for the same.

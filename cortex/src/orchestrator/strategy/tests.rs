@@ -4,3 +4,4 @@ mod rounds;
 mod shown;
 mod stage;
 mod steps;
+mod verdicts;

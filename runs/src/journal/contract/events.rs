@@ -95,6 +95,7 @@ pub fn forms() -> Vec<RunEvent> {
         usage: Some(Usage {
             input_tokens: 3,
             output_tokens: 4,
+            is_estimated: false,
         }),
     };
     let output = ToolOutput {

@@ -112,6 +112,7 @@ pub(super) fn usage(usage: &genai::chat::Usage) -> Option<Usage> {
     (input.is_some() || output.is_some()).then(|| Usage {
         input_tokens: input.unwrap_or(0),
         output_tokens: output.unwrap_or(0),
+        is_estimated: false,
     })
 }
 

@@ -51,6 +51,9 @@ use super::{Completion, DeltaSink, Error, LanguageModel, Output, Request, ToolCa
 /// Agents or tools that are told about at most.
 const MAX_LISTED: usize = 20;
 
+/// The name of what stands in where there is no model.
+pub const STAND_IN: &str = "offline";
+
 /// Answers by matching words.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Offline;
@@ -58,7 +61,7 @@ pub struct Offline;
 #[async_trait]
 impl LanguageModel for Offline {
     fn name(&self) -> &str {
-        "offline"
+        STAND_IN
     }
 
     async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {

@@ -187,7 +187,8 @@ fn end(board: &Board<'_>, why: Option<&str>) -> Value {
     if let Some(why) = why {
         sentences.push(format!("Why it ends here: {why}."));
     }
-    if done == 0 {
+    // What came to nothing did not for want of a model.
+    if done == 0 && failed.is_empty() {
         sentences.push(how_to_configure());
     }
     json!({

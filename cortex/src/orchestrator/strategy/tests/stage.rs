@@ -249,6 +249,7 @@ impl Stage {
                 tokens: 7,
                 calls: 3,
                 cost_micros: 0,
+                is_estimated: false,
             },
             at_ms: 99,
         };

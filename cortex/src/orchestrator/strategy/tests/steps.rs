@@ -158,6 +158,14 @@ fn a_step_that_needs_a_yes_goes_out_only_with_it() {
         "{:?}",
         stage.noted("warning")
     );
+    let why = bundle["quality"]["explanation"].as_str();
+    let why = why.expect("it says why");
+    assert!(
+        why.starts_with("a person refused step make: ann did not allow it: not today"),
+        "{why}"
+    );
+    let summary = bundle["quality"]["summary"].as_str().expect("a summary");
+    assert!(!summary.contains("AGENTHUB_MODEL"), "{summary}");
 }
 
 /// spec: ORC-3

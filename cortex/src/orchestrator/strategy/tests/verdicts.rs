@@ -1,0 +1,123 @@
+//! Criteria that are met, not met, and not checked by anybody.
+
+use agenthub_sdk::runs::RunOutcome;
+use serde_json::{Value, json};
+
+use super::stage::*;
+
+/// Makes a thing, and reviews it with these checks: it passes with a score of 0.9.
+fn checked(checks: Value) -> Agents {
+    Box::new(move |handoff| match &*handoff.capability {
+        "make" => completed("maker", json!({"thing": {"text": "a thing"}})),
+        _ => completed(
+            "checker",
+            json!({"qa": {"pass": true, "score": 0.9, "issues": [], "checks": checks}}),
+        ),
+    })
+}
+
+fn stage(criteria: &[&str], checks: Value) -> Stage {
+    let mut stage = Stage::new(Model::Offline, checked(checks));
+    let criteria = criteria.iter().map(|text| Value::from(*text));
+    stage.brief.constraints.acceptance_criteria = criteria.collect();
+    stage
+}
+
+fn ended(stage: &mut Stage) -> (String, Value) {
+    match stage.play() {
+        RunOutcome::Completed { text, data } => (text, data["bundle"].clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// spec: ORC-2.1, ORC-2.4
+#[test]
+fn a_criterion_that_nobody_checked_is_not_met_and_no_reason_for_another_round() {
+    let checks = json!([
+        {"name": "Is red", "criterion": "is red", "verdict": "pass", "evidence": "line 1"},
+        {"name": "Is funny", "criterion": "is funny", "verdict": "not_checked", "evidence": "no model"},
+        {"name": "Objective fit", "verdict": "not_checked", "evidence": "no model"},
+        {"name": "Short", "verdict": "pass", "evidence": "2 words"},
+    ]);
+    let mut stage = stage(&["is red", "is funny", "rhymes"], checks.clone());
+    let (text, bundle) = ended(&mut stage);
+    assert_eq!(stage.handoffs.len(), 2, "nothing is made again");
+    let quality = &bundle["quality"];
+    assert_eq!(quality["met"], false, "{bundle:#}");
+    let first = "1 of 3 criteria is met; nobody checked `is funny`, `rhymes`";
+    assert_eq!(text.lines().next(), Some(first));
+    assert_eq!(quality["explanation"], first);
+    assert_eq!(
+        quality["notJudged"],
+        json!(["is funny", "rhymes", "Objective fit"])
+    );
+    assert_eq!(quality["reviews"][0]["checks"], checks);
+    let verdicts = bundle["acceptance-report"].as_array().expect("a report");
+    let verdicts: Vec<&Value> = verdicts.iter().map(|line| &line["verdict"]).collect();
+    assert_eq!(verdicts, ["pass", "not_checked", "not_checked"]);
+}
+
+/// spec: ORC-2.1
+#[test]
+fn only_where_all_criteria_are_met_are_the_constraints() {
+    let pass = json!([{"name": "c", "criterion": "is red", "verdict": "pass", "evidence": "1"}]);
+    let (_, bundle) = ended(&mut stage(&["is red"], pass));
+    assert_eq!(bundle["quality"]["met"], true, "{bundle:#}");
+    assert_eq!(bundle["quality"]["notJudged"], json!([]));
+    assert_eq!(bundle["quality"]["explanation"], Value::Null);
+
+    let (text, bundle) = ended(&mut stage(&[], json!([])));
+    assert_eq!(bundle["quality"]["met"], true, "{bundle:#}");
+    assert!(!text.contains("criteria"), "{text}");
+
+    // A verdict that is none of the three decides nothing.
+    let odd = json!([{"name": "c", "criterion": "is red", "verdict": "fine", "evidence": "1"}]);
+    let (_, bundle) = ended(&mut stage(&["is red"], odd));
+    assert_eq!(bundle["quality"]["met"], false, "{bundle:#}");
+}
+
+/// spec: ORC-2.4
+#[test]
+fn the_checks_of_many_reviews_are_bounded() {
+    let long = "x".repeat(4_000);
+    let checks: Vec<Value> = (0..50)
+        .map(|n| json!({"name": n.to_string(), "verdict": "fail", "evidence": long}))
+        .collect();
+    let agents: Agents = Box::new(move |handoff| match &*handoff.capability {
+        "make" => completed("maker", json!({"thing": {"text": "a thing"}})),
+        _ => completed(
+            "checker",
+            json!({"qa": {"pass": false, "score": 0.5, "issues": ["too plain"], "checks": checks}}),
+        ),
+    });
+    let mut stage = Stage::new(Model::Offline, agents);
+    stage.brief.constraints.execution_depth = Some(4);
+    let (_, bundle) = ended(&mut stage);
+    let reviews = bundle["quality"]["reviews"].as_array().expect("reviews");
+    let kept = |review: &&Value| review["checks"].is_array();
+    assert_eq!(reviews.len(), 4);
+    assert_eq!(reviews.iter().filter(kept).count(), 1, "the last one's are");
+    assert_eq!(reviews[0]["checksLeftOut"], 50);
+    assert!(reviews[3]["checks"].is_array());
+    assert!(bundle.to_string().len() < 300_000);
+}
+
+/// spec: ORC-2.4
+#[test]
+fn stand_ins_for_a_model_are_named() {
+    let by = |model: &'static str| -> Agents {
+        let mut agents = passing_in_round(1);
+        Box::new(move |handoff| {
+            let mut ended = agents(handoff);
+            if ended.agent == "maker" {
+                ended.model = model.to_owned();
+            }
+            ended
+        })
+    };
+    let (_, bundle) = ended(&mut Stage::new(Model::Offline, by("offline")));
+    let expected = json!([{"agent": "maker", "phase": "generation"}]);
+    assert_eq!(bundle["quality"]["standIns"], expected, "{bundle:#}");
+    let (_, bundle) = ended(&mut Stage::new(Model::Offline, by("openai/gpt-5")));
+    assert_eq!(bundle["quality"]["standIns"], json!([]));
+}
