@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::surviving::{frames_to, hub_of, start};
 use crate::harness::{System, eventually};
@@ -44,7 +44,14 @@ fn the_first_draft_of_the_example_fails_and_the_second_passes() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    let profile = &bundle["result"]["brief"]["clientProfile"];
+    assert_eq!(profile["tone"], json!(["warm", "plain", "a little dry"]));
     let reviews = bundle["quality"]["reviews"].as_array().expect("reviews");
+    for review in reviews {
+        let checks = review["checks"].as_array().expect("its checks");
+        let is_profile = |check: &&Value| check["id"] == "profile";
+        assert!(checks.iter().any(|check| is_profile(&check)), "{review}");
+    }
     let passed: Vec<&Value> = reviews.iter().map(|review| &review["pass"]).collect();
     assert_eq!(passed, [false, true]);
     let verdicts = bundle["acceptance-report"]

@@ -24,6 +24,7 @@ mod objective;
 mod payload;
 mod phrases;
 mod platform_rules;
+mod profile;
 mod readability;
 mod report;
 mod review;

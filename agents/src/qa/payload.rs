@@ -23,6 +23,8 @@ pub(super) struct Payload {
     pub(super) language: String,
     pub(super) platform_rules: Map<String, Value>,
     pub(super) brand_rules: Map<String, Value>,
+    /// Who speaks, and how.
+    pub(super) client_profile: Map<String, Value>,
     pub(super) objective: String,
     pub(super) knobs: Vec<Knob>,
     pub(super) max_knob_distance: f64,
@@ -70,6 +72,7 @@ impl Payload {
             language: fields.text("language").to_owned(),
             platform_rules: fields.object("platformRules")?,
             brand_rules,
+            client_profile: fields.object("clientProfile")?,
             objective: match objective {
                 "" => fields.text("brief").to_owned(),
                 objective => objective.to_owned(),
@@ -158,6 +161,8 @@ pub(super) fn schema() -> Value {
             "draft": draft,
             "objective": text("What the text is to achieve"),
             "brief": text("What was asked for; stands for the objective where there is none"),
+            "clientProfile": object("Who speaks: name, tone, values, instructions, and whatever else"),
+            "audience": text("Whom the text is for"),
             "acceptanceCriteria": {
                 "type": ["array", "null"],
                 "items": criterion,

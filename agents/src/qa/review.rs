@@ -13,7 +13,7 @@ use super::{
     must_include, objective,
     payload::Payload,
     phrases::Phrases,
-    platform_rules, readability, scoring,
+    platform_rules, profile, readability, scoring,
     text::Text,
 };
 
@@ -42,6 +42,7 @@ impl Review {
         checks.extend(must_include::checks(&text, &payload.must_include));
         checks.extend(platform_rules::checks(&text, &payload.platform_rules));
         checks.extend(brand::checks(&text, &phrases, &payload.brand_rules));
+        checks.extend(profile::check(&payload.client_profile));
         checks.extend(criteria::checks(&text, &payload.criteria));
         name_apart(&mut checks);
         let readings = knobs::readings(&text, &payload.knobs);

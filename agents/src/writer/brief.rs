@@ -7,7 +7,8 @@ use super::material::texts;
 use crate::sentences;
 
 /// What a brief takes over from the request as it is.
-const TAKEN_OVER: [&str; 7] = [
+const TAKEN_OVER: [&str; 8] = [
+    "clientProfile",
     "platform",
     "language",
     "audience",
@@ -17,7 +18,7 @@ const TAKEN_OVER: [&str; 7] = [
     "constraints",
 ];
 
-/// What of a client's profile is for a brief.
+/// The fields of a client's profile that a brief has a place of its own for.
 const OF_THE_CLIENT: [&str; 5] = [
     "name",
     "toneOfVoice",

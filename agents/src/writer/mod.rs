@@ -26,6 +26,9 @@ pub const BRIEF: &str = "content.brief";
 /// See [`BRIEF`].
 pub const WRITE: &str = "content.write";
 
+/// The profile in what both skills take.
+const CLIENT_PROFILE: &str = "Who speaks: name, tone, values, instructions, and whatever else";
+
 /// The agent, thinking with this model.
 pub fn agent(model: Arc<dyn LanguageModel>) -> AgentBuilder {
     Agent::worker(card())
@@ -89,7 +92,7 @@ fn brief_input() -> Value {
         "required": ["clientBrief"],
         "properties": {
             "clientBrief": {"type": "string", "description": "What the client wants said"},
-            "clientProfile": object("Who speaks: name, toneOfVoice, audience, specialInstructions"),
+            "clientProfile": object(CLIENT_PROFILE),
             "strategy": object("The strategy, with the settings of the knobs"),
             "knobs": object("The knobs: a setting each, or { value?, description?, measure?, min?, max? }"),
             "constraints": any("What else holds"),
@@ -117,6 +120,8 @@ fn write_input() -> Value {
         "required": ["writerBrief"],
         "properties": {
             "writerBrief": {"type": ["object", "string"], "description": "The brief of the text"},
+            "clientProfile": object(CLIENT_PROFILE),
+            "audience": text("Whom it is for"),
             "platform": text("Where it is published"),
             "language": text("Which language it is written in"),
             "mustInclude": texts("What has to be in the text word for word"),

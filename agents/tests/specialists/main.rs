@@ -1,5 +1,6 @@
 //! The strategy and the writer agent on a real hub.
 
+mod profiles;
 mod world;
 
 use std::{sync::Arc, time::Duration};
