@@ -142,7 +142,7 @@ impl<'a> Verdicts<'a> {
         names
     }
 
-    /// Each criterion with its verdict and the evidence: it fails where any review says so.
+    /// Each criterion with its verdict and the evidence: it fails where any review says so, and passes where all that speak of it do.
     pub(super) fn report(&self, constraints: &Constraints) -> Vec<Value> {
         let criteria = constraints.acceptance_criteria.iter();
         criteria
@@ -162,7 +162,8 @@ impl<'a> Verdicts<'a> {
         });
         let said: Vec<(&str, &Value, &Review)> = said.collect();
         let of = |verdict: &str| said.iter().find(|(said, ..)| *said == verdict);
-        let found = of("fail").or_else(|| of("pass")).or_else(|| said.first());
+        let open = || said.iter().find(|(_, check, _)| !is_verdict(check));
+        let found = of("fail").or_else(open).or_else(|| said.first());
         let (verdict, evidence, by) = match (found, self.reviews.first()) {
             (Some((verdict @ ("pass" | "fail"), check, review)), _) => {
                 (*verdict, check["evidence"].clone(), Some(&review.agent))

@@ -76,6 +76,48 @@ fn only_where_all_criteria_are_met_are_the_constraints() {
     assert_eq!(bundle["quality"]["met"], false, "{bundle:#}");
 }
 
+/// spec: ORC-2.1
+#[test]
+fn what_one_reviewer_of_several_could_not_check_is_not_met() {
+    let made = |brief: &str| json!({"capability": "make", "payload": {"brief": brief}});
+    let review = |of: &str| {
+        let thing = format!("${{{of}.output.thing}}");
+        json!({"capability": "check", "payload": {"thing": thing, "acceptanceCriteria": "${input.acceptanceCriteria}"}})
+    };
+    let steps = json!({"a": made("a"), "b": made("b"), "ra": review("a"), "rb": review("b")});
+    let result = json!({"a": "${a.output.thing}", "b": "${b.output.thing}"});
+    let hand = |step: &str, to: &str, capability: &str| {
+        let mut handoff = handoff(to, capability);
+        handoff["stepId"] = step.into();
+        handoff
+    };
+    let answers = [
+        plan(steps, result),
+        hand("a", "maker", "make"),
+        hand("b", "maker", "make"),
+        hand("ra", "checker", "check"),
+        hand("rb", "checker", "check"),
+        the_end(),
+    ];
+    let mut reviews = 0;
+    let agents: Agents = Box::new(move |handoff| match &*handoff.capability {
+        "make" => completed("maker", json!({"thing": {"text": "a thing"}})),
+        _ => {
+            reviews += 1;
+            let verdict = if reviews == 1 { "pass" } else { "not_checked" };
+            let checks = json!([{"criterion": "is a thing", "verdict": verdict, "evidence": "e"}]);
+            completed(
+                "checker",
+                json!({"qa": {"pass": true, "score": 0.9, "issues": [], "checks": checks}}),
+            )
+        }
+    });
+    let (_, bundle) = ended(&mut Stage::says(answers, agents));
+    let verdict = &bundle["acceptance-report"][0]["verdict"];
+    assert_eq!(verdict, "not_checked", "{bundle:#}");
+    assert_eq!(bundle["quality"]["met"], false);
+}
+
 /// spec: ORC-2.4
 #[test]
 fn the_checks_of_many_reviews_are_bounded() {
