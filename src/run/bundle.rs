@@ -301,6 +301,7 @@ fn stand_ins(quality: &Value) -> Option<String> {
             let did = match item["phase"].as_str()? {
                 "generation" => "wrote",
                 "qa" => "judged",
+                "analysis" => "analysed",
                 _ => "worked",
             };
             Some(format!("{} {did}", item["agent"].as_str()?))
