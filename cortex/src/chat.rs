@@ -44,6 +44,7 @@ pub(crate) fn input(words: String, attached: Vec<Value>, settings: &Settings) ->
         longest: history::longest(settings.history_tokens),
         max_rounds: settings.max_rounds,
         delegation_ms: u64::try_from(delegation_ms).unwrap_or(u64::MAX),
+        takes_prose: true,
         refused: None,
     }
 }

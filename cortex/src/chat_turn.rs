@@ -1,8 +1,8 @@
 //! What a chat turn does next: it asks the model, hands out what the model decides, and asks again with the results, until the model
 //! only answers.
 //!
-//! Each round looks (who is here, what was said), asks, and has what was decided done. An answer that is no decision goes back to
-//! the model with the reason, at most twice.
+//! Each round looks (who is here, what was said), asks, and has what was decided done. An answer in prose is an answer to the user; another
+//! one that is no decision goes back to the model with the reason, at most twice.
 
 mod kept;
 
@@ -13,7 +13,7 @@ use agenthub_sdk::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-pub(crate) use kept::{Input, Query, Question, Seen, is_undecided};
+pub(crate) use kept::{Input, Query, Question, Seen, undecided};
 
 use crate::{
     decision::{self, Action, Decision, TaskRequest},
@@ -145,6 +145,10 @@ impl Rounds<'_> {
             };
             match decision::parse(answer, candidates) {
                 Ok(decision) => return Ok(decision),
+                Err(_) if self.input.takes_prose && decision::is_prose(answer) => {
+                    let actions = vec![Action::Respond(answer.trim().to_owned())];
+                    return Ok(Decision { actions });
+                }
                 Err(refusal) => {
                     rejected = Some(Rejected {
                         answer: shorten(answer, MAX_REJECTED_TOKENS),
@@ -159,6 +163,7 @@ impl Rounds<'_> {
     fn request(&self, round: u32, seen: &Seen, rejected: Option<&Rejected>) -> Request {
         let prompt = Prompt {
             agents: &seen.agents,
+            named: &seen.named,
             history: &seen.history,
             words: &shorten(&self.input.words, self.input.longest),
             attached: &self.input.attached,

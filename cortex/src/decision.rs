@@ -128,6 +128,59 @@ pub(crate) fn parse(answer: &str, agents: &[Candidate]) -> Result<Decision, Refu
     Ok(Decision { actions: decided })
 }
 
+/// The words in quotation marks that a reason has of itself.
+const OWN: [&str; 9] = [
+    "actions",
+    "type",
+    "text",
+    "taskType",
+    "targetAgent",
+    "payload",
+    "correlationId",
+    "chat.response",
+    "task.request",
+];
+
+/// The reason of a refusal for the log: without what it quotes of the answer, which may be the user's words.
+pub(crate) fn without_words(reason: &str) -> String {
+    let mut told = String::new();
+    let mut rest = reason;
+    while let Some(at) = rest.find(['"', '{']) {
+        told.push_str(&rest[..at]);
+        let quoted = &rest[at..];
+        let end = match quoted.starts_with('{') {
+            true => quoted.rfind('}'),
+            false => closing(quoted),
+        };
+        let length = end.map_or(quoted.len(), |end| end + 1);
+        let inner = quoted[..length].trim_matches('"');
+        match OWN.contains(&inner) {
+            true => told.push_str(&quoted[..length]),
+            false => told.push('…'),
+        }
+        rest = &quoted[length..];
+    }
+    told + rest
+}
+
+/// Where the quotation ends that a text begins with.
+fn closing(quoted: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    let mut ends = quoted.char_indices().skip(1).filter(|(_, c)| {
+        let ends = *c == '"' && !is_escaped;
+        is_escaped = *c == '\\' && !is_escaped;
+        ends
+    });
+    ends.next().map(|(at, _)| at)
+}
+
+/// Whether an answer is words for the user: no decision, nothing that was meant to be one, and no other JSON.
+pub(crate) fn is_prose(answer: &str) -> bool {
+    let text = answer.trim();
+    let is_json = text.starts_with(['{', '[', '`']) || serde_json::from_str::<Value>(text).is_ok();
+    !text.is_empty() && !is_json && !text.contains("\"actions\"") && answer::find(text).is_none()
+}
+
 fn one(action: &Value, agents: &[Candidate]) -> Result<Action, String> {
     let text = |field: &str| action[field].as_str().unwrap_or_default().to_owned();
     match action["type"].as_str() {
@@ -312,6 +365,52 @@ mod tests {
                 task("late", "b", "3", Value::Null),
             ]
         );
+    }
+
+    #[test]
+    fn the_log_has_reasons_without_what_they_quote() {
+        for (reason, told) in [
+            (
+                "actions[0]: there is no agent \"ses\\\"ame\"; choose among a, b",
+                "actions[0]: there is no agent …; choose among a, b",
+            ),
+            (
+                "actions[1]: /text: {\"sesame\":{\"a\":1}} is not of type \"string\"",
+                "actions[1]: /text: … is not of type …",
+            ),
+            (
+                "\"type\" must be \"chat.response\" or \"task.request\"",
+                "\"type\" must be \"chat.response\" or \"task.request\"",
+            ),
+            ("broken off in \"sesa…", "broken off in …"),
+        ] {
+            assert_eq!(without_words(reason), told);
+        }
+    }
+
+    #[test]
+    fn prose_is_told_from_decisions_that_went_wrong() {
+        for prose in [
+            "The tide is low at six.",
+            "\"Ebb\" is low water.",
+            "Use [brackets], {maybe}.",
+        ] {
+            assert!(is_prose(prose), "{prose}");
+        }
+        for other in [
+            "",
+            " ",
+            "null",
+            "3",
+            "\"hello\"",
+            "{\"actions\": [",
+            "[1]",
+            "```json\n{}\n```",
+            "Sure: {\"actions\": [{",
+            "So: {\"type\": \"chat.response\", \"text\": \"x\"}",
+        ] {
+            assert!(!is_prose(other), "{other}");
+        }
     }
 
     /// spec: HUB-4

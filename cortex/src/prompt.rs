@@ -6,7 +6,7 @@ use agenthub_sdk::model::{Message, Part, Request, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub(crate) use agents::{Agents, Present};
+pub(crate) use agents::{Agents, Named, Present};
 
 use crate::{decision, outcome::TaskOutcome};
 
@@ -36,6 +36,8 @@ pub(crate) struct Rejected {
 pub(crate) struct Prompt<'a> {
     /// The agents that are here.
     pub(crate) agents: &'a Agents,
+    /// Those that the user's words name.
+    pub(crate) named: &'a Named,
     /// What was said before, oldest first.
     pub(crate) history: &'a [Message],
     /// What the user says.
@@ -59,6 +61,9 @@ impl Prompt<'_> {
     pub(crate) fn request(&self) -> Request {
         let mut messages = vec![Message::system(self.rules())];
         messages.push(Message::data("agents", self.agents.to_json()));
+        if !self.named.is_empty() {
+            messages.push(Message::data("named", json!(self.named)));
+        }
         messages.extend_from_slice(self.history);
         if !self.running.is_empty() {
             let running = self.running.iter();

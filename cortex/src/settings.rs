@@ -20,6 +20,8 @@ pub struct Settings {
     pub handoff_timeout: Duration,
     /// How long a specialist may be gone before a run gives its step up: 15 s.
     pub specialist_grace: Duration,
+    /// How long after its start Cortex waits for known agents to come back as well, before a run plans without them: 10 s.
+    pub returning: Duration,
     /// How long an agent may be gone before its tasks are given up: 2 s.
     pub away_grace: Duration,
     /// The time that models have to answer when Cortex stops: 10 s.
@@ -67,6 +69,7 @@ impl Settings {
             delegation_timeout: Duration::from_secs(120),
             handoff_timeout: Duration::from_secs(300),
             specialist_grace: Duration::from_secs(15),
+            returning: Duration::from_secs(10),
             away_grace: Duration::from_secs(2),
             drain: Duration::from_secs(10),
             max_rounds: 8,

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use agenthub_proto::a2a::AgentCard;
 use agenthub_sdk::{
     Spans,
     model::{Completion, Request, ToolCall},
@@ -24,13 +25,13 @@ use tracing::Instrument;
 
 use crate::{
     ask::ask,
-    chat_turn::{Query, Question, Seen, is_undecided},
+    chat_turn::{Query, Question, Seen, undecided},
     conversation::Turn,
-    delegate,
+    decision, delegate,
     frame::Frame,
     origin::{CORTEX, Origin, response},
     projection::Projection,
-    prompt::{Agents, Running},
+    prompt::{Agents, Named, Running},
     shared::Shared,
     view::View,
 };
@@ -115,8 +116,14 @@ impl ChatWorld {
             async { while directory.get(CORTEX).is_none() && changed.changed().await.is_ok() {} };
         // Without it, nobody is here.
         let _ = timeout(INTRODUCTION, introduced).await;
+        let present = self.shared.present(client);
+        let here: Vec<&AgentCard> = present.iter().map(|agent| &*agent.card).collect();
+        let known = directory.all();
+        let away = known.iter().filter(|entry| !entry.online);
+        let away: Vec<&AgentCard> = away.map(|entry| &*entry.card).collect();
         Seen {
-            agents: Agents::of(&self.shared.present(client), &query.words),
+            agents: Agents::of(&present, &query.words),
+            named: Named::of(&query.words, &here, &away),
             history: self.turn.before(),
             running: self.turn.others_wait_for(),
             again_at_ms: None,
@@ -135,16 +142,6 @@ impl ChatWorld {
                     self.turn.waits_for(step, running);
                 }
                 Begun::Said { text } if !again => self.turn.said(text),
-                Begun::ModelAsked { .. } if !again => {
-                    if let Some(Question {
-                        attempt: attempt @ 2..,
-                        ..
-                    }) = Question::of(step.as_str())
-                    {
-                        let attempt = attempt - 1;
-                        tracing::warn!(attempt, "the model's answer is no decision");
-                    }
-                }
                 _ => {}
             },
             RunEvent::StepEnded { step, .. } => self.turn.has_back(step),
@@ -173,6 +170,12 @@ impl World for ChatWorld {
 
     async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure> {
         let question = Question::of(step.key.step.as_str());
+        if let (Some(question), Some(rejected)) = (question, request.data("rejected")) {
+            let attempt = question.attempt.saturating_sub(1);
+            let reason = rejected["reason"].as_str().unwrap_or_default();
+            let reason = decision::without_words(reason);
+            tracing::warn!(attempt, reason, "the model's answer is no decision");
+        }
         let asked = async {
             // The turn is this request's already, but for a run that was taken up.
             self.turn.take().await;
@@ -249,8 +252,9 @@ impl World for ChatWorld {
         if self.has_ended.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        if is_undecided(outcome) {
-            tracing::warn!("the model did not decide");
+        if let Some(reason) = undecided(outcome) {
+            let reason = decision::without_words(reason);
+            tracing::warn!(reason, "the model did not decide");
         }
         self.turn.ended(outcome);
         self.turn.give_way();

@@ -71,4 +71,15 @@ async fn a_model_that_does_not_decide_is_told_of_without_its_words_or_the_users(
     assert_eq!(count("the model's answer is no decision"), 2, "{logged}");
     assert_eq!(count("the model did not decide"), 1, "{logged}");
     assert_eq!(count("sesame"), 0, "{logged}");
+    for reason in [
+        "there is no agent …; nobody is here",
+        "must be \"chat.response\" or",
+        "… is not of type …",
+    ] {
+        // tracing writes quotation marks in texts with a backslash.
+        assert!(
+            logged.replace('\\', "").contains(reason),
+            "{reason}: {logged}"
+        );
+    }
 }

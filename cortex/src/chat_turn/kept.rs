@@ -4,7 +4,7 @@ use agenthub_sdk::{model::Message, runs::RunOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::prompt::{Agents, Running};
+use crate::prompt::{Agents, Named, Running};
 
 /// What a chat turn begins with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub(crate) struct Input {
     pub(crate) max_rounds: u32,
     /// The time for a task, in milliseconds.
     pub(crate) delegation_ms: u64,
+    /// Whether an answer in prose is one. Journals of older releases do not say so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) takes_prose: bool,
     /// Why there is nothing to decide, in words for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refused: Option<String>,
@@ -32,6 +35,9 @@ pub(crate) struct Input {
 pub(crate) struct Seen {
     /// The agents that are here.
     pub(crate) agents: Agents,
+    /// Those that the user's words name.
+    #[serde(skip_serializing_if = "Named::is_empty")]
+    pub(crate) named: Named,
     /// What was said before, oldest first.
     pub(crate) history: Vec<Message>,
     /// What other turns of the conversation wait for.
@@ -78,7 +84,10 @@ impl Question {
     }
 }
 
-/// Whether the model never decided, of a run that ends so.
-pub(crate) fn is_undecided(outcome: &RunOutcome) -> bool {
-    matches!(outcome, RunOutcome::Completed { data, .. } if data["undecided"].is_string())
+/// Why the model never decided, of a run that ends so: why its last answer was refused.
+pub(crate) fn undecided(outcome: &RunOutcome) -> Option<&str> {
+    match outcome {
+        RunOutcome::Completed { data, .. } => data["undecided"].as_str(),
+        _ => None,
+    }
 }

@@ -8,7 +8,7 @@ use agenthub_sdk::{
 };
 
 use super::*;
-use crate::prompt::{Agents, Present, Running};
+use crate::prompt::{Agents, Named, Present, Running};
 
 /// A run whose world is this test. What goes out is noted; what comes back is told.
 struct Run {
@@ -253,6 +253,36 @@ fn an_agent_gets_the_words_the_payload_and_the_name_of_its_task() {
 }
 
 #[test]
+fn a_model_that_answers_in_prose_has_answered() {
+    let mut run = Run::new(|input| input.takes_prose = true);
+    run.sees("look-1", &seen());
+    run.answers("turn-1", " The tide is low at six.\n");
+    assert_eq!(
+        run.outcome(),
+        RunOutcome::completed("The tide is low at six.")
+    );
+
+    let mut run = Run::new(|input| input.takes_prose = true);
+    run.sees("look-1", &seen());
+    run.answers("turn-1", r#"{"actions": [{"type": "chat.resp"#);
+    assert_eq!(run.wanted(), ["turn-1/try-2"], "a decision that broke off");
+}
+
+/// spec: HUB-4
+#[test]
+fn the_model_is_told_whom_the_words_name_and_who_of_them_is_away() {
+    let mut run = Run::new(|_| {});
+    let mut seen = seen();
+    seen.named = Named {
+        here: vec!["digger".to_owned()],
+        away: vec!["painter".to_owned()],
+    };
+    run.sees("look-1", &seen);
+    let told = run.question().data("named").cloned();
+    assert_eq!(told, Some(json!({"here": ["digger"], "away": ["painter"]})));
+}
+
+#[test]
 fn an_answer_that_is_no_decision_goes_back_with_the_reason_at_most_twice() {
     let mut run = Run::looked();
     run.answers("turn-1", "I will do it");
@@ -271,7 +301,7 @@ fn an_answer_that_is_no_decision_goes_back_with_the_reason_at_most_twice() {
     run.answers("turn-1/try-2", r#"{"actions": []}"#);
     run.answers("turn-1/try-3", "no");
     let outcome = run.outcome();
-    assert!(is_undecided(&outcome), "{outcome:?}");
+    assert!(undecided(&outcome).is_some(), "{outcome:?}");
     assert!(matches!(outcome, RunOutcome::Completed { text, .. } if text.contains("I am sorry")));
 }
 

@@ -28,7 +28,7 @@ use super::{
     specialists,
 };
 use crate::{
-    frame,
+    decision, frame,
     origin::{CORTEX, context_of},
     runs::{Active, Frames, Mode},
     shared::Shared,
@@ -36,9 +36,6 @@ use crate::{
 
 /// How long the hub may take to say what its agents have in hand.
 const LOAD: Duration = Duration::from_secs(2);
-
-/// How long after a start others may take to come back as well.
-const RETURNING: Duration = Duration::from_secs(10);
 
 /// The entries of a journal that are read at one time.
 const PAGE: usize = 256;
@@ -105,7 +102,11 @@ impl RunWorld {
             }
         };
         // Who is not back by then counts as away.
-        let _ = timeout_at(self.shared.begun() + RETURNING, returned).await;
+        let _ = timeout_at(
+            self.shared.begun() + self.shared.settings.returning,
+            returned,
+        )
+        .await;
     }
 
     async fn see(&self, query: &Query) -> Seen {
@@ -251,6 +252,11 @@ impl World for RunWorld {
 
     async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure> {
         let settings = &self.shared.settings;
+        if let Some(rejected) = request.data("rejected") {
+            let reason = rejected["reason"].as_str().unwrap_or_default();
+            let reason = decision::without_words(reason);
+            tracing::warn!(run = %self.run, reason, "the orchestrator's proposal is refused");
+        }
         let span = tracing::info_span!("model_call", model = settings.model.name(), run = %self.run, step = %step.key.step);
         let asked = settings.model.complete(request, DeltaSink::ignored());
         let answer = timeout(settings.model_timeout, asked)

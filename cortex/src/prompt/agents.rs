@@ -31,6 +31,36 @@ pub(crate) struct Present {
     pub(crate) topics: Option<Vec<String>>,
 }
 
+/// The agents that the user's words name, by their ids. Journals hold it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Named {
+    /// Those that are here.
+    pub(crate) here: Vec<String>,
+    /// Those that the hub knows and that are not here now.
+    pub(crate) away: Vec<String>,
+}
+
+impl Named {
+    /// Those of these cards that the words name.
+    pub(crate) fn of(words: &str, here: &[&AgentCard], away: &[&AgentCard]) -> Self {
+        let named = |cards: &[&AgentCard]| -> Vec<String> {
+            let known: Vec<relevance::Card<'_>> = cards.iter().map(|card| (*card).into()).collect();
+            let found = relevance::named(words, &known).into_iter().take(MAX_ITEMS);
+            found.map(|index| cards[index].name.clone()).collect()
+        };
+        Self {
+            here: named(here),
+            away: named(away),
+        }
+    }
+
+    /// Whether they name nobody.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.here.is_empty() && self.away.is_empty()
+    }
+}
+
 /// The agents that a decision may choose: at most [`MAX_AGENTS`], bounded as the prompt shows them. Journals hold it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -72,10 +102,11 @@ fn choose<'a>(present: &'a [Present], words: &str) -> Vec<&'a Present> {
         return present.iter().collect();
     }
     let cards: Vec<relevance::Card<'_>> = present.iter().map(|a| (&*a.card).into()).collect();
-    let ranked = relevance::rank(words, &cards);
+    let named = relevance::named(words, &cards).into_iter();
+    let ranked = relevance::rank(words, &cards).into_iter();
     let by_order = 0..present.len();
     let mut chosen = HashSet::new();
-    for index in ranked.into_iter().map(|(index, _)| index).chain(by_order) {
+    for index in named.chain(ranked.map(|(index, _)| index)).chain(by_order) {
         if chosen.len() == MAX_AGENTS {
             break;
         }

@@ -22,9 +22,15 @@ fn present(name: &str, description: &str, skills: &[(&str, &str)]) -> Present {
     }
 }
 
+static NOBODY: Named = Named {
+    here: Vec::new(),
+    away: Vec::new(),
+};
+
 fn empty(agents: &Agents) -> Prompt<'_> {
     Prompt {
         agents,
+        named: &NOBODY,
         history: &[],
         words: "Echo this!",
         attached: &[],

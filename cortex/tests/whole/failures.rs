@@ -86,7 +86,7 @@ async fn an_agent_that_goes_away_is_told_of() {
 #[tokio::test]
 async fn an_answer_that_is_no_decision_is_asked_for_again_with_the_reason() {
     let model = Scripted::texts([
-        "I will do it".to_owned(),
+        r#"{"actions": [{"type": "chat.resp"#.to_owned(),
         delegate(&["nobody"]),
         respond("ok"),
     ]);
@@ -112,8 +112,22 @@ fn reason(request: &Request) -> String {
 }
 
 #[tokio::test]
+async fn a_model_that_answers_in_prose_has_answered() {
+    let model = Scripted::texts(["The tide is low at six."]);
+    let world = World::new(model.clone()).await;
+    let answer = world
+        .user("ann")
+        .await
+        .answer("c", "when is low tide")
+        .await;
+    assert_eq!(answer, "The tide is low at six.");
+    assert_eq!(model.requests().len(), 1);
+    world.end().await;
+}
+
+#[tokio::test]
 async fn a_model_that_never_decides_ends_in_an_apology() {
-    let model = Scripted::from_fn(|_| Ok("nonsense".to_owned()));
+    let model = Scripted::from_fn(|_| Ok(r#"{"nonsense": 1}"#.to_owned()));
     let world = World::new(model.clone()).await;
     let outcome = world.user("ann").await.ask("c", "hi").await;
     assert_eq!(outcome.state, TaskState::Completed);

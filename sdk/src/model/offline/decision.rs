@@ -26,12 +26,26 @@ pub(super) fn decide(request: &Request, words: &str) -> Value {
     }
     let agents: Vec<Agent> = request.data("agents").map(list).unwrap_or_default();
     let cards: Vec<Card<'_>> = agents.iter().map(Agent::card).collect();
+    let away = request.data("named").map(|named| list(&named["away"]));
+    let away: Vec<String> = away.unwrap_or_default();
+    let is_named = || !relevance::named(words, &cards).is_empty();
+    if !away.is_empty() && !is_named() {
+        let are = if away.len() == 1 { "is" } else { "are" };
+        let (names, it) = (
+            away.join(" and "),
+            if away.len() == 1 { "it" } else { "they" },
+        );
+        return respond(&format!(
+            "{names} {are} away at the moment, so I have asked nobody. Ask again when {it} {} back, or leave the name out and I look for somebody else.",
+            if away.len() == 1 { "is" } else { "are" }
+        ));
+    }
     let chosen = choose(words, &cards);
     if !chosen.is_empty() {
         let chosen = chosen
             .into_iter()
             .map(|index| (&agents[index], &cards[index]));
-        return delegate(words, chosen);
+        return delegate(words, chosen, &away);
     }
     if asks_who_it_is(words) {
         return respond(&introduction(&agents));
@@ -58,7 +72,12 @@ fn choose(words: &str, cards: &[Card<'_>]) -> Vec<usize> {
         .collect()
 }
 
-fn delegate<'a>(words: &str, chosen: impl Iterator<Item = (&'a Agent, &'a Card<'a>)>) -> Value {
+/// Asks those who are chosen, and says who was named as well and is away.
+fn delegate<'a>(
+    words: &str,
+    chosen: impl Iterator<Item = (&'a Agent, &'a Card<'a>)>,
+    away: &[String],
+) -> Value {
     let task = |(index, (agent, card)): (usize, (&Agent, &Card<'_>))| {
         let skill = relevance::best_skill(words, card).map(|index| card.skills[index].id);
         let topic = || agent.task_types.first().map(String::as_str);
@@ -70,7 +89,12 @@ fn delegate<'a>(words: &str, chosen: impl Iterator<Item = (&'a Agent, &'a Card<'
             "correlationId": (index + 1).to_string(),
         })
     };
-    json!({ "actions": chosen.enumerate().map(task).collect::<Vec<Value>>() })
+    let said = (!away.is_empty()).then(|| {
+        let text = format!("Away at the moment, and not asked: {}.", away.join(", "));
+        json!({ "type": "chat.response", "text": text })
+    });
+    let tasks = chosen.enumerate().map(task);
+    json!({ "actions": said.into_iter().chain(tasks).collect::<Vec<Value>>() })
 }
 
 fn respond(text: &str) -> Value {

@@ -55,6 +55,33 @@ fn response(request: &Request) -> String {
     }
 }
 
+/// spec: HUB-4
+#[test]
+fn who_is_named_and_away_is_told_and_nobody_else_is_asked_instead() {
+    let named = |words: &str, here: &[&str], away: &[&str]| {
+        let mut request = request(words);
+        let named = json!({"here": here, "away": away});
+        request.messages.insert(2, Message::data("named", named));
+        request
+    };
+    let said = response(&named("ask agent_far to echo hello", &[], &["agent_far"]));
+    assert!(
+        said.starts_with("agent_far is away at the moment"),
+        "{said}"
+    );
+    let both = actions(&named(
+        "ask agent_far and agent_echo to echo hello",
+        &["agent_echo"],
+        &["agent_far"],
+    ));
+    assert_eq!(
+        both[0]["text"],
+        "Away at the moment, and not asked: agent_far."
+    );
+    assert_eq!(both[1]["targetAgent"], "agent_echo");
+    assert_eq!(both.len(), 2);
+}
+
 /// spec: HUB-7
 #[test]
 fn a_matching_request_becomes_a_task_with_the_users_words() {
