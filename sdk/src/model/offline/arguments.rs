@@ -1,32 +1,46 @@
 //! Arguments for a tool, made of words by its schema.
 
+use std::collections::VecDeque;
+
 use serde_json::{Map, Number, Value, json};
 
-use super::words::{mention, numbers};
+use super::{
+    stated,
+    words::{mention, numbers},
+};
 
 /// Properties that want the words themselves, the likeliest first.
 const FOR_WORDS: [&str; 6] = ["text", "input", "query", "message", "request", "task"];
 
+/// Those that take a sentence; others want a part of it, such as a name.
+const FOR_SENTENCES: [&str; 4] = ["input", "message", "request", "task"];
+
+/// Those of which nothing is told where they get a sentence: it may be what they want.
+const LENIENT: [&str; 2] = ["text", "query"];
+
 /// Objects inside objects that are filled at most, and references that are followed at most.
 const MAX_DEPTH: usize = 8;
 
-/// Arguments that match `schema` as well as `words` allow.
+/// Arguments that match `schema` as well as `words` allow, and the properties whose values are a guess.
 ///
-/// One string gets the words, numbers in the words become numbers in their order, and of an enumeration the value that is
+/// What the words state goes first: in a JSON object, as `name=value`, in quotation marks. One string gets the words, numbers in the words become numbers in their order, and of an enumeration the value that is
 /// mentioned is taken. What is not required and not mentioned is left out; what is required and not mentioned is the schema's
 /// default, or empty.
-pub(super) fn arguments(schema: &Value, words: &str) -> Value {
+pub(super) fn arguments(schema: &Value, words: &str) -> (Value, Vec<String>) {
     let mut filler = Filler {
         root: schema,
         words,
         numbers: numbers(words),
+        stated: stated::object(words).unwrap_or_default(),
+        quoted: stated::quotations(words).into(),
+        guessed: Vec::new(),
     };
-    if !schema.is_object() {
-        return filler.object(&Map::new(), 0);
-    }
-    filler
-        .value("", schema, Need::Required { words: true }, 0)
-        .unwrap_or_else(|| json!({}))
+    let empty = Map::new();
+    let filled = match schema.is_object() {
+        true => filler.value("", schema, Need::Required { words: true }, 0),
+        false => Some(filler.object(&empty, 0)),
+    };
+    (filled.unwrap_or_else(|| json!({})), filler.guessed)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,11 +57,20 @@ struct Filler<'a> {
     words: &'a str,
     /// Those that no property has taken yet.
     numbers: Vec<(usize, Number)>,
+    /// The JSON object in the words.
+    stated: Map<String, Value>,
+    /// The quotations that no property has taken yet.
+    quoted: VecDeque<&'a str>,
+    /// The properties whose values are a guess.
+    guessed: Vec<String>,
 }
 
 impl<'a> Filler<'a> {
     fn value(&mut self, name: &str, schema: &'a Value, need: Need, depth: usize) -> Option<Value> {
         let schema = self.resolve(schema);
+        if let Some(value) = self.stated(name, schema) {
+            return Some(value);
+        }
         let required = need != Need::Optional;
         let fallback = || schema.get("default").cloned().filter(|_| required);
         if let Some(constant) = schema.get("const") {
@@ -82,14 +105,65 @@ impl<'a> Filler<'a> {
                     .or_else(|| required.then(|| json!(false)))
             }
             "null" => required.then_some(Value::Null),
-            _ if need == (Need::Required { words: true }) => Some(self.text(schema).into()),
+            _ if FOR_SENTENCES.contains(&name) && required => Some(self.text(schema).into()),
+            _ if need == (Need::Required { words: true }) => {
+                let quoted = self.quoted.pop_front().map(Value::from);
+                quoted.or_else(|| Some(self.guess(name, schema)))
+            }
             _ if required => {
+                let quoted = |filler: &mut Self| filler.quoted.pop_front().map(Value::from);
                 let said = self.after(name).map(Value::from);
-                said.or_else(fallback)
-                    .or_else(|| Some(self.text(schema).into()))
+                said.or_else(|| quoted(self))
+                    .or_else(fallback)
+                    .or_else(|| Some(self.guess(name, schema)))
             }
             _ => None,
         }
+    }
+
+    /// What the words state of a property: in their JSON object, or as `name=value`.
+    fn stated(&mut self, name: &str, schema: &Value) -> Option<Value> {
+        let is_name = |key: &&String| key.eq_ignore_ascii_case(name);
+        let key = self.stated.keys().find(is_name).cloned();
+        let value = match key.and_then(|key| self.stated.remove(&key)) {
+            Some(value) => value,
+            None => {
+                let text = stated::assigned(self.words, name)?;
+                self.quoted.retain(|quoted| *quoted != text);
+                match kind(schema) {
+                    "string" => text.into(),
+                    _ => serde_json::from_str(text).ok()?,
+                }
+            }
+        };
+        let fits = match kind(schema) {
+            "string" => value.is_string(),
+            "number" => value.is_number(),
+            "integer" => value.is_i64() || value.is_u64(),
+            "boolean" => value.is_boolean(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            _ => true,
+        };
+        let values = schema.get("enum").and_then(Value::as_array);
+        if !fits || values.is_some_and(|values| !values.contains(&value)) {
+            return None;
+        }
+        if let Value::Number(number) = &value
+            && let Some(at) = self.numbers.iter().position(|(_, known)| known == number)
+        {
+            self.numbers.remove(at);
+        }
+        Some(value)
+    }
+
+    /// The whole sentence, for want of anything better.
+    fn guess(&mut self, name: &str, schema: &Value) -> Value {
+        // One word is what is meant.
+        if !LENIENT.contains(&name) && self.words.trim().contains(char::is_whitespace) {
+            self.guessed.push(name.to_owned());
+        }
+        self.text(schema).into()
     }
 
     fn object(&mut self, schema: &'a Map<String, Value>, depth: usize) -> Value {
@@ -97,9 +171,10 @@ impl<'a> Filler<'a> {
         let properties = schema.get("properties").and_then(Value::as_object);
         let Some(properties) = properties.filter(|properties| !properties.is_empty()) else {
             let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
-            return match closed {
-                true => Value::Object(empty),
-                false => json!({ "text": self.words }),
+            return match (closed, self.stated.is_empty()) {
+                (true, _) => Value::Object(empty),
+                (false, true) => json!({ "text": self.words }),
+                (false, false) => Value::Object(std::mem::take(&mut self.stated)),
             };
         };
         let required = |name: &str| {
@@ -131,7 +206,11 @@ impl<'a> Filler<'a> {
         let (Some(properties), Some(required)) = (properties, required) else {
             return false;
         };
-        let before = self.numbers.clone();
+        let before = (
+            self.numbers.clone(),
+            self.stated.clone(),
+            self.quoted.clone(),
+        );
         let mut names = required.iter().filter_map(Value::as_str).peekable();
         let speaks = names.peek().is_some()
             && names.all(|name| {
@@ -140,7 +219,7 @@ impl<'a> Filler<'a> {
                     .and_then(|schema| self.value(name, schema, Need::Optional, depth + 1))
                     .is_some()
             });
-        self.numbers = before;
+        (self.numbers, self.stated, self.quoted) = before;
         speaks
     }
 

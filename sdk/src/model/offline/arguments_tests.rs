@@ -80,7 +80,7 @@ fn the_words_go_where_the_schema_wants_them() {
         (json!(true), json!({"text": words})),
         (string(), json!(words)),
     ] {
-        assert_eq!(arguments(&schema, words), expected, "{schema}");
+        assert_eq!(arguments(&schema, words).0, expected, "{schema}");
     }
 }
 
@@ -163,7 +163,7 @@ fn numbers_values_and_flags_are_taken_from_the_words() {
         ),
     ] {
         assert_eq!(
-            arguments(&schema, words),
+            arguments(&schema, words).0,
             expected,
             "{words:?} for {schema}"
         );
@@ -185,7 +185,7 @@ fn data_that_is_optional_is_given_where_the_words_have_all_of_it() {
         ),
         ("add 2", json!({"request": "add 2"})),
     ] {
-        assert_eq!(arguments(&schema, words), expected);
+        assert_eq!(arguments(&schema, words).0, expected);
     }
 }
 
@@ -197,7 +197,7 @@ fn numbers_keep_within_their_bounds() {
         ("20 or 7 of them", json!({"limit": 7})),
         ("in 2026", json!({})),
     ] {
-        assert_eq!(arguments(&schema, words), expected);
+        assert_eq!(arguments(&schema, words).0, expected);
     }
 }
 
@@ -205,7 +205,64 @@ fn numbers_keep_within_their_bounds() {
 fn a_schema_without_an_end_gets_arguments_with_one() {
     let schema = json!({"$defs": {"N": {"properties": {"next": {"$ref": "#/$defs/N"}}, "required": ["next"]}},
                         "$ref": "#/$defs/N"});
-    assert!(arguments(&schema, "go").is_object());
+    assert!(arguments(&schema, "go").0.is_object());
     let circle = json!({"$defs": {"A": {"$ref": "#/$defs/A"}}, "$ref": "#/$defs/A"});
     arguments(&circle, "go");
+}
+
+#[test]
+fn what_the_words_state_goes_before_the_words() {
+    let search =
+        json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    let price = json!({
+        "type": "object",
+        "properties": {"item": {"type": "string"}, "amount": {"type": "integer"}, "unit": {"enum": ["kg", "box"]}},
+        "required": ["item", "amount"],
+    });
+    for (schema, words, expected) in [
+        (
+            &search,
+            "search the project for 'mailbox'",
+            json!({"text": "mailbox"}),
+        ),
+        (
+            &price,
+            "price_of 'apple' for 3",
+            json!({"item": "apple", "amount": 3}),
+        ),
+        (
+            &price,
+            "price_of item=apple, amount=3 unit=box",
+            json!({"item": "apple", "amount": 3, "unit": "box"}),
+        ),
+        (
+            &price,
+            "price_of {\"item\": \"ripe apple\", \"amount\": 4}",
+            json!({"item": "ripe apple", "amount": 4}),
+        ),
+        (
+            &price,
+            "price_of {\"item\": 7} \"apple\" 2",
+            json!({"item": "apple", "amount": 7}),
+        ),
+    ] {
+        assert_eq!(arguments(schema, words), (expected, Vec::new()), "{words}");
+    }
+    let task =
+        json!({"type": "object", "properties": {"task": {"type": "string"}}, "required": ["task"]});
+    let words = "write about 'tides'";
+    assert_eq!(
+        arguments(&task, words),
+        (json!({"task": words}), Vec::new())
+    );
+}
+
+#[test]
+fn a_guess_is_known_as_one() {
+    let price =
+        json!({"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]});
+    let (filled, guessed) = arguments(&price, "what does an apple cost");
+    assert_eq!(filled, json!({"item": "what does an apple cost"}));
+    assert_eq!(guessed, ["item"]);
+    assert_eq!(arguments(&price, "apple").1, [""; 0]);
 }

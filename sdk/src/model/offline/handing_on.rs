@@ -42,7 +42,7 @@ impl Made<'_> {
 pub(super) fn calls(tool: &Tool, step: &str, turn: &Turn<'_>, made: &[Made<'_>]) -> Vec<Value> {
     let handing = Handing { step, turn, made };
     let said = format!("{}\n{step}", turn.words);
-    let mut filled = arguments(&tool.parameters, &said);
+    let (mut filled, _) = arguments(&tool.parameters, &said);
     let properties = tool.parameters.get("properties").and_then(Value::as_object);
     let (Some(properties), Some(fields)) = (properties, filled.as_object_mut()) else {
         return vec![filled];

@@ -38,6 +38,7 @@ mod naming;
 mod orchestration;
 mod passages;
 mod procedure;
+mod stated;
 mod steps;
 mod told;
 mod tools;

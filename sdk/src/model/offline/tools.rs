@@ -28,7 +28,7 @@ pub(super) fn answer(request: &Request) -> Answer {
         Some(Next::Calls(calls)) => return Answer::Calls(with_ids(request, calls)),
         None => {}
     }
-    let told = || Answer::Text(summary(&turn));
+    let told = || Answer::Text(summary(&turn) + &guesses(request, &turn));
     let only_found = turn.results().all(|(name, _)| name == FIND_AGENTS);
     if !turn.rounds.is_empty() && !only_found {
         return told();
@@ -76,8 +76,30 @@ fn filled(tool: &Tool, words: &str, turn: &Turn<'_>) -> Vec<Value> {
     let takes_a_task = !tool.parameters["properties"]["task"].is_null();
     match takes_a_task && words == turn.words {
         true => handing_on::calls(tool, "", turn, &[]),
-        false => vec![arguments(&tool.parameters, words)],
+        false => vec![arguments(&tool.parameters, words).0],
     }
+}
+
+/// What was guessed for the calls that were made; empty where nothing was.
+fn guesses(request: &Request, turn: &Turn<'_>) -> String {
+    let mut lines = String::new();
+    for (tool, words) in choose(&turn.words, &request.tools) {
+        let (made, guessed) = arguments(&tool.parameters, words);
+        let is_made = |call: &&ToolCall| call.name == tool.name && call.arguments == made;
+        // An agent makes of a sentence what it can.
+        let is_agent = tool.name.starts_with("agent_");
+        let Some(first) = guessed.first().filter(|_| !is_agent) else {
+            continue;
+        };
+        if turn.calls().any(|call| is_made(&call)) {
+            let (names, tool) = (guessed.join("`, `"), &tool.name);
+            lines.push_str(&format!(
+                "\nI am an offline stand-in, and could not tell what `{names}` of {tool} is to be: I gave it the whole sentence. Put what you \
+                 mean in quotation marks, or write {first}=…"
+            ));
+        }
+    }
+    lines
 }
 
 fn with_ids(request: &Request, calls: Vec<(String, Value)>) -> Vec<ToolCall> {

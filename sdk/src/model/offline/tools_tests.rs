@@ -361,3 +361,15 @@ fn what_is_handed_over_as_data_is_asked_where_there_are_no_words() {
     request.messages.push(Message::user("add 1 and 2"));
     assert_eq!(calls(&request)[0].name, "calculator");
 }
+
+#[test]
+fn what_the_stand_in_could_not_tell_is_said_with_the_result() {
+    let words = "weather_now please, for the town where my sister lives";
+    let said = said(&answered(asked(words), &[json!("12 degrees")]));
+    assert!(said.contains("12 degrees"), "{said}");
+    assert!(
+        said.contains("could not tell what `city` of weather_now"),
+        "{said}"
+    );
+    assert!(said.contains("write city=…"), "{said}");
+}
