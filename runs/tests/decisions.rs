@@ -264,7 +264,7 @@ fn money_is_reserved_before_it_is_spent() {
         StepResult::ModelAnswered(Default::default()),
         Some(Spent {
             cost_micros: 50,
-            ..Spent::default()..Spent::CALL
+            ..Spent::CALL
         }),
     );
     let stop = &next(&run, &steps)[0];

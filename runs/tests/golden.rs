@@ -144,6 +144,7 @@ async fn driven(example: &str) -> Vec<RunEvent> {
             cost_micros: 3,
             ..Spent::default()
         }),
+        model: String::new(),
     };
     let busy = || Does::Gives(StepResult::Failed(Failure::passing("busy")));
     let world = match example {
