@@ -20,6 +20,9 @@ pub fn starter(name: &str, kind: Kind) -> Result<String, String> {
         Kind::Agent => AGENT,
         Kind::Orchestrator => ORCHESTRATOR,
     };
+    // What people call somebody of this name.
+    let words = name.replace(['-', '_'], " ");
+    let description = format!("Does the work of {words}. Ask it for that.").replace('\'', "''");
     let is_plain = name
         .chars()
         .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ' '))
@@ -29,5 +32,7 @@ pub fn starter(name: &str, kind: Kind) -> Result<String, String> {
         true => name.to_owned(),
         false => format!("'{}'", name.replace('\'', "''")),
     };
-    Ok(text.replace("NAME", &written))
+    let text = text.replace("DESCRIPTION", &format!("'{description}'"));
+    let text = text.replace("NAME", &written);
+    Ok(text.replace("WORDS", &words))
 }

@@ -41,6 +41,21 @@ fn a_name_that_no_agent_can_have_is_refused() {
 }
 
 #[test]
+fn a_starter_is_about_what_its_name_says() {
+    for name in ["harbour-poet", "tax_advisor"] {
+        let text = starter(name, Kind::Agent).expect("the name is fine");
+        let loaded = parse(Path::new(&format!("{name}.md")), &text, Vec::new());
+        let Ok(loaded) = loaded else {
+            panic!("{text}");
+        };
+        let words = name.replace(['-', '_'], " ");
+        assert!(loaded.definition.description.contains(&words), "{text}");
+        assert!(text.contains(&format!("this team's {words}")), "{text}");
+        assert!(!text.to_lowercase().contains("summar"), "{text}");
+    }
+}
+
+#[test]
 fn a_starter_says_what_goes_where() {
     insta::assert_snapshot!(starter("summarizer", Kind::Agent).expect("the name is fine"));
 }
