@@ -5,12 +5,15 @@ pub(crate) mod mail;
 pub(crate) mod runs;
 pub(crate) mod watched;
 
+use std::time::SystemTime;
+
 use agenthub_proto::{
     a2a::{AgentCard, Message, Role, Task},
     agenthub::{AgentEntry, AgentEvent, AgentState, agent_event::Payload},
+    wkt::Timestamp,
 };
 
-use crate::output::{cut, plain, table};
+use crate::output::{cut, fitted, plain, table};
 
 /// The longest text of a message in one line, in characters.
 const MAX_TEXT: usize = 100;
@@ -63,23 +66,76 @@ pub(crate) fn agent(agent: &AgentEntry) -> String {
     plain(&lines.join("\n")).into_owned()
 }
 
-/// The tasks as a table.
-pub(crate) fn tasks(tasks: &[Task]) -> String {
+/// The tasks as a table, for a terminal of this width: there, ids are as long as it takes to tell them apart.
+pub(crate) fn tasks(tasks: &[Task], now: SystemTime, width: Option<usize>) -> String {
     if tasks.is_empty() {
         return "no tasks".to_owned();
     }
+    let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
+    let length = match width {
+        Some(_) => telling_apart(&ids),
+        None => usize::MAX,
+    };
     let rows = tasks.iter().map(|task| {
+        let since = task.status.as_ref().and_then(|status| status.timestamp);
         let asked = task.history.first().map(Message::text);
         [
-            task.id.clone(),
+            task.id.chars().take(length).collect(),
             task.state().label().to_owned(),
+            since.map(|at| when(&at, now)).unwrap_or_default(),
             task.task_type().to_owned(),
             task.requester().to_owned(),
             task.assignee().to_owned(),
             asked.unwrap_or_default(),
         ]
     });
-    table(["TASK", "STATE", "TYPE", "FROM", "AGENT", "REQUEST"], rows)
+    let headings = [
+        "TASK",
+        "STATE",
+        "SINCE (UTC)",
+        "TYPE",
+        "FROM",
+        "AGENT",
+        "REQUEST",
+    ];
+    match width {
+        Some(width) => fitted(headings, rows.collect(), width),
+        None => table(headings, rows),
+    }
+}
+
+/// The characters from the beginning by which ids differ, at least 8.
+fn telling_apart(ids: &[&str]) -> usize {
+    let mut sorted = ids.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let shared = |pair: &[&str]| {
+        let both = pair[0].chars().zip(pair[1].chars());
+        both.take_while(|(one, other)| one == other).count()
+    };
+    let longest = sorted.windows(2).map(shared).max();
+    longest.map_or(8, |shared| (shared + 1).max(8))
+}
+
+/// The time of day; of what is older than half a day, the day as well.
+fn when(at: &Timestamp, now: SystemTime) -> String {
+    let text = Timestamp {
+        seconds: at.seconds,
+        nanos: 0,
+    }
+    .to_string();
+    let now = now.duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.map_or(0, |since| since.as_secs().cast_signed());
+    let text = text.trim_end_matches('Z').replace('T', " ");
+    match (now - at.seconds).abs() < 12 * 60 * 60 {
+        true => text
+            .split_once(' ')
+            .map_or(text.clone(), |(_, time)| time.to_owned()),
+        // The minute is enough.
+        false => text
+            .rsplit_once(':')
+            .map_or(text.clone(), |(minute, _)| minute.to_owned()),
+    }
 }
 
 /// One task with its messages and what came out of it.
@@ -221,16 +277,55 @@ mod tests {
         let parts = [
             agents(&[echo()]),
             agent(&echo()),
-            tasks(&[done()]),
+            tasks(&[done()], SystemTime::UNIX_EPOCH, None),
             task(&done()),
         ];
         insta::assert_snapshot!(parts.join("\n---\n"));
     }
 
     #[test]
+    fn tasks_have_times_and_fit_the_terminal() {
+        let at = |id: &str, seconds: i64| {
+            let mut task = done();
+            task.id = id.to_owned();
+            task.history = vec![Message::new(Role::User, &"long ".repeat(40))];
+            if let Some(status) = &mut task.status {
+                status.timestamp = Some(Timestamp { seconds, nanos: 5 });
+            }
+            task
+        };
+        let day = 24 * 60 * 60;
+        let listed = [
+            at("0199a1b2-c3d4-7aaa-8000-000000000001", 100 * day + 3_661),
+            at("0199a1b2-c3d5-7aaa-8000-000000000002", day),
+        ];
+        let now =
+            SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(100 * 24 * 60 * 60 + 4_000);
+        let text = tasks(&listed, now, Some(80));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        assert!(
+            lines[1].starts_with("0199a1b2-c3d4  completed  01:01:01 "),
+            "{text}"
+        );
+        assert!(
+            lines[2].starts_with("0199a1b2-c3d5  completed  1970-01-02 00:00"),
+            "{text}"
+        );
+        let piped = tasks(&listed, now, None);
+        assert!(
+            piped.contains("0199a1b2-c3d4-7aaa-8000-000000000001"),
+            "{piped}"
+        );
+    }
+
+    #[test]
     fn empty_lists_say_so() {
         assert_eq!(agents(&[]), "no agents");
-        assert_eq!(tasks(&[]), "no tasks");
+        assert_eq!(tasks(&[], SystemTime::UNIX_EPOCH, None), "no tasks");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod cmd;
 mod connect;
 mod definition;
 mod http;
+mod ids;
 mod journal;
 mod listen;
 mod listing;

@@ -2,13 +2,19 @@
 
 use std::{
     borrow::Cow,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
 };
 
 use comfy_table::{ContentArrangement, Table, presets};
 
 /// The longest text in a column of a table, in characters.
 const MAX_CELL: usize = 60;
+
+/// To how many characters a column is cut at most.
+const MIN_CELL: usize = 6;
+
+/// The space between two columns, in characters.
+const GAP: usize = 2;
 
 /// Prints a line on stdout.
 ///
@@ -26,6 +32,14 @@ pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
 pub(crate) fn aside(text: impl AsRef<str>) {
     let line = format!("{}\n", text.as_ref());
     let _ = io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// Prints a warning on stderr that nobody is to overlook: between empty lines, on a terminal in red.
+pub(crate) fn alarm(text: &str) {
+    match io::stderr().is_terminal() {
+        true => aside(format!("\n\u{1b}[1;31m{text}\u{1b}[0m\n")),
+        false => aside(format!("\n{text}\n")),
+    }
 }
 
 /// Prints a message as one line of canonical JSON, as [`line()`] does.
@@ -47,6 +61,33 @@ pub(crate) fn table<const N: usize>(
         table.add_row(row.iter().map(|cell| cut(cell, MAX_CELL)));
     }
     text_of(table)
+}
+
+/// Rows under their headings, one line each, within a width in characters: the widest columns are cut until they fit.
+pub(crate) fn fitted<const N: usize>(
+    headings: [&str; N],
+    rows: Vec<[String; N]>,
+    width: usize,
+) -> String {
+    let mut widths = headings.map(|heading| heading.chars().count());
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cut(cell, MAX_CELL).chars().count());
+        }
+    }
+    while widths.iter().sum::<usize>() + GAP * (N - 1) > width {
+        match widths.iter_mut().max() {
+            Some(widest) if *widest > MIN_CELL => *widest -= 1,
+            _ => break,
+        }
+    }
+    let mut left = widths.iter().copied().cycle();
+    let mut fit = |cell: &String| cut(cell, left.next().unwrap_or(MAX_CELL));
+    let rows: Vec<[String; N]> = rows
+        .iter()
+        .map(|row| std::array::from_fn(|column| fit(&row[column])))
+        .collect();
+    table(headings, rows)
 }
 
 /// Rows under their headings, within a width in characters: what is longer goes on in the next line.
@@ -114,6 +155,18 @@ mod tests {
         assert_eq!(lines[1], "agent_echo  online");
         assert_eq!(lines[2].len(), 12 + MAX_CELL - 1 + '…'.len_utf8());
         assert!(lines[2].starts_with("a b         x"));
+    }
+
+    #[test]
+    fn the_widest_columns_are_cut_until_a_table_fits() {
+        let row = ["0123456789".to_owned(), "done".to_owned(), "x".repeat(200)];
+        let text = fitted(["ID", "STATE", "REQUEST"], vec![row.clone()], 40);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "ID          STATE  REQUEST");
+        assert_eq!(lines[1].chars().count(), 40, "{text}");
+        assert!(lines[1].starts_with("0123456789  done   xxx"), "{text}");
+        let narrow = fitted(["ID", "STATE", "REQUEST"], vec![row], 10);
+        assert_eq!(narrow.lines().nth(1), Some("01234…  done   xxxxx…"));
     }
 
     #[test]

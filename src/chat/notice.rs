@@ -1,5 +1,7 @@
 //! What the chat says itself.
 
+use std::time::SystemTime;
+
 use agenthub_proto::{
     agenthub::{ListAgentsRequest, ListTasksRequest},
     cortex::ListRunsRequest,
@@ -9,7 +11,7 @@ use anyhow::bail;
 use super::session::Session;
 use crate::{
     listing,
-    run::{Answer, answer, user},
+    run::{Answer, answer, user, width},
 };
 
 /// The runs that are listed.
@@ -37,7 +39,7 @@ pub(super) async fn tasks(session: &Session) -> anyhow::Result<String> {
         ..Default::default()
     };
     let page = session.client.tasks(request).await?;
-    let mut text = listing::tasks(&page.tasks);
+    let mut text = listing::tasks(&page.tasks, SystemTime::now(), Some(width()));
     if !page.next_page_token.is_empty() {
         text.push_str("\nand more: see `agenthub tasks list`");
     }

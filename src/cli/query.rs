@@ -78,7 +78,7 @@ pub(crate) struct AgentFilter {
 /// `agenthub publish`
 #[derive(Debug, Args)]
 pub(crate) struct Publish {
-    /// What to say
+    /// What to say; - reads it from standard input
     pub(crate) text: String,
     /// The agent to say it to; without it the hub finds who it is for
     #[arg(long, value_name = "ID")]
@@ -118,6 +118,9 @@ pub(crate) enum Tasks {
         /// submitted, working, completed, failed, cancelled, input-required, rejected or auth-required; may be repeated
         #[arg(long, value_parser = task_state)]
         state: Vec<TaskState>,
+        /// At most this many
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        first: usize,
         #[command(flatten)]
         hub: Hub,
         #[command(flatten)]
@@ -125,7 +128,7 @@ pub(crate) enum Tasks {
     },
     /// Shows one task with its messages and artifacts
     Show {
-        /// Its id
+        /// Its id, or the beginning of it, or latest
         id: String,
         #[command(flatten)]
         hub: Hub,
@@ -134,7 +137,7 @@ pub(crate) enum Tasks {
     },
     /// Shows what happens to all tasks, or to one until it ends
     Watch {
-        /// The task's id
+        /// The task's id, or the beginning of it, or latest
         id: Option<String>,
         #[command(flatten)]
         hub: Hub,
@@ -143,7 +146,7 @@ pub(crate) enum Tasks {
     },
     /// Cancels a task; the agent at work is told
     Cancel {
-        /// Its id
+        /// Its id, or the beginning of it, or latest
         id: String,
         /// Why
         #[arg(long, default_value = "cancelled by the user")]

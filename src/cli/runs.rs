@@ -120,6 +120,9 @@ pub(crate) enum Runs {
         /// At most this many
         #[arg(long, value_name = "N", default_value_t = 50)]
         first: usize,
+        /// Also those that other runs led to, such as the work of the agents of a plan
+        #[arg(long)]
+        all: bool,
         #[command(flatten)]
         at: CortexAt,
         #[command(flatten)]
@@ -127,7 +130,7 @@ pub(crate) enum Runs {
     },
     /// Shows one run, with its plan and what came of it
     Show {
-        /// Its id
+        /// Its id, or the beginning of it, or latest
         id: String,
         #[command(flatten)]
         at: CortexAt,
@@ -137,7 +140,7 @@ pub(crate) enum Runs {
     /// Shows a run from its beginning until it ends, as `agenthub run` does
     #[command(after_long_help = WATCH)]
     Watch {
-        /// Its id
+        /// Its id, or the beginning of it, or latest
         id: String,
         /// Begins behind this frame
         #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
@@ -156,7 +159,7 @@ pub(crate) enum Runs {
     },
     /// Shows the plan of a run, with the state of each step
     Plan {
-        /// Its id
+        /// Its id, or the beginning of it, or latest
         id: String,
         #[command(flatten)]
         at: CortexAt,
@@ -165,7 +168,7 @@ pub(crate) enum Runs {
     },
     /// Cancels a run; whoever works for it is told
     Cancel {
-        /// Its id
+        /// Its id, or the beginning of it, or latest
         id: String,
         /// Why
         #[arg(long, default_value = "cancelled by the user")]
@@ -188,7 +191,7 @@ pub(crate) enum Runs {
     },
     /// Shows who handed what to whom
     Graph {
-        /// Its id
+        /// Its id, or the beginning of it, or latest
         id: String,
         /// In which form
         #[arg(long, value_enum, default_value_t = Form::Text)]

@@ -6,6 +6,7 @@ use agenthub_proto::{
     cortex::{Constraints, ListRunsRequest, RecordResultsRequest, ResumeRunRequest, RunBudget},
     json::{self as convert},
 };
+use anyhow::Context;
 use serde_json::{Map, Value};
 
 use super::{
@@ -14,13 +15,17 @@ use super::{
 };
 use crate::{
     cli::{self, Form, Json, Limits, Runs},
+    ids::{LATEST, meant},
     listing::runs as listing,
     logging::{self, Target},
     output,
-    run::{Answer, Line, Watching, answer, user, watch, width},
+    run::{Answer, Line, Trouble, Watching, answer, user, watch, width},
     settings::Settings,
     stop::Signals,
 };
+
+/// The latest runs among which the beginning of an id is looked for.
+const LOOKED_AT: usize = 2_000;
 
 /// Shows, cancels and resumes runs, and answers what they ask.
 pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> {
@@ -35,6 +40,7 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
             thread,
             mode,
             first,
+            all,
             json,
             ..
         } => {
@@ -44,21 +50,31 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
                 mode: mode.unwrap_or_default(),
                 ..Default::default()
             };
-            let runs = line.list(request, first).await?;
+            let (runs, hidden) = match all {
+                true => (line.list(request, first).await?, 0),
+                false => line.list_asked(request, first).await?,
+            };
             match json.json {
                 true => runs.iter().try_for_each(output::json)?,
-                false => output::line(listing::runs(&runs))?,
+                false => {
+                    output::line(listing::runs(&runs))?;
+                    if hidden > 0 {
+                        output::aside(format!(
+                            "{hidden} runs that these led to are not shown: --all shows them"
+                        ));
+                    }
+                }
             }
         }
         Runs::Show { id, json, .. } => {
-            let run = line.get(&id).await?;
+            let run = line.get(&run_id(&line, id).await?).await?;
             match json.json {
                 true => output::json(&run)?,
                 false => output::line(listing::run(&run, width()))?,
             }
         }
         Runs::Plan { id, json, .. } => {
-            let plan = line.plan(&id).await?;
+            let plan = line.plan(&run_id(&line, id).await?).await?;
             match json.json {
                 true => output::json(&plan)?,
                 false => output::line(listing::plan(&plan))?,
@@ -66,12 +82,15 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
         }
         Runs::Cancel {
             id, reason, json, ..
-        } => changed(&line.cancel(&id, &reason).await?, json)?,
+        } => {
+            let id = run_id(&line, id).await?;
+            changed(&line.cancel(&id, &reason).await?, json)?;
+        }
         Runs::Resume {
             id, limits, json, ..
         } => {
             let request = ResumeRunRequest {
-                id,
+                id: run_id(&line, id).await?,
                 constraints: constraints(&limits),
                 budget: budget(&limits),
             };
@@ -82,7 +101,7 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
             }
         }
         Runs::Graph { id, format, .. } => {
-            let graph = line.graph(&id).await?;
+            let graph = line.graph(&run_id(&line, id).await?).await?;
             output::line(match format {
                 Form::Text => listing::graph(&graph),
                 Form::Mermaid => graph.mermaid.trim_end().to_owned(),
@@ -123,7 +142,7 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
             let metrics: Map<String, Value> =
                 metrics.into_iter().map(|(k, v)| (k, v.into())).collect();
             let request = RecordResultsRequest {
-                id,
+                id: run_id(&line, id).await?,
                 metrics: Some(convert::to_struct(&Value::Object(metrics))),
             };
             let run = line.record(request).await?;
@@ -154,20 +173,42 @@ async fn watch_run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> 
     else {
         return Ok(ExitCode::FAILURE);
     };
-    let watching = Watching {
-        farewell: place.farewell().of(&id),
-        line: place.line(),
-        run: id,
-        after,
-        json: shown.json,
-        output: shown.output,
-        may_cancel: false,
+    let (line, farewell) = (place.line(), place.farewell());
+    let watched = async {
+        let id = run_id(&line, id).await?;
+        let watching = Watching {
+            farewell: farewell.of(&id),
+            line,
+            run: id,
+            after,
+            json: shown.json,
+            output: shown.output,
+            may_cancel: false,
+        };
+        watch(watching, &mut signals).await
     };
-    let left = place.during(watch(watching, &mut signals)).await;
+    let left = place.during(watched).await;
     let ended = place.leave(signals).await;
     let code = left?.code();
     ended?;
     Ok(ExitCode::from(code))
+}
+
+/// The run that is meant by an id, the beginning of one, or `latest`.
+async fn run_id(line: &Line, given: String) -> anyhow::Result<String> {
+    if given == LATEST {
+        let (runs, _) = line.list_asked(ListRunsRequest::default(), 1).await?;
+        let latest = runs.into_iter().next();
+        return latest.map(|run| run.id).context("there are no runs");
+    }
+    match line.get(&given).await {
+        Err(Trouble::NotFound(_)) => {}
+        // What else is wrong is said when it is asked for.
+        Ok(_) | Err(_) => return Ok(given),
+    }
+    let known = line.list(ListRunsRequest::default(), LOOKED_AT).await?;
+    let found = meant(&given, known.iter().map(|run| run.id.as_str()))?;
+    Ok(found.unwrap_or(given))
 }
 
 /// Answers an approval, which may be left out where a run has one alone.
@@ -178,8 +219,13 @@ async fn decide(
     (approved, words): (bool, cli::Answer),
     json: Json,
 ) -> anyhow::Result<()> {
+    // The beginning of an id is looked for among what waits.
+    let latest = match run == LATEST {
+        true => Some(run_id(line, run.to_owned()).await?),
+        false => None,
+    };
     let given = Answer {
-        run,
+        run: latest.as_deref().unwrap_or(run),
         approval,
         approved,
         by: words.by.unwrap_or_else(user),

@@ -1,19 +1,31 @@
 //! `agenthub tasks`
 
+use std::{
+    io::{self, IsTerminal},
+    time::SystemTime,
+};
+
 use agenthub_proto::{
-    a2a::TaskState,
+    a2a::{Task, TaskState},
     agenthub::{AgentEvent, ListTasksRequest, SubscribeToTasksRequest},
 };
-use agenthub_sdk::Client;
+use agenthub_sdk::{Client, Error};
+use anyhow::Context;
 
 use super::watch;
 use crate::{
     cli::{Json, Tasks},
-    connect, listing, output,
+    connect,
+    ids::{LATEST, meant},
+    listing, output,
+    run::width,
 };
 
 /// The tasks of one page.
 const PAGE: i32 = 100;
+
+/// The latest tasks among which the beginning of an id is looked for.
+const LOOKED_AT: usize = 5_000;
 
 /// Shows and cancels tasks.
 pub(super) async fn run(args: Tasks, hub: &str) -> anyhow::Result<()> {
@@ -23,6 +35,7 @@ pub(super) async fn run(args: Tasks, hub: &str) -> anyhow::Result<()> {
             agent,
             context,
             state,
+            first,
             json,
             ..
         } => {
@@ -30,22 +43,28 @@ pub(super) async fn run(args: Tasks, hub: &str) -> anyhow::Result<()> {
                 agent_id: agent.unwrap_or_default(),
                 context_id: context.unwrap_or_default(),
                 states: state.into_iter().map(Into::into).collect(),
-                page_size: PAGE,
-                page_token: String::new(),
+                ..Default::default()
             };
-            list(&client, request, json).await?;
+            list(&client, request, first, json).await?;
         }
         Tasks::Show { id, json, .. } => {
-            let task = client.task(&id, 0).await?;
+            let task = client.task(&task_id(&client, id).await?, 0).await?;
             match json.json {
                 true => output::json(&task)?,
                 false => output::line(listing::task(&task))?,
             }
         }
-        Tasks::Watch { id, json, .. } => watch_tasks(&client, id, json).await?,
+        Tasks::Watch { id, json, .. } => {
+            let id = match id {
+                Some(id) => Some(task_id(&client, id).await?),
+                None => None,
+            };
+            watch_tasks(&client, id, json).await?;
+        }
         Tasks::Cancel {
             id, reason, json, ..
         } => {
+            let id = task_id(&client, id).await?;
             let task = client.cancel_task(&id, &reason).await?;
             match json.json {
                 true => output::json(&task)?,
@@ -57,21 +76,64 @@ pub(super) async fn run(args: Tasks, hub: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn list(client: &Client, mut request: ListTasksRequest, json: Json) -> anyhow::Result<()> {
-    let mut all = Vec::new();
-    loop {
-        let page = client.tasks(request.clone()).await?;
-        match json.json {
-            true => page.tasks.iter().try_for_each(output::json)?,
-            false => all.extend(page.tasks),
+/// The task that is meant by an id, the beginning of one, or `latest`.
+async fn task_id(client: &Client, given: String) -> anyhow::Result<String> {
+    if given != LATEST {
+        match client.task(&given, 0).await {
+            Err(Error::NotFound(_)) => {}
+            // What else is wrong is said when it is asked for.
+            Ok(_) | Err(_) => return Ok(given),
         }
+    }
+    let most = if given == LATEST { 1 } else { LOOKED_AT };
+    let known = tasks(client, ListTasksRequest::default(), most).await?;
+    if given == LATEST {
+        let latest = known.into_iter().next();
+        return latest.map(|task| task.id).context("there are no tasks");
+    }
+    let found = meant(&given, known.iter().map(|task| task.id.as_str()))?;
+    Ok(found.unwrap_or(given))
+}
+
+/// The tasks that fit, latest change first, `most` of them.
+async fn tasks(
+    client: &Client,
+    mut request: ListTasksRequest,
+    most: usize,
+) -> anyhow::Result<Vec<Task>> {
+    let mut all = Vec::new();
+    while all.len() < most {
+        let room = i32::try_from(most - all.len()).unwrap_or(PAGE);
+        request.page_size = room.min(PAGE);
+        let page = client.tasks(request.clone()).await?;
+        all.extend(page.tasks);
         if page.next_page_token.is_empty() {
             break;
         }
         request.page_token = page.next_page_token;
     }
-    if !json.json {
-        output::line(listing::tasks(&all))?;
+    Ok(all)
+}
+
+async fn list(
+    client: &Client,
+    request: ListTasksRequest,
+    first: usize,
+    json: Json,
+) -> anyhow::Result<()> {
+    // One more tells whether there are more.
+    let mut all = tasks(client, request, first.saturating_add(1)).await?;
+    let has_more = all.len() > first;
+    all.truncate(first);
+    match json.json {
+        true => all.iter().try_for_each(output::json)?,
+        false => {
+            let width = io::stdout().is_terminal().then(width);
+            output::line(listing::tasks(&all, SystemTime::now(), width))?;
+            if has_more {
+                output::aside("there are more: --first N shows N of them");
+            }
+        }
     }
     Ok(())
 }

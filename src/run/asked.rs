@@ -8,6 +8,7 @@ use tokio::{sync::mpsc, time::sleep};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::line::{Line, Trouble};
+use crate::ids::meant;
 
 /// What is asked and waits to be told; listening waits when there is more.
 const WAITING: usize = 16;
@@ -101,6 +102,11 @@ pub(crate) async fn answer(line: &Line, answer: Answer<'_>) -> anyhow::Result<(A
 
 /// The approval that is meant: of a run, or by its own id.
 fn which(waiting: Vec<Approval>, run: &str, approval: Option<&str>) -> anyhow::Result<Approval> {
+    let runs = waiting.iter().map(|asked| asked.run_id.as_str());
+    let own = waiting.iter().map(|asked| asked.id.as_str());
+    let own = own.filter(|_| approval.is_none());
+    let found = meant(run, runs.chain(own))?;
+    let run = found.as_deref().unwrap_or(run);
     let of_run = |a: &Approval| a.run_id == run || (approval.is_none() && a.id == run);
     let mut meant: Vec<Approval> = waiting
         .into_iter()
@@ -143,9 +149,13 @@ mod tests {
         assert_eq!(id("r1", None).expect("one"), "a");
         assert_eq!(id("r2", Some("c")).expect("named"), "c");
         assert_eq!(id("b", None).expect("by its own id"), "b");
+        let long = vec![asked("r1-long", "a-long"), asked("r2", "b")];
+        let found = which(long, "r1", None).expect("by the beginning");
+        assert_eq!(found.id, "a-long");
         for (run, approval, part) in [
             ("r2", None, "say which: b, c"),
             ("r3", None, "nothing of r3"),
+            ("r", None, "2 ids begin with `r`"),
             ("r1", Some("b"), "approval b of run r1"),
         ] {
             let error = id(run, approval).expect_err(part).to_string();

@@ -146,6 +146,33 @@ impl Line {
         Ok(runs)
     }
 
+    /// The latest runs that fit and that no other run led to, at most `most`; and how many others were passed over.
+    pub(crate) async fn list_asked(
+        &self,
+        mut request: pb::ListRunsRequest,
+        most: usize,
+    ) -> Result<(Vec<Run>, usize), Trouble> {
+        let (mut runs, mut passed) = (Vec::new(), 0);
+        while runs.len() < most {
+            request.page_size = PAGE;
+            let mut client = self.client.clone();
+            let page = client.list_runs(request.clone());
+            let page = self.answer(page).await?;
+            for run in page.runs {
+                match run.parent_task_id.is_empty() {
+                    false => passed += 1,
+                    true if runs.len() < most => runs.push(run),
+                    true => return Ok((runs, passed)),
+                }
+            }
+            if page.next_page_token.is_empty() {
+                break;
+            }
+            request.page_token = page.next_page_token;
+        }
+        Ok((runs, passed))
+    }
+
     /// The frames of a run behind a sequence number, then those that come.
     pub(crate) async fn watch(&self, id: &str, after: u64) -> Result<Streaming<Frame>, Trouble> {
         let request = pb::WatchRunRequest {

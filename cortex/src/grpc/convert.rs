@@ -113,6 +113,7 @@ impl From<RunView> for Run {
             depth: view.depth,
             tokens: view.tokens,
             tokens_estimated: view.tokens_estimated,
+            parent_task_id: view.parent_task_id,
             calls: view.calls,
             approvals: view.approvals.into_iter().map(Into::into).collect(),
             result: view.result.as_ref().map(json::to_struct),

@@ -80,6 +80,7 @@ impl Known {
             result: None,
             error: None,
             task_id: message.map(|m| m.task_id).unwrap_or_default(),
+            parent_task_id: Agent::parent_of(started),
             resumes: text("/resumes"),
             series: text("/brief/series").unwrap_or_default(),
         };

@@ -177,6 +177,7 @@ impl Submission {
             result: None,
             error: None,
             task_id: self.task_id.to_string(),
+            parent_task_id: String::new(),
             resumes: self.asked.resumes.clone(),
             series: brief.series.clone().unwrap_or_default(),
         }

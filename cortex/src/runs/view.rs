@@ -84,6 +84,10 @@ pub(crate) struct RunView {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub(crate) task_id: String,
+    /// The task that led to this run; none for a run that was asked for by itself.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
+    pub(crate) parent_task_id: String,
     /// The run that it goes on from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resumes: Option<String>,

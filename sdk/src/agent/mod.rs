@@ -73,6 +73,12 @@ impl Agent {
         origin::Origin::read(&started.origin).map(|origin| origin.message)
     }
 
+    /// The task of which a run's own task is a part; empty for a run that nobody at work asked for.
+    pub fn parent_of(started: &Started) -> String {
+        let origin = origin::Origin::read(&started.origin);
+        origin.map_or_else(String::new, |origin| origin.routing.parent_task_id)
+    }
+
     /// Registers with the hub at this address and works until SIGTERM or SIGINT, then [stops](RunningAgent::stop).
     ///
     /// # Errors
