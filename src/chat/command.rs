@@ -32,6 +32,25 @@ pub(super) enum Command<'a> {
     Quit,
 }
 
+/// The commands as they are written; those behind which more follows end with a space.
+const WRITTEN: [&str; 9] = [
+    "/agents",
+    "/approvals",
+    "/approve ",
+    "/help",
+    "/new",
+    "/quit",
+    "/refuse ",
+    "/runs",
+    "/tasks",
+];
+
+/// The commands that begin as the line does, as long as nothing follows.
+pub(super) fn completions(line: &str) -> Vec<&'static str> {
+    let fits = |command: &&'static str| line.starts_with('/') && command.starts_with(line);
+    WRITTEN.into_iter().filter(fits).collect()
+}
+
 /// What `/help` says.
 pub(super) const HELP: &str = "\
 /agents  the agents of the hub
@@ -96,6 +115,19 @@ mod tests {
     use super::*;
 
     /// spec: ORC-12.3
+    #[test]
+    fn commands_are_completed_where_a_line_begins_with_one() {
+        assert_eq!(completions("/ag"), ["/agents"]);
+        assert_eq!(completions("/app"), ["/approvals", "/approve "]);
+        assert_eq!(completions("/").len(), WRITTEN.len());
+        for line in ["", "ag", "hello /ag", "//ag", "/nothing", "/approve x"] {
+            assert_eq!(completions(line), [""; 0], "{line}");
+        }
+        for command in WRITTEN {
+            assert!(matches!(parse(command), Input::Command(_)), "{command}");
+        }
+    }
+
     #[test]
     fn answers_name_what_they_answer() {
         let answer = |approved, id, why| Input::Command(Command::Answer { approved, id, why });

@@ -10,11 +10,18 @@ use std::{
 use anyhow::Context;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::{
-    Config, DefaultEditor, ExternalPrinter, config::Configurer, error::ReadlineError,
-    history::History,
+    CompletionType, Config, Context as Place, ExternalPrinter, Helper,
+    completion::Completer,
+    config::Configurer,
+    error::ReadlineError,
+    highlight::Highlighter,
+    hint::Hinter,
+    history::{FileHistory, History},
+    validate::Validator,
 };
 use tokio::sync::mpsc;
 
+use super::command::completions;
 use crate::output;
 
 /// The lines that are remembered.
@@ -46,6 +53,36 @@ impl Folder {
     }
 }
 
+type LineEditor = rustyline::Editor<Commands, FileHistory>;
+
+/// Completes the commands of the chat with Tab.
+struct Commands;
+
+impl Completer for Commands {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        _: &Place<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        let written = line.get(..at).unwrap_or_default();
+        let found = completions(written).into_iter().map(str::to_owned);
+        Ok((0, found.collect()))
+    }
+}
+
+impl Hinter for Commands {
+    type Hint = String;
+}
+
+impl Highlighter for Commands {}
+
+impl Validator for Commands {}
+
+impl Helper for Commands {}
+
 /// What the user did at the prompt.
 #[derive(Debug)]
 pub(super) enum Line {
@@ -74,9 +111,12 @@ impl Editor {
     /// There is no terminal that it could use.
     pub(super) fn open(folder: &Folder) -> anyhow::Result<Self> {
         let terminal = AsBefore::new().context("the terminal cannot be used")?;
-        let config = Config::builder().auto_add_history(true).build();
-        let mut editor =
-            DefaultEditor::with_config(config).context("the terminal cannot be used")?;
+        let config = Config::builder()
+            .auto_add_history(true)
+            .completion_type(CompletionType::List)
+            .build();
+        let mut editor = LineEditor::with_config(config).context("the terminal cannot be used")?;
+        editor.set_helper(Some(Commands));
         editor.set_max_history_size(HISTORY)?;
         let history = folder.history();
         if let Some(file) = history.as_ref().filter(|file| file.exists())
@@ -126,7 +166,7 @@ impl Editor {
 }
 
 fn read(
-    mut editor: DefaultEditor,
+    mut editor: LineEditor,
     history: Option<&Path>,
     mut prompts: mpsc::Receiver<String>,
     lines: &mpsc::Sender<io::Result<Line>>,
