@@ -11,7 +11,7 @@ use axum::Router;
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::listen::Listen;
+use crate::{listen::Listen, output};
 use listening::Listening;
 
 /// How long requests may take to end.
@@ -98,9 +98,20 @@ pub(crate) fn hosts(address: Listen) -> Hosts {
     }
 }
 
-/// Refuses an address that others reach, unless that is wanted.
+/// Refuses an address that others reach, unless that is wanted; then it warns of it.
+///
+/// # Errors
+///
+/// Others reach it, and that is not wanted.
 pub(crate) fn check(flag: &str, address: Listen, insecure: bool) -> anyhow::Result<()> {
-    if insecure || address.0.ip().is_loopback() {
+    if address.0.ip().is_loopback() {
+        return Ok(());
+    }
+    if insecure {
+        output::alarm(&format!(
+            "WARNING: --insecure opens {flag} {address} to other machines, and nobody's identity is checked. Whoever reaches it can read every \
+             message, act in any agent's name, spend the model's tokens and stop the work."
+        ));
         return Ok(());
     }
     bail!(

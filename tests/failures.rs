@@ -84,6 +84,29 @@ fn an_open_door_has_to_be_asked_for() {
     }
 }
 
+#[test]
+fn an_open_door_is_warned_of() {
+    let system = System::bare("127.0.0.1:0".to_owned());
+    let open = [
+        "broker",
+        "--ephemeral",
+        "--insecure",
+        "--json",
+        "--grpc",
+        "0.0.0.0:0",
+        "--http",
+        "127.0.0.1:0",
+    ];
+    let broker = system.start(&open);
+    broker.line("it serves");
+    let said = broker.said();
+    assert!(
+        said.contains("WARNING: --insecure opens --grpc 0.0.0.0:0"),
+        "{said}"
+    );
+    assert!(!said.contains("--http"), "{said}");
+}
+
 /// What every turn would fail without is missed before the first one.
 #[test]
 fn a_model_without_its_project_is_an_error_at_the_start() {

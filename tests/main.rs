@@ -11,6 +11,7 @@ mod crashes;
 mod disk;
 mod failures;
 mod http;
+mod listing;
 mod log;
 mod mailboxes;
 mod mcp;

@@ -3,7 +3,7 @@
 mod campaign;
 mod chatting;
 mod cortex;
-mod surviving;
+pub(crate) mod surviving;
 
 use std::fs;
 

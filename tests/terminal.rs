@@ -186,3 +186,16 @@ fn what_a_supervisor_writes_is_seen_while_it_writes() {
     chat.press(CTRL_D);
     assert_eq!(chat.left(), Some(0));
 }
+
+#[test]
+fn tab_completes_a_command_of_the_chat() {
+    let (system, _up) = System::up();
+    let mut chat = Terminal::chat(&system);
+    chat.shows("> ");
+    chat.press("/age\t");
+    chat.shows("/agents");
+    chat.press("\r");
+    chat.shows("agent_echo");
+    chat.press(CTRL_D);
+    assert_eq!(chat.left(), Some(0));
+}

@@ -26,6 +26,23 @@ use crate::{
 /// How long it may take to see that nobody listens.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long a run in this process waits for agents that are away.
+const RETURNING: Duration = Duration::from_secs(2);
+
+/// The agents that are named of those that are away.
+const NAMED: usize = 5;
+
+/// Some of the names, and how many more there are; `None` where there is none.
+fn listed(names: &[String]) -> Option<String> {
+    let shown = names.iter().take(NAMED).map(String::as_str);
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => None,
+        all if all > NAMED => Some(format!("{shown} and {} more", all - NAMED)),
+        _ => Some(shown),
+    }
+}
+
 /// Whether a run may go on in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Here {
@@ -98,7 +115,7 @@ impl Place {
         own.grpc = free(own.grpc);
         own.http = free(own.http);
         let everything = tokio::select! {
-            started = Everything::start(&own, Crew::Ours) => started?,
+            started = Everything::start(&own, Crew::Ours, Some(RETURNING)) => started?,
             _ = signals.next() => return Ok(None),
         };
         let hub = everything.url();
@@ -113,6 +130,12 @@ impl Place {
         output::aside(format!(
             "{why}this process runs one at {hub}, with Cortex and its agents, until the run is over ({kept})"
         ));
+        if let Some(names) = listed(&everything.away()) {
+            let most = RETURNING.as_secs();
+            output::aside(output::plain(&format!(
+                "waiting {most} s at most for agents that were here before and are away: {names}"
+            )));
+        }
         Ok(Some(Self {
             line: Line::to(&hub)?,
             data: settings.data().map(Path::to_path_buf),

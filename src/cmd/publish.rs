@@ -1,6 +1,9 @@
 //! `agenthub publish`
 
-use std::process::ExitCode;
+use std::{
+    io::{self, Read},
+    process::ExitCode,
+};
 
 use agenthub_proto::{
     a2a::{Message, Role},
@@ -8,13 +11,39 @@ use agenthub_proto::{
     trace::TraceContext,
 };
 use agenthub_sdk::{Client, Delegation, Error, Outcome};
-use anyhow::bail;
+use anyhow::{Context, bail};
 use serde_json::json;
 
 use crate::{cli::Publish, connect, output, stop::Signals};
 
+/// Stands for what comes on standard input.
+const STDIN: &str = "-";
+
+/// The longest message, in bytes.
+const LONGEST: u64 = 1024 * 1024;
+
+/// What is to be said, without the line break at its end.
+///
+/// # Errors
+///
+/// It is empty, too long, or no UTF-8; or it cannot be read.
+fn words(input: impl Read) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let read = input.take(LONGEST + 1).read_to_string(&mut text);
+    read.context("standard input cannot be read as text")?;
+    let text = text.trim_end_matches(['\n', '\r']);
+    match text.len() as u64 {
+        0 => bail!("there is nothing on standard input to say"),
+        length if length > LONGEST => bail!("a message takes {LONGEST} bytes at most"),
+        _ => Ok(text.to_owned()),
+    }
+}
+
 /// Publishes a message, and waits for the answer if that is wanted.
-pub(super) async fn run(args: Publish, hub: &str) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode> {
+    if args.text == STDIN {
+        args.text = words(io::stdin().lock())?;
+    }
     let client = connect::client(hub, args.from.as_deref()).await?;
     if let Some(to) = &args.to
         && let Some(line) = absence(to, &client.agent(to).await)
@@ -112,6 +141,15 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_comes_on_standard_input_is_said_without_its_last_line_break() {
+        assert_eq!(words(&b"a\nb\n"[..]).expect("text"), "a\nb");
+        let refused = |input: &[u8]| words(input).expect_err("it is refused").to_string();
+        assert!(refused(b"\n").contains("nothing"));
+        assert!(refused(&vec![b'x'; 1024 * 1024 + 1]).contains("at most"));
+        assert!(refused(b"\xff").contains("as text"));
+    }
 
     #[test]
     fn who_is_not_there_is_told() {

@@ -64,7 +64,7 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
     logging::start(settings.log.as_deref(), SERVER_LEVEL, &log)?;
     let mut signals = Signals::new()?;
     let mut everything = tokio::select! {
-        started = Everything::start(settings, Crew::Ours) => started?,
+        started = Everything::start(settings, Crew::Ours, None) => started?,
         _ = signals.next() => return Ok(ExitCode::SUCCESS),
     };
     let banner = everything.banner(settings, log, talk);
@@ -99,7 +99,16 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
 
 impl Everything {
     /// Starts the hub, Cortex and the agents.
-    pub(super) async fn start(settings: &Settings, crew: Crew) -> anyhow::Result<Self> {
+    /// Runs of Cortex wait for the time `returning` for known agents that are away.
+    ///
+    /// # Errors
+    ///
+    /// An address cannot be had, or something is wrong with the files or the model.
+    pub(super) async fn start(
+        settings: &Settings,
+        crew: Crew,
+        returning: Option<Duration>,
+    ) -> anyhow::Result<Self> {
         let telemetry = Telemetry::start()?;
         let model = model::model(&settings.model).await?;
         let chat = Chat::default();
@@ -110,7 +119,9 @@ impl Everything {
         let serving = Serving::start(settings, others, pages).await?;
         let hub = serving.url();
         let kept = Kept::open(settings.data(), CORTEX).await?;
-        let cortex = cortex::lasting(CortexSettings::new(&hub, model.clone()), &kept, &telemetry);
+        let mut asked = CortexSettings::new(&hub, model.clone());
+        asked.returning = returning.unwrap_or(asked.returning);
+        let cortex = cortex::lasting(asked, &kept, &telemetry);
         let cortex = Cortex::start(cortex).await.context("Cortex cannot start")?;
         chat.open(&cortex);
         runs.open(&cortex);
@@ -150,6 +161,13 @@ impl Everything {
             log,
             talk,
         }
+    }
+
+    /// The agents that the hub knows and that are away.
+    pub(super) fn away(&self) -> Vec<String> {
+        let known = self.cortex.client().directory().all();
+        let away = known.into_iter().filter(|entry| !entry.online);
+        away.map(|entry| entry.card.name.clone()).collect()
     }
 
     /// The hub's address for programs on this machine.

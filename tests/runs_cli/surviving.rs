@@ -16,14 +16,14 @@ const ASKED: [&str; 5] = [
 ];
 
 /// A program that uses a port of its own for whatever it serves.
-pub(super) fn start(system: &System, args: &[&str]) -> Process {
+pub(crate) fn start(system: &System, args: &[&str]) -> Process {
     let any = PathBuf::from("127.0.0.1:0");
     let environment = [("AGENTHUB_GRPC", &any), ("AGENTHUB_HTTP", &any)];
     Process::start_in(&environment, system.folder(), &system.hub(), args)
 }
 
 /// The frames up to one of this type.
-pub(super) fn frames_to(process: &Process, kind: &str) -> Vec<Value> {
+pub(crate) fn frames_to(process: &Process, kind: &str) -> Vec<Value> {
     let mut frames = Vec::new();
     loop {
         let line = process.line(&format!("a frame of type {kind}"));
@@ -37,7 +37,7 @@ pub(super) fn frames_to(process: &Process, kind: &str) -> Vec<Value> {
 }
 
 /// The hub that a process says it runs.
-pub(super) fn hub_of(process: &Process) -> String {
+pub(crate) fn hub_of(process: &Process) -> String {
     eventually("it says where its hub is", || {
         let said = process.said();
         let url = said.split("http://").nth(1)?.split(',').next()?;

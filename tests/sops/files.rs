@@ -210,6 +210,24 @@ fn a_new_file_is_one_to_go_on_with() {
     assert_eq!(route.code, Some(1), "{route:?}");
 }
 
+#[test]
+fn a_check_refuses_what_asking_refuses() {
+    let system = alone();
+    let agent = "---\nname: helper\ndescription: x\nmodel: us.amazon.nova-pro-v1:0\n---\nWork.\n";
+    write(
+        system.folder(),
+        &[("team/lead.md", LEAD), ("team/helper.md", agent)],
+    );
+    for args in [
+        &["sop", "check", "team"][..],
+        &["sop", "ask", "team", "hello"],
+    ] {
+        let refused = system.run(args, "");
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains("names no provider"), "{refused:?}");
+    }
+}
+
 /// What only a check can know: names that nobody has, who leads, a model without its key.
 #[test]
 fn names_that_stand_for_nothing_are_told_with_what_was_meant() {

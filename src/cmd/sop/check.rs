@@ -101,7 +101,7 @@ async fn check(args: &Check, shed: &Toolshed, settings: &Settings) -> Checked {
     let unset = unset.map(|error| {
         let name = &settings.model.name;
         let message = format!("the model {name} of the settings cannot be used here: {error:#}");
-        Fault::warning(path, message)
+        Fault::error(path, message)
     });
     let more = all
         .iter()
@@ -183,7 +183,7 @@ async fn further(
         let model = settings.model.unless(None, definition.model.as_deref());
         if let Err(error) = model::model(&model).await {
             let message = format!("its model {} cannot be used here: {error:#}", model.name);
-            faults.push(Fault::warning(&definition.path, message));
+            faults.push(Fault::error(&definition.path, message));
         }
     }
     faults

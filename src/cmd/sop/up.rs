@@ -66,7 +66,7 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
                 anyhow::Ok((hub, None))
             }
             Place::Own | Place::Here => {
-                let everything = Everything::start(settings, Crew::Nobody).await?;
+                let everything = Everything::start(settings, Crew::Nobody, None).await?;
                 Ok((everything.url(), Some(everything)))
             }
         }
