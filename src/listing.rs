@@ -288,7 +288,7 @@ mod tests {
         let at = |id: &str, seconds: i64| {
             let mut task = done();
             task.id = id.to_owned();
-            task.history = vec![Message::new(Role::User, &"long ".repeat(40))];
+            task.history = vec![Message::new(Role::User, "long ".repeat(40))];
             if let Some(status) = &mut task.status {
                 status.timestamp = Some(Timestamp { seconds, nanos: 5 });
             }

@@ -220,7 +220,7 @@ fn a_check_refuses_what_asking_refuses() {
     );
     for args in [
         &["sop", "check", "team"][..],
-        &["sop", "ask", "team", "hello"],
+        &["sop", "ask", "--here", "team", "hello"],
     ] {
         let refused = system.run(args, "");
         assert_eq!(refused.code, Some(1), "{refused:?}");

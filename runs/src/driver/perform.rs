@@ -75,7 +75,7 @@ pub(super) async fn perform(
 
 /// How an attempt came to its end.
 enum Came {
-    Back((StepResult, Option<Spent>)),
+    Back(Box<(StepResult, Option<Spent>)>),
     CalledBack,
     Late,
 }
@@ -99,7 +99,7 @@ async fn attempt(
         _ => in_time(world, step, &work.what, left).await,
     };
     match came {
-        Came::Back(result) => result,
+        Came::Back(result) => *result,
         Came::CalledBack => call_back(world, step, &work.what).await,
         Came::Late => {
             // Who gives up cancels.
@@ -131,10 +131,10 @@ async fn in_time(
     tokio::pin!(acting);
     tokio::select! {
         biased;
-        result = &mut acting => Came::Back(result),
+        result = &mut acting => Came::Back(Box::new(result)),
         () = step.cancelled.cancelled() => match what {
             Outgoing::Call(_) => match timeout(GRACE, acting).await {
-                Ok(result) => Came::Back(result),
+                Ok(result) => Came::Back(Box::new(result)),
                 Err(_) => Came::CalledBack,
             },
             _ => Came::CalledBack,
