@@ -11,6 +11,7 @@ mod handlers;
 mod hosted;
 mod in_flight;
 mod intake;
+mod lost;
 mod model;
 mod origin;
 mod recovery;

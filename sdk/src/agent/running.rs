@@ -14,7 +14,7 @@ use super::{
     Agent, AgentBuilder, InFlight, Slots,
     dispatcher::{Change, Dispatcher, LAST_WORDS},
     handlers::Handlers,
-    recovery,
+    lost, recovery,
     runs::Runs,
     wanted,
 };
@@ -170,6 +170,11 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         Arc::clone(&runs),
         found,
         builder.concurrency as usize,
+    ));
+    looking.spawn(lost::fail(
+        client.clone(),
+        Arc::clone(&runs),
+        Arc::clone(&in_flight),
     ));
     looking.spawn(wanted::watch(client.clone(), Arc::clone(&in_flight)));
     let dispatcher = Dispatcher {

@@ -14,6 +14,7 @@ mod draining;
 mod harness;
 mod instances;
 mod journals;
+mod lost;
 mod order;
 mod presence;
 #[cfg(unix)]
