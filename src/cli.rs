@@ -92,6 +92,9 @@ pub(crate) enum Command {
         /// Which shell
         shell: Shell,
     },
+    /// Ends the programs of an agent that was killed
+    #[command(hide = true)]
+    Guard,
 }
 
 /// `agenthub up`
@@ -227,7 +230,8 @@ impl Command {
             | Self::Sop(_)
             | Self::Mcp(_)
             | Self::Log(_)
-            | Self::Completions { .. } => None,
+            | Self::Completions { .. }
+            | Self::Guard => None,
             Self::Mailboxes(mailboxes) => Some(mailboxes.hub()),
             Self::Chat(Chat { hub, .. })
             | Self::Agents(

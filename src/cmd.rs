@@ -84,6 +84,7 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
             tokio::task::spawn_blocking(move || log::run(&args, &settings)).await??;
         }
         Command::Completions { shell } => completions::run(shell)?,
+        Command::Guard => crate::guard::run(),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,7 @@ mod cli;
 mod cmd;
 mod connect;
 mod definition;
+mod guard;
 mod http;
 mod ids;
 mod journal;
@@ -62,6 +63,11 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         cmd::completions::run(shell)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if matches!(cli.command, Command::Guard) {
+        guard::run();
+        return Ok(ExitCode::SUCCESS);
+    }
+    agenthub_mcp::guarded_by(guard::start);
     let settings = Settings::load(&cli.layer(), cli.global.config.as_deref())?;
     #[cfg(feature = "models")]
     agenthub_sdk::model::genai::install_tls();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::harness::System;
+use crate::harness::{System, eventually};
 
 const TOOLS: &str = "[[tool]]\nname = 'count_words'\ndescription = 'Counts the words of a text'\n\
     command = ['sh', '-c', 'wc -w']\ninput = { type = 'object', properties = { text = { type = 'string' } } }\n";
@@ -104,4 +104,49 @@ fn a_worker_takes_its_tools_from_a_file_and_has_its_data_folder_alone() {
     );
     assert_eq!(wrong.code, Some(1), "{wrong:?}");
     assert!(wrong.stderr.contains("nobody.md"), "{wrong:?}");
+}
+
+/// A program that is killed can't end what it has started: a tool's program ends with its agent all the same, and with all of its own.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_program_of_a_tool_ends_with_an_agent_that_is_killed() {
+    let (system, _broker) = System::broker();
+    let slow = "[[tool]]\nname = 'count_words'\ndescription = 'Counts the words of a text'\n\
+        command = ['sh', '-c', 'sleep 600 & echo $! $$ > begun; wait']\n\
+        input = { type = 'object', properties = { text = { type = 'string' } } }\n";
+    write(&system, "tools.toml", slow);
+    let worker = [
+        "agent",
+        "worker",
+        "--name",
+        "agent_words",
+        "--tools",
+        "tools.toml",
+    ];
+    let worker = system.start(&worker);
+    system.wait_online("agent_words");
+    let asked = system.run(
+        &[
+            "publish",
+            "--to",
+            "agent_words",
+            "count the words of this text",
+        ],
+        "",
+    );
+    assert_eq!(asked.code, Some(0), "{asked:?}");
+    let processes = eventually("the program runs", || {
+        let begun = fs::read_to_string(system.folder().join("begun")).ok()?;
+        let ids: Vec<String> = begun.split_whitespace().map(str::to_owned).collect();
+        (ids.len() == 2).then_some(ids)
+    });
+    let runs = |id: &String| {
+        let command = fs::read(format!("/proc/{id}/cmdline"));
+        command.is_ok_and(|command| !command.is_empty())
+    };
+    assert!(processes.iter().all(runs), "{processes:?}");
+    worker.kill();
+    eventually("all of it is gone", || {
+        (!processes.iter().any(runs)).then_some(())
+    });
 }

@@ -3,4 +3,7 @@
 //! [`client`] makes tools of an agent out of what an MCP server offers; [`server`] serves the agents of a hub as tools, to any MCP client.
 
 pub mod client;
+mod group;
 pub mod server;
+
+pub use group::{Group, guard, guarded_by};

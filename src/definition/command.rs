@@ -7,8 +7,9 @@ use std::{
     time::Duration,
 };
 
+use agenthub_mcp::Group;
 use agenthub_sdk::{Failure, ToolContext};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 use serde_json::Value;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
@@ -79,7 +80,8 @@ impl Command {
         self.run(&variables, &input, context.cancelled()).await
     }
 
-    /// Runs it until it ends, is cancelled or has had its time. Whatever it has started ends with it. Dropping the future kills it.
+    /// Runs it until it ends, is cancelled or has had its time. Whatever it has started ends with it. Dropping the future kills it, and so does the end of
+    /// this process.
     async fn run(
         &self,
         variables: &[(&str, String)],
@@ -142,29 +144,6 @@ struct Finished {
     status: ExitStatus,
     output: Vec<u8>,
     error: Vec<u8>,
-}
-
-/// A program's process group, which is killed when this is dropped.
-struct Group(Option<Pid>);
-
-impl Group {
-    fn of(child: &process::Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(id.and_then(Pid::from_raw))
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = self.0 {
-            // It may be gone already.
-            let _ = kill_process_group(group, signal);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
-    }
 }
 
 async fn finish(child: &mut process::Child, input: &[u8], group: &Group) -> io::Result<Finished> {

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
@@ -15,6 +15,8 @@ use tokio::{
     time::timeout,
 };
 use tokio_util::task::TaskTracker;
+
+use crate::Group;
 
 /// What a program sees of the environment, besides what the settings name.
 const ENVIRONMENT: [&str; 8] = [
@@ -127,30 +129,6 @@ impl Program {
                 let _ = timeout(GRACE, self.child.wait()).await;
             }
         }
-    }
-}
-
-/// A process group, which is killed when this is dropped.
-#[derive(Debug)]
-struct Group(Option<Pid>);
-
-impl Group {
-    fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(id.and_then(Pid::from_raw))
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = self.0 {
-            // It may be gone already.
-            let _ = kill_process_group(group, signal);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
     }
 }
 
