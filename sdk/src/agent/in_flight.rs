@@ -93,6 +93,12 @@ impl InFlight {
         tasks.cloned().collect()
     }
 
+    /// Whether anything of a task is in hand.
+    pub(super) fn has(&self, task_id: &str) -> bool {
+        let by_task = self.by_task.lock().expect("no panic while it is locked");
+        by_task.contains_key(task_id)
+    }
+
     /// Stops everything of one task.
     pub(crate) fn cancel(&self, task_id: &str, reason: &str) {
         if task_id.is_empty() {
