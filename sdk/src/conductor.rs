@@ -13,8 +13,7 @@ pub trait Conductor: fmt::Debug + Send + Sync {
     /// What drives the runs.
     fn strategy(&self) -> &dyn Strategy;
 
-    /// What the run of this message begins with. Called in the order of the mailbox and before the messages behind it are looked
-    /// at, so it is quick.
+    /// What the run of this message begins with. Called in the order of the mailbox within a conversation, one at a time, so it is quick.
     ///
     /// # Errors
     ///

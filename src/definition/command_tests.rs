@@ -1,6 +1,6 @@
 use std::{fs, future::pending, time::Instant};
 
-use rustix::process::test_kill_process;
+use rustix::process::{Pid, test_kill_process};
 use serde_json::json;
 
 use super::*;

@@ -20,7 +20,7 @@ use super::{
     hosted::Hosted,
     origin::Origin,
     runs::{ANSWER, Held, Runs},
-    work::{self, panicked},
+    work::{self, Job, panicked},
 };
 use crate::{Conductor, Error, Failure, Spans, TaskContext, connection::Lease};
 
@@ -53,6 +53,15 @@ pub(super) struct Beginning {
 }
 
 impl Conducted {
+    /// The message, of which no run is made.
+    pub(super) fn into_job(self) -> Job {
+        Job {
+            context: self.context,
+            lease: self.lease,
+            guard: self.guard,
+        }
+    }
+
     /// How the run of this message begins. The task is shown as WORKING first.
     ///
     /// # Errors

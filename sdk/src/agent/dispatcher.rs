@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use agenthub_proto::agenthub::agent_event::Payload;
 use tokio::{
     sync::mpsc,
     task::JoinSet,
@@ -14,7 +15,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentType, InFlight, Slots, StopReason, handlers::Handlers, recovery::Orphan, runs::Runs,
+    AgentType, InFlight, Slots, StopReason,
+    handlers::Handlers,
+    intake::{Found, conversation},
+    recovery::Orphan,
+    runs::Runs,
 };
 use crate::{
     Client,
@@ -34,6 +39,8 @@ pub(super) struct Dispatcher {
     pub(super) drain_timeout: Duration,
     /// For each task at work, what waits for it.
     pub(super) waiting: HashMap<String, VecDeque<Delivered>>,
+    /// For each conversation of which the journal is asked for a run, what waits for that.
+    pub(super) reading: HashMap<String, VecDeque<Delivered>>,
     pub(super) working: JoinSet<Done>,
     pub(super) runs: Arc<Runs>,
     /// The runs that were left behind.
@@ -62,6 +69,11 @@ pub(super) enum Done {
         unhandled: Option<Lease>,
         /// No delivery brought it.
         is_adopted: bool,
+    },
+    /// The look into the journal for the run of a message.
+    Read {
+        conversation: String,
+        found: Box<Found>,
     },
     /// The question whether a task has ended for which messages wait.
     Asked { task_id: String, has_ended: bool },
@@ -102,6 +114,12 @@ impl Dispatcher {
     }
 
     async fn take(&mut self, delivered: Delivered) {
+        if let Some(Payload::Message(message)) = &delivered.event.payload
+            && let Some(waiting) = self.reading.get_mut(conversation(message))
+        {
+            waiting.push_back(delivered);
+            return;
+        }
         let task_id = delivered.event.task_id();
         if let Some(waiting) = self.waiting.get_mut(task_id) {
             waiting.push_back(delivered);
@@ -132,6 +150,17 @@ impl Dispatcher {
                 match self.waiting.get(&task_id) {
                     Some(waiting) if !waiting.is_empty() => self.ask(task_id),
                     _ => _ = self.waiting.remove(&task_id),
+                }
+            }
+            Done::Read {
+                conversation,
+                found,
+            } => {
+                self.go_on(*found).await;
+                let behind = self.reading.remove(&conversation).unwrap_or_default();
+                for delivered in behind {
+                    // The first of them that has to be looked for keeps the others waiting.
+                    Box::pin(self.take(delivered)).await;
                 }
             }
             Done::Asked { task_id, has_ended } => {
@@ -174,7 +203,9 @@ impl Dispatcher {
     async fn drain(mut self, mut deliveries: mpsc::Receiver<Delivered>) -> Vec<Lease> {
         let mut unhandled: Vec<Lease> = Vec::new();
         let waiting = std::mem::take(&mut self.waiting);
-        unhandled.extend(waiting.into_values().flatten().filter_map(|d| d.lease));
+        let reading = std::mem::take(&mut self.reading);
+        let behind = waiting.into_values().chain(reading.into_values()).flatten();
+        unhandled.extend(behind.filter_map(|d| d.lease));
         let until = Instant::now() + self.drain_timeout;
         let mut last = until + LAST_WORDS;
         let mut is_patient = true;
@@ -182,6 +213,9 @@ impl Dispatcher {
             tokio::select! {
                 done = self.working.join_next() => match done {
                     Some(Ok(Done::Handled { unhandled: lease, .. })) => unhandled.extend(lease),
+                    Some(Ok(Done::Read { found, .. })) => {
+                        unhandled.extend(found.conducted.into_job().lease);
+                    }
                     Some(Ok(Done::Asked { .. })) => {}
                     Some(Err(error)) => tracing::warn!(%error, "a handling was broken off"),
                     None => break,

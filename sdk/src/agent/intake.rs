@@ -7,10 +7,11 @@ use std::{
 };
 
 use agenthub_proto::{
+    a2a::Message,
     agenthub::{AgentEvent, agent_event::Payload},
     trace::TraceContext,
 };
-use agenthub_runs::journal;
+use agenthub_runs::{Started, journal};
 use futures_util::FutureExt;
 use tracing::{Instrument, Span, info_span};
 
@@ -30,6 +31,22 @@ use crate::{
     connection::{Delivered, Lease, Scope},
     task_context::Inner,
 };
+
+/// A message of which it is known whether it is a run already.
+pub(super) struct Found {
+    pub(super) conducted: Conducted,
+    /// How the run began, if it did.
+    begun: Result<Option<Started>, journal::Error>,
+    span: Span,
+}
+
+/// The conversation of a message, in which order matters; where it has none, its task.
+pub(super) fn conversation(message: &Message) -> &str {
+    match &*message.context_id {
+        "" => &message.task_id,
+        context_id => context_id,
+    }
+}
 
 impl Dispatcher {
     /// Begins the handling of a message.
@@ -83,42 +100,63 @@ impl Dispatcher {
         }
     }
 
-    /// Makes a run of the message, or goes on with the one that it is already.
+    /// Looks whether the message is a run already. The journal is waited for beside the dispatcher; what comes meanwhile in the same
+    /// conversation waits as well.
     async fn conduct(&mut self, job: Job, conductor: Arc<dyn Conductor>, event: &str, span: Span) {
         let run = self.runs.run_of(&job.context, event);
         job.context.is_run(&run);
-        let Some(mut held) = self.runs.take_delivered(&run) else {
+        let Some(held) = self.runs.take_delivered(&run) else {
             let why = "its run is at work";
             return match self.runs.is_durable() {
                 true => self.skip(job.lease, why).await,
                 false => self.spawn_run(job.context.clone(), job.put_off(why), false, span),
             };
         };
-        let begun = match self.runs.begun(&run).await {
-            Ok(begun) => begun,
-            Err(error @ journal::Error::Unreadable { .. }) => {
-                let why = error.to_string();
-                tracing::error!(%run, why, "a run is given up");
-                giving_up::close(&self.runs, &run, &why).await;
-                held.abandon();
-                return self.spawn_failed(job, ending::cannot_go_on(&why), span);
-            }
-            Err(error) => {
-                tracing::warn!(%run, %error, "the journal cannot be read");
-                let why = "the agent's journal cannot be read";
-                return self.spawn_run(job.context.clone(), job.put_off(why), false, span);
-            }
+        let found = Found {
+            conducted: Conducted {
+                runs: Arc::clone(&self.runs),
+                held,
+                conductor,
+                context: job.context,
+                lease: job.lease,
+                guard: job.guard,
+            },
+            begun: Ok(None),
+            span,
         };
-        let mut conducted = Conducted {
-            runs: Arc::clone(&self.runs),
-            held,
-            conductor,
-            context: job.context,
-            lease: job.lease,
-            guard: job.guard,
-        };
+        if self.runs.journal().is_none() {
+            return self.go_on(found).await;
+        }
+        let conversation = conversation(found.conducted.context.message()).to_owned();
+        self.reading.insert(conversation.clone(), VecDeque::new());
+        let runs = Arc::clone(&self.runs);
+        self.working.spawn(async move {
+            let begun = AssertUnwindSafe(runs.begun(&run)).catch_unwind().await;
+            let begun = begun.unwrap_or_else(|panic| {
+                let panic = work::panicked(panic.as_ref());
+                Err(journal::Error::Unavailable(panic.text))
+            });
+            if let Err(error @ journal::Error::Unreadable { .. }) = &begun {
+                giving_up::close(&runs, &run, &error.to_string()).await;
+            }
+            let found = Box::new(Found { begun, ..found });
+            Done::Read {
+                conversation,
+                found,
+            }
+        });
+    }
+
+    /// Makes a run of the message, or goes on with the one that it is already.
+    pub(super) async fn go_on(&mut self, found: Found) {
+        let Found {
+            mut conducted,
+            begun,
+            span,
+        } = found;
+        let run = conducted.held.run().clone();
         match begun {
-            Some(started) => {
+            Ok(Some(started)) => {
                 if let Some(origin) = Origin::read(&started.origin) {
                     let attempt = conducted.context.attempt();
                     let scope = conducted.context.scope();
@@ -128,20 +166,25 @@ impl Dispatcher {
                 }
                 self.spawn_run(conducted.context.clone(), conducted.take_up(), false, span);
             }
-            None => match conducted.begin().instrument(span.clone()).await {
+            Ok(None) => match conducted.begin().instrument(span.clone()).await {
                 Ok(beginning) => {
                     let context = conducted.context.clone();
                     self.spawn_run(context, conducted.run(beginning), false, span);
                 }
-                Err(failure) => {
-                    let job = Job {
-                        context: conducted.context,
-                        lease: conducted.lease,
-                        guard: conducted.guard,
-                    };
-                    self.spawn_failed(job, failure, span);
-                }
+                Err(failure) => self.spawn_failed(conducted.into_job(), failure, span),
             },
+            Err(error @ journal::Error::Unreadable { .. }) => {
+                let why = error.to_string();
+                tracing::error!(%run, why, "a run is given up");
+                conducted.held.abandon();
+                self.spawn_failed(conducted.into_job(), ending::cannot_go_on(&why), span);
+            }
+            Err(error) => {
+                tracing::warn!(%run, %error, "the journal cannot be read");
+                let why = "the agent's journal cannot be read";
+                let job = conducted.into_job();
+                self.spawn_run(job.context.clone(), job.put_off(why), false, span);
+            }
         }
     }
 
@@ -155,7 +198,9 @@ impl Dispatcher {
         let Some(held) = self.runs.take(&run) else {
             return;
         };
-        if self.waiting.contains_key(&origin.message.task_id) {
+        let is_behind = self.reading.contains_key(conversation(&origin.message))
+            || self.waiting.contains_key(&origin.message.task_id);
+        if is_behind {
             // It is found again when the message before it is done with.
             return;
         }

@@ -185,6 +185,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         in_flight,
         drain_timeout: builder.drain_timeout,
         waiting: HashMap::new(),
+        reading: HashMap::new(),
         working: JoinSet::new(),
         runs,
         orphans,

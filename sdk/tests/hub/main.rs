@@ -24,5 +24,6 @@ mod replacing;
 mod runs;
 #[cfg(unix)]
 mod signals;
+mod slow_journals;
 mod stopping;
 mod tasks;
