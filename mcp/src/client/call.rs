@@ -7,7 +7,7 @@ use rmcp::{
     RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest,
-        ListToolsRequest, PaginatedRequestParams, RequestId, ServerResult,
+        ListToolsRequest, PaginatedRequestParams, RequestId, RequestMetaObject, ServerResult,
     },
     service::{Peer, PeerRequestOptions, ServiceError},
 };
@@ -22,6 +22,9 @@ const MAX_TOOLS: usize = 512;
 
 /// The most pages of a list that are turned.
 const MAX_PAGES: usize = 64;
+
+/// The key of `_meta` under which a call says what it is known by: the same when it is made again after a crash, and only then.
+const KEY: &str = "agenthub/idempotency-key";
 
 /// How long it may take to call something off.
 const CALLING_OFF: Duration = Duration::from_secs(5);
@@ -39,9 +42,15 @@ impl Session {
         &self,
         tool: &str,
         input: Value,
+        key: Option<&str>,
         progress: &impl Fn(String),
     ) -> Result<ToolOutput, Failed> {
         let mut params = CallToolRequestParams::new(tool.to_owned());
+        if let Some(key) = key {
+            let mut meta = RequestMetaObject::default();
+            meta.insert(KEY.to_owned(), key.into());
+            params.meta = Some(meta);
+        }
         if let Value::Object(input) = input {
             params = params.with_arguments(input);
         }

@@ -162,11 +162,24 @@ impl Connection {
         cancelled: impl Future<Output = ()>,
         progress: impl Fn(String),
     ) -> Result<ToolOutput, Error> {
+        self.call_known_by(None, tool, input, cancelled, progress)
+            .await
+    }
+
+    /// Calls a tool, and says by which key the server knows the same call.
+    async fn call_known_by(
+        &self,
+        key: Option<&str>,
+        tool: &str,
+        input: Value,
+        cancelled: impl Future<Output = ()>,
+        progress: impl Fn(String),
+    ) -> Result<ToolOutput, Error> {
         let limit = self.timeout();
         tokio::select! {
             biased;
             () = cancelled => Err(Error::Cancelled),
-            called = self.sent(tool, input, &progress) => called,
+            called = self.sent(tool, input, key, &progress) => called,
             () = sleep(limit) => Err(Error::TimedOut { server: self.name().to_owned(), limit }),
         }
     }
@@ -175,11 +188,12 @@ impl Connection {
         &self,
         tool: &str,
         input: Value,
+        key: Option<&str>,
         progress: &impl Fn(String),
     ) -> Result<ToolOutput, Error> {
         for _ in 0..2 {
             let session = self.session().await?;
-            match session.call(tool, input.clone(), progress).await {
+            match session.call(tool, input.clone(), key, progress).await {
                 Ok(output) => return Ok(output),
                 // The session was over already: there is another one.
                 Err(Failed::NotSent) => {}
@@ -189,12 +203,14 @@ impl Connection {
         Err(ended(self.name().to_owned()))
     }
 
-    /// Calls a tool for an agent: ends with its task, and shows its progress there.
+    /// Calls a tool for an agent: ends with its task, and shows its progress there. `changes` says that it
+    /// may destroy something: if it does not answer in time, it is told that this may have happened.
     pub(super) async fn call_for(
         &self,
         context: &ToolContext,
         tool: &str,
         input: Value,
+        changes: bool,
     ) -> Result<ToolOutput, Failure> {
         let (latest, mut shown) = watch::channel(String::new());
         let show = async {
@@ -210,12 +226,16 @@ impl Connection {
         let progress = |text| {
             latest.send_replace(text);
         };
+        let key = context.idempotency_key();
         let called = tokio::select! {
-            called = self.call(tool, input, context.cancelled(), progress) => called,
+            called = self.call_known_by(Some(&key), tool, input, context.cancelled(), progress) => called,
             called = show => called,
         };
         called.map_err(|error| match error {
             Error::Cancelled => Failure::cancelled(error.to_string()),
+            Error::TimedOut { .. } if changes => Failure::failed(format!(
+                "{error}; what was asked for may have been done or not"
+            )),
             error => Failure::failed(error.to_string()),
         })
     }

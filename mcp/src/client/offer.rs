@@ -51,6 +51,8 @@ pub struct Offered {
     pub schema: Value,
     /// How the server's schema was changed, if it was.
     pub changed: Option<&'static str>,
+    /// Whether it may destroy something.
+    changes: bool,
     connection: Connection,
 }
 
@@ -63,9 +65,10 @@ impl Offered {
     /// The tool for an agent, under another name.
     pub fn named(&self, name: &str) -> Tool {
         let (connection, tool) = (self.connection.clone(), self.name.clone());
+        let changes = self.changes;
         let call = move |context: ToolContext, input: Value| {
             let (connection, tool) = (connection.clone(), tool.clone());
-            async move { connection.call_for(&context, &tool, input).await }
+            async move { connection.call_for(&context, &tool, input, changes).await }
         };
         Tool::new(name, &*self.description, self.schema.clone(), call)
     }
@@ -124,6 +127,11 @@ pub(super) fn offer(connection: &Connection, listed: Vec<Value>) -> Offer {
     offer
 }
 
+/// Whether a tool may destroy something, as its server says; one that says nothing may.
+fn changes(annotations: &Value) -> bool {
+    annotations["readOnlyHint"] != true && annotations["destructiveHint"] != false
+}
+
 fn offered(connection: &Connection, name: &str, tool: &Value) -> Result<Offered, String> {
     if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
         return Err(format!("its name is not 1 to {MAX_NAME} printable bytes"));
@@ -135,6 +143,7 @@ fn offered(connection: &Connection, name: &str, tool: &Value) -> Result<Offered,
         description: description(tool),
         schema: schema.schema,
         changed: schema.changed,
+        changes: changes(&tool["annotations"]),
         connection: connection.clone(),
     })
 }
@@ -173,6 +182,19 @@ mod tests {
     use super::*;
     use crate::client::{Reach, ServerSettings};
     use serde_json::json;
+
+    #[test]
+    fn a_tool_that_says_nothing_may_destroy_something() {
+        for (annotations, expected) in [
+            (json!(null), true),
+            (json!({"readOnlyHint": false}), true),
+            (json!({"readOnlyHint": true}), false),
+            (json!({"destructiveHint": false}), false),
+            (json!({"destructiveHint": true}), true),
+        ] {
+            assert_eq!(changes(&annotations), expected, "{annotations}");
+        }
+    }
 
     fn connection() -> Connection {
         Connection::new(ServerSettings {

@@ -1,10 +1,16 @@
 //! An agent whose tools come from a server.
 
+use std::{sync::Arc, time::Duration};
+
 use agenthub_broker::{Server, Settings};
 use agenthub_mcp::client::Connection;
 use agenthub_sdk::{
     Agent, Card, Client, Delegation, Update,
     model::{Completion, Part, Request, Scripted, ToolCall},
+    runs::{
+        Journal, StepId, StepKey,
+        journal::{Filter, MemoryJournal},
+    },
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -142,5 +148,61 @@ async fn its_progress_is_shown_and_cancelling_the_task_calls_it_off() {
         noted(folder.path(), "cancelled").is_some()
     })
     .await;
+    connection.close().await;
+}
+
+/// A server can tell a call that is made again after a crash from a second one.
+#[tokio::test]
+async fn its_server_gets_the_key_of_the_call() {
+    let (_hub, url) = hub().await;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().to_str().expect("a plain path");
+    let connection = Connection::new(settings(&[SERVER, "--notes", path]));
+    let offer = connection.tools().await.expect("it lists them");
+    let journal = Arc::new(MemoryJournal::default());
+    let agent = Agent::worker(Card::new("helper", "Helps"))
+        .model(calling([("test_echo", json!({"text": "hello"}))]))
+        .journal(journal.clone())
+        .tools(offer.tools.iter().map(|tool| tool.tool()));
+    let _agent = agent.start(url.as_str()).await.expect("it starts");
+    let user = Client::builder(url).agent_id("user").connect().await;
+    let user = user.expect("the hub is there");
+    let asked = user.ask("helper", "go");
+    let outcome = timeout(LIMIT, asked).await.expect("in time");
+    assert_eq!(outcome.expect("it answers").text, "done");
+    let runs = journal.list(&Filter::default()).await.expect("it works");
+    let key = StepKey {
+        run: runs[0].run.clone(),
+        step: StepId::new("turn-1/call-1"),
+        attempt: 1,
+    };
+    let key = key.message_id().to_string();
+    assert_eq!(noted(folder.path(), "key"), Some(key));
+    connection.close().await;
+}
+
+/// Of a call that was cut off the model is told that it may have happened all the same.
+#[tokio::test]
+async fn a_model_is_told_that_what_was_cut_off_may_have_happened() {
+    let (_hub, url) = hub().await;
+    let mut settings = settings(&[SERVER]);
+    settings.timeout = Duration::from_millis(500);
+    let connection = Connection::new(settings);
+    let offer = connection.tools().await.expect("it lists them");
+    let model = calling([("test_slow", json!({}))]);
+    let agent = Agent::worker(Card::new("helper", "Helps"))
+        .model(model.clone())
+        .tools(offer.tools.iter().map(|tool| tool.tool()));
+    let _agent = agent.start(url.as_str()).await.expect("it starts");
+    let user = Client::builder(url).agent_id("user").connect().await;
+    let user = user.expect("the hub is there");
+    let asked = user.ask("helper", "go");
+    let outcome = timeout(LIMIT, asked).await.expect("in time");
+    assert_eq!(outcome.expect("it answers").text, "done");
+    let told = told(&model.requests()[1]).to_string();
+    assert!(
+        told.contains("what was asked for may have been done or not"),
+        "{told}"
+    );
     connection.close().await;
 }

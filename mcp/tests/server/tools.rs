@@ -129,7 +129,11 @@ impl ServerHandler for Tools {
     ) -> Result<CallToolResponse, ErrorData> {
         let input = request.arguments.unwrap_or_default();
         let result = match &*request.name {
-            "echo" => said(input["text"].as_str().unwrap_or_default()),
+            "echo" => {
+                let key = context.meta.get("agenthub/idempotency-key");
+                self.note("key", key.and_then(Value::as_str).unwrap_or_default());
+                said(input["text"].as_str().unwrap_or_default())
+            }
             "slow" => self.slow(&context).await,
             "fail" => CallToolResult::error(vec![ContentBlock::text("there is no disk")]),
             "structured" => CallToolResult::structured(json!({"n": 1})),
