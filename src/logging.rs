@@ -1,12 +1,13 @@
 //! Where the log goes: readable on a terminal, JSON when it is piped.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, IsTerminal},
     path::{Path, PathBuf},
     sync::Mutex,
 };
 
+use agenthub_proto::private;
 use anyhow::{Context, bail};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
@@ -93,7 +94,7 @@ fn open(path: &Path) -> io::Result<File> {
     if fs::metadata(path).is_ok_and(|file| file.len() > MAX_FILE) {
         fs::rename(path, path.with_extension("log.1"))?;
     }
-    OpenOptions::new().create(true).append(true).open(path)
+    private::append(path)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The command line: what it prints, and its exit codes.
 
-use crate::harness::System;
+use crate::harness::{System, get, http_address};
 
 #[test]
 fn wrong_usage_is_2_and_help_is_0() {
@@ -112,20 +112,8 @@ fn the_http_port_tells_health_readiness_and_numbers() {
         "--http",
         "127.0.0.1:0",
     ]);
-    let banner: serde_json::Value = serde_json::from_str(&broker.line("the banner")).expect("JSON");
-    let http = banner["http"].as_str().expect("the address of HTTP");
-    let get = |path: &str| {
-        use std::io::{Read, Write};
-        let mut stream = std::net::TcpStream::connect(http).expect("it listens");
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n"
-        )
-        .expect("it reads");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("it answers");
-        text
-    };
+    let http = http_address(&broker);
+    let get = |path: &str| get(&http, path);
     assert!(get("/health").starts_with("HTTP/1.1 200"));
     assert!(get("/ready").starts_with("HTTP/1.1 200"));
     let metrics = get("/metrics");

@@ -9,7 +9,7 @@ use std::{
 
 use nix::sys::signal::Signal;
 
-use crate::harness::{Process, System, eventually, free_address};
+use crate::harness::{Process, System, eventually, free_address, get, http_address};
 
 /// A small file system in memory. It is unmounted in the end.
 struct SmallDisk(PathBuf);
@@ -75,7 +75,8 @@ fn a_full_disk_is_said_and_survived() {
     let Some(disk) = SmallDisk::mount(&system.folder().join(".agenthub")) else {
         return;
     };
-    let broker = system.start_durable_broker();
+    let broker = system.begin_durable_broker_in(&[]);
+    let http = http_address(&broker);
     drop(system.start_echo("agent_echo"));
     assert_eq!(system.run(&task("before", "one"), "").code, Some(0));
 
@@ -100,12 +101,21 @@ fn a_full_disk_is_said_and_survived() {
         state(&system, "before").contains("SUBMITTED"),
         "reads go on"
     );
+    let ready = get(&http, "/ready");
+    assert!(ready.starts_with("HTTP/1.1 503"), "{ready}");
+    assert!(
+        ready.contains("the disk of the hub's log is full"),
+        "{ready}"
+    );
+    let metrics = get(&http, "/metrics");
+    assert!(metrics.contains("agenthub_log_accepts 0"), "{metrics}");
 
     fs::remove_file(filler).expect("it is there");
     eventually("publishes are accepted again", || {
         (system.run(&task("after", "two"), "").code == Some(0)).then_some(())
     });
     accepted.push("after".to_owned());
+    assert!(get(&http, "/ready").starts_with("HTTP/1.1 200"));
     broker.kill();
     let _broker = system.start_durable_broker();
     for id in &accepted {

@@ -29,6 +29,7 @@ fn payload(payload: &Payload) -> Payload {
         Payload::Message(message) => Payload::Message(Message {
             context_id: message.context_id.clone(),
             task_id: message.task_id.clone(),
+            role: message.role,
             ..with_type(message.task_type())
         }),
         Payload::Task(task) => Payload::Task(Task {

@@ -9,6 +9,7 @@ pub mod grpc;
 pub mod http2;
 pub mod json;
 mod message;
+pub mod private;
 pub mod slug;
 pub mod socket;
 mod task;

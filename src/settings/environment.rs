@@ -21,7 +21,10 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
             None => listen(env, "AGENTHUB_GRPC_PORT")?,
             address => address,
         },
-        http: listen(env, "AGENTHUB_HTTP")?,
+        http: match listen(env, "AGENTHUB_HTTP")? {
+            None => listen(env, "BROKER_HEALTH_PORT")?,
+            address => address,
+        },
         data: env("AGENTHUB_DATA").map(Into::into),
         ephemeral: flag(env, "AGENTHUB_EPHEMERAL")?,
         insecure: flag(env, "AGENTHUB_INSECURE")?,
@@ -155,6 +158,13 @@ mod tests {
         );
         let both = [("AGENTHUB_GRPC_PORT", "7"), ("AGENTHUB_GRPC", "8")];
         assert_eq!(grpc(&both), Some("127.0.0.1:8".into()));
+        let http = |env: &[(&str, &str)]| of(env).http.map(|h| h.to_string());
+        assert_eq!(
+            http(&[("BROKER_HEALTH_PORT", "7")]),
+            Some("127.0.0.1:7".into())
+        );
+        let both = [("BROKER_HEALTH_PORT", "7"), ("AGENTHUB_HTTP", "8")];
+        assert_eq!(http(&both), Some("127.0.0.1:8".into()));
     }
 
     #[test]

@@ -4,7 +4,8 @@ mod process;
 mod thinking;
 
 use std::{
-    net::TcpListener,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -167,6 +168,27 @@ impl System {
     pub(crate) fn grpc(&self) -> &str {
         &self.grpc
     }
+}
+
+/// Where a hub that has just begun serves HTTP, as its banner says.
+pub(crate) fn http_address(broker: &Process) -> String {
+    let banner = broker.line("the banner");
+    let banner: Value = serde_json::from_str(&banner).expect("JSON");
+    let http = banner["http"].as_str().expect("the address of HTTP");
+    http.to_owned()
+}
+
+/// The answer to a request, its head included.
+pub(crate) fn get(http: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(http).expect("it listens");
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n"
+    )
+    .expect("it reads");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it answers");
+    text
 }
 
 /// Waits until a condition gives something.

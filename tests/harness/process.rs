@@ -65,6 +65,11 @@ impl Process {
         Self::spawn(command, &[], folder, "", args)
     }
 
+    /// Starts another program in `folder`.
+    pub(crate) fn start_other(program: &str, folder: &Path, args: &[&str]) -> Self {
+        Self::spawn(Command::new(program), &[], folder, "", args)
+    }
+
     fn spawn(
         mut command: Command,
         environment: &[(&str, &PathBuf)],

@@ -172,6 +172,10 @@ impl Core {
             && let Some(piece) = self.giving_up.queue.pop_front()
         {
             self.giving_up.left -= 1;
+            if self.is_answer_to_nobody(&piece) {
+                self.let_go(&piece, now);
+                continue;
+            }
             if piece.undelivered.mail.event.is_head() {
                 self.giving_up.stored.push_back(piece);
                 self.giving_up.wanted.notify_one();
@@ -181,6 +185,34 @@ impl Core {
             let Undelivered { mail, reason, .. } = &piece.undelivered;
             self.bury(&piece, now);
             self.fail_work(mail, reason, now);
+        }
+    }
+
+    /// Whether a piece is an answer that waited for a subscription of somebody who is not in the directory: such peers ask and leave.
+    fn is_answer_to_nobody(&self, piece: &Piece) -> bool {
+        let mail = &piece.undelivered.mail;
+        let is_answer = match &mail.event.payload {
+            Some(Payload::Message(message)) => {
+                message.role() == Role::Agent || mail.concern == Concern::Replies
+            }
+            _ => mail.concern == Concern::Replies,
+        };
+        let waited = matches!(&piece.mailbox, Some((_, name)) if name.is_empty());
+        is_answer && waited && self.state.registry.get(&mail.recipient).is_none()
+    }
+
+    /// A piece leaves without a dead letter.
+    fn let_go(&mut self, piece: &Piece, now: Now) {
+        let Undelivered { mail, reason, .. } = &piece.undelivered;
+        tracing::debug!(recipient = %mail.recipient, reason, "an answer was let go of");
+        if let Some((agent, name)) = piece.mailbox.clone() {
+            let positions = mail.position.into_iter().collect();
+            let entry = Entry::Acknowledged {
+                agent,
+                name,
+                positions,
+            };
+            self.record(&hub(), entry, now);
         }
     }
 
@@ -212,15 +244,7 @@ impl Core {
         let (position, recipient) = (mail.position, &mail.recipient);
         tracing::error!(?position, %recipient, reason, "event was not delivered, and the log no longer has it");
         self.counters.undelivered.inc();
-        if let Some((agent, name)) = piece.mailbox.clone() {
-            let positions = position.into_iter().collect();
-            let entry = Entry::Acknowledged {
-                agent,
-                name,
-                positions,
-            };
-            self.record(&hub(), entry, now);
-        }
+        self.let_go(piece, now);
         self.fail_work(mail, reason, now);
     }
 

@@ -57,6 +57,12 @@ async fn http_tells_health_readiness_and_metrics() {
     hub.publish(user("hi"), routing("asker", "echo")).await;
     stream.text().await;
     assert_eq!(get("/health").await, (200, "ok\n".to_owned()));
+    let json = reqwest::Client::new()
+        .get(format!("{base}/health"))
+        .header("accept", "application/json");
+    let health = within(json.send()).await.expect("an answer").text().await;
+    let health: serde_json::Value = serde_json::from_str(&health.expect("text")).expect("JSON");
+    assert_eq!(health["status"], "healthy");
     assert_eq!(get("/ready").await, (200, "ready\n".to_owned()));
     let (status, text) = get("/metrics").await;
     assert_eq!(status, 200);
@@ -65,6 +71,7 @@ async fn http_tells_health_readiness_and_metrics() {
         "agenthub_streams 1",
         "agenthub_events_total 1",
         "agenthub_deliveries_total 1",
+        "agenthub_log_accepts 1",
     ] {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     }

@@ -1,5 +1,7 @@
 //! What is bounded, and what happens at the bounds.
 
+use agenthub_proto::{a2a::TaskStatus, agenthub::TaskStatusUpdateEvent};
+
 use super::*;
 
 #[test]
@@ -303,4 +305,44 @@ fn a_client_that_is_not_in_the_directory_can_be_unregistered() {
     assert_eq!(unregister(), Ok(true));
     assert!(matches!(unregister(), Err(Error::NotFound(_))));
     assert_eq!(b.core.state.mailboxes.len(), 0);
+}
+
+/// promise 6
+#[test]
+fn an_answer_to_one_who_asked_and_left_is_no_dead_letter() {
+    let mut b = Bench::new(Settings::default());
+    let say = |b: &mut Bench, role, text: &str, to: &str| {
+        let body = Body::Message(Message::new(role, text));
+        b.publish(body, "cortex", to).expect("good");
+    };
+    say(&mut b, Role::Agent, "an answer", "chat-1");
+    say(&mut b, Role::User, "a question", "chat-1");
+    b.work("t", "asker", "worker").expect("good");
+    let worker = b.connect("worker", "i", durable("work"));
+    b.take(worker.id);
+    let status = TaskStatusUpdateEvent {
+        task_id: "t".into(),
+        status: Some(TaskStatus {
+            state: TaskState::Completed.into(),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    b.publish(Body::Status(status), "worker", "").expect("good");
+    b.wait(Settings::default().unknown_recipient + Duration::from_secs(1));
+    let letters = &b.core.state.dead_letters;
+    let letters: Vec<String> = letters
+        .iter()
+        .map(|(_, letter)| letter.given_up.mail.event.sender().to_owned())
+        .collect();
+    assert_eq!(letters, ["cortex"], "the question");
+    let mailboxes = &b.core.state.mailboxes;
+    assert!(mailboxes.see(&"asker".into(), "").is_none());
+    assert!(mailboxes.see(&"chat-1".into(), "").is_none());
+    let mut folded = blank(&b.core.settings);
+    for record in b.records.lock().expect("one thread").iter() {
+        folded.replay(record, Duration::ZERO, b.now.instant);
+    }
+    assert!(folded.mailboxes.see(&"asker".into(), "").is_none());
+    assert_eq!(folded.dead_letters.iter().count(), 1);
 }

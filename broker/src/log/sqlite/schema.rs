@@ -5,6 +5,7 @@ use std::{
     path::Path,
 };
 
+use agenthub_proto::private;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{ended, extent, seen};
@@ -51,7 +52,14 @@ pub(super) fn open(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenErr
     };
     let flags = OpenFlags::default();
     let connection = match vfs {
-        None => Connection::open_with_flags(path, flags),
+        None => {
+            // The files beside it get what it has.
+            private::append(path).map_err(|source| OpenError::Folder {
+                path: path.to_owned(),
+                source,
+            })?;
+            Connection::open_with_flags(path, flags)
+        }
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
     };
     let connection = connection.map_err(sqlite)?;
