@@ -178,7 +178,7 @@ impl Table {
     pub(crate) fn fail(&self, task_id: &str, error: Error) {
         let mut slot = self.lock().slots.remove(task_id);
         let known = slot.as_mut().and_then(|slot| slot.perhaps.take());
-        resolve(slot, known.map_or(Err(error), Ok));
+        resolve(slot, known.ok_or(error));
     }
 
     /// There will be no other outcomes.
@@ -186,7 +186,7 @@ impl Table {
         let slots = std::mem::take(&mut self.lock().slots);
         for mut slot in slots.into_values() {
             let known = slot.perhaps.take();
-            resolve(Some(slot), known.map_or_else(|| Err(error.clone()), Ok));
+            resolve(Some(slot), known.ok_or_else(|| error.clone()));
         }
     }
 
