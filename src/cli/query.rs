@@ -118,9 +118,9 @@ pub(crate) enum Tasks {
         /// submitted, working, completed, failed, cancelled, input-required, rejected or auth-required; may be repeated
         #[arg(long, value_parser = task_state)]
         state: Vec<TaskState>,
-        /// At most this many
-        #[arg(long, value_name = "N", default_value_t = 50)]
-        first: usize,
+        /// At most this many [default: 50, and all with --json]
+        #[arg(long, value_name = "N")]
+        first: Option<usize>,
         #[command(flatten)]
         hub: Hub,
         #[command(flatten)]

@@ -24,6 +24,9 @@ use crate::{
 /// The tasks of one page.
 const PAGE: i32 = 100;
 
+/// The tasks of a table, unless it is said how many.
+const LISTED: usize = 50;
+
 /// The latest tasks among which the beginning of an id is looked for.
 const LOOKED_AT: usize = 5_000;
 
@@ -95,45 +98,61 @@ async fn task_id(client: &Client, given: String) -> anyhow::Result<String> {
     Ok(found.unwrap_or(given))
 }
 
-/// The tasks that fit, latest change first, `most` of them.
-async fn tasks(
+/// Hands the tasks that fit to `each`, page by page, latest change first, `most` of them.
+async fn pages(
     client: &Client,
     mut request: ListTasksRequest,
     most: usize,
-) -> anyhow::Result<Vec<Task>> {
-    let mut all = Vec::new();
-    while all.len() < most {
-        let room = i32::try_from(most - all.len()).unwrap_or(PAGE);
-        request.page_size = room.min(PAGE);
+    mut each: impl FnMut(Vec<Task>) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let mut left = most;
+    while left > 0 {
+        request.page_size = i32::try_from(left).map_or(PAGE, |left| left.min(PAGE));
         let page = client.tasks(request.clone()).await?;
-        all.extend(page.tasks);
+        left = left.saturating_sub(page.tasks.len());
+        each(page.tasks)?;
         if page.next_page_token.is_empty() {
             break;
         }
         request.page_token = page.next_page_token;
     }
+    Ok(())
+}
+
+/// The tasks that fit, latest change first, `most` of them.
+async fn tasks(
+    client: &Client,
+    request: ListTasksRequest,
+    most: usize,
+) -> anyhow::Result<Vec<Task>> {
+    let mut all = Vec::new();
+    let collect = |page| {
+        all.extend(page);
+        Ok(())
+    };
+    pages(client, request, most, collect).await?;
     Ok(all)
 }
 
 async fn list(
     client: &Client,
     request: ListTasksRequest,
-    first: usize,
+    first: Option<usize>,
     json: Json,
 ) -> anyhow::Result<()> {
+    if json.json {
+        let print = |page: Vec<Task>| page.iter().try_for_each(output::json);
+        return pages(client, request, first.unwrap_or(usize::MAX), print).await;
+    }
+    let first = first.unwrap_or(LISTED);
     // One more tells whether there are more.
     let mut all = tasks(client, request, first.saturating_add(1)).await?;
     let has_more = all.len() > first;
     all.truncate(first);
-    match json.json {
-        true => all.iter().try_for_each(output::json)?,
-        false => {
-            let width = io::stdout().is_terminal().then(width);
-            output::line(listing::tasks(&all, SystemTime::now(), width))?;
-            if has_more {
-                output::aside("there are more: --first N shows N of them");
-            }
-        }
+    let width = io::stdout().is_terminal().then(width);
+    output::line(listing::tasks(&all, SystemTime::now(), width))?;
+    if has_more {
+        output::aside("there are more: --first N shows N of them");
     }
     Ok(())
 }
