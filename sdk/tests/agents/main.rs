@@ -5,6 +5,7 @@ mod forms;
 mod harness;
 #[path = "../hub/journals.rs"]
 mod journals;
+mod kinds;
 mod limits;
 mod providers;
 mod restarts;

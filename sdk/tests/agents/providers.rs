@@ -36,7 +36,13 @@ fn without_model_providers_it_is_said_so() {
 
 #[cfg(feature = "genai")]
 mod with_providers {
-    use axum::{Json, Router, extract::State, http::header, response::IntoResponse, routing::post};
+    use axum::{
+        Json, Router,
+        extract::State,
+        http::{HeaderMap, StatusCode, Uri, header},
+        response::IntoResponse,
+        routing::post,
+    };
     use serde_json::{Value, json};
     use tokio::sync::mpsc;
 
@@ -80,8 +86,7 @@ mod with_providers {
         }
     }
 
-    /// spec: AGT-6.1, AGT-6.2, AGT-6.5, AGT-10.1, AGT-10.2, AGT-10.3, AGT-10.4, AGT-10.5, AGT-12.1, AGT-12.2, AGT-13.1, AGT-13.2, AGT-13.3,
-    /// AGT-13.4, AGT-13.5
+    /// spec: AGT-6.1, AGT-6.2, AGT-6.5, AGT-10.1, AGT-10.2, AGT-10.3, AGT-10.4, AGT-10.5, AGT-12.1, AGT-12.2
     #[test]
     fn both_types_of_agent_are_made_by_the_same_call() {
         for agent_type in [AgentType::Worker, AgentType::Supervisor] {
@@ -158,7 +163,7 @@ mod with_providers {
         ([(header::CONTENT_TYPE, "text/event-stream")], body.concat())
     }
 
-    /// spec: AGT-6.4, AGT-12.3, AGT-13.5, AGT-14.1, AGT-14.2, AGT-14.3, AGT-14.4, AGT-14.5
+    /// spec: AGT-6.4, AGT-12.3, AGT-13.3, AGT-13.4, AGT-13.5, AGT-14.1, AGT-14.2, AGT-14.3, AGT-14.4, AGT-14.5
     #[tokio::test]
     async fn a_supervisor_on_a_provider_asks_the_agents_of_the_hub() {
         let hub = hub().await;
@@ -182,10 +187,76 @@ mod with_providers {
         );
         let asked = soon(tells.recv()).await.expect("it was asked");
         assert_eq!(asked["temperature"], 0.5);
+        assert_eq!(asked["model"], "gpt-4o-mini");
+        let most = asked
+            .get("max_completion_tokens")
+            .or(asked.get("max_tokens"));
+        assert_eq!(most, Some(&json!(99)), "{asked}");
         let said = asked["messages"].to_string();
         assert!(
             said.contains("Be short.") && said.contains("greet"),
             "{said}"
         );
+    }
+
+    /// What a provider was asked: the path, the key and the body.
+    type Asked = (String, String, Value);
+
+    /// A provider that writes down what it is asked, and refuses it.
+    async fn refusing() -> (String, mpsc::Receiver<Asked>) {
+        let (told, tells) = mpsc::channel(8);
+        let app = Router::new().fallback(
+            async move |uri: Uri, headers: HeaderMap, Json(body): Json<Value>| {
+                let key = headers.get(header::AUTHORIZATION);
+                let key = key.and_then(|key| key.to_str().ok()).unwrap_or_default();
+                let asked = (uri.path().to_owned(), key.to_owned(), body);
+                told.send(asked).await.expect("the test reads");
+                (StatusCode::BAD_REQUEST, "no")
+            },
+        );
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        // It ends with the runtime of its test.
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        (format!("http://{address}"), tells)
+    }
+
+    /// spec: AGT-13.1, AGT-13.2, AGT-13.5
+    #[tokio::test]
+    async fn what_bedrock_is_configured_with_arrives_there() {
+        for agent_type in [AgentType::Worker, AgentType::Supervisor] {
+            let hub = hub().await;
+            let (endpoint, mut tells) = refusing().await;
+            let made = bedrock_agent(ProviderAgent {
+                agent_type,
+                tools: vec![sum()],
+                provider: Bedrock {
+                    endpoint: Some(endpoint),
+                    ..bedrock()
+                },
+                config: config(),
+                ..ProviderAgent::worker(card(), "amazon.nova-pro-v1:0")
+            });
+            let _agent = made
+                .expect("it is made")
+                .start(url(&hub))
+                .await
+                .expect("it starts");
+            let watched = ask(&user(&hub).await, "a", "add 1 and 2").await;
+            assert!(!watched.outcome.is_completed(), "{:?}", watched.outcome);
+            let (path, key, body) = soon(tells.recv()).await.expect("it was asked");
+            assert!(path.contains("/model/amazon.nova-pro-v1"), "{path}");
+            assert_eq!(key, "Bearer k");
+            assert_eq!(
+                body["inferenceConfig"],
+                json!({"maxTokens": 99, "temperature": 0.5})
+            );
+            let told = body["system"][0]["text"].as_str().unwrap_or_default();
+            assert!(told.starts_with("Be short."), "{told}");
+            let tools = &body["toolConfig"]["tools"];
+            assert_eq!(tools[0]["toolSpec"]["name"], "sum", "{body}");
+        }
     }
 }
