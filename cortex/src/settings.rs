@@ -24,6 +24,9 @@ pub struct Settings {
     pub returning: Duration,
     /// How long an agent may be gone before its tasks are given up: 2 s.
     pub away_grace: Duration,
+    /// How long runs stay in the journal once they are over: 400 days. What a series has learned, what threads keep and the keys by
+    /// which a request is known again are made of them.
+    pub keep_runs: Duration,
     /// The time that models have to answer when Cortex stops: 10 s.
     pub drain: Duration,
     /// The decisions of one request: 8. In the last one no task is handed over.
@@ -71,6 +74,7 @@ impl Settings {
             specialist_grace: Duration::from_secs(15),
             returning: Duration::from_secs(10),
             away_grace: Duration::from_secs(2),
+            keep_runs: Duration::from_secs(400 * 24 * 3600),
             drain: Duration::from_secs(10),
             max_rounds: 8,
             history_tokens: 8_000,

@@ -242,7 +242,7 @@ pub(crate) async fn left_behind(shared: &Shared) {
 pub(crate) async fn forgetting(journal: Arc<dyn Journal>) {
     loop {
         sleep(FORGET).await;
-        if let Err(error) = journal.forget(KEEP).await {
+        if let Err(error) = journal.forget(CORTEX, KEEP).await {
             tracing::warn!(%error, "runs that are over were not forgotten");
         }
     }

@@ -125,7 +125,7 @@ impl<A: Around> Journal for A {
         Around::list(self, filter).await
     }
 
-    async fn forget(&self, age: Duration) -> Result<u64, Error> {
-        self.inner().forget(age).await
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+        self.inner().forget(owner, age).await
     }
 }

@@ -265,11 +265,11 @@ impl Journal for MemoryJournal {
         Ok(wanted.map(|(_, listed)| listed).collect())
     }
 
-    async fn forget(&self, age: Duration) -> Result<u64, Error> {
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
         let mut runs = self.runs();
         let before = runs.len();
         let is_old = |ended: Instant| ended.elapsed() >= age;
-        runs.retain(|_, run| !run.ended.is_some_and(is_old));
+        runs.retain(|_, run| run.owner != owner || !run.ended.is_some_and(is_old));
         Ok((before - runs.len()) as u64)
     }
 }

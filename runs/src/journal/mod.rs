@@ -191,10 +191,10 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// [`Error::Cursor`], [`Error::Unavailable`].
     async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error>;
 
-    /// Forgets the runs that ended at least `age` ago. Returns how many.
+    /// Forgets the runs of this owner that ended at least `age` ago. Returns how many.
     ///
     /// # Errors
     ///
     /// [`Error::Unavailable`].
-    async fn forget(&self, age: Duration) -> Result<u64, Error>;
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error>;
 }

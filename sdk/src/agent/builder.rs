@@ -25,6 +25,7 @@ pub struct AgentBuilder {
     pub(super) health_check_url: String,
     pub(super) watch_agents: bool,
     pub(super) drain_timeout: Duration,
+    pub(super) keep_runs: Duration,
     pub(super) connect_timeout: Option<Duration>,
     pub(super) connector: Option<Connector>,
     pub(super) journal: Option<Arc<dyn Journal>>,
@@ -45,6 +46,7 @@ impl AgentBuilder {
             health_check_url: String::new(),
             watch_agents: false,
             drain_timeout: Duration::from_secs(10),
+            keep_runs: Duration::from_secs(30 * 24 * 3600),
             connect_timeout: None,
             connector: None,
             journal: None,
@@ -161,6 +163,14 @@ impl AgentBuilder {
     #[must_use]
     pub fn drain_timeout(mut self, timeout: Duration) -> Self {
         self.drain_timeout = timeout;
+        self
+    }
+
+    /// How long runs stay in the agent's [journal](Self::journal) once they are over; 30 days if not given. Older ones of this agent are
+    /// forgotten every hour; those of others that share the journal are left alone.
+    #[must_use]
+    pub fn keep_runs(mut self, keep: Duration) -> Self {
+        self.keep_runs = keep;
         self
     }
 

@@ -20,9 +20,6 @@ const PAUSE: Duration = Duration::from_secs(Driver::LEASE.as_secs() / 3);
 /// How long to wait where there may be more than what was looked for.
 const PAUSE_BETWEEN: Duration = Duration::from_millis(200);
 
-/// How long runs are kept that are over.
-const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
-
 /// How often those are forgotten.
 const TIDY: Duration = Duration::from_secs(3600);
 
@@ -62,11 +59,27 @@ pub(super) async fn find(runs: Arc<Runs>, found: mpsc::Sender<Orphan>, most: usi
         }
         if tidied.is_none_or(|at| at.elapsed() >= TIDY) {
             tidied = Some(Instant::now());
-            if let Ok(Err(error)) = timeout(ANSWER, journal.forget(KEEP)).await {
-                tracing::warn!(%error, "the runs of last week were not forgotten");
-            }
+            tidy(&runs, &*journal).await;
         }
         sleep(pause).await;
+    }
+}
+
+/// Forgets what is over for longer than it is to be kept.
+async fn tidy(runs: &Runs, journal: &dyn Journal) {
+    match timeout(ANSWER, journal.forget(runs.owner(), runs.keep)).await {
+        Ok(Ok(0)) => {}
+        Ok(Ok(forgotten)) => {
+            let days = runs.keep.as_secs() / (24 * 3600);
+            tracing::info!(
+                forgotten,
+                days,
+                "runs were forgotten that were over for longer"
+            );
+        }
+        Ok(Err(error)) => tracing::warn!(%error, "runs that are over were not forgotten"),
+        // The journal goes on with it; what is left is forgotten the next time.
+        Err(_) => tracing::debug!("it takes long to forget the runs that are over"),
     }
 }
 

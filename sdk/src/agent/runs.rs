@@ -27,6 +27,8 @@ pub(super) struct Runs {
     journal: Option<Arc<dyn Journal>>,
     spans: Option<Arc<dyn SpanSink>>,
     marks: Mutex<HashMap<RunId, Mark>>,
+    /// How long runs are kept that are over.
+    pub(super) keep: Duration,
     /// Cancelled when the agent stops.
     pub(super) stop: CancellationToken,
 }
@@ -45,6 +47,7 @@ impl Runs {
         instance_id: &str,
         journal: Option<Arc<dyn Journal>>,
         spans: Option<Arc<dyn SpanSink>>,
+        keep: Duration,
         stop: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -53,6 +56,7 @@ impl Runs {
             journal,
             spans,
             marks: Mutex::default(),
+            keep,
             stop,
         })
     }

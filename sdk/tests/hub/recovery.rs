@@ -380,3 +380,48 @@ async fn a_step_that_is_sent_again_is_the_same_to_the_byte() {
     assert!(!message.context_id.is_empty() && routing.deadline.is_some());
     assert!(!routing.traceparent.is_empty());
 }
+
+/// How long runs are kept is each agent's own matter, also in a journal that several share.
+#[tokio::test]
+async fn an_agent_forgets_its_own_runs_after_the_time_that_it_was_given() {
+    let hub = Hub::start().await;
+    let journal = Arc::new(MemoryJournal::default());
+    let started = RunEvent::Started(Started {
+        strategy: "script".into(),
+        input: json!([]),
+        thread: String::new(),
+        origin: Value::Null,
+        budget: Budget::default(),
+        deadline_ms: None,
+        at_ms: 0,
+    });
+    let ended = RunEvent::Ended {
+        outcome: RunOutcome::completed("done"),
+        spent: Default::default(),
+        at_ms: 0,
+    };
+    let whole = [started, ended];
+    let runs = ["a", "b", "c"].map(|owner| (owner, RunId::new(format!("run-of-{owner}"))));
+    for (owner, run) in &runs {
+        journal.add(run, owner, &whole).await.expect("it works");
+    }
+    let mut agents = Vec::new();
+    for (name, keep) in [("a", Some(Duration::ZERO)), ("b", None)] {
+        let agent = Agent::worker(card(name))
+            .conduct("work", Scripted::new(&StandIns::new(), json!([])))
+            .journal(Kept::new(&journal));
+        let agent = match keep {
+            Some(keep) => agent.keep_runs(keep),
+            None => agent,
+        };
+        agents.push(agent.start(hub.url()).await.expect("it starts"));
+    }
+    let [a, b, c] = runs.map(|(_, run)| run);
+    eventually("its run is forgotten", || async {
+        journal.read(&a, 0, 1).await.is_err()
+    })
+    .await;
+    for kept in [b, c] {
+        assert!(journal.read(&kept, 0, 1).await.is_ok(), "{kept}");
+    }
+}

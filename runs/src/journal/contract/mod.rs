@@ -297,9 +297,13 @@ async fn forgets_what_is_over(journal: &Arc<dyn Journal>) {
         .append(&over, opened.epoch, 1, &[large, ended()])
         .await;
     assert_eq!(end, Ok(()));
-    journal.forget(LONG).await.expect("it works");
+    let others = self::run("others");
+    let whole = [started(), ended()];
+    assert_eq!(journal.add(&others, "another", &whole).await, Ok(()));
+    journal.forget("owner", LONG).await.expect("it works");
     assert_eq!(events(journal, &over).await.len(), 3, "it is too young");
-    let forgotten = journal.forget(Duration::ZERO).await;
+    let forgotten = journal.forget("owner", Duration::ZERO).await;
+    assert_eq!(events(journal, &others).await, whole, "it is another's");
     assert!(forgotten.expect("it works") >= 1);
     let gone = journal.read(&over, 0, 1).await;
     assert_eq!(gone, Err(Error::NotFound(over.clone())));

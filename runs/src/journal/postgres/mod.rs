@@ -323,8 +323,8 @@ impl Journal for PostgresJournal {
         Ok(found.iter().map(listed).collect())
     }
 
-    async fn forget(&self, age: Duration) -> Result<u64, Error> {
-        let with: [&(dyn ToSql + Sync); 2] = [&seconds(age), &FORGOTTEN_AT_ONCE];
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+        let with: [&(dyn ToSql + Sync); 3] = [&seconds(age), &FORGOTTEN_AT_ONCE, &owner];
         let mut forgotten = 0;
         loop {
             let some = in_time(self.execute(statements::FORGET, &with)).await?;

@@ -97,8 +97,8 @@ WHERE ($1::text IS NULL OR owner = $1) AND ($2::text IS NULL OR thread = $2)
     AND ($5::bigint IS NULL OR id < $5)
 ORDER BY id DESC LIMIT $6";
 
-/// Forgets runs that ended long ago. Seconds, how many.
+/// Forgets runs that ended long ago. Seconds, how many, owner.
 pub(super) const FORGET: &str = "
 DELETE FROM agenthub_runs WHERE id IN (
-    SELECT id FROM agenthub_runs WHERE ended_at <= clock_timestamp() - make_interval(secs => $1) LIMIT $2
+    SELECT id FROM agenthub_runs WHERE ended_at <= clock_timestamp() - make_interval(secs => $1) AND owner = $3 LIMIT $2
 )";

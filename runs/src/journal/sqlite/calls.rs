@@ -287,15 +287,21 @@ fn any<T: Serialize>(names: &[T]) -> Option<Value> {
     (!names.is_empty()).then(|| json.into())
 }
 
-/// Forgets at most `limit` runs.
-pub(super) fn forget(sql: &Connection, age: Duration, limit: u32, now_ms: u64) -> Done<u64> {
+/// Forgets at most `limit` runs of an owner.
+pub(super) fn forget(
+    sql: &Connection,
+    owner: &str,
+    age: Duration,
+    limit: u32,
+    now_ms: u64,
+) -> Done<u64> {
     let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
     let Some(before) = now_ms.checked_sub(age_ms) else {
         return Ok(Ok(0));
     };
     let old: Vec<i64> = sql
-        .prepare_cached("SELECT id FROM runs WHERE ended_ms <= ?1 LIMIT ?2")?
-        .query_map(params![signed(before), limit], |row| row.get(0))?
+        .prepare_cached("SELECT id FROM runs WHERE ended_ms <= ?1 AND owner = ?3 LIMIT ?2")?
+        .query_map(params![signed(before), limit, owner], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for id in &old {
         sql.prepare_cached("DELETE FROM large_events WHERE run = ?1")?

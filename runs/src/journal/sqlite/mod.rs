@@ -179,12 +179,13 @@ impl Journal for SqliteJournal {
             .await
     }
 
-    async fn forget(&self, age: Duration) -> Result<u64, Error> {
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
         let mut forgotten = 0;
         loop {
+            let owner = owner.to_owned();
             let some = self
                 .writer()?
-                .run(move |sql| calls::forget(sql, age, FORGOTTEN_AT_ONCE, now_ms()))
+                .run(move |sql| calls::forget(sql, &owner, age, FORGOTTEN_AT_ONCE, now_ms()))
                 .await?;
             forgotten += some;
             if some < u64::from(FORGOTTEN_AT_ONCE) {

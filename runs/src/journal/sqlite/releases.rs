@@ -152,7 +152,7 @@ async fn a_file_that_others_write_can_be_read_and_is_not_written() {
         Err(refused.clone())
     );
     assert_eq!(reading.release(&run, epoch).await, Err(refused.clone()));
-    assert_eq!(reading.forget(Duration::ZERO).await, Err(refused));
+    assert_eq!(reading.forget("owner", Duration::ZERO).await, Err(refused));
     drop(writing);
     let after = reading.read(&run, 0, 9).await.expect("it is still there");
     assert_eq!(after.len(), 2, "also when nobody writes any more");
