@@ -81,7 +81,7 @@ pub(crate) struct Skill {
     /// What people read; models mistake it for the id.
     pub(crate) name: String,
     /// What the type of a task for it says; empty if that is the id.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) task_type: String,
 }
 

@@ -123,7 +123,10 @@ fn candidate(agent: &Present) -> Candidate {
     let skills = agent.card.skills.iter().map(|s| Skill {
         id: s.id.clone(),
         name: s.name.clone(),
-        task_type: task_type(&agent.card, s).to_owned(),
+        task_type: match task_type(&agent.card, s) {
+            of_id if of_id == s.id => String::new(),
+            other => other.to_owned(),
+        },
     });
     Candidate {
         id: agent.card.name.clone(),

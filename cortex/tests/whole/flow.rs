@@ -271,7 +271,7 @@ async fn an_older_agent_that_only_answers_messages_takes_part() {
             .expect("events")
             .expect("the hub runs");
         if let Some(Payload::Message(message)) = event.payload
-            && message.task_type() == "work"
+            && message.task_type() == "Work"
         {
             break message;
         }
