@@ -4,13 +4,19 @@ use std::time::Duration;
 
 use agenthub_broker::Settings;
 use agenthub_proto::{
-    a2a::AgentCard,
-    agenthub::{AgentEntry, AgentFrame, GetAgentRequest, Hello, RegisterAgentRequest},
+    a2a::{
+        AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill,
+    },
+    agenthub::{
+        AgentEntry, AgentFrame, GetAgentRequest, Hello, ListAgentsRequest, RegisterAgentRequest,
+        UnregisterAgentRequest, agent_event::Payload,
+    },
+    json,
 };
 use tonic::{Code, Status};
 
 use crate::{
-    harness::{TestHub, card, routing, until, user, within},
+    harness::{Events, TestHub, card, routing, until, user, within},
     peer::{Peer, durable, hello, try_connect},
 };
 
@@ -259,4 +265,105 @@ async fn the_current_card_is_known_after_a_restart() {
         "once both are back"
     );
     assert_eq!(entry(&hub, "echo").await.instances.len(), 2);
+}
+
+/// A card in which each field there is says something: one that is added has to be named here.
+fn full() -> AgentCard {
+    let text = |text: &str| text.to_owned();
+    AgentCard {
+        protocol_version: text("0.2.9"),
+        name: text("echo"),
+        description: text("Says it again"),
+        url: text("http://127.0.0.1:9"),
+        preferred_transport: text("GRPC"),
+        additional_interfaces: vec![AgentInterface {
+            url: text("http://127.0.0.1:8"),
+            transport: text("JSONRPC"),
+        }],
+        provider: Some(AgentProvider {
+            url: text("http://127.0.0.1:7"),
+            organization: text("Somebody"),
+        }),
+        version: text("1.2.3"),
+        documentation_url: text("http://127.0.0.1:6"),
+        capabilities: Some(AgentCapabilities {
+            streaming: true,
+            push_notifications: true,
+            extensions: vec![AgentExtension {
+                uri: text("urn:extension"),
+                description: text("More"),
+                required: true,
+                params: Some(json::to_struct(&serde_json::json!({"a": [1, "b"]}))),
+            }],
+        }),
+        skills: vec![AgentSkill {
+            id: text("echo"),
+            name: text("Echo"),
+            description: text("Says what it is told"),
+            tags: vec![text("speech")],
+            examples: vec![text("echo hello")],
+            input_modes: vec![text("text/plain")],
+            output_modes: vec![text("text/plain"), text("application/json")],
+        }],
+        supports_authenticated_extended_card: true,
+        icon_url: text("http://127.0.0.1:5"),
+    }
+}
+
+/// spec: HUB-2
+#[tokio::test]
+async fn every_field_of_a_card_is_known_over_every_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = || Settings {
+        storage: agenthub_broker::Storage::Folder(folder.path().to_owned()),
+        ..Settings::default()
+    };
+    let told = async |events: &mut Events| match events.next().await.payload {
+        Some(Payload::AgentCard(change)) => change.agent_card,
+        other => panic!("no card: {other:?}"),
+    };
+    let listed = async |hub: &TestHub| {
+        let request = ListAgentsRequest {
+            skill: "echo".into(),
+            tag: "speech".into(),
+            mode: "application/json".into(),
+            capability: "urn:extension".into(),
+            ..Default::default()
+        };
+        let page = within(hub.client.clone().list_agents(request)).await;
+        let mut agents = page.expect("a page").into_inner().agents;
+        agents.pop().and_then(|entry| entry.agent_card)
+    };
+    for by_call in [true, false] {
+        let hub = TestHub::with(settings()).await;
+        let mut early = hub.agent_events("early", &[]).await;
+        let _peer = match by_call {
+            true => {
+                assert_eq!(registered(&hub, full(), "").await, Ok(()));
+                None
+            }
+            false => Some(hub.connect(with_card("a", full())).await),
+        };
+        assert_eq!(told(&mut early).await, Some(full()), "as it changes");
+        let mut late = hub.agent_events("late", &[]).await;
+        assert_eq!(told(&mut late).await, Some(full()), "in the snapshot");
+        assert_eq!(entry(&hub, "echo").await.agent_card, Some(full()));
+        assert_eq!(listed(&hub).await, Some(full()));
+        drop((early, late));
+        hub.server.shutdown().await;
+
+        let hub = TestHub::with(settings()).await;
+        assert_eq!(
+            entry(&hub, "echo").await.agent_card,
+            Some(full()),
+            "from the log"
+        );
+        let leaving = UnregisterAgentRequest {
+            agent_id: "echo".into(),
+            ..Default::default()
+        };
+        let left = within(hub.client.clone().unregister_agent(leaving)).await;
+        assert!(left.expect("an answer").into_inner().success);
+        hub.server.shutdown().await;
+    }
 }
