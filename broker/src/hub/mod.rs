@@ -1,5 +1,6 @@
 //! The hub: a lock around its state, and the calls that services make. Nothing here waits for anything.
 
+mod agent_calls;
 mod backlog;
 mod bodies;
 mod cancelling;
@@ -43,14 +44,8 @@ use std::{
     },
 };
 
-use agenthub_proto::{
-    a2a::{AgentCard, AgentProvider, AgentSkill},
-    agenthub::{AgentEntry, AgentEventMetadata, Hello, ListAgentsRequest},
-};
-use tokio::{
-    sync::SetOnce,
-    task::{spawn_blocking, yield_now},
-};
+use agenthub_proto::agenthub::{AgentEventMetadata, Hello};
+use tokio::{sync::SetOnce, task::spawn_blocking};
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
@@ -58,7 +53,6 @@ use tokio_util::{
 
 use self::core::{Core, Now};
 pub use self::failure::Failure;
-use self::listing::Listing;
 use self::locked::Locked;
 use self::storage::Opening;
 pub(crate) use self::{
@@ -70,10 +64,8 @@ pub(crate) use self::{
 };
 use crate::{
     Error,
-    access::{Call, decide},
     caller::Caller,
-    limits,
-    log::{Commit, Commits, Failed, LogId, OpenError, Position, Registration},
+    log::{Commit, Commits, Failed, LogId, OpenError, Position},
     metrics::{Counters, Gauges},
     settings::{Settings, Storage},
 };
@@ -316,114 +308,6 @@ impl Hub {
             self.shared.counters.refused.inc();
         }
         result
-    }
-
-    pub(crate) fn register(
-        &self,
-        caller: &Caller,
-        registration: Registration,
-        instance: &str,
-    ) -> Result<(), Error> {
-        decide(Call::RegisterAgent, caller, "")?;
-        limits::id("instance_id", instance)?;
-        let instance = Some(instance).filter(|i| !i.is_empty()).map(Into::into);
-        let mut core = self.core();
-        core.register(caller, registration, instance.as_ref(), Now::read())
-            .map(|_told| ())
-    }
-
-    /// Returns once the agent is gone. Cancelled or failed, some of its tasks may have ended.
-    pub(crate) async fn unregister(
-        &self,
-        caller: &Caller,
-        agent: &str,
-        reason: &str,
-    ) -> Result<(), Error> {
-        decide(Call::UnregisterAgent, caller, "")?;
-        limits::required("agent_id", agent)?;
-        limits::size("reason", reason.len())?;
-        let agent = agent.into();
-        while !self
-            .core()
-            .unregister(caller, &agent, reason, Now::read())?
-        {
-            self.synced().await?;
-        }
-        Ok(())
-    }
-
-    /// The agents that match, in order of their ids, and the token of the next page if there is one.
-    pub(crate) async fn list_agents(
-        &self,
-        caller: &Caller,
-        request: ListAgentsRequest,
-    ) -> Result<(Vec<AgentEntry>, String), Error> {
-        decide(Call::ListAgents, caller, "")?;
-        let mut listing = Listing::new(request)?;
-        while !self.core().list_some(&mut listing) {
-            // Others have the lock in between.
-            yield_now().await;
-        }
-        Ok((listing.page, listing.next))
-    }
-
-    pub(crate) fn agent(&self, caller: &Caller, id: &str) -> Result<AgentEntry, Error> {
-        decide(Call::GetAgent, caller, "")?;
-        limits::required("agent_id", id)?;
-        self.core().agent(id)
-    }
-
-    pub(crate) fn card(&self, caller: &Caller) -> Result<AgentCard, Error> {
-        decide(Call::GetAgentCard, caller, "")?;
-        Ok(AgentCard {
-            protocol_version: "0.2.9".to_owned(),
-            name: "agenthub".to_owned(),
-            description: "The hub where agents find each other and hand each other work".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            url: self
-                .shared
-                .address
-                .get()
-                .map_or_else(String::new, |address| format!("http://{address}")),
-            provider: Some(AgentProvider {
-                organization: "AgentHub".to_owned(),
-                ..Default::default()
-            }),
-            preferred_transport: "GRPC".to_owned(),
-            skills: [
-                (
-                    "message-routing",
-                    "Message routing",
-                    "Takes messages to agents, in order, and keeps them for those that are away",
-                    "routing",
-                ),
-                (
-                    "task-coordination",
-                    "Task coordination",
-                    "Hands tasks to agents, and their states and results to who asked",
-                    "tasks",
-                ),
-                (
-                    "directory",
-                    "Directory",
-                    "Knows the agents, their skills, and who is there",
-                    "discovery",
-                ),
-            ]
-            .map(|(id, name, description, tag)| AgentSkill {
-                id: id.to_owned(),
-                name: name.to_owned(),
-                description: description.to_owned(),
-                tags: vec![tag.to_owned()],
-                ..Default::default()
-            })
-            .into(),
-            capabilities: Some(agenthub_proto::a2a::AgentCapabilities {
-                streaming: true,
-                ..Default::default()
-            }),
-            ..Default::default()
-        })
     }
 
     pub(crate) async fn open_stream(

@@ -1,0 +1,126 @@
+//! The calls that register agents and ask about them, and the hub's own card.
+
+use agenthub_proto::{
+    a2a::{AgentCapabilities, AgentCard, AgentProvider, AgentSkill},
+    agenthub::{AgentEntry, ListAgentsRequest},
+};
+use tokio::task::yield_now;
+
+use super::{Hub, core::Now, listing::Listing};
+use crate::{
+    Error,
+    access::{Call, decide},
+    caller::Caller,
+    limits,
+    log::Registration,
+};
+
+impl Hub {
+    pub(crate) fn register(
+        &self,
+        caller: &Caller,
+        registration: Registration,
+        instance: &str,
+    ) -> Result<(), Error> {
+        decide(Call::RegisterAgent, caller, "")?;
+        limits::id("instance_id", instance)?;
+        let instance = Some(instance).filter(|i| !i.is_empty()).map(Into::into);
+        let mut core = self.core();
+        core.register(caller, registration, instance.as_ref(), Now::read())
+            .map(|_told| ())
+    }
+
+    /// Returns once the agent is gone. Cancelled or failed, some of its tasks may have ended.
+    pub(crate) async fn unregister(
+        &self,
+        caller: &Caller,
+        agent: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        decide(Call::UnregisterAgent, caller, "")?;
+        limits::required("agent_id", agent)?;
+        limits::size("reason", reason.len())?;
+        let agent = agent.into();
+        while !self
+            .core()
+            .unregister(caller, &agent, reason, Now::read())?
+        {
+            self.synced().await?;
+        }
+        Ok(())
+    }
+
+    /// The agents that match, in order of their ids, and the token of the next page if there is one.
+    pub(crate) async fn list_agents(
+        &self,
+        caller: &Caller,
+        request: ListAgentsRequest,
+    ) -> Result<(Vec<AgentEntry>, String), Error> {
+        decide(Call::ListAgents, caller, "")?;
+        let mut listing = Listing::new(request)?;
+        while !self.core().list_some(&mut listing) {
+            // Others have the lock in between.
+            yield_now().await;
+        }
+        Ok((listing.page, listing.next))
+    }
+
+    pub(crate) fn agent(&self, caller: &Caller, id: &str) -> Result<AgentEntry, Error> {
+        decide(Call::GetAgent, caller, "")?;
+        limits::required("agent_id", id)?;
+        self.core().agent(id)
+    }
+
+    pub(crate) fn card(&self, caller: &Caller) -> Result<AgentCard, Error> {
+        decide(Call::GetAgentCard, caller, "")?;
+        Ok(AgentCard {
+            protocol_version: "0.2.9".to_owned(),
+            name: "agenthub".to_owned(),
+            description: "The hub where agents find each other and hand each other work".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            url: self
+                .shared
+                .address
+                .get()
+                .map_or_else(String::new, |address| format!("http://{address}")),
+            provider: Some(AgentProvider {
+                organization: "AgentHub".to_owned(),
+                ..Default::default()
+            }),
+            preferred_transport: "GRPC".to_owned(),
+            skills: [
+                (
+                    "message-routing",
+                    "Message routing",
+                    "Takes messages to agents, in order, and keeps them for those that are away",
+                    "routing",
+                ),
+                (
+                    "task-coordination",
+                    "Task coordination",
+                    "Hands tasks to agents, and their states and results to who asked",
+                    "tasks",
+                ),
+                (
+                    "directory",
+                    "Directory",
+                    "Knows the agents, their skills, and who is there",
+                    "discovery",
+                ),
+            ]
+            .map(|(id, name, description, tag)| AgentSkill {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                description: description.to_owned(),
+                tags: vec![tag.to_owned()],
+                ..Default::default()
+            })
+            .into(),
+            capabilities: Some(AgentCapabilities {
+                streaming: true,
+                ..Default::default()
+            }),
+            ..Default::default()
+        })
+    }
+}
