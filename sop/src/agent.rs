@@ -76,10 +76,10 @@ pub fn peers(definition: &Definition, roster: &Roster, named: Vec<String>) -> Op
     let named: BTreeSet<String> = named.into_iter().collect();
     match definition.kind {
         Kind::Orchestrator => {
-            let roster = roster.clone();
-            Some(Peers::chosen(move |card| {
-                roster.has(&card.name) || named.contains(&card.name)
-            }))
+            let (roster, team) = (roster.clone(), roster.clone());
+            let peers =
+                Peers::chosen(move |card| roster.has(&card.name) || named.contains(&card.name));
+            Some(peers.own(move |card| team.has(&card.name)))
         }
         Kind::Agent if named.is_empty() => None,
         Kind::Agent => Some(Peers::chosen(move |card| named.contains(&card.name))),

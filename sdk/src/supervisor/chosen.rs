@@ -12,6 +12,7 @@ type Choice = Arc<dyn Fn(&AgentCard) -> bool + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct Peers {
     choice: Option<Choice>,
+    own: Option<Choice>,
     calling: Calling,
 }
 
@@ -36,6 +37,21 @@ impl Peers {
         Self { calling, ..self }
     }
 
+    /// Of which of them the supervisor's author wrote the cards: what such a card says goes to the model as it is. What others say of
+    /// themselves is shortened, and said to be theirs.
+    #[must_use]
+    pub fn own(self, own: impl Fn(&AgentCard) -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            own: Some(Arc::new(own)),
+            ..self
+        }
+    }
+
+    /// Whether this agent's card is the author's own words.
+    pub(crate) fn is_own(&self, card: &AgentCard) -> bool {
+        self.own.as_ref().is_some_and(|own| own(card))
+    }
+
     /// Whether this agent is among them.
     pub(crate) fn has(&self, card: &AgentCard) -> bool {
         self.choice.as_ref().is_none_or(|choice| choice(card))
@@ -50,6 +66,7 @@ impl fmt::Debug for Peers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peers")
             .field("all", &self.choice.is_none())
+            .field("own", &self.own.is_some())
             .field("calling", &self.calling)
             .finish()
     }

@@ -59,8 +59,7 @@ impl Crew {
     /// The tools there are: the agent's own, and the agents that are here.
     pub(crate) async fn offered(&self, own: Vec<Offered>, query: &Query) -> Vec<Offered> {
         let all = self.known().await;
-        let calling = self.peers.wanted();
-        peers::offered(own, &all, self.excluded().await, query, calling)
+        peers::offered(own, &all, self.excluded().await, query, &self.peers)
     }
 
     /// The agents that match a query.

@@ -16,7 +16,7 @@ use agenthub_runs::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{find, schemas::standing_alone, tasks};
+use super::{Peers, find, schemas::standing_alone, tasks};
 use crate::{DirectoryEntry, bounds, contracts, relevance, task_type, tool::MAX_TOOLS};
 
 /// What the tool name of an agent begins with.
@@ -37,7 +37,7 @@ pub(super) fn offered(
     all: &[DirectoryEntry],
     excluded: &[String],
     query: &Query,
-    calling: Calling,
+    peers: &Peers,
 ) -> Vec<Offered> {
     let taken: HashSet<&str> = own.iter().map(|o| &*o.tool.name).collect();
     let names = names(all, &taken);
@@ -51,7 +51,7 @@ pub(super) fn offered(
     let mut left = MAX_SCHEMAS;
     let peers = chosen
         .into_iter()
-        .filter_map(|card| Some(offer(names.get(&*card.name)?, card, calling, &mut left)))
+        .filter_map(|card| Some(offer(names.get(&*card.name)?, card, peers, &mut left)))
         .collect::<Vec<_>>();
     let find = (left_out > 0 && room > 0).then(|| find::tool(left_out));
     own.into_iter().chain(find).chain(peers).collect()
@@ -63,7 +63,7 @@ pub(crate) fn every(all: &[DirectoryEntry]) -> Vec<(&DirectoryEntry, Offered)> {
     let offered = all.iter().filter_map(|entry| {
         let name = names.get(&*entry.card.name)?;
         let mut left = MAX_SCHEMA;
-        Some((entry, offer(name, &entry.card, Calling::Request, &mut left)))
+        Some((entry, offer(name, &entry.card, &Peers::all(), &mut left)))
     });
     offered.collect()
 }
@@ -128,16 +128,20 @@ fn choose<'a>(here: &[&'a Arc<AgentCard>], query: &Query, room: usize) -> Vec<&'
 }
 
 /// An agent as a tool. Its schema takes of the bytes that are left; where it finds too few, it says no more than that there are data.
-fn offer(name: &str, card: &AgentCard, calling: Calling, left: &mut usize) -> Offered {
+fn offer(name: &str, card: &AgentCard, peers: &Peers, left: &mut usize) -> Offered {
     let skills = skills(card);
     let most = MAX_SCHEMA.min(*left);
     let fits = |schema: &Value| schema.to_string().len() <= most;
-    let as_task = (calling == Calling::Task)
+    let as_task = (peers.wanted() == Calling::Task)
         .then(|| tasks::parameters(card))
         .flatten();
     let (calling, description, parameters) = match as_task.filter(fits) {
         Some(parameters) => {
-            let said = tasks::description(card).unwrap_or_else(|| description(card));
+            let own = peers
+                .is_own(card)
+                .then(|| tasks::description(card))
+                .flatten();
+            let said = own.unwrap_or_else(|| description(card));
             (Calling::Task, said, parameters)
         }
         None => (
