@@ -1,6 +1,8 @@
 //! What one hold of the lock may take, whatever waits: the rest is done under the next ones, and nothing is lost or overtaken in between.
 
-use super::*;
+use agenthub_proto::agenthub::ListAgentsRequest;
+
+use super::{super::listing::Listing, *};
 use crate::steps;
 
 /// More than several holds do.
@@ -365,4 +367,35 @@ fn mailboxes_are_listed_without_a_look_at_all() {
     assert_eq!(found.len(), 2 * AGENTS + 1);
     assert!(found.is_sorted());
     assert!(found.contains(&("agent100a".into(), String::new())));
+}
+
+/// A search that finds nothing looks at every agent, but not under one hold.
+#[test]
+fn agents_are_searched_a_few_at_a_time() {
+    const AGENTS: usize = 100;
+    let mut b = Bench::new(Settings::default());
+    for n in 0..AGENTS {
+        let registration = Registration {
+            card: AgentCard {
+                name: format!("agent{n:03}"),
+                version: "1".into(),
+                ..Default::default()
+            },
+            topics: Vec::new(),
+            health_check_url: String::new(),
+        };
+        let (caller, now) = (Caller::anonymous(), b.now);
+        let registered = b.core.register(&caller, registration, None, now);
+        registered.expect("good");
+    }
+    let request = ListAgentsRequest {
+        text: "nobody".into(),
+        ..Default::default()
+    };
+    let mut listing = Listing::new(request).expect("good");
+    let mut holds = 1;
+    while !hold_of(32, || b.core.list_some(&mut listing)) {
+        holds += 1;
+    }
+    assert_eq!((holds, listing.page.len()), (4, 0));
 }
