@@ -25,6 +25,8 @@ struct Pile {
     mail: BTreeMap<Position, Mail>,
     expiries: BTreeSet<(Instant, Position)>,
     bytes: usize,
+    /// The number of the last piece that came before others, or began the pile.
+    interposed: u64,
     /// When all of it is given up, if the agent is not known by then.
     until: Option<Instant>,
     /// When the first of it is given up, as `ends` says.
@@ -78,7 +80,7 @@ pub(crate) struct Unclaimed {
     ends: BTreeSet<(Instant, AgentId)>,
     events: usize,
     bytes: usize,
-    /// Pieces that came before others of their pile.
+    /// Pieces that came before others of their pile, or began one.
     interposed: u64,
 }
 
@@ -156,12 +158,16 @@ impl Unclaimed {
                     mail: BTreeMap::new(),
                     expiries: BTreeSet::new(),
                     bytes: 0,
+                    interposed: 0,
                     until,
                     end,
                 }
             });
             let last = pile.mail.last_key_value();
-            self.interposed += u64::from(last.is_none_or(|(last, _)| position < *last));
+            if last.is_none_or(|(last, _)| position < *last) {
+                self.interposed += 1;
+                pile.interposed = self.interposed;
+            }
             if let Some(replaced) = pile.insert(position, mail) {
                 self.events -= 1;
                 self.bytes -= replaced.bytes();
@@ -191,9 +197,9 @@ impl Unclaimed {
         self.piles.get(agent)?.mail.get(&position)
     }
 
-    /// Rises when a piece comes that stands before others of its pile, or begins one.
-    pub(crate) fn interposed(&self) -> u64 {
-        self.interposed
+    /// Differs once a piece has come for an agent that stands before others, or begins its pile.
+    pub(crate) fn interposed(&self, agent: &AgentId) -> u64 {
+        self.piles.get(agent).map_or(0, |pile| pile.interposed)
     }
 
     /// All that waits: for whom, until when, and what, in the order of the log.

@@ -27,7 +27,7 @@ pub(super) struct Claiming {
     wanted: Wanted,
     /// What waits up to here was looked at.
     after: Position,
-    /// How many pieces had come before others when the first was looked at.
+    /// See [`Unclaimed::interposed`](crate::unclaimed::Unclaimed::interposed): once it differs, the look begins anew.
     interposed: u64,
 }
 
@@ -66,7 +66,7 @@ impl Core {
         let mut next = Claiming {
             wanted,
             after: Position(0),
-            interposed: self.state.mailboxes.unclaimed.interposed(),
+            interposed: self.state.mailboxes.unclaimed.interposed(agent),
         };
         let (step, is_open) = match claiming.is_empty() {
             true => self.claim(caller, agent, &mut next, now),
@@ -123,7 +123,7 @@ impl Core {
             self.put_back_some(agent, now);
         } else {
             let mailboxes = &self.state.mailboxes;
-            let interposed = mailboxes.unclaimed.interposed();
+            let interposed = mailboxes.unclaimed.interposed(agent);
             if interposed != claiming.interposed {
                 claiming.interposed = interposed;
                 claiming.after = Position(0);

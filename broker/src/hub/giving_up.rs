@@ -173,6 +173,8 @@ impl Core {
         {
             self.giving_up.left -= 1;
             if self.is_answer_to_nobody(&piece) {
+                let Undelivered { mail, reason, .. } = &piece.undelivered;
+                tracing::debug!(recipient = %mail.recipient, reason, "an answer was let go of");
                 self.let_go(&piece, now);
                 continue;
             }
@@ -203,10 +205,8 @@ impl Core {
 
     /// A piece leaves without a dead letter.
     fn let_go(&mut self, piece: &Piece, now: Now) {
-        let Undelivered { mail, reason, .. } = &piece.undelivered;
-        tracing::debug!(recipient = %mail.recipient, reason, "an answer was let go of");
         if let Some((agent, name)) = piece.mailbox.clone() {
-            let positions = mail.position.into_iter().collect();
+            let positions = piece.undelivered.mail.position.into_iter().collect();
             let entry = Entry::Acknowledged {
                 agent,
                 name,

@@ -399,3 +399,28 @@ fn agents_are_searched_a_few_at_a_time() {
     }
     assert_eq!((holds, listing.page.len()), (4, 0));
 }
+
+/// Mail for others, which comes all the time, does not have a subscription look at its own again and again.
+#[test]
+fn a_subscription_that_takes_little_of_what_waits_opens_while_others_get_mail() {
+    let mut b = bench_with_mail();
+    let (caller, now) = (Caller::anonymous(), b.now);
+    let nothing = Subscription {
+        filter: Some(agenthub::Filter {
+            contexts: vec!["another".into()],
+            ..Default::default()
+        }),
+        ..durable("work")
+    };
+    let opened = b.core.connect(&caller, hello(&[nothing]), Vec::new(), now);
+    let mut opened = opened.expect("a good hello");
+    let mut holds = 0;
+    open(&mut b, &mut opened, |b| {
+        holds += 1;
+        assert!(holds < 10, "it looks at the same again");
+        let text = Message::new(Role::User, "hi");
+        let absent = format!("absent {holds}");
+        b.publish(Body::Message(text), "asker", &absent)
+            .expect("good");
+    });
+}
