@@ -1,4 +1,4 @@
-//! What was let go of under the lock and takes long to free: that is done without it.
+//! Large values that were let go of under the lock: they are freed without it.
 
 use std::{any::Any, collections::VecDeque};
 

@@ -1,5 +1,5 @@
-//! What waited for an agent goes into its new subscription before anything else does, a portion under each hold of the lock. Until that is
-//! done the subscription takes nothing new: what comes meanwhile waits behind the rest, so that the order is kept.
+//! Opening a subscription: mail that waited for its agent goes into it before anything else does, a portion under each hold of the lock. Until
+//! that is done the subscription takes nothing new: what comes meanwhile waits behind the rest, so that the order is kept.
 
 use agenthub_proto::agenthub::EventKind;
 
@@ -25,17 +25,17 @@ const AT_ONCE: usize = 512;
 #[derive(Debug)]
 pub(super) struct Claiming {
     wanted: Wanted,
-    /// What waits up to here was looked at.
+    /// The last position that was looked at.
     after: Position,
     /// See [`Unclaimed::interposed`](crate::unclaimed::Unclaimed::interposed): once it differs, the look begins anew.
     interposed: u64,
 }
 
-/// What was done for a subscription that is being opened.
+/// One step of opening a subscription.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) mailbox: MailboxId,
-    /// What has gone into it.
+    /// The positions of the mail that has gone into it.
     pub(super) claims: Vec<Position>,
 }
 

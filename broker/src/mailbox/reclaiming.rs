@@ -10,7 +10,7 @@ use crate::{id::InstanceId, log::Position, steps::step};
 /// Claims that are looked at under one hold of the hub's lock.
 const AT_ONCE: usize = 512;
 
-/// What an instance claims, as far as it was not looked at.
+/// The claims of an instance, as far as they were not looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Reclaiming {
     /// In order.

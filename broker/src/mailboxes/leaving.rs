@@ -12,6 +12,7 @@ use crate::{
     id::{AgentId, MailboxId},
     log::Position,
     mailbox::{Mail, Mailbox},
+    remains::Remains,
     steps::step,
 };
 
@@ -38,8 +39,10 @@ impl Leaving {
     }
 
     /// Forgets what is left of an agent.
-    pub(super) fn drop_all_of(&mut self, agent: &AgentId) {
-        self.0.remove(agent);
+    pub(super) fn drop_all_of(&mut self, agent: &AgentId, remains: &mut Remains) {
+        for Ended { mailbox, .. } in self.0.remove(agent).into_iter().flatten() {
+            remains.add(mailbox.events(), mailbox);
+        }
     }
 
     /// Takes out some of the mail that is left of an agent. Returns what of that is in the log, and nobody has handled.
@@ -117,6 +120,6 @@ impl Mailboxes {
     /// An agent has left: nothing of its mail waits any more.
     pub(crate) fn drop_waiting(&mut self, agent: &AgentId) {
         self.unclaimed.drop_all_of(agent, &mut self.remains);
-        self.leaving.drop_all_of(agent);
+        self.leaving.drop_all_of(agent, &mut self.remains);
     }
 }
