@@ -132,6 +132,9 @@ pub(crate) struct Serve {
     /// MiB of waiting mail that are in memory; the rest is read from the log when it is delivered [default: 256]
     #[arg(long, value_name = "N")]
     pub(crate) bodies_mib: Option<u32>,
+    /// Days of absence after which an agent leaves the directory; 0 is never [default: 30]
+    #[arg(long, value_name = "N")]
+    pub(crate) away_agents_days: Option<u32>,
     /// Listens on addresses that other machines reach, though nobody's identity is checked
     #[arg(long)]
     pub(crate) insecure: bool,
@@ -263,6 +266,7 @@ impl Serve {
                 mib: self.ended_tasks_mib,
             },
             bodies_mib: self.bodies_mib,
+            away_agents_days: self.away_agents_days,
             ..self.folder.layer()
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use agenthub_broker::{Others, Server, Settings as HubSettings, Storage, http_router};
+use agenthub_broker::{Others, Server, Settings as HubSettings, http_router};
 use anyhow::Context;
 use axum::Router;
 
@@ -38,21 +38,11 @@ impl Serving {
             check(flag, address, settings.insecure)?;
         }
         open_files::allow_most();
-        let storage = match settings.data() {
-            Some(folder) => Storage::Folder(folder.to_owned()),
-            None => Storage::Memory,
-        };
-        let http = Bound::bind_for(settings.http, &storage).await?;
-        let default = HubSettings::default();
-        let bodies = settings
-            .bodies_mib
-            .and_then(|mib| usize::try_from(mib).ok());
-        let hub = settings.ended_tasks.bound(HubSettings {
-            storage,
+        let hub = HubSettings {
             drain: DRAIN,
-            bodies_bytes: bodies.map_or(default.bodies_bytes, |mib| mib * 1024 * 1024),
-            ..default
-        });
+            ..settings.hub_settings()
+        };
+        let http = Bound::bind_for(settings.http, &hub.storage).await?;
         let server = Server::start(hub, settings.grpc.0, others)
             .await
             .context("the hub cannot start")?;

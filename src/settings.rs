@@ -2,6 +2,7 @@
 
 mod ended_tasks;
 mod environment;
+mod hub;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -57,6 +58,9 @@ pub(crate) struct Settings {
     /// MiB of waiting mail that the hub has in memory, if that was said.
     #[serde(default)]
     pub(crate) bodies_mib: Option<u32>,
+    /// Days after which an absent agent leaves the directory, if that was said; 0 is never.
+    #[serde(default)]
+    pub(crate) away_agents_days: Option<u32>,
     /// Which model decides.
     pub(crate) model: Model,
     /// The MCP servers, by their names.
@@ -150,6 +154,8 @@ pub(crate) struct Layer {
     pub(crate) ended_tasks: EndedTasks,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bodies_mib: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) away_agents_days: Option<u32>,
     pub(crate) model: ModelLayer,
 }
 
@@ -217,6 +223,7 @@ impl Settings {
             log: None,
             ended_tasks: EndedTasks::default(),
             bodies_mib: None,
+            away_agents_days: None,
             model: ModelLayer {
                 name: Some(OFFLINE.to_owned()),
                 ..ModelLayer::default()
@@ -294,6 +301,22 @@ mod tests {
         assert_eq!(two.hub, "http://file:1");
         assert_eq!(two.model.name, "ollama/b");
         assert_eq!(two.model.endpoint.as_deref(), Some("http://e"));
+    }
+
+    #[test]
+    fn an_absent_agent_is_kept_as_file_environment_and_flags_say() {
+        let file = "away_agents_days = 10\n";
+        let of_file = load(Layer::default(), &[], file).expect("right");
+        assert_eq!(of_file.away_agents_days, Some(10));
+        let env = [("AGENTHUB_AWAY_AGENTS_DAYS", "20")];
+        let of_env = load(Layer::default(), &env, file).expect("right");
+        assert_eq!(of_env.away_agents_days, Some(20));
+        let flags = Layer {
+            away_agents_days: Some(0),
+            ..Layer::default()
+        };
+        let of_flags = load(flags, &env, file).expect("right");
+        assert_eq!(of_flags.away_agents_days, Some(0));
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub(crate) struct Agent {
     /// Oldest registration first. There is one at least.
     pub(crate) versions: Vec<(Version, AgentCard)>,
     pub(crate) registered_at: SystemTime,
+    /// When the log was last told that the agent is there, if it ever was.
+    pub(crate) seen: Option<SystemTime>,
 }
 
 impl Agent {
@@ -136,12 +138,12 @@ impl Registry {
         let card = &registration.card;
         let id = AgentId::from(card.name.as_str());
         let version = Version::from(card.version.as_str());
-        let (mut versions, registered_at) = match self.agents.remove(&id) {
+        let (mut versions, registered_at, seen) = match self.agents.remove(&id) {
             Some(known) => {
                 self.index.remove(&id, &known);
-                (known.versions, known.registered_at)
+                (known.versions, known.registered_at, known.seen)
             }
-            None => (Vec::new(), time),
+            None => (Vec::new(), time, None),
         };
         versions.retain(|(v, _)| *v != version);
         if versions.len() == VERSIONS {
@@ -156,10 +158,18 @@ impl Registry {
             slug: slug(&card.name),
             versions,
             registered_at,
+            seen,
         };
         self.slugs.insert(agent.slug.clone(), id.clone());
         self.index.add(&id, &agent);
         self.agents.insert(id, agent);
+    }
+
+    /// An agent was there at that time.
+    pub(crate) fn set_seen(&mut self, agent: &AgentId, time: SystemTime) {
+        if let Some(agent) = self.agents.get_mut(agent) {
+            agent.seen = Some(time);
+        }
     }
 
     /// Forgets an agent.

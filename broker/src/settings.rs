@@ -89,6 +89,8 @@ pub struct Settings {
     pub task_bytes: usize,
     /// Agents in the directory.
     pub agents: usize,
+    /// Absence after which an agent leaves the directory, to within a day.
+    pub away_agents: Duration,
     /// Streams that are open at one time.
     pub streams: usize,
     /// Subscriptions at one time, those of agents that are away included.
@@ -133,6 +135,7 @@ impl Default for Settings {
             tasks_bytes: 1024 * MIB,
             task_bytes: 5 * MIB / 2,
             agents: 100_000,
+            away_agents: Duration::from_secs(30 * 24 * 3600),
             streams: 10_000,
             mailboxes: 50_000,
         }

@@ -61,7 +61,7 @@ pub(crate) fn write<E>(
         each(part.encode_to_vec())
     };
     part(What::Seen(SeenList::of_secret(state.dedupe.secret())))?;
-    for (_, agent) in state.registry.iter() {
+    for (id, agent) in state.registry.iter() {
         for (_, card) in &agent.versions {
             let registration = Registration {
                 card: card.clone(),
@@ -70,6 +70,10 @@ pub(crate) fn write<E>(
             };
             let registered = Entry::Registered(registration);
             part(happened(micros(agent.registered_at), &registered))?;
+        }
+        if let Some(seen) = agent.seen {
+            let present = Entry::Present { agent: id.clone() };
+            part(happened(micros(seen), &present))?;
         }
     }
     for mailbox in state.mailboxes.saved() {

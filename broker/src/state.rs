@@ -116,6 +116,7 @@ impl State {
                     self.mailboxes.close(id);
                 }
             }
+            Entry::Present { agent } => self.registry.set_seen(agent, record.time),
             Entry::Subscribed {
                 agent,
                 name,

@@ -24,10 +24,7 @@ pub(super) fn run(args: &Log, settings: &Settings) -> anyhow::Result<()> {
             })?;
             Ok(())
         }
-        Log::Compact { all, json, .. } => {
-            let keep = settings.ended_tasks.bound(HubSettings::default());
-            compact(folder, keep, *all, json.json)
-        }
+        Log::Compact { all, json, .. } => compact(folder, settings.hub_settings(), *all, json.json),
         Log::Backup { file, json, .. } => backup(folder, file, json.json),
     }
 }

@@ -35,6 +35,7 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
             mib: number(env, "AGENTHUB_ENDED_TASKS_MIB")?,
         },
         bodies_mib: number(env, "AGENTHUB_BODIES_MIB")?,
+        away_agents_days: number(env, "AGENTHUB_AWAY_AGENTS_DAYS")?,
         model: ModelLayer {
             name: env("AGENTHUB_MODEL").or_else(|| vertex(env)),
             endpoint: env("AGENTHUB_MODEL_ENDPOINT"),

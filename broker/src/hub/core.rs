@@ -18,13 +18,13 @@ use tokio::time::Instant;
 
 use super::{
     cancelling::Cancelling, enders::Enders, giving_up::GivingUp, pending::Pending, probes::Probes,
-    sessions::Sessions, unused::Sweep,
+    sessions::Sessions, sweep::Sweep,
 };
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
     dedupe::Known,
     event_id,
-    id::{AgentId, OrderKey, TaskId},
+    id::{AgentId, MailboxId, OrderKey, TaskId},
     log::{Commits, Entry, EventLog, Position, Published, Record},
     presence::Presence,
     routing::Route,
@@ -70,7 +70,8 @@ pub(crate) struct Core {
     pub(super) giving_up: GivingUp,
     /// When the log was last told of deliveries.
     pub(super) tries_told: Option<Instant>,
-    pub(super) unused: Sweep,
+    pub(super) unused: Sweep<MailboxId>,
+    pub(super) away: Sweep<AgentId>,
     pub(super) enders: Enders,
     /// Agents that have reported states of their tasks.
     pub(super) reporting: HashSet<AgentId>,
@@ -98,6 +99,7 @@ impl Core {
             giving_up: GivingUp::default(),
             tries_told: None,
             unused: Sweep::default(),
+            away: Sweep::default(),
             enders: Enders::default(),
             reporting: HashSet::new(),
             cancelling: Cancelling::default(),

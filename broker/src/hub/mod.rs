@@ -1,6 +1,7 @@
 //! The hub: a lock around its state, and the calls that services make. Nothing here waits for anything.
 
 mod agent_calls;
+mod away;
 mod backlog;
 mod bodies;
 mod cancelling;
@@ -30,6 +31,7 @@ mod session;
 mod sessions;
 mod settled;
 mod storage;
+mod sweep;
 mod task_calls;
 mod timekeeper;
 mod tries;

@@ -1,5 +1,6 @@
 //! The hub's state without sockets and clocks: what is hard to bring about from outside.
 
+mod away;
 mod bodies;
 mod bounds;
 mod directory;

@@ -48,6 +48,7 @@ impl Core {
         self.tell_tries_if_due(now);
         let puts_back = self.go_on_putting_back(now);
         self.close_unused_if_due(now);
+        self.remove_away_if_due(now);
         self.state.dedupe.forget_some(now.instant);
         puts_back
             || self.giving_up.is_under_way()

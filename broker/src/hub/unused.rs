@@ -2,60 +2,23 @@
 
 use std::time::{Duration, SystemTime};
 
-use tokio::time::Instant;
-
-use super::core::{Core, Now, hub};
+use super::{
+    core::{Core, Now, hub},
+    sweep::{Due, due},
+};
 use crate::{
     id::{AgentId, MailboxId},
     log::Entry,
     steps::step,
 };
 
-/// How often they are looked at.
-const EVERY: Duration = Duration::from_secs(600);
 /// Mailboxes that are looked at under one hold of the lock.
 const PAGE: usize = 256;
-/// How exactly the log knows when somebody was there last.
-const DAY: Duration = Duration::from_secs(24 * 3600);
-
-/// What is to be done about a mailbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
-    Nothing,
-    /// The log is told that it is used.
-    Note,
-    /// It ends.
-    Close,
-}
-
-/// Decides by when the log was last told that it is used, and whether somebody is there.
-fn due(used: SystemTime, is_present: bool, longest: Duration, now: SystemTime) -> Due {
-    let unused = now.duration_since(used).unwrap_or_default();
-    match is_present {
-        true if unused >= DAY => Due::Note,
-        false if unused >= longest + DAY => Due::Close,
-        _ => Due::Nothing,
-    }
-}
-
-/// Where looking at mailboxes goes on.
-#[derive(Debug, Default)]
-pub(super) struct Sweep {
-    /// When the next round begins.
-    next: Option<Instant>,
-    /// The mailbox that was looked at last, while a round is under way.
-    after: Option<MailboxId>,
-}
 
 impl Core {
-    /// Looks at the mailboxes now and then, a few at a time. A hub that has just started waits: its clients may be on their way back.
+    /// Looks at the mailboxes now and then, a few at a time.
     pub(super) fn close_unused_if_due(&mut self, now: Now) {
-        let next = *self.unused.next.get_or_insert(now.instant + EVERY);
-        if self.unused.after.is_none() && now.instant >= next {
-            self.unused.next = Some(now.instant + EVERY);
-            self.unused.after = Some(MailboxId(0));
-        }
-        if let Some(after) = self.unused.after {
+        if let Some(after) = self.unused.due(MailboxId(0), now.instant) {
             self.unused.after = self.close_unused(after, now);
         }
     }
@@ -121,7 +84,7 @@ impl Core {
     }
 
     /// Ends a durable mailbox. What is in it is given up first, some under each hold of the lock. Returns whether it has ended.
-    fn close_mailbox(&mut self, id: MailboxId, agent: &AgentId, now: Now) -> bool {
+    pub(super) fn close_mailbox(&mut self, id: MailboxId, agent: &AgentId, now: Now) -> bool {
         let reason = "its subscriber has not come for too long";
         let undelivered = self.state.mailboxes.give_up_some(id, reason);
         if !undelivered.is_empty() {
@@ -140,26 +103,5 @@ impl Core {
         let agent = agent.clone();
         self.record(&hub(), Entry::Unsubscribed { agent, name }, now);
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// promise 10
-    #[test]
-    fn a_mailbox_ends_after_its_time_without_anybody() {
-        let week = 7 * DAY;
-        let now = SystemTime::UNIX_EPOCH + 100 * DAY;
-        let due = |ago, is_present| due(now - ago, is_present, week, now);
-        assert_eq!(
-            due(week, false),
-            Due::Nothing,
-            "it may have been used since"
-        );
-        assert_eq!(due(week + DAY, false), Due::Close);
-        assert_eq!(due(week + DAY, true), Due::Note);
-        assert_eq!(due(DAY / 2, true), Due::Nothing);
     }
 }

@@ -18,7 +18,7 @@ use super::{Entry, Position, Registration, Try};
 use crate::filter::Filter;
 
 /// The format of the records that this hub writes, and the newest that it reads.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
 /// The bytes are no record that this hub can read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +46,7 @@ pub(crate) fn kind(entry: &Entry) -> i64 {
         Entry::Tried { .. } => 9,
         Entry::Superseded { .. } => 10,
         Entry::Unsubscribed { .. } => 11,
+        Entry::Present { .. } => 12,
     }
 }
 
@@ -59,6 +60,9 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
             health_check_url: registration.health_check_url.clone(),
         }),
         Entry::Unregistered { agent } => What::Unregistered(UnregisteredRecord {
+            agent: agent.to_string(),
+        }),
+        Entry::Present { agent } => What::Present(PresentRecord {
             agent: agent.to_string(),
         }),
         Entry::Subscribed {
@@ -141,6 +145,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
             What::Unregistered(r) => Entry::Unregistered {
                 agent: r.agent.into(),
             },
+            What::Present(r) => Entry::Present {
+                agent: r.agent.into(),
+            },
             What::Subscribed(r) => Entry::Subscribed {
                 agent: r.agent.into(),
                 name: r.name,
@@ -190,7 +197,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
 struct EntryRecord {
     #[prost(uint32, tag = "1")]
     format: u32,
-    #[prost(oneof = "What", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(oneof = "What", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
     what: Option<What>,
 }
 
@@ -219,6 +226,8 @@ enum What {
     Superseded(SupersededRecord),
     #[prost(message, tag = "12")]
     Unsubscribed(UnsubscribedRecord),
+    #[prost(message, tag = "13")]
+    Present(PresentRecord),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -233,6 +242,12 @@ struct RegisteredRecord {
 
 #[derive(Clone, PartialEq, Message)]
 struct UnregisteredRecord {
+    #[prost(string, tag = "1")]
+    agent: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PresentRecord {
     #[prost(string, tag = "1")]
     agent: String,
 }

@@ -93,6 +93,7 @@ fn entries() -> Vec<Entry> {
             name: "inbox".into(),
             positions: vec![Position(1), Position(2)],
         },
+        Entry::Present { agent: "b".into() },
         Entry::Unregistered { agent: "b".into() },
         Entry::GivenUp(GivenUp {
             agent: "b".into(),

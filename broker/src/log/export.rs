@@ -42,6 +42,7 @@ fn describe(entry: &Entry) -> (&'static str, Value) {
             ("registered", what)
         }
         Entry::Unregistered { agent } => ("unregistered", json!({"agent": &**agent})),
+        Entry::Present { agent } => ("present", json!({"agent": &**agent})),
         Entry::Subscribed {
             agent,
             name,

@@ -161,6 +161,10 @@ pub(crate) enum Entry {
     Unregistered {
         agent: AgentId,
     },
+    /// An agent is there, as the log is told once a day.
+    Present {
+        agent: AgentId,
+    },
     /// A durable subscription was declared, or its filter has changed.
     Subscribed {
         agent: AgentId,
@@ -242,6 +246,7 @@ impl Entry {
             ),
             Self::Registered(registration) => OrderKey::of("", "", &registration.card.name),
             Self::Unregistered { agent }
+            | Self::Present { agent }
             | Self::Subscribed { agent, .. }
             | Self::Unsubscribed { agent, .. }
             | Self::Acknowledged { agent, .. }

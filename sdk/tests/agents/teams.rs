@@ -239,9 +239,7 @@ async fn the_agents_of_a_team_are_asked_for_a_task_with_inputs() {
         ]),
         says("done"),
     ]);
-    let peers = Peers::chosen(in_team)
-        .calling(Calling::Task)
-        .own(in_team);
+    let peers = Peers::chosen(in_team).calling(Calling::Task).own(in_team);
     let _lead = start(&hub, lead(&model, ErrorMode::FailFast).peers(peers)).await;
     let watched = ask(&user(&hub).await, "lead", "go").await;
     assert_eq!(

@@ -1,0 +1,30 @@
+//! The settings of the hub that a process serves.
+
+use std::time::Duration;
+
+use agenthub_broker::{Settings as HubSettings, Storage};
+
+use super::Settings;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+impl Settings {
+    /// The hub's settings; those that nobody set are its own.
+    pub(crate) fn hub_settings(&self) -> HubSettings {
+        let hub = HubSettings::default();
+        let bodies = self.bodies_mib.and_then(|mib| usize::try_from(mib).ok());
+        self.ended_tasks.bound(HubSettings {
+            storage: match self.data() {
+                Some(folder) => Storage::Folder(folder.to_owned()),
+                None => Storage::Memory,
+            },
+            bodies_bytes: bodies.map_or(hub.bodies_bytes, |mib| mib * 1024 * 1024),
+            away_agents: match self.away_agents_days {
+                None => hub.away_agents,
+                Some(0) => Duration::MAX,
+                Some(days) => DAY * days,
+            },
+            ..hub
+        })
+    }
+}
