@@ -9,6 +9,7 @@ mod cassette;
 mod chat;
 mod cli;
 mod cmd;
+mod complete;
 mod connect;
 mod definition;
 mod guard;
@@ -48,6 +49,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 const THREADS: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
+    complete::answer();
     match run(Cli::parse()) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

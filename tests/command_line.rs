@@ -29,7 +29,10 @@ fn wrong_usage_is_2_and_help_is_0() {
         assert!(help.stdout.contains(command), "{command}: {}", help.stdout);
     }
     let completions = system.run(&["completions", "bash"], "");
-    assert!(completions.stdout.contains("_agenthub"), "{completions:?}");
+    assert!(
+        completions.stdout.contains("_clap_complete_agenthub"),
+        "{completions:?}"
+    );
 }
 
 /// spec: HUB-5.2, HUB-5.3

@@ -7,6 +7,7 @@ mod agent_files;
 mod agents;
 mod chat;
 mod command_line;
+mod completing;
 mod crashes;
 mod disk;
 mod failures;

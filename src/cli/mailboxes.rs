@@ -1,8 +1,10 @@
 //! `agenthub mailboxes`
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
 
 use super::{Hub, Json};
+use crate::complete;
 
 /// `agenthub mailboxes`
 #[derive(Debug, Subcommand)]
@@ -10,7 +12,7 @@ pub(crate) enum Mailboxes {
     /// Lists the durable mailboxes, and the mail that waits for agents without one
     List {
         /// Only those of this agent
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
         agent: Option<String>,
         #[command(flatten)]
         hub: Hub,
@@ -20,6 +22,7 @@ pub(crate) enum Mailboxes {
     /// Shows what waits in a mailbox, which stays there
     Show {
         /// The agent
+        #[arg(add = ArgValueCompleter::new(complete::agents))]
         agent: String,
         /// The mailbox; without it all of the agent's
         name: Option<String>,
@@ -34,6 +37,7 @@ pub(crate) enum Mailboxes {
     /// Moves a mailbox: what came after a position is delivered again, what waits before it is skipped
     Seek {
         /// The agent
+        #[arg(add = ArgValueCompleter::new(complete::agents))]
         agent: String,
         /// The mailbox
         name: String,
@@ -47,6 +51,7 @@ pub(crate) enum Mailboxes {
     /// Skips all that waits in a mailbox; tasks that it was work on fail
     Purge {
         /// The agent
+        #[arg(add = ArgValueCompleter::new(complete::agents))]
         agent: String,
         /// The mailbox; without it the mail that waits for the agent's first subscription
         name: Option<String>,
@@ -61,7 +66,7 @@ pub(crate) enum Mailboxes {
         #[command(subcommand)]
         action: Option<LetterAction>,
         /// Only those of this agent
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
         agent: Option<String>,
         #[command(flatten)]
         hub: Hub,

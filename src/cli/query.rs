@@ -2,8 +2,10 @@
 
 use agenthub_proto::{a2a::TaskState, agenthub::AgentState};
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
 
 use super::Hub;
+use crate::complete;
 
 /// Prints JSON.
 #[derive(Clone, Copy, Debug, Args)]
@@ -21,6 +23,7 @@ pub(crate) enum Agents {
     /// Shows one agent
     Show {
         /// Its id, or id@version
+        #[arg(add = ArgValueCompleter::new(complete::agents))]
         id: String,
         #[command(flatten)]
         hub: Hub,
@@ -30,6 +33,7 @@ pub(crate) enum Agents {
     /// Removes an agent that is gone for good, with its mailboxes: its open tasks fail, and what waits for it is dropped
     Unregister {
         /// Its id
+        #[arg(add = ArgValueCompleter::new(complete::agents))]
         id: String,
         /// Why, for those who wait for its tasks
         #[arg(long, default_value = "")]
@@ -81,7 +85,7 @@ pub(crate) struct Publish {
     /// What to say; - reads it from standard input
     pub(crate) text: String,
     /// The agent to say it to; without it the hub finds who it is for
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
     pub(crate) to: Option<String>,
     /// The kind of task
     #[arg(long, value_name = "TYPE")]
@@ -110,7 +114,7 @@ pub(crate) enum Tasks {
     /// Lists the tasks that all filters match, latest change first
     List {
         /// Who asked for it or works on it
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
         agent: Option<String>,
         /// The conversation
         #[arg(long, value_name = "ID")]
@@ -129,6 +133,7 @@ pub(crate) enum Tasks {
     /// Shows one task with its messages and artifacts
     Show {
         /// Its id, or the beginning of it, or latest
+        #[arg(add = ArgValueCompleter::new(complete::tasks))]
         id: String,
         #[command(flatten)]
         hub: Hub,
@@ -138,6 +143,7 @@ pub(crate) enum Tasks {
     /// Shows what happens to all tasks, or to one until it ends
     Watch {
         /// The task's id, or the beginning of it, or latest
+        #[arg(add = ArgValueCompleter::new(complete::tasks))]
         id: Option<String>,
         #[command(flatten)]
         hub: Hub,
@@ -147,6 +153,7 @@ pub(crate) enum Tasks {
     /// Cancels a task; the agent at work is told
     Cancel {
         /// Its id, or the beginning of it, or latest
+        #[arg(add = ArgValueCompleter::new(complete::tasks))]
         id: String,
         /// Why
         #[arg(long, default_value = "cancelled by the user")]

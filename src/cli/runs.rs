@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::ArgValueCompleter;
 
 use super::{Folder, Hub, Json, Layer, Model};
+use crate::complete;
 
 /// Where Cortex is.
 #[derive(Debug, Args)]
@@ -30,7 +32,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "MODE", value_parser = ["app", "chat"])]
     pub(crate) mode: Option<String>,
     /// In chat mode the agent to talk with [default: Cortex]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
     pub(crate) agent: Option<String>,
     /// The thread that it belongs to: its runs share history and artifacts, and one is active at a time
     #[arg(long, value_name = "ID")]
@@ -131,6 +133,7 @@ pub(crate) enum Runs {
     /// Shows one run, with its plan and what came of it
     Show {
         /// Its id, or the beginning of it, or latest
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
         id: String,
         #[command(flatten)]
         at: CortexAt,
@@ -141,6 +144,7 @@ pub(crate) enum Runs {
     #[command(after_long_help = WATCH)]
     Watch {
         /// Its id, or the beginning of it, or latest
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
         id: String,
         /// Begins behind this frame
         #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
@@ -160,6 +164,7 @@ pub(crate) enum Runs {
     /// Shows the plan of a run, with the state of each step
     Plan {
         /// Its id, or the beginning of it, or latest
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
         id: String,
         #[command(flatten)]
         at: CortexAt,
@@ -169,6 +174,7 @@ pub(crate) enum Runs {
     /// Cancels a run; whoever works for it is told
     Cancel {
         /// Its id, or the beginning of it, or latest
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
         id: String,
         /// Why
         #[arg(long, default_value = "cancelled by the user")]
@@ -181,6 +187,7 @@ pub(crate) enum Runs {
     /// Goes on from the plan and the results of a run that is over, as another run; prints its id
     Resume {
         /// The id of the run that is over
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
         id: String,
         #[command(flatten)]
         limits: Limits,
@@ -192,6 +199,7 @@ pub(crate) enum Runs {
     /// Shows who handed what to whom
     Graph {
         /// Its id, or the beginning of it, or latest
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
         id: String,
         /// In which form
         #[arg(long, value_enum, default_value_t = Form::Text)]
@@ -202,6 +210,7 @@ pub(crate) enum Runs {
     /// Allows what a run asks a person for; without a run, lists what waits
     Approve {
         /// The run
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
         run: Option<String>,
         /// Which of its approvals; needed where several wait
         approval: Option<String>,
@@ -215,6 +224,7 @@ pub(crate) enum Runs {
     /// Refuses what a run asks a person for
     Refuse {
         /// The run
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
         run: String,
         /// Which of its approvals; needed where several wait
         approval: Option<String>,
@@ -228,6 +238,7 @@ pub(crate) enum Runs {
     /// Tells what became of a run's result, such as clicks, for later runs of its series to learn from
     Results {
         /// The run
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
         id: String,
         /// Numbers by name, such as clicks=120
         #[arg(required = true, value_name = "NAME=NUMBER", value_parser = metric)]

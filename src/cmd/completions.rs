@@ -2,14 +2,18 @@
 
 use std::io::{self, Write};
 
-use clap::CommandFactory;
-use clap_complete::{Shell, generate};
+use clap_complete::{Shell, env::Shells};
 
-use crate::cli::Cli;
+use crate::complete;
 
-/// Prints the completion script.
+/// Prints the script by which a shell asks this program for completions.
 pub(crate) fn run(shell: Shell) -> io::Result<()> {
+    let shells = Shells::builtins();
+    let shell = shells
+        .completer(&shell.to_string())
+        .ok_or(io::ErrorKind::Unsupported)?;
     let mut script = Vec::new();
-    generate(shell, &mut Cli::command(), "agenthub", &mut script);
+    let name = "agenthub";
+    shell.write_registration(complete::VARIABLE, name, name, name, &mut script)?;
     io::stdout().lock().write_all(&script)
 }
