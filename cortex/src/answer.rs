@@ -95,9 +95,14 @@ fn is_action(object: &Map<String, Value>) -> bool {
     })
 }
 
+/// An action with the schema's field names and no others.
+pub(crate) fn action(fields: Map<String, Value>) -> Value {
+    Value::Object(canonical_fields(fields))
+}
+
 fn canonical(actions: Vec<Value>) -> Value {
-    let actions = actions.into_iter().map(|action| match action {
-        Value::Object(fields) => Value::Object(canonical_fields(fields)),
+    let actions = actions.into_iter().map(|value| match value {
+        Value::Object(fields) => action(fields),
         other => other,
     });
     Value::Object(Map::from_iter([(

@@ -10,7 +10,7 @@ use agenthub_sdk::{
 use tokio::time::timeout;
 use tracing::Instrument;
 
-use crate::partial::Partial;
+use crate::readable::Readable;
 
 /// Asks, and hands over what of the answer is for the user while it is written. Dropping the future stops the call.
 pub(crate) async fn ask<F: Future<Output = ()>>(
@@ -20,10 +20,10 @@ pub(crate) async fn ask<F: Future<Output = ()>>(
     show: impl Fn(String) -> F,
 ) -> Result<Completion, Failure> {
     let (sink, mut pieces) = deltas();
+    let mut readable = Readable::of(&request);
     let watch = async {
-        let mut partial = Partial::default();
         while let Some(piece) = pieces.next().await {
-            let text = partial.push(&piece);
+            let text = readable.push(&piece);
             if !text.is_empty() {
                 show(text).await;
             }

@@ -45,6 +45,7 @@ pub(crate) fn input(words: String, attached: Vec<Value>, settings: &Settings) ->
         max_rounds: settings.max_rounds,
         delegation_ms: u64::try_from(delegation_ms).unwrap_or(u64::MAX),
         takes_prose: true,
+        calls_tools: settings.model.calls_tools(),
         refused: None,
     }
 }

@@ -6,8 +6,10 @@
 
 mod kept;
 
+use std::borrow::Cow;
+
 use agenthub_sdk::{
-    model::Request,
+    model::{Completion, Request},
     runs::{Effect, Facts, Handoff, Next, RunOutcome, Step, StepResult, Strategy},
 };
 use serde::Deserialize;
@@ -16,7 +18,7 @@ use serde_json::{Value, json};
 pub(crate) use kept::{Input, Query, Question, Seen, undecided};
 
 use crate::{
-    decision::{self, Action, Decision, TaskRequest},
+    decision::{self, Action, Candidate, Decision, Refusal, TaskRequest},
     history::shorten,
     outcome::{End, TaskOutcome},
     prompt::{Prompt, Rejected},
@@ -133,7 +135,7 @@ impl Rounds<'_> {
             let step = Step::ask(step, request);
             let answer = match self.facts.result(&step) {
                 None => return Err(Next::Steps(vec![step])),
-                Some(StepResult::ModelAnswered(answer)) => &answer.text,
+                Some(StepResult::ModelAnswered(answer)) => answer,
                 Some(StepResult::Failed(failure)) => {
                     let error = format!("I could not answer: {failure}.{}", self.so_far());
                     return Err(Next::Finish(RunOutcome::failed(error)));
@@ -143,21 +145,29 @@ impl Rounds<'_> {
                     return Err(Next::Finish(RunOutcome::failed(error)));
                 }
             };
-            match decision::parse(answer, candidates) {
+            match self.read(answer, candidates) {
                 Ok(decision) => return Ok(decision),
-                Err(_) if self.input.takes_prose && decision::is_prose(answer) => {
-                    let actions = vec![Action::Respond(answer.trim().to_owned())];
-                    return Ok(Decision { actions });
-                }
                 Err(refusal) => {
                     rejected = Some(Rejected {
-                        answer: shorten(answer, MAX_REJECTED_TOKENS),
+                        answer: shorten(&written(answer), MAX_REJECTED_TOKENS),
                         reason: refusal.to_string(),
                     });
                 }
             }
         }
         Err(Next::Finish(self.undecided(rejected)))
+    }
+
+    fn read(&self, answer: &Completion, agents: &[Candidate]) -> Result<Decision, Refusal> {
+        if self.input.calls_tools {
+            return decision::called(answer, agents);
+        }
+        match decision::parse(&answer.text, agents) {
+            Err(_) if self.input.takes_prose && decision::is_prose(&answer.text) => {
+                Ok(Decision::words(&answer.text))
+            }
+            decided => decided,
+        }
     }
 
     fn request(&self, round: u32, seen: &Seen, rejected: Option<&Rejected>) -> Request {
@@ -172,6 +182,7 @@ impl Rounds<'_> {
             running: &seen.running,
             rejected,
             is_last_round: self.is_last(round),
+            calls_tools: self.input.calls_tools,
         };
         prompt.request()
     }
@@ -249,6 +260,14 @@ impl Rounds<'_> {
             true => String::new(),
             false => format!("\n\nThis is what came back:\n{}", lines.join("\n")),
         }
+    }
+}
+
+/// What a model answered, its calls as JSON.
+fn written(answer: &Completion) -> Cow<'_, str> {
+    match answer.tool_calls.is_empty() {
+        true => (&*answer.text).into(),
+        false => format!("{}{}", answer.text, json!(answer.tool_calls)).into(),
     }
 }
 

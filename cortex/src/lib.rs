@@ -32,6 +32,7 @@ mod partial;
 mod projection;
 mod prompt;
 mod proxied_chat;
+mod readable;
 mod recall;
 mod roster;
 mod runs;

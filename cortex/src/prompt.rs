@@ -2,7 +2,7 @@
 
 mod agents;
 
-use agenthub_sdk::model::{Message, Part, Request, Role};
+use agenthub_sdk::model::{Message, Part, Request, Role, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -11,7 +11,12 @@ pub(crate) use agents::{Agents, Named, Present};
 use crate::{decision, outcome::TaskOutcome};
 
 const SYSTEM: &str = include_str!("../prompts/system.md");
+const JSON: &str = include_str!("../prompts/answer_json.md");
+const WORDS_AND_CALLS: &str = include_str!("../prompts/answer_calls.md");
 const LAST_ROUND: &str = include_str!("../prompts/last_round.md");
+
+/// The place in the rules where stands what the model answers with.
+const ANSWER: &str = "{answer}";
 
 /// A task that another turn of the conversation waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +59,8 @@ pub(crate) struct Prompt<'a> {
     pub(crate) rejected: Option<&'a Rejected>,
     /// Whether no task can be handed over any more.
     pub(crate) is_last_round: bool,
+    /// Whether the model hands tasks over by calling a tool.
+    pub(crate) calls_tools: bool,
 }
 
 impl Prompt<'_> {
@@ -80,11 +87,29 @@ impl Prompt<'_> {
             let value = json!({"answer": rejected.answer, "reason": rejected.reason});
             messages.push(Message::data("rejected", value));
         }
-        Request::new(messages).json("decision", decision::SCHEMA.clone())
+        let request = Request::new(messages);
+        match self.calls_tools {
+            true => Request {
+                tools: self.tools(),
+                ..request
+            },
+            false => request.json("decision", decision::SCHEMA.clone()),
+        }
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        match self.is_last_round || self.agents.candidates().is_empty() {
+            true => Vec::new(),
+            false => vec![decision::tool()],
+        }
     }
 
     fn rules(&self) -> String {
-        let mut rules = SYSTEM.trim_end().to_owned();
+        let answer = match self.calls_tools {
+            true => WORDS_AND_CALLS,
+            false => JSON,
+        };
+        let mut rules = SYSTEM.trim_end().replace(ANSWER, answer.trim_end());
         let left_out = self.agents.left_out();
         if left_out > 0 {
             rules.push_str(&format!(

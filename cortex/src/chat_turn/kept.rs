@@ -24,6 +24,9 @@ pub(crate) struct Input {
     /// Whether an answer in prose is one. Journals of older releases do not say so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) takes_prose: bool,
+    /// Whether the model hands tasks over by calling a tool.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) calls_tools: bool,
     /// Why there is nothing to decide, in words for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refused: Option<String>,

@@ -34,7 +34,7 @@ pub(crate) async fn serve(cortex: &Running) -> CortexClient<tonic::transport::Ch
     CortexClient::new(channel.expect("it listens"))
 }
 
-fn chat(text: &str) -> ChatRequest {
+pub(crate) fn chat(text: &str) -> ChatRequest {
     ChatRequest {
         text: text.to_owned(),
         context_id: "c".to_owned(),

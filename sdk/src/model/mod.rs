@@ -39,6 +39,12 @@ pub trait LanguageModel: Send + Sync + std::fmt::Debug {
     /// The provider and the model, as people write it: `openai/gpt-5`, `offline`.
     fn name(&self) -> &str;
 
+    /// Whether the model is known to call the tools that a request offers. Who can ask in another way does so where this says no, which is
+    /// the default.
+    fn calls_tools(&self) -> bool {
+        false
+    }
+
     /// Answers `request`, and hands the answer's text to `deltas` piece by piece while it grows.
     ///
     /// The pieces put together are [`Completion::text`]. After an error the pieces handed out so far are void. Nobody has to

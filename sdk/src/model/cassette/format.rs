@@ -22,16 +22,20 @@ pub(super) struct Header {
     version: u32,
     /// The model that was recorded first.
     pub(super) model: String,
+    /// Whether it called tools.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) calls_tools: bool,
     /// When the recording began, as RFC 3339 has it.
     recorded: String,
 }
 
 impl Header {
-    pub(super) fn new(model: &str, now: SystemTime) -> Self {
+    pub(super) fn new(model: &str, calls_tools: bool, now: SystemTime) -> Self {
         Self {
             format: FORMAT.to_owned(),
             version: VERSION,
             model: model.to_owned(),
+            calls_tools,
             recorded: agenthub_proto::event::timestamp(now).to_string(),
         }
     }
@@ -148,7 +152,7 @@ mod tests {
     use crate::model::Message;
 
     fn header() -> Header {
-        Header::new("openai/m", SystemTime::UNIX_EPOCH)
+        Header::new("openai/m", true, SystemTime::UNIX_EPOCH)
     }
 
     fn entry(ended: Ended) -> Entry {

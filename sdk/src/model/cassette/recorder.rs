@@ -37,7 +37,11 @@ impl Recorder {
     ///
     /// [`Error::Misconfigured`]: the file cannot be written, is no recording, or is being written by another.
     pub fn new(inner: Arc<dyn LanguageModel>, path: impl AsRef<Path>) -> Result<Self, Error> {
-        let tape = Arc::new(Tape::begin(path.as_ref(), inner.name())?);
+        let tape = Arc::new(Tape::begin(
+            path.as_ref(),
+            inner.name(),
+            inner.calls_tools(),
+        )?);
         Ok(Self { inner, tape })
     }
 
@@ -60,6 +64,10 @@ impl Recorder {
 impl LanguageModel for Recorder {
     fn name(&self) -> &str {
         self.inner.name()
+    }
+
+    fn calls_tools(&self) -> bool {
+        self.inner.calls_tools()
     }
 
     async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
@@ -122,6 +130,7 @@ struct Tape {
     path: PathBuf,
     /// The model that was recorded first.
     model: String,
+    calls_tools: bool,
     state: Mutex<State>,
 }
 
@@ -134,7 +143,7 @@ struct State {
 }
 
 impl Tape {
-    fn begin(path: &Path, model: &str) -> Result<Self, Error> {
+    fn begin(path: &Path, model: &str, calls_tools: bool) -> Result<Self, Error> {
         let at = path.display();
         let unusable = |error: io::Error| {
             Error::Misconfigured(format!("the recording {at} cannot be written: {error}"))
@@ -159,6 +168,7 @@ impl Tape {
         Ok(Self {
             path: path.to_owned(),
             model: model.to_owned(),
+            calls_tools,
             state: Mutex::new(State {
                 file,
                 length: 0,
@@ -188,7 +198,11 @@ impl Tape {
         if state.length == 0 {
             line.insert_str(
                 0,
-                &format::line(&Header::new(&self.model, SystemTime::now())),
+                &format::line(&Header::new(
+                    &self.model,
+                    self.calls_tools,
+                    SystemTime::now(),
+                )),
             );
         }
         let length = state.length + line.len() as u64;

@@ -33,6 +33,7 @@ pub struct Replayer {
 struct Shared {
     path: PathBuf,
     model: String,
+    calls_tools: bool,
     is_torn: bool,
     requests: Vec<Recorded>,
     /// Where the requests of one key stand, in order.
@@ -88,6 +89,7 @@ impl Replayer {
             shared: Arc::new(Shared {
                 path: path.to_owned(),
                 model: recording.header.model,
+                calls_tools: recording.header.calls_tools,
                 is_torn: recording.is_torn,
                 served: Mutex::new(vec![0; requests.len()]),
                 requests,
@@ -144,6 +146,10 @@ impl Replayer {
 impl LanguageModel for Replayer {
     fn name(&self) -> &str {
         &self.shared.model
+    }
+
+    fn calls_tools(&self) -> bool {
+        self.shared.calls_tools
     }
 
     async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {

@@ -47,6 +47,7 @@ pub struct Genai {
     credentials: Credentials,
     style: convert::JsonStyle,
     turns: turns::Turns,
+    calls_tools: bool,
     timeout: Duration,
     max_retries: u32,
     backoff: Duration,
@@ -101,6 +102,7 @@ impl Genai {
                 .map_err(|e| ConfigError::Tls(e.to_string()))?,
             style: convert::JsonStyle::of(resolved.kind, &resolved.model),
             turns: turns::Turns::of(resolved.kind),
+            calls_tools: resolved.calls_tools(),
             model: ModelIden::new(resolved.kind, resolved.model),
             endpoint: resolved.address,
             credentials: Credentials::new(resolved.credential),
@@ -219,6 +221,10 @@ impl Genai {
 impl LanguageModel for Genai {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn calls_tools(&self) -> bool {
+        self.calls_tools
     }
 
     async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {

@@ -109,6 +109,20 @@ pub(super) struct Resolved {
     pub(super) credential: Credential,
 }
 
+impl Resolved {
+    /// Whether the model is known to call tools. Not each of Ollama's does, nor does each server of one's own that speaks OpenAI's language.
+    pub(super) fn calls_tools(&self) -> bool {
+        match self.kind {
+            AdapterKind::Ollama => false,
+            AdapterKind::OpenAI => self.address == Address::Fixed(OPENAI.to_owned()),
+            _ => true,
+        }
+    }
+}
+
+/// Where OpenAI itself is.
+const OPENAI: &str = "https://api.openai.com/v1/";
+
 struct Provider {
     name: &'static str,
     kind: AdapterKind,
@@ -130,7 +144,7 @@ const PROVIDERS: [Provider; 6] = [
         kind: AdapterKind::OpenAI,
         key_variables: &["OPENAI_API_KEY"],
         url_variables: &["OPENAI_BASE_URL"],
-        url: "https://api.openai.com/v1/",
+        url: OPENAI,
     },
     Provider {
         name: "anthropic",

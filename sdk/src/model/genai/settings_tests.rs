@@ -229,3 +229,24 @@ fn a_secret_does_not_show_itself() {
     };
     assert!(!format!("{settings:?}").contains("hidden"));
 }
+
+/// spec: HUB-4
+#[test]
+fn models_that_are_known_to_call_tools_are_told_from_others() {
+    let own = [("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")];
+    for (model, env, calls) in [
+        ("openai/gpt-5", &[("OPENAI_API_KEY", "k")][..], true),
+        ("openai/own", &own, false),
+        ("anthropic/claude-x", &[("ANTHROPIC_API_KEY", "k")], true),
+        ("vertex/gemini-2.5-flash", &[], true),
+        (
+            "bedrock/amazon.nova-pro-v1:0",
+            &[("BEDROCK_API_KEY", "k")],
+            true,
+        ),
+        ("ollama/llama3.2:1b", &[], false),
+    ] {
+        let resolved = with_env(&Settings::new(model), env).expect("nothing is missing");
+        assert_eq!(resolved.calls_tools(), calls, "{model}");
+    }
+}
