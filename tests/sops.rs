@@ -146,6 +146,12 @@ fn one_agent_is_asked_where_one_is_meant_and_none_where_none_is_needed() {
             .as_str()
             .is_some_and(|text| text.contains("offline stand-in"))
     );
+
+    let (finished, counted) = ask(&system, SOPS, "What is 7 times 6?");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(asked(&counted).is_empty(), "{counted:#}");
+    let answer = counted["answer"].as_str().unwrap_or_default();
+    assert!(answer.starts_with("7 times 6 is 42."), "{counted:#}");
 }
 
 /// spec: SOP-9.1, SOP-9.2, SOP-9.4, SOP-9.5, SOP-9.6

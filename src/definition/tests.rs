@@ -84,7 +84,7 @@ fn everything_in_a_file_becomes_the_agent() {
     builder.build().expect("it is an agent");
 }
 
-/// spec: AGT-1.3
+/// spec: AGT-1.3, AGT-5.1, AGT-5.4
 #[test]
 fn a_name_is_enough_and_makes_a_worker() {
     let agent = read("name = 'a'").expect("it is right");

@@ -6,8 +6,11 @@ use agenthub_sdk::{
     Agent, AgentBuilder, AgentType, Client, Delegation, EventStream, Failure, Reply, RunningAgent,
     TaskContext, TaskUpdate,
     proto::{
-        a2a::{TaskState, TaskStatus},
-        agenthub::{SubscribeToTasksRequest, TaskStatusUpdateEvent, agent_event::Payload},
+        a2a::{Message, Part, Role, TaskState, TaskStatus},
+        agenthub::{
+            AgentEventMetadata, SubscribeToTasksRequest, TaskStatusUpdateEvent,
+            agent_event::Payload,
+        },
         json,
     },
     runs::journal::MemoryJournal,
@@ -121,9 +124,9 @@ async fn every_status_says_what_kind_of_agent_reports() {
     }
 }
 
-/// spec: AGT-1.3, AGT-2.5, AGT-5.1, AGT-5.2, AGT-5.3, AGT-5.4
+/// spec: AGT-1.3, AGT-2.5, AGT-5.2, AGT-5.3
 #[tokio::test]
-async fn an_agent_that_says_nothing_of_it_is_a_worker() {
+async fn an_agent_with_a_plain_handler_is_a_worker() {
     assert_eq!(AgentType::default(), AgentType::Worker);
     let hub = Hub::start().await;
     // As every agent was written before there were kinds of agents.
@@ -233,5 +236,68 @@ async fn a_supervisor_is_made_found_and_used_as_a_worker_is() {
         let by_topic = client.delegate(Delegation::to_any("run").text("go")).await;
         let outcome = soon(by_topic.expect("it is taken").outcome()).await;
         assert_eq!(outcome.expect("an outcome").text, "done");
+    }
+}
+
+/// Who comes when a task is over reads what it has gone through: its messages and artifacts, and each of its states.
+///
+/// spec: AGT-9.3
+#[tokio::test]
+async fn the_history_of_a_supervisors_task_is_a_workers() {
+    let hub = Hub::start().await;
+    let _worker = start(&hub, Agent::worker(card("w"))).await;
+    let _supervisor = start(&hub, Agent::supervisor(card("s"))).await;
+    let client = hub.client().await;
+    let mut events = watch(&client).await;
+    let before = Message::new(Role::User, "what comes, comes after this");
+    let before = client.publish(before, AgentEventMetadata::default()).await;
+    let before = before.expect("it is taken").position;
+    for (capability, text, end) in ENDS {
+        let mut histories = BTreeMap::new();
+        for agent in ["w", "s"] {
+            let seen = statuses(&client, &mut events, agent, capability, text).await;
+            let id = seen.last().expect("there are some").task_id.clone();
+            let task = client.task(&id, 0).await.expect("it is kept");
+            let said = task.history.iter().map(|m| (m.role(), m.text())).collect();
+            let made = task.artifacts.iter().map(|a| a.parts.clone()).collect();
+            let history = History {
+                said,
+                made,
+                states: states(&client, &id, &before).await,
+            };
+            assert_eq!(history.said[0], (Role::User, text.to_owned()));
+            assert_eq!(history.states.last(), Some(&end));
+            histories.insert(agent, history);
+        }
+        assert_eq!(histories["w"], histories["s"], "{capability} {text}");
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct History {
+    said: Vec<(Role, String)>,
+    made: Vec<Vec<Part>>,
+    states: Vec<TaskState>,
+}
+
+/// The states of a task that is over, as the hub has them in its log.
+async fn states(client: &Client, task_id: &str, after: &str) -> Vec<TaskState> {
+    let request = SubscribeToTasksRequest {
+        agent_id: client.agent_id().to_owned(),
+        task_ids: vec![task_id.to_owned()],
+        after: after.to_owned(),
+        ..Default::default()
+    };
+    let mut reread = client.task_events(request).await.expect("a stream");
+    let mut states = Vec::new();
+    loop {
+        let event = soon(reread.next()).await.expect("it goes on");
+        let Some(state) = event.expect("no error").task_state() else {
+            continue;
+        };
+        states.push(state);
+        if state.is_terminal() || state.is_interrupted() {
+            return states;
+        }
     }
 }

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::sums;
 use super::words::asks_who_it_is;
 use super::{MAX_LISTED, how_to_configure};
 use crate::model::{Message, Part, Request, Role};
@@ -46,6 +47,9 @@ pub(super) fn decide(request: &Request, words: &str) -> Value {
             .into_iter()
             .map(|index| (&agents[index], &cards[index]));
         return delegate(words, chosen, &away);
+    }
+    if let Some(counted) = sums::answer(words) {
+        return respond(&counted);
     }
     if asks_who_it_is(words) {
         return respond(&introduction(&agents));

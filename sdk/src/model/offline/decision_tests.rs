@@ -167,6 +167,12 @@ fn it_says_what_it_is_when_asked_and_when_nothing_matches() {
 }
 
 #[test]
+fn a_sum_is_counted_where_nobody_does_such_things() {
+    let said = response(&request("what is 7 times 6?"));
+    assert!(said.starts_with("7 times 6 is 42."), "{said}");
+}
+
+#[test]
 fn results_are_told_with_the_name_of_the_agent() {
     let mut with_results = request("ask agent_echo and writer");
     with_results.messages.push(Message::data(

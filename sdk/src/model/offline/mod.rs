@@ -19,7 +19,7 @@
 //!   - A step that begins with "If" and quotes a word is left out where the last results don't say that word.
 //!   - A last step that begins with "Answer", "Reply" or the like names whose result is the answer. Without one it is the last
 //!     result that is no review. Behind it stands in short what others said that the last step names, or who came later, and who failed.
-//!   - Whoever asks who it is, or greets, gets an answer without any call. Whoever addresses one tool ("ask the critic to …")
+//!   - Whoever asks who it is, greets, or has numbers added ("7 times 6") gets an answer without any call. Whoever addresses one tool ("ask the critic to …")
 //!     gets that one alone.
 //! - **Proposals.** A request for JSON named `orchestration` holds what agents offer, a plan and how far it is. The next proposal
 //!   follows from what the capabilities' schemas take and give.
@@ -40,6 +40,7 @@ mod passages;
 mod procedure;
 mod stated;
 mod steps;
+mod sums;
 mod told;
 mod tools;
 mod turn;

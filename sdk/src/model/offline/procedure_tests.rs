@@ -237,6 +237,23 @@ fn what_needs_nobody_is_answered_without_anybody() {
     }
 }
 
+/// spec: SOP-10.3
+#[test]
+fn a_sum_is_counted_without_anybody_where_nobody_does_such_things() {
+    let mut request = asked(EDITOR, "What is 7 times 6?");
+    assert!(said(&request).starts_with("7 times 6 is 42."));
+    request.tools.push(Tool {
+        description: "Counts: what 7 times 6 is, and other products".to_owned(),
+        ..tool(
+            "agent_products",
+            json!({"task": {"type": "string"}}),
+            &["task"],
+        )
+    });
+    let called: Vec<String> = calls(&request).into_iter().map(|call| call.name).collect();
+    assert_eq!(called, ["agent_products"], "who does such things is asked");
+}
+
 /// spec: SOP-10.2
 #[test]
 fn without_steps_that_name_a_tool_the_words_decide() {

@@ -7,6 +7,7 @@ use super::arguments::arguments;
 use super::handing_on;
 use super::known::{Known, own_words};
 use super::procedure::{Next, Procedure};
+use super::sums;
 use super::told::told;
 use super::turn::Turn;
 use super::words::{asks_who_it_is, clauses, cut};
@@ -51,6 +52,9 @@ pub(super) fn answer(request: &Request) -> Answer {
     if !turn.rounds.is_empty() {
         return told();
     }
+    if let Some(counted) = sums::answer(&turn.words) {
+        return Answer::Text(counted);
+    }
     let introduction = introduction(&request.tools);
     Answer::Text(match asks_who_it_is(&turn.words) {
         true => introduction,
@@ -58,11 +62,12 @@ pub(super) fn answer(request: &Request) -> Answer {
     })
 }
 
-/// The procedure that the words want to be followed. Who asks who it is wants none, and whoever names one tool wants that one alone.
+/// The procedure that the words want to be followed. Who asks who it is wants none, nor who has numbers added; whoever names one tool
+/// wants that one alone.
 fn procedure<'a>(request: &'a Request, turn: &Turn<'_>) -> Option<Procedure<'a>> {
     let named = Known::of(&request.tools).named(&turn.words);
     let wants_none = match named.as_slice() {
-        [] => asks_who_it_is(&turn.words),
+        [] => asks_who_it_is(&turn.words) || sums::answer(&turn.words).is_some(),
         named => named.len() == 1,
     };
     match wants_none {
@@ -142,7 +147,10 @@ fn choose<'a>(words: &'a str, tools: &'a [Tool]) -> Vec<(&'a Tool, &'a str)> {
         let of = |(at, words)| (&tools[at], words);
         return several.into_iter().map(of).collect();
     }
-    let find = || tools.iter().position(|tool| tool.name == FIND_AGENTS);
+    let find = || {
+        let find = tools.iter().position(|tool| tool.name == FIND_AGENTS);
+        find.filter(|_| sums::answer(words).is_none())
+    };
     let one = best(words).or_else(find);
     one.map(|at| (&tools[at], words)).into_iter().collect()
 }
