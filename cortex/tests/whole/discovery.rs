@@ -5,7 +5,7 @@ use agenthub_sdk::model::Scripted;
 
 use crate::harness::*;
 
-/// spec: HUB-4, HUB-6.4
+/// spec: HUB-4.1, HUB-4.2, HUB-6.4
 #[tokio::test]
 async fn a_late_cortex_knows_the_agents_that_came_before() {
     let hub = hub().await;
@@ -34,7 +34,7 @@ async fn a_late_cortex_knows_the_agents_that_came_before() {
     echo.stop().await;
 }
 
-/// spec: HUB-4, HUB-6.4
+/// spec: HUB-4.1, HUB-6.4
 #[tokio::test]
 async fn a_late_agent_is_in_the_next_prompt_and_gone_with_its_goodbye() {
     let model = Scripted::from_fn(|_| Ok(respond("ok")));
