@@ -5,11 +5,12 @@
 //! writing down every step before it goes out and every answer before anything follows from it. A process that dies loses
 //! nothing: another one takes the run up from its journal.
 //!
-//! `run.rs`, `facts.rs`, `begin.rs`, `approval.rs`, `budget.rs`, `tool_loop.rs`, `spans/` and the strategies of other rooms are pure.
+//! `run.rs`, `facts.rs`, `begin.rs`, `changed.rs`, `approval.rs`, `budget.rs`, `tool_loop.rs`, `spans/` and the strategies of other rooms are pure.
 
 mod approval;
 mod begin;
 pub mod budget;
+mod changed;
 pub mod driver;
 pub mod effect;
 pub mod event;
@@ -19,6 +20,7 @@ pub mod journal;
 pub mod model;
 pub mod plan;
 mod progress;
+pub mod redact;
 pub mod run;
 pub mod spans;
 mod strategy;

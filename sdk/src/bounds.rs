@@ -1,5 +1,6 @@
 //! How much of what others wrote is passed on.
 
+pub(crate) use agenthub_runs::redact::head;
 use serde_json::Value;
 
 /// The most of one result that a model is told, in bytes of JSON.
@@ -17,18 +18,6 @@ pub(crate) fn told(value: Value) -> Value {
             }
         }
     }
-}
-
-/// The beginning of a text, at most so many bytes of it, and how much is left out.
-pub(crate) fn head(mut text: String, max_bytes: usize) -> String {
-    if text.len() <= max_bytes {
-        return text;
-    }
-    let end = text.floor_char_boundary(max_bytes);
-    let left_out = text.len() - end;
-    text.truncate(end);
-    text.push_str(&format!(" [… {left_out} bytes left out]"));
-    text
 }
 
 #[cfg(test)]

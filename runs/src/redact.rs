@@ -9,7 +9,7 @@ use serde_json::Value;
 const REDACTED: &str = "[redacted]";
 
 /// The most of an error that is shown, in characters.
-pub(crate) const MAX_ERROR: usize = 500;
+const MAX_ERROR: usize = 500;
 
 /// The most of a value that is shown, in bytes of JSON.
 const MAX_SHOWN: usize = 2 * 1024;
@@ -59,7 +59,7 @@ static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 });
 
 /// The text without secrets.
-pub(crate) fn text(text: &str) -> Cow<'_, str> {
+pub fn text(text: &str) -> Cow<'_, str> {
     SHAPES.iter().fold(Cow::Borrowed(text), |text, shape| {
         let found = shape.replace_all(&text, |found: &Captures<'_>| {
             let whole = found.get_match();
@@ -92,15 +92,27 @@ pub fn shown(value: &Value) -> Value {
     let clean = without_secrets(value);
     let is_small = |json: &str| json.len() <= MAX_SHOWN;
     match clean {
-        Value::String(text) => Value::String(crate::bounds::head(text, MAX_SHOWN)),
+        Value::String(text) => Value::String(head(text, MAX_SHOWN)),
         clean => {
             let json = clean.to_string();
             match is_small(&json) && depth(&clean) <= MAX_DEPTH {
                 true => clean,
-                false => Value::String(crate::bounds::head(json, MAX_SHOWN)),
+                false => Value::String(head(json, MAX_SHOWN)),
             }
         }
     }
+}
+
+/// The beginning of a text, at most so many bytes of it, and how much is left out.
+pub fn head(mut text: String, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
+        return text;
+    }
+    let end = text.floor_char_boundary(max_bytes);
+    let left_out = text.len() - end;
+    text.truncate(end);
+    text.push_str(&format!(" [… {left_out} bytes left out]"));
+    text
 }
 
 fn without_secrets(value: &Value) -> Value {
