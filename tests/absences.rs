@@ -94,6 +94,7 @@ fn decisions_know_neither_runtime_nor_network() {
         "mcp/src/server/tools.rs",
         "proto/src/socket/liveness.rs",
         "runs/src/begin.rs",
+        "runs/src/changed.rs",
         "runs/src/budget.rs",
         "runs/src/facts.rs",
         "runs/src/plan/admit.rs",

@@ -144,11 +144,13 @@ pub struct Started {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Begun {
-    /// A question to the model. The question follows from the journal; the digests tell whether two were the same.
+    /// A question to the model. The question follows from the journal; the digests tell those who read it whether two were the same.
     ModelAsked {
         /// Of the conversation.
+        #[serde(default)]
         prompt: String,
         /// Of the tools.
+        #[serde(default)]
         tools: String,
         /// The longest answer, in tokens.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::{
     budget::{Account, Budget, Spent},
+    changed::{self, Recorded},
     effect::{Effect, Failure, Step},
     event::{Begun, RunEvent, RunOutcome, Started, StepResult},
     id::StepId,
@@ -157,9 +158,12 @@ impl Facts {
     }
 
     /// What came back of a step; nothing while it is out, waits for another attempt, or was never begun. What a person said about other
-    /// arguments is no result.
+    /// arguments is no result, nor is what came back of another call or handoff under the same name: a run ends that asks for that.
     pub fn result(&self, step: &Step) -> Option<&StepResult> {
         let record = self.steps.get(&step.id).filter(|r| r.is_about(step))?;
+        if !changed::fits(Recorded::Begun(&record.what), &step.effect) {
+            return None;
+        }
         let (result, _) = record.result.as_ref()?;
         match result {
             StepResult::Failed(Failure {
@@ -173,6 +177,14 @@ impl Facts {
     pub fn ended_ms(&self, step: &Step) -> Option<u64> {
         let (_, at_ms) = self.steps.get(&step.id)?.result.as_ref()?;
         Some(*at_ms)
+    }
+
+    /// What stands in the journal under the step's name.
+    pub(crate) fn recorded(&self, step: &Step) -> Option<Recorded<'_>> {
+        let looked = self.observed.get(&step.id).map(|_| Recorded::Look);
+        let noted = self.noted.get(&step.id).map(|_| Recorded::Note);
+        let begun = self.steps.get(&step.id).map(|r| Recorded::Begun(&r.what));
+        looked.or(noted).or(begun)
     }
 
     pub(crate) fn record(&self, step: &StepId) -> Option<&Record> {

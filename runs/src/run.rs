@@ -9,6 +9,7 @@ use crate::{
     approval::Approval,
     begin::{self, Refused},
     budget::Account,
+    changed,
     effect::{Effect, Sent, Step},
     event::{Begun, RunEvent, RunOutcome},
     facts::{Facts, Record},
@@ -87,15 +88,19 @@ pub fn next(
         let outcome = strategy.cut_short(facts, "the time for it is over");
         return vec![Action::Stop(outcome)];
     }
-    let mut actions = match strategy.next(facts) {
+    let steps = match strategy.next(facts) {
         Next::Finish(outcome) => return vec![Action::Stop(outcome)],
-        Next::Steps(steps) => match Deciding::new(run, facts, now_ms, max_open).decide(steps) {
-            Ok(actions) => actions,
-            Err(refused) => {
-                let outcome = strategy.cut_short(facts, &refused.to_string());
-                return vec![Action::Stop(outcome)];
-            }
-        },
+        Next::Steps(steps) => steps,
+    };
+    if let Some(changed) = changed::first_changed(facts, &steps) {
+        return vec![Action::Stop(RunOutcome::failed(changed.to_string()))];
+    }
+    let mut actions = match Deciding::new(run, facts, now_ms, max_open).decide(steps) {
+        Ok(actions) => actions,
+        Err(refused) => {
+            let outcome = strategy.cut_short(facts, &refused.to_string());
+            return vec![Action::Stop(outcome)];
+        }
     };
     if actions.is_empty() {
         let error = format!("the strategy {} waits for nothing", strategy.name());

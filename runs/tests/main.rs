@@ -3,6 +3,7 @@
 mod approvals;
 mod budgets;
 mod calling;
+mod changed;
 mod crash;
 mod decisions;
 mod driving;

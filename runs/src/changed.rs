@@ -1,0 +1,205 @@
+//! Changed strategies: does a step ask for what its journal says went out under its name?
+//!
+//! The words of a question to a model may change between two versions of a program, and the recorded answer stands. So may what is said, how
+//! long is waited, and what a note or a look says. A call and a handoff are what they are by their arguments: what came back of others is
+//! no result. Approvals know an answer by its digest ([`Approval`](crate::Approval)).
+
+use serde_json::{Map, Value};
+
+use crate::{
+    effect::{Effect, Handoff, Step},
+    event::Begun,
+    facts::Facts,
+    id::StepId,
+    model::ToolCall,
+    redact,
+};
+
+/// The most that an error shows of a value, in characters.
+const MAX_SHOWN: usize = 160;
+
+/// How much of a text is shown before the place where it differs, in characters.
+const SHOWN_BEFORE: usize = 20;
+
+/// What a journal has under a step's name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Recorded<'a> {
+    Look,
+    Note,
+    Begun(&'a Begun),
+}
+
+/// A step that is asked for as something else than what went out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the program has changed while the run was under way: step {step} is recorded as {recorded}, and is now asked for as {asked}; begin the \
+     run again, and let runs that are under way end with the version of the program that began them"
+)]
+pub(crate) struct ChangedStep {
+    step: StepId,
+    recorded: String,
+    asked: String,
+}
+
+/// The first of these steps that went out as something else.
+pub(crate) fn first_changed(facts: &Facts, steps: &[Step]) -> Option<ChangedStep> {
+    let changed = |step: &Step| {
+        let recorded = facts.recorded(step).filter(|r| !fits(*r, &step.effect))?;
+        let (recorded, asked) = told(recorded, &step.effect);
+        Some(ChangedStep {
+            step: step.id.clone(),
+            recorded,
+            asked,
+        })
+    };
+    steps.iter().find_map(changed)
+}
+
+/// Whether what went out is what the step asks for.
+pub(crate) fn fits(recorded: Recorded<'_>, asked: &Effect) -> bool {
+    use Recorded::Begun as Is;
+    match (recorded, asked) {
+        (Recorded::Look, Effect::Look(_))
+        | (Recorded::Note, Effect::Note(_))
+        | (Is(Begun::ModelAsked { .. }), Effect::Ask(_))
+        | (Is(Begun::Said { .. }), Effect::Say(_))
+        | (Is(Begun::Waiting { .. }), Effect::Wait(_))
+        | (Is(Begun::ApprovalAsked(_)), Effect::Approve(_)) => true,
+        (Is(Begun::ToolCalled(before)), Effect::Call(now)) => {
+            (&before.name, &before.arguments) == (&now.name, &now.arguments)
+        }
+        (Is(Begun::Delegated(sent)), Effect::Delegate(now)) => work(&sent.handoff) == work(now),
+        _ => false,
+    }
+}
+
+/// What makes a handoff the work that it is. Metadata and the model's name for the agent do not.
+fn work(handoff: &Handoff) -> (&str, &str, &str, Option<&Value>) {
+    (
+        &handoff.agent,
+        &handoff.capability,
+        &handoff.text,
+        handoff.payload.as_ref(),
+    )
+}
+
+/// Both in words, with what differs between them.
+fn told(recorded: Recorded<'_>, asked: &Effect) -> (String, String) {
+    match (recorded, asked) {
+        (Recorded::Begun(Begun::ToolCalled(before)), Effect::Call(now)) => calls(before, now),
+        (Recorded::Begun(Begun::Delegated(sent)), Effect::Delegate(now)) => {
+            handoffs(&sent.handoff, now)
+        }
+        _ => (recorded_kind(recorded), asked_kind(asked)),
+    }
+}
+
+fn calls(before: &ToolCall, now: &ToolCall) -> (String, String) {
+    if before.name != now.name {
+        return (call(&before.name), call(&now.name));
+    }
+    let (was, is) = differing(&before.arguments, &now.arguments);
+    let with = |arguments: &Value| format!("{} with {}", call(&now.name), shown(arguments));
+    (with(&was), with(&is))
+}
+
+fn handoffs(before: &Handoff, now: &Handoff) -> (String, String) {
+    if (&before.agent, &before.capability) != (&now.agent, &now.capability) {
+        return (handoff(before), handoff(now));
+    }
+    let of = |what: &Value| format!("{} with {}", handoff(now), shown(what));
+    let request = |handoff: &Handoff| {
+        let data = handoff.payload.clone().unwrap_or_default();
+        Value::from_iter([("text", handoff.text.clone().into()), ("data", data)])
+    };
+    let (was, is) = differing(&request(before), &request(now));
+    (of(&was), of(&is))
+}
+
+fn recorded_kind(recorded: Recorded<'_>) -> String {
+    let kind = match recorded {
+        Recorded::Look => "a look",
+        Recorded::Note => "a note",
+        Recorded::Begun(begun) => match begun {
+            Begun::ModelAsked { .. } => "a question to the model",
+            Begun::ToolCalled(before) => return call(&before.name),
+            Begun::Delegated(sent) => return handoff(&sent.handoff),
+            Begun::Said { .. } => "words for who waits",
+            Begun::Waiting { .. } => "a wait",
+            Begun::ApprovalAsked(_) => "a question to a person",
+        },
+    };
+    kind.to_owned()
+}
+
+fn asked_kind(asked: &Effect) -> String {
+    let kind = match asked {
+        Effect::Look(_) => "a look",
+        Effect::Note(_) => "a note",
+        Effect::Ask(_) => "a question to the model",
+        Effect::Call(now) => return call(&now.name),
+        Effect::Delegate(now) => return handoff(now),
+        Effect::Say(_) => "words for who waits",
+        Effect::Wait(_) => "a wait",
+        Effect::Approve(_) => "a question to a person",
+    };
+    kind.to_owned()
+}
+
+fn call(tool: &str) -> String {
+    format!("a call of the tool {tool}")
+}
+
+fn handoff(handoff: &Handoff) -> String {
+    let agent = match &*handoff.agent {
+        "" => "any agent",
+        agent => agent,
+    };
+    match &*handoff.capability {
+        "" => format!("work for {agent}"),
+        skill => format!("work for {agent} ({skill})"),
+    }
+}
+
+/// Of two objects the members that differ, at every level, and of two texts the place; of anything else all.
+fn differing(before: &Value, now: &Value) -> (Value, Value) {
+    let (before, now) = match (before, now) {
+        (Value::Object(before), Value::Object(now)) => (before, now),
+        (Value::String(before), Value::String(now)) => {
+            let same = before.chars().zip(now.chars());
+            let same = same.take_while(|(before, now)| before == now).count();
+            let place = |text: &String| match same.checked_sub(SHOWN_BEFORE).filter(|n| *n > 0) {
+                None => Value::from(&**text),
+                Some(n) => format!("…{}", text.chars().skip(n).collect::<String>()).into(),
+            };
+            return (place(before), place(now));
+        }
+        (before, now) => return (before.clone(), now.clone()),
+    };
+    let (mut was, mut is) = (Map::new(), Map::new());
+    let added = now.keys().filter(|key| !before.contains_key(*key));
+    for key in before.keys().chain(added) {
+        match (before.get(key), now.get(key)) {
+            (Some(before), Some(now)) if before == now => {}
+            (Some(before), Some(now)) => {
+                let (before, now) = differing(before, now);
+                was.insert(key.clone(), before);
+                is.insert(key.clone(), now);
+            }
+            (before, now) => {
+                was.extend(before.map(|value| (key.clone(), value.clone())));
+                is.extend(now.map(|value| (key.clone(), value.clone())));
+            }
+        }
+    }
+    (was.into(), is.into())
+}
+
+/// The beginning of a value, without secrets.
+fn shown(value: &Value) -> String {
+    let text = redact::shown(value).to_string();
+    match text.char_indices().nth(MAX_SHOWN) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
