@@ -135,6 +135,9 @@ pub(crate) struct Serve {
     /// Days of absence after which an agent leaves the directory; 0 is never [default: 30]
     #[arg(long, value_name = "N")]
     pub(crate) away_agents_days: Option<u32>,
+    /// Seconds that an agent may be away, to start again, before its work is called back [default: 15]
+    #[arg(long, value_name = "N")]
+    pub(crate) away_grace_seconds: Option<u32>,
     /// Listens on addresses that other machines reach, though nobody's identity is checked
     #[arg(long)]
     pub(crate) insecure: bool,
@@ -267,6 +270,7 @@ impl Serve {
             },
             bodies_mib: self.bodies_mib,
             away_agents_days: self.away_agents_days,
+            away_grace_seconds: self.away_grace_seconds,
             ..self.folder.layer()
         }
     }

@@ -61,6 +61,9 @@ pub(crate) struct Settings {
     /// Days after which an absent agent leaves the directory, if that was said; 0 is never.
     #[serde(default)]
     pub(crate) away_agents_days: Option<u32>,
+    /// Seconds that an agent may be away before its work is called back, if that was said.
+    #[serde(default)]
+    pub(crate) away_grace_seconds: Option<u32>,
     /// Which model decides.
     pub(crate) model: Model,
     /// The MCP servers, by their names.
@@ -156,6 +159,8 @@ pub(crate) struct Layer {
     pub(crate) bodies_mib: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) away_agents_days: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) away_grace_seconds: Option<u32>,
     pub(crate) model: ModelLayer,
 }
 
@@ -224,6 +229,7 @@ impl Settings {
             ended_tasks: EndedTasks::default(),
             bodies_mib: None,
             away_agents_days: None,
+            away_grace_seconds: None,
             model: ModelLayer {
                 name: Some(OFFLINE.to_owned()),
                 ..ModelLayer::default()
@@ -317,6 +323,25 @@ mod tests {
         };
         let of_flags = load(flags, &env, file).expect("right");
         assert_eq!(of_flags.away_agents_days, Some(0));
+    }
+
+    #[test]
+    fn agents_may_be_away_as_long_as_file_environment_and_flags_say() {
+        let grace = |flag, env: &[(&str, &str)]| {
+            let flags = Layer {
+                away_grace_seconds: flag,
+                ..Layer::default()
+            };
+            let settings = load(flags, env, "away_grace_seconds = 10\n").expect("right");
+            settings.hub_settings().away_grace.as_secs()
+        };
+        let env = [("AGENTHUB_AWAY_GRACE_SECONDS", "20")];
+        assert_eq!(
+            [grace(None, &[]), grace(None, &env), grace(Some(0), &env)],
+            [10, 20, 0]
+        );
+        let unset = load(Layer::default(), &[], "").expect("right");
+        assert_eq!(unset.hub_settings().away_grace.as_secs(), 15);
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub struct Settings {
     pub max_attempts: u32,
     /// How long an agent at work has to confirm that it stopped a cancelled task.
     pub cancel_grace: Duration,
+    /// How long an agent may be away before work that it has is called back by those who asked for it, which they learn with their
+    /// welcome. Longer than an agent takes to start again.
+    pub away_grace: Duration,
     /// How long late artifacts and messages of the assignee are taken after a terminal state.
     pub late_artifacts: Duration,
     /// How long publishes are known for deduplication.
@@ -107,6 +110,7 @@ impl Default for Settings {
             ack_deadline: Duration::from_secs(30),
             max_attempts: 5,
             cancel_grace: Duration::from_secs(10),
+            away_grace: Duration::from_secs(15),
             late_artifacts: Duration::from_secs(5),
             dedupe_window: Duration::from_secs(600),
             dedupe_per_sender: 4_000_000,

@@ -1,7 +1,5 @@
 //! One task at an agent, from the handing over to what becomes of it.
 
-use std::time::Duration;
-
 use agenthub_sdk::{
     HandedOver, Update,
     runs::{Delegated, Sent},
@@ -15,14 +13,9 @@ use crate::{
     view::View,
 };
 
-/// Hands a task over and waits for what becomes of it, while its progress is shown. An agent that stays away for longer than the grace
-/// is given up. Dropping the future ends the waiting, not the task.
-pub(crate) async fn delegate(
-    origin: &Origin,
-    sent: &Sent,
-    away_grace: Duration,
-    view: &View,
-) -> Delegated {
+/// Hands a task over and waits for what becomes of it, while its progress is shown. An agent that stays away for longer than it may is
+/// given up. Dropping the future ends the waiting, not the task.
+pub(crate) async fn delegate(origin: &Origin, sent: &Sent, view: &View) -> Delegated {
     let handed = match origin.hand_over(sent).await {
         Ok(handed) => handed,
         Err(failure) => return without(sent, state_of(failure.is_retryable), failure.message),
@@ -31,7 +24,7 @@ pub(crate) async fn delegate(
     let directory = origin.client().directory();
     tokio::select! {
         delegated = watched(handed, sent, view) => shortened(delegated),
-        () = directory.gone(&sent.handoff.agent, away_grace) => {
+        () = directory.gone(&sent.handoff.agent) => {
             give_up(origin, sent).await;
             without(sent, AWAY, String::new())
         }

@@ -18,12 +18,8 @@ pub struct Settings {
     pub delegation_timeout: Duration,
     /// The time for a handoff of a run whose plan gives none: 5 min.
     pub handoff_timeout: Duration,
-    /// How long a specialist may be gone before a run gives its step up: 15 s.
-    pub specialist_grace: Duration,
     /// How long after its start Cortex waits for known agents to come back as well, before a run plans without them: 10 s.
     pub returning: Duration,
-    /// How long an agent may be gone before its tasks are given up: 2 s.
-    pub away_grace: Duration,
     /// How long runs stay in the journal once they are over: 400 days. What a series has learned, what threads keep and the keys by
     /// which a request is known again are made of them.
     pub keep_runs: Duration,
@@ -71,9 +67,7 @@ impl Settings {
             model_timeout: Duration::from_secs(180),
             delegation_timeout: Duration::from_secs(120),
             handoff_timeout: Duration::from_secs(300),
-            specialist_grace: Duration::from_secs(15),
             returning: Duration::from_secs(10),
-            away_grace: Duration::from_secs(2),
             keep_runs: Duration::from_secs(400 * 24 * 3600),
             drain: Duration::from_secs(10),
             max_rounds: 8,

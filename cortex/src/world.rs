@@ -209,8 +209,7 @@ impl World for ChatWorld {
             agent = sent.handoff.agent,
             trace_id = %self.origin.trace().trace_id(),
         );
-        let away_grace = self.shared.settings.away_grace;
-        let delegated = delegate::delegate(&self.origin, sent, away_grace, &self.view);
+        let delegated = delegate::delegate(&self.origin, sent, &self.view);
         Ok(delegated.instrument(span).await)
     }
 

@@ -20,6 +20,9 @@ use tokio::{
 /// the longest pause between two tries to connect lies. A hub that was started anew knows nobody until they come.
 const RETURNING: Duration = Duration::from_secs(10);
 
+/// How long an agent may be away before it counts as gone, where the hub does not say it.
+const AWAY_GRACE: Duration = Duration::from_secs(15);
+
 /// The agents that the hub knows, as of the events so far. Cheap to clone; every clone is the same view. It stays as it is
 /// while the connection is away, and is brought up to date by the snapshot that follows a reconnect.
 #[derive(Clone, Debug)]
@@ -69,10 +72,10 @@ impl Directory {
         self.changes.subscribe()
     }
 
-    /// Ends when the agent, given as its id or as `id@version`, has been away for as long as the grace; never for an empty id. The time in
-    /// which the view is incomplete does not count, nor do the ten seconds after a reconnect, since the agent may have lost the
-    /// hub as well. Dropping the future has no effect.
-    pub async fn gone(&self, agent: &str, grace: Duration) {
+    /// Ends when the agent, given as its id or as `id@version`, has been away for as long as agents may be, by the hub's setting (15 s):
+    /// one that is started again keeps the work that it has. Never ends for an empty id. The time in which the view is incomplete does
+    /// not count, nor do the ten seconds after a reconnect, since the agent may have lost the hub as well. Dropping the future has no effect.
+    pub async fn gone(&self, agent: &str) {
         if agent.is_empty() {
             return std::future::pending().await;
         }
@@ -85,7 +88,7 @@ impl Directory {
                     noticed = None;
                     None
                 }
-                Presence::Away { counts_from } => {
+                Presence::Away { counts_from, grace } => {
                     let since = *noticed.get_or_insert_with(Instant::now);
                     Some(counts_from.map_or(since, |from| since.max(from)) + grace)
                 }
@@ -118,6 +121,7 @@ impl Directory {
             false if view.snapshot != Snapshot::Complete => Presence::Unknown,
             false => Presence::Away {
                 counts_from: view.reconnected.map(|at| at + RETURNING),
+                grace: view.away_grace.unwrap_or(AWAY_GRACE),
             },
         }
     }
@@ -133,9 +137,11 @@ impl Directory {
         self.change(|view| view.apply(event));
     }
 
-    /// A snapshot follows: what it does not name will be gone with [`end_snapshot`](Self::end_snapshot).
-    pub(crate) fn begin_snapshot(&self) {
+    /// A snapshot follows, of a hub that says how long agents may be away: what it does not name will be gone with
+    /// [`end_snapshot`](Self::end_snapshot).
+    pub(crate) fn begin_snapshot(&self, away_grace: Option<Duration>) {
         let mut view = self.view.write().expect("no panic while it is locked");
+        view.away_grace = away_grace;
         view.reconnected = (view.generation > 0).then(Instant::now);
         view.generation += 1;
         view.snapshot = Snapshot::Awaited;
@@ -159,6 +165,8 @@ struct View {
     agents: BTreeMap<String, Known>,
     /// The snapshots so far.
     generation: u64,
+    /// How long agents may be away, as the hub says it.
+    away_grace: Option<Duration>,
     /// When the connection came back last; nothing until it was lost once.
     reconnected: Option<Instant>,
     snapshot: Snapshot,
@@ -173,6 +181,8 @@ enum Presence {
     Away {
         /// Before this moment the absence says nothing.
         counts_from: Option<Instant>,
+        /// How long it may last.
+        grace: Duration,
     },
 }
 
@@ -275,7 +285,7 @@ mod tests {
     #[test]
     fn follows_the_agents_coming_and_going() {
         let directory = Directory::new();
-        directory.begin_snapshot();
+        directory.begin_snapshot(None);
         directory.apply(&event("b", "registered", true, true));
         directory.apply(&event("away", "registered", false, true));
         directory.apply(&event("a", "registered", true, false));
@@ -291,7 +301,7 @@ mod tests {
     /// How long it takes, in seconds, until the agent counts as gone; nothing if that takes longer than a minute.
     async fn gone_after(directory: &Directory, agent: &str) -> Option<u64> {
         let begin = Instant::now();
-        let gone = directory.gone(agent, Duration::from_secs(2));
+        let gone = directory.gone(agent);
         let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
         gone.ok().map(|()| begin.elapsed().as_secs())
     }
@@ -299,7 +309,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_is_away_for_the_grace_is_gone() {
         let directory = Directory::new();
-        directory.begin_snapshot();
+        directory.begin_snapshot(None);
         assert_eq!(gone_after(&directory, "a").await, None, "it may follow");
         directory.apply(&event("a", "registered", true, true));
         directory.end_snapshot();
@@ -307,17 +317,25 @@ mod tests {
         assert_eq!(gone_after(&directory, "a@2").await, None);
         assert_eq!(gone_after(&directory, "").await, None);
         directory.apply(&event("a", "offline", false, false));
-        assert_eq!(gone_after(&directory, "a").await, Some(2));
+        assert_eq!(gone_after(&directory, "a").await, Some(15));
+
+        directory.begin_snapshot(Some(Duration::from_secs(40)));
+        directory.end_snapshot();
+        assert_eq!(
+            gone_after(&directory, "a").await,
+            Some(50),
+            "ten to come back"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn after_a_reconnect_others_have_time_to_come_back() {
         let directory = Directory::new();
-        directory.begin_snapshot();
+        directory.begin_snapshot(None);
         directory.apply(&event("a", "registered", true, true));
         directory.end_snapshot();
 
-        directory.begin_snapshot();
+        directory.begin_snapshot(None);
         directory.apply(&event("me", "registered", true, true));
         directory.end_snapshot();
         let back = async {
@@ -327,21 +345,21 @@ mod tests {
         let (gone, ()) = tokio::join!(gone_after(&directory, "a"), back);
         assert_eq!(gone, None, "it came back after eight seconds");
 
-        directory.begin_snapshot();
+        directory.begin_snapshot(None);
         directory.end_snapshot();
-        assert_eq!(gone_after(&directory, "a").await, Some(12));
+        assert_eq!(gone_after(&directory, "a").await, Some(25));
     }
 
     #[test]
     fn a_second_snapshot_replaces_the_view_without_flicker() {
         let directory = Directory::new();
-        directory.begin_snapshot();
+        directory.begin_snapshot(None);
         directory.apply(&event("a", "registered", true, true));
         directory.apply(&event("b", "registered", true, true));
         directory.end_snapshot();
         let changed = directory.changed();
 
-        directory.begin_snapshot();
+        directory.begin_snapshot(None);
         directory.apply(&event("a", "online", true, false));
         directory.apply(&event("a", "registered", true, true));
         assert_eq!(names(&directory), ["a", "b"], "still as it was");

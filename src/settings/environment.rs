@@ -36,6 +36,7 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
         },
         bodies_mib: number(env, "AGENTHUB_BODIES_MIB")?,
         away_agents_days: number(env, "AGENTHUB_AWAY_AGENTS_DAYS")?,
+        away_grace_seconds: number(env, "AGENTHUB_AWAY_GRACE_SECONDS")?,
         model: ModelLayer {
             name: env("AGENTHUB_MODEL").or_else(|| vertex(env)),
             endpoint: env("AGENTHUB_MODEL_ENDPOINT"),

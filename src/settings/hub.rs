@@ -24,6 +24,10 @@ impl Settings {
                 Some(0) => Duration::MAX,
                 Some(days) => DAY * days,
             },
+            away_grace: match self.away_grace_seconds {
+                None => hub.away_grace,
+                Some(seconds) => Duration::from_secs(seconds.into()),
+            },
             ..hub
         })
     }

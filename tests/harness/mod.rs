@@ -18,6 +18,9 @@ pub(crate) use thinking::PRESS;
 /// How long anything may take before a test gives up on it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long agents may be away here, of whom a test waits until they are given up.
+const AWAY_GRACE_SECONDS: &str = "2";
+
 /// A folder of its own for a system, and the address of its hub.
 pub(crate) struct System {
     folder: tempfile::TempDir,
@@ -32,6 +35,8 @@ impl System {
             "up",
             "--json",
             "--ephemeral",
+            "--away-grace-seconds",
+            AWAY_GRACE_SECONDS,
             "--grpc",
             "127.0.0.1:0",
             "--http",
@@ -66,6 +71,8 @@ impl System {
             "broker",
             "--json",
             "--ephemeral",
+            "--away-grace-seconds",
+            AWAY_GRACE_SECONDS,
             "--grpc",
             &self.grpc,
             "--http",
@@ -99,6 +106,8 @@ impl System {
         let args = [
             "broker",
             "--json",
+            "--away-grace-seconds",
+            AWAY_GRACE_SECONDS,
             "--grpc",
             self.grpc(),
             "--http",

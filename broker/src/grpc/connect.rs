@@ -106,6 +106,7 @@ pub(super) async fn start(
             publish_credit: settings.publish_credit,
             heartbeat_interval: duration(settings.heartbeat_interval),
             ack_deadline: duration(settings.ack_deadline),
+            away_grace: duration(settings.away_grace),
         }),
         ..SealedFrame::default()
     });

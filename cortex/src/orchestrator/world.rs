@@ -290,7 +290,7 @@ impl World for RunWorld {
         tokio::select! {
             biased;
             delegated = self.watched(step, handed, sent) => Ok(delegated),
-            () = directory.gone(agent, self.shared.settings.specialist_grace) => {
+            () = directory.gone(agent) => {
                 self.task.recall(sent).await;
                 Ok(Delegated {
                     agent: agent.clone(),

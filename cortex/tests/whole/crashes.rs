@@ -1,11 +1,8 @@
 //! A Cortex that dies in the middle of a turn, and comes back.
 
-use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use agenthub_broker::Server;
@@ -102,7 +99,6 @@ impl System {
         cortex(&self.hub, model, |settings| {
             settings.journal = Some(journal);
             settings.instance_id = Some("the-one".to_owned());
-            settings.away_grace = Duration::from_secs(10);
         })
         .await
     }

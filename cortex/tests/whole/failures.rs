@@ -68,7 +68,7 @@ async fn an_agent_that_is_too_slow_is_given_up_and_told_so() {
 /// spec: HUB-4, HUB-8
 #[tokio::test]
 async fn an_agent_that_goes_away_is_told_of() {
-    let world = World::new(Scripted::from_fn(delegating)).await;
+    let world = World::impatient(Scripted::from_fn(delegating)).await;
     let (agent, mut started) = endless("agent_gone");
     let agent = world.agent(agent).await;
     let ann = world.user("ann").await;

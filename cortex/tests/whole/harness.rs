@@ -24,8 +24,11 @@ use tokio::time::timeout;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) async fn hub_on(address: SocketAddr) -> Server {
+    hub_with(agenthub_broker::Settings::default(), address).await
+}
+
+async fn hub_with(settings: agenthub_broker::Settings, address: SocketAddr) -> Server {
     let routes = tonic::service::Routes::default();
-    let settings = agenthub_broker::Settings::default();
     Server::start(settings, address, routes)
         .await
         .expect("the address is free")
@@ -59,6 +62,17 @@ impl World {
         Self { hub, cortex }
     }
 
+    /// One whose agents may be away for a moment only.
+    pub(crate) async fn impatient(model: impl LanguageModel + 'static) -> Self {
+        let settings = agenthub_broker::Settings {
+            away_grace: Duration::from_millis(50),
+            ..Default::default()
+        };
+        let hub = hub_with(settings, (Ipv4Addr::LOCALHOST, 0).into()).await;
+        let cortex = cortex(&hub, model, |_| {}).await;
+        Self { hub, cortex }
+    }
+
     /// Starts an agent and waits until Cortex knows it.
     pub(crate) async fn agent(&self, agent: AgentBuilder) -> RunningAgent {
         let name = agent.card().name.clone();
@@ -84,7 +98,6 @@ pub(crate) async fn cortex(
 ) -> Running {
     let mut settings = Settings::new(url(hub), Arc::new(model));
     settings.drain = Duration::from_millis(50);
-    settings.away_grace = Duration::from_millis(50);
     change(&mut settings);
     Cortex::start(settings).await.expect("the hub runs")
 }

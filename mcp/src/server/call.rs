@@ -16,9 +16,6 @@ use uuid::Uuid;
 
 use super::{Shared, progress, result, tools};
 
-/// How long an agent may be gone before its task is called off: it may be starting again.
-const AWAY_GRACE: Duration = Duration::from_secs(10);
-
 /// How long what an agent showed last may take on its way to the client, once the result is there.
 const LAST_PROGRESS: Duration = Duration::from_secs(1);
 
@@ -178,8 +175,7 @@ impl Call<'_> {
     }
 
     async fn gone(&self) {
-        let directory = self.client.directory();
-        directory.gone(&self.tool.agent, AWAY_GRACE).await;
+        self.client.directory().gone(&self.tool.agent).await;
     }
 
     async fn call_back(&self, task_id: &str, reason: &str) {

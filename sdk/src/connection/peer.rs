@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use agenthub_proto::{
     a2a::AgentCard,
     agenthub::{AgentFrame, Hello, Refusal, Welcome},
+    event,
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -215,7 +216,8 @@ impl State {
     fn welcomed(&mut self, welcome: &Welcome) {
         self.outbox.restart(welcome.publish_credit);
         if let Some(directory) = &self.inbound.directory {
-            directory.begin_snapshot();
+            let away_grace = welcome.away_grace.as_ref().and_then(event::duration);
+            directory.begin_snapshot(away_grace);
         }
         if welcome.hub_incarnation != self.incarnation {
             self.incarnation.clone_from(&welcome.hub_incarnation);

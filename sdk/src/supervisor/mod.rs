@@ -30,9 +30,6 @@ pub(crate) use peers::every;
 
 use crate::{Client, DirectoryEntry, TaskContext};
 
-/// How long an agent may be gone before the work that it has is given up.
-const AWAY_GRACE: Duration = Duration::from_secs(2);
-
 /// How long a look at the hub may take. Without an answer, what the directory knows is taken.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -83,7 +80,7 @@ impl Crew {
         let ended = tokio::select! {
             biased;
             ended = self.hand_over(sent, &heard) => ended?,
-            () = directory.gone(agent, AWAY_GRACE) => {
+            () = directory.gone(agent) => {
                 self.recall(sent).await;
                 without("away", format!("{agent} is not here at present"))
             }

@@ -20,8 +20,12 @@ use tokio::time::{sleep, timeout};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) async fn hub() -> Server {
+    hub_with(Settings::default()).await
+}
+
+pub(crate) async fn hub_with(settings: Settings) -> Server {
     let server = Server::start(
-        Settings::default(),
+        settings,
         ([127, 0, 0, 1], 0).into(),
         tonic::service::Routes::default(),
     );
