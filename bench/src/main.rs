@@ -2,6 +2,9 @@
 
 mod compare;
 mod crash;
+mod kills;
+mod program;
+mod table;
 
 use std::process::ExitCode;
 
@@ -24,6 +27,10 @@ enum Command {
     ///
     /// Exits with 1 if anything is.
     Crash(crash::Settings),
+    /// Kills a hub, Cortex and agents at random moments while runs are at work, and looks whether each ends, once.
+    ///
+    /// Exits with 1 if a run or task stays open, if anything is done or answered twice, or if a program is left behind.
+    Kills(kills::Settings),
     /// Measures the hub beside other brokers.
     ///
     /// Exits with 1 if a goal is not reached.
@@ -41,6 +48,7 @@ async fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let result = match Cli::parse().command {
         Command::Crash(settings) => crash::run(settings).await,
+        Command::Kills(settings) => kills::run(settings).await,
         Command::Compare(settings) => compare::run(settings).await,
         Command::Tasks(settings) => compare::tasks::run(settings).await,
         Command::Floor(floor) => compare::floor::run(&floor).await,

@@ -8,6 +8,8 @@ use std::{
 use anyhow::{Context as _, bail};
 use clap::Args;
 
+use crate::program;
+
 /// Programs that are named instead of found.
 #[derive(Debug, Args)]
 pub(crate) struct ProgramPaths {
@@ -39,16 +41,6 @@ impl Programs {
     /// There is no hub, or no NATS server where one was said to be.
     pub(super) fn find(named: &ProgramPaths) -> anyhow::Result<Self> {
         let own = env::current_exe().context("where this program is")?;
-        let hub = match &named.hub_binary {
-            Some(hub) => hub.clone(),
-            None => own.with_file_name("agenthub"),
-        };
-        if !hub.is_file() {
-            bail!(
-                "there is no hub at {}: build it with `cargo build --release`, or name one with --hub-binary",
-                hub.display()
-            );
-        }
         if let Some(nats) = named.nats_binary.as_ref().filter(|p| !p.is_file()) {
             bail!(
                 "there is no NATS server at {}: name one with --nats-binary, or none to leave its rows out",
@@ -56,7 +48,7 @@ impl Programs {
             );
         }
         Ok(Self {
-            hub: std::path::absolute(&hub)?,
+            hub: program::find(named.hub_binary.as_deref())?,
             nats: named.nats_binary.clone().or_else(|| found("nats-server")),
             redis: found("redis-server"),
             go: found("go"),

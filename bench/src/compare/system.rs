@@ -6,6 +6,7 @@ use super::{
     programs::Programs,
     server::{Server, free},
 };
+use crate::program::unset;
 
 /// A system under comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,15 +110,4 @@ impl System {
         };
         Server::start(command, address, folder).await
     }
-}
-
-/// The hub's program without settings from the environment.
-pub(super) fn unset(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("AGENTHUB_") {
-            command.env_remove(name);
-        }
-    }
-    command
 }

@@ -2,16 +2,14 @@
 
 use std::{
     fs::{File, OpenOptions},
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
 };
 
 use anyhow::{Context as _, bail};
 
-/// Ports that no operating system gives to outgoing connections: a client that tries to reach a dead hub could get the hub's own
-/// port as its end otherwise, and would be connected with itself.
-const PORTS: std::ops::Range<u16> = 20_000..32_000;
+use crate::program;
 
 /// How to start it.
 #[derive(Clone, Debug)]
@@ -30,26 +28,14 @@ impl Launcher {
     ///
     /// If there is no such program, or no port is free.
     pub(crate) fn new(
-        binary: Option<PathBuf>,
+        binary: Option<&Path>,
         folder: &Path,
         rng: &mut fastrand::Rng,
     ) -> anyhow::Result<Self> {
-        let binary = match binary {
-            Some(binary) => binary,
-            None => std::env::current_exe()
-                .context("where this program is")?
-                .with_file_name("agenthub"),
-        };
-        if !binary.is_file() {
-            bail!(
-                "there is no hub at {}: build it with `cargo build`, or name one with --hub-binary",
-                binary.display()
-            );
-        }
         Ok(Self {
-            binary: std::path::absolute(&binary).context("where the hub's program is")?,
+            binary: program::find(binary)?,
             folder: folder.to_owned(),
-            address: free_address(rng)?,
+            address: program::free_address(rng)?,
         })
     }
 
@@ -73,13 +59,7 @@ impl Launcher {
             .append(true)
             .open(self.log())
             .with_context(|| format!("opening {}", self.log().display()))?;
-        let mut command = Command::new(&self.binary);
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("AGENTHUB_") {
-                command.env_remove(name);
-            }
-        }
-        let child = command
+        let child = program::unset(&self.binary)
             .args(["broker", "--json", "--http", "127.0.0.1:0", "--grpc"])
             .arg(self.address.to_string())
             .arg("--data")
@@ -124,15 +104,4 @@ impl Drop for Hub {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn free_address(rng: &mut fastrand::Rng) -> anyhow::Result<SocketAddr> {
-    const TRIES: usize = 100;
-    for _ in 0..TRIES {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, rng.u16(PORTS)));
-        if TcpListener::bind(address).is_ok() {
-            return Ok(address);
-        }
-    }
-    bail!("no free port in {PORTS:?}")
 }

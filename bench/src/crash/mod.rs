@@ -81,7 +81,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
         .context("a folder for the hub")?;
     let mut rng = fastrand::Rng::new();
     let seed = settings.seed.unwrap_or_else(|| rng.u64(..));
-    let launcher = Launcher::new(settings.hub_binary.clone(), folder.path(), &mut rng)?;
+    let launcher = Launcher::new(settings.hub_binary.as_deref(), folder.path(), &mut rng)?;
     let result = test(&settings, &launcher, seed).await;
     if !matches!(result, Ok(true)) {
         eprintln!(

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use super::ledger::Verdict;
+use crate::table;
 
 /// The numbers of one run.
 #[derive(Debug, Serialize)]
@@ -60,9 +60,7 @@ impl Report {
 
     /// A table for people.
     pub(crate) fn text(&self) -> String {
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING);
-        for (name, value, meaning) in [
+        table::of([
             ("kills", self.kills as u64, "with SIGKILL"),
             ("seed", self.seed, "of the moments of the kills"),
             (
@@ -99,13 +97,7 @@ impl Report {
                 "clients that the hub closed for good",
             ),
             ("seconds", self.seconds, "that it took"),
-        ] {
-            table.add_row([name.to_owned(), value.to_string(), meaning.to_owned()]);
-        }
-        if let Some(column) = table.column_mut(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        table.trim_fmt()
+        ])
     }
 }
 

@@ -14,7 +14,10 @@ use tokio::{
 };
 
 use super::{MIB, Stage, ratio};
-use crate::compare::{report::Ratio, server::memory_of, system::unset};
+use crate::{
+    compare::{report::Ratio, server::memory_of},
+    program::unset,
+};
 
 /// How long it may take until it is ready, in milliseconds, how much memory when idle and how large a file it may be, in MiB.
 const READY_MS: f64 = 300.0;

@@ -22,9 +22,9 @@ use crate::compare::{
     measure::{Measured, watch},
     scene::Stage,
     server::Server,
-    system::unset,
     tally::Tally,
 };
+use crate::program::unset;
 
 /// A load: one system, one length of the chain, one number of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

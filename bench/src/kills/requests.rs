@@ -1,0 +1,127 @@
+//! Who asks, and what becomes of each request.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use agenthub_sdk::{Client, Delegation, Error, proto::a2a::Role};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::cast::{CHIEF, PRESS};
+
+/// How long before a call is tried again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What became of the requests so far.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Those that the hub took.
+    pub(crate) asked: u64,
+    /// Those that were answered with what was asked for.
+    pub(crate) answered: u64,
+    /// Those that were answered, but without the work: the worker was away when somebody decided whom to ask.
+    pub(crate) turned_down: u64,
+    /// Those that ended otherwise, in words.
+    pub(crate) failed: Vec<String>,
+    /// Those that were answered more than once, in words.
+    pub(crate) answered_twice: Vec<String>,
+    /// Those without an end.
+    pub(crate) open: BTreeSet<String>,
+}
+
+/// How a request ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Done,
+    TurnedDown,
+}
+
+/// Asks one after the other, until it is to stop.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Requests {
+    next: Arc<AtomicU64>,
+    tally: Arc<Mutex<Tally>>,
+    /// Nothing more is asked.
+    pub(crate) closing: CancellationToken,
+}
+
+impl Requests {
+    pub(crate) fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().expect("nobody panics while it is held")
+    }
+
+    /// Asks until it is closed.
+    pub(crate) async fn ask(self, client: Client) {
+        while !self.closing.is_cancelled() {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            self.one(&client, number).await;
+        }
+    }
+
+    async fn one(&self, client: &Client, number: u64) {
+        let word = format!("w-{number}");
+        let work = format!("print \"{word}\" on the printing press");
+        let (to, text) = match number % 3 {
+            0 => (PRESS, work),
+            1 => (CHIEF, format!("let {PRESS} {work}")),
+            _ => ("cortex", format!("ask {PRESS} to {work}")),
+        };
+        let delegation = Delegation::to(to).text(text).context_id(&*word);
+        let Ok(pending) = client.delegate(delegation).await else {
+            // Whether it was taken is known to nobody, so the word is not used again.
+            return sleep(PAUSE).await;
+        };
+        let named = format!("{word} at {to}");
+        self.taken(&named);
+        let task_id = pending.task_id().to_owned();
+        let ended = match pending.outcome().await {
+            Ok(outcome) if outcome.text.contains(&format!("pressed {word}")) => Ok(End::Done),
+            Ok(outcome) if outcome.is_completed() && to != PRESS => Ok(End::TurnedDown),
+            Ok(outcome) => Err(format!("{named}: {outcome:?}")),
+            Err(error) => Err(format!("{named}: {error}")),
+        };
+        let answers = answers(client, &task_id).await;
+        self.ended(&named, ended, answers);
+    }
+
+    fn taken(&self, named: &str) {
+        let mut tally = self.tally();
+        tally.asked += 1;
+        tally.open.insert(named.to_owned());
+    }
+
+    fn ended(&self, named: &str, ended: Result<End, String>, answers: usize) {
+        let mut tally = self.tally();
+        tally.open.remove(named);
+        match ended {
+            Ok(End::Done) => tally.answered += 1,
+            Ok(End::TurnedDown) => tally.turned_down += 1,
+            Err(why) => tally.failed.push(why),
+        }
+        if answers > 1 {
+            let twice = format!("{named}: {answers} answers");
+            tally.answered_twice.push(twice);
+        }
+    }
+}
+
+/// How many answers the hub's record of a task has.
+async fn answers(client: &Client, task_id: &str) -> usize {
+    loop {
+        match client.task(task_id, 0).await {
+            Ok(task) => {
+                let answers = task.history.iter().filter(|m| m.role() == Role::Agent);
+                let ids: BTreeSet<&str> = answers.map(|m| &*m.message_id).collect();
+                return ids.len();
+            }
+            Err(Error::NotFound(_)) => return 0,
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
