@@ -76,7 +76,11 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
         .path()
         .canonicalize()
         .context("where the folder is")?;
-    let result = test(&settings, &path).await;
+    // Ending early ends the processes as well.
+    let result = tokio::select! {
+        result = test(&settings, &path) => result,
+        _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
+    };
     if !matches!(result, Ok(true)) {
         eprintln!(
             "what the processes kept and said is in {}",
@@ -120,6 +124,7 @@ async fn test(settings: &Settings, folder: &Path) -> anyhow::Result<bool> {
     let patience = Duration::from_secs(settings.patience.into());
     killer.settle(&requests, patience).await;
     let (tasks, runs) = killer.open(patience).await?;
+    let answered_twice = requests.answered_twice(&client).await;
     killer.end_all().await?;
     client.close().await;
 
@@ -130,14 +135,14 @@ async fn test(settings: &Settings, folder: &Path) -> anyhow::Result<bool> {
         ..
     } = killer;
     let tally = requests.tally();
-    report.requests(&tally);
+    report.requests(&tally, &answered_twice);
     report.audit(&calls, &tasks, &runs);
     report.left_behind = orphans.left.len() as u64;
     report.took(began.elapsed());
     let faults = tally
         .failed
         .iter()
-        .chain(&tally.answered_twice)
+        .chain(&answered_twice)
         .chain(&tally.open);
     let faults = faults
         .chain(&calls.under_two_keys)

@@ -38,13 +38,13 @@ impl Report {
     }
 
     /// Takes in what the requests came to.
-    pub(crate) fn requests(&mut self, tally: &Tally) {
+    pub(crate) fn requests(&mut self, tally: &Tally, answered_twice: &[String]) {
         self.asked = tally.asked;
         self.answered = tally.answered;
         self.turned_down = tally.turned_down;
         self.failed = number(tally.failed.len());
         self.unanswered = number(tally.open.len());
-        self.answered_twice = number(tally.answered_twice.len());
+        self.answered_twice = number(answered_twice.len());
     }
 
     /// Takes in what was left.

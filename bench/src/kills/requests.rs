@@ -29,8 +29,8 @@ pub(crate) struct Tally {
     pub(crate) turned_down: u64,
     /// Those that ended otherwise, in words.
     pub(crate) failed: Vec<String>,
-    /// Those that were answered more than once, in words.
-    pub(crate) answered_twice: Vec<String>,
+    /// Those that have an end, each with its task.
+    ended: Vec<(String, String)>,
     /// Those without an end.
     pub(crate) open: BTreeSet<String>,
 }
@@ -86,8 +86,7 @@ impl Requests {
             Ok(outcome) => Err(format!("{named}: {outcome:?}")),
             Err(error) => Err(format!("{named}: {error}")),
         };
-        let answers = answers(client, &task_id).await;
-        self.ended(&named, ended, answers);
+        self.ended(named, task_id, ended);
     }
 
     fn taken(&self, named: &str) {
@@ -96,18 +95,28 @@ impl Requests {
         tally.open.insert(named.to_owned());
     }
 
-    fn ended(&self, named: &str, ended: Result<End, String>, answers: usize) {
+    fn ended(&self, named: String, task_id: String, ended: Result<End, String>) {
         let mut tally = self.tally();
-        tally.open.remove(named);
+        tally.open.remove(&named);
+        tally.ended.push((named, task_id));
         match ended {
             Ok(End::Done) => tally.answered += 1,
             Ok(End::TurnedDown) => tally.turned_down += 1,
             Err(why) => tally.failed.push(why),
         }
-        if answers > 1 {
-            let twice = format!("{named}: {answers} answers");
-            tally.answered_twice.push(twice);
+    }
+
+    /// The requests that the hub's record has more than one answer for, in words.
+    pub(crate) async fn answered_twice(&self, client: &Client) -> Vec<String> {
+        let ended = self.tally().ended.clone();
+        let mut twice = Vec::new();
+        for (named, task_id) in ended {
+            let answers = answers(client, &task_id).await;
+            if answers > 1 {
+                twice.push(format!("{named}: {answers} answers"));
+            }
         }
+        twice
     }
 }
 
