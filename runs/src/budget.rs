@@ -99,7 +99,7 @@ impl Budget {
     }
 
     /// What is charged when a step does not tell what it used.
-    fn whole(self) -> Spent {
+    pub(crate) fn whole(self) -> Spent {
         Spent {
             tokens: self.tokens.unwrap_or(0),
             calls: self.calls.unwrap_or(0),

@@ -1,6 +1,9 @@
 //! What is known of a run: the fold of its journal.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
@@ -17,11 +20,11 @@ use crate::{
 pub struct Facts {
     started: Option<Started>,
     steps: BTreeMap<StepId, Record>,
+    /// Those of them that are out.
+    out: BTreeSet<StepId>,
     observed: BTreeMap<StepId, Arc<Value>>,
     last_observed: Option<StepId>,
     noted: BTreeMap<StepId, Value>,
-    /// How many pieces steps have shown.
-    progressed: u32,
     account: Account,
     stopping: Option<RunOutcome>,
     ended: Option<RunOutcome>,
@@ -87,6 +90,7 @@ impl Facts {
                     deadline_ms: *deadline_ms,
                     result: None,
                 };
+                self.out.insert(step.clone());
                 self.steps.insert(step.clone(), record);
             }
             RunEvent::StepEnded {
@@ -101,12 +105,14 @@ impl Facts {
                 if let Some(record) = record.filter(is_out) {
                     self.account.settle(step, *spent);
                     record.result = Some((result.clone(), *at_ms));
+                    self.out.remove(step);
                 }
             }
             RunEvent::Noted { step, value, .. } => {
                 self.noted.insert(step.clone(), value.clone());
             }
-            RunEvent::Progressed { .. } => self.progressed = self.progressed.saturating_add(1),
+            // Nothing is decided by it.
+            RunEvent::Progressed { .. } => {}
             RunEvent::Stopping { outcome, .. } => self.stopping = Some(outcome.clone()),
             RunEvent::Ended { outcome, .. } => self.ended = Some(outcome.clone()),
         }
@@ -153,10 +159,6 @@ impl Facts {
         self.noted.get(step)
     }
 
-    pub(crate) fn progressed(&self) -> u32 {
-        self.progressed
-    }
-
     /// What came back of a step; nothing while it is out, waits for another attempt, or was never begun. What a person said about other
     /// arguments is no result, nor is what came back of another call or handoff under the same name: a run ends that asks for that.
     pub fn result(&self, step: &Step) -> Option<&StepResult> {
@@ -193,7 +195,9 @@ impl Facts {
 
     /// The steps that are out.
     pub(crate) fn open(&self) -> impl Iterator<Item = (&StepId, &Record)> {
-        self.steps.iter().filter(|(_, r)| r.result.is_none())
+        self.out
+            .iter()
+            .filter_map(|step| self.steps.get_key_value(step))
     }
 
     /// What is out, by step.

@@ -4,7 +4,11 @@ use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::coop::consume_budget};
 use tokio_util::sync::CancellationToken;
 
-use crate::id::StepKey;
+use crate::{
+    event::RunEvent,
+    id::StepKey,
+    journal::{self, Tally},
+};
 
 /// Pieces of one run that wait to be written down; a step that has more waits for room.
 pub(crate) const ROOM: usize = 64;
@@ -13,7 +17,10 @@ pub(crate) const ROOM: usize = 64;
 const LARGEST: usize = 64 * 1024;
 
 /// The pieces that a run shows.
-pub(crate) const MOST: u32 = 10_000;
+pub(crate) const MOST: u64 = 10_000;
+
+/// The bytes of them that a journal keeps: 8 MiB.
+pub(crate) const MOST_BYTES: u64 = 8 << 20;
 
 /// What is kept of the texts in a piece that is too large, in bytes, as long as that makes it small enough.
 const KEPT: [usize; 3] = [16 * 1024, 1024, 64];
@@ -49,7 +56,7 @@ impl Progress {
     }
 
     /// Shows this, and waits where others have shown much that is not written down yet. Of more than 64 KiB of JSON only the beginning of
-    /// each text is kept, and of more than 10,000 pieces of a run nothing. Once the step is over or called back it does nothing.
+    /// each text is kept, and of what comes after 10,000 pieces or 8 MiB of a run nothing. Once the step is over or called back it does nothing.
     pub async fn note(&self, value: Value) {
         let Some(Showing { key, pieces, over }) = &self.0 else {
             return;
@@ -69,16 +76,47 @@ impl Progress {
     }
 }
 
-/// What is written down of a piece, when the run has shown so many.
-pub(crate) fn shown(before: u32, value: Value) -> Option<Value> {
-    match before {
-        ..MOST => Some(value),
-        MOST => Some(json!({
-            "type": "warning",
-            "message": format!("what comes after {MOST} pieces of progress is not shown"),
-        })),
-        _ => None,
+/// What is written down of a piece of a run that has shown so much. The first one that is too much makes room for a marker, and none follows
+/// that.
+pub(crate) fn written(before: Tally, Piece { key, value }: Piece, at_ms: u64) -> Option<RunEvent> {
+    if before.pieces > MOST || before.bytes >= MOST_BYTES {
+        return None;
     }
+    let event = |value| RunEvent::Progressed {
+        step: key.step.clone(),
+        attempt: key.attempt,
+        value,
+        at_ms,
+    };
+    let piece = event(value);
+    let bytes = before.bytes + journal::encode(&piece).len() as u64;
+    Some(match before.pieces < MOST && bytes < MOST_BYTES {
+        true => piece,
+        false => event(marker()),
+    })
+}
+
+/// Stands where progress was dropped.
+fn marker() -> Value {
+    let most = MOST_BYTES >> 20;
+    json!({
+        "type": "warning",
+        "message": format!("what comes after {MOST} pieces or {most} MiB of progress is not shown"),
+        "data": { "dropped": true },
+    })
+}
+
+/// What an event that is written down with so many bytes adds to the progress of its run; nothing where it is none. A marker weighs as much
+/// as all that may be shown, so that nothing fits behind it.
+pub(crate) fn weight(event: &RunEvent, bytes: usize) -> Option<Tally> {
+    let RunEvent::Progressed { value, .. } = event else {
+        return None;
+    };
+    let is_marker = *value == marker();
+    Some(Tally {
+        pieces: 1,
+        bytes: if is_marker { MOST_BYTES } else { bytes as u64 },
+    })
 }
 
 /// The value, shortened if it is too large.
@@ -124,6 +162,7 @@ fn shorten(value: &mut Value, kept: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::{RunId, StepId};
 
     #[test]
     fn what_is_too_large_keeps_its_shape_and_the_beginning_of_its_texts() {
@@ -158,11 +197,47 @@ mod tests {
         assert_eq!(within(numbers), json!("[588891 bytes left out]"));
     }
 
+    fn piece(value: Value) -> Piece {
+        let key = StepKey {
+            run: RunId::new("r"),
+            step: StepId::new("s"),
+            attempt: 1,
+        };
+        Piece { key, value }
+    }
+
+    fn value(event: Option<RunEvent>) -> Value {
+        match event {
+            Some(RunEvent::Progressed { value, .. }) => value,
+            other => panic!("{other:?} is no progress"),
+        }
+    }
+
     #[test]
     fn a_run_shows_so_many_pieces_and_then_says_that_there_are_more() {
-        assert_eq!(shown(MOST - 1, json!(1)), Some(json!(1)));
-        let last = shown(MOST, json!(1)).expect("it is said");
-        assert_eq!(last["type"], "warning");
-        assert_eq!(shown(MOST + 1, json!(1)), None);
+        let after = |pieces| Tally { pieces, bytes: 0 };
+        let shown = |before| written(after(before), piece(json!(1)), 0);
+        assert_eq!(value(shown(MOST - 1)), json!(1));
+        assert_eq!(value(shown(MOST)), marker());
+        assert_eq!(shown(MOST + 1), None);
+    }
+
+    #[test]
+    fn a_run_shows_so_many_bytes_and_then_says_that_there_are_more() {
+        let mut shown = Tally::default();
+        let mut values = Vec::new();
+        for _ in 0..1_000 {
+            let large = piece(json!("x".repeat(60_000)));
+            let Some(event) = written(shown, large, 0) else {
+                continue;
+            };
+            shown += weight(&event, journal::encode(&event).len()).expect("it is progress");
+            values.push(value(Some(event)));
+        }
+        let markers = values.iter().filter(|value| **value == marker()).count();
+        assert_eq!((markers, values.last()), (1, Some(&marker())));
+        assert_eq!(values.len() as u64, MOST_BYTES / 60_087 + 1);
+        let small = written(shown, piece(json!(1)), 0);
+        assert_eq!(small, None, "also what is small stays behind the marker");
     }
 }

@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agenthub_runs::{Command, Effect, Facts, Next, RunEvent, RunOutcome, Step, StepResult};
+use agenthub_runs::{
+    Command, Effect, Facts, Next, RunEvent, RunOutcome, Step, StepResult, journal::Tally,
+};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
@@ -18,7 +20,7 @@ fn shows(count: u64, then: StepResult) -> Does {
 }
 
 /// What this step showed, and whether that was between its beginning and its end.
-fn shown(events: &[RunEvent], name: &str) -> Vec<Value> {
+fn shown_by(events: &[RunEvent], name: &str) -> Vec<Value> {
     let mut is_out = false;
     let mut values = Vec::new();
     for event in events {
@@ -49,8 +51,8 @@ async fn all_that_a_step_shows_stands_in_order_before_its_end_and_is_then_seen()
     let steps = together(vec![tool("a"), agent("b")]);
     assert!(stage.drive("one", &steps).await.is_ok());
     let events = stage.events().await;
-    assert_eq!(shown(&events, "a"), numbers(200));
-    assert_eq!(shown(&events, "b"), numbers(70));
+    assert_eq!(shown_by(&events, "a"), numbers(200));
+    assert_eq!(shown_by(&events, "b"), numbers(70));
     let seen = stage.world.shown.lock().expect("nobody panicked").clone();
     let seen: Vec<RunEvent> = seen.into_iter().map(|(entry, _)| entry.event).collect();
     assert_eq!(seen, events, "each once, in the order of the journal");
@@ -65,7 +67,7 @@ async fn what_comes_meanwhile_is_written_down_together() {
     assert!(stage.drive("one", &together(vec![tool("a")])).await.is_ok());
     let took = began.elapsed().as_secs();
     assert!((20..40).contains(&took), "{took} appends");
-    assert_eq!(shown(&stage.events().await, "a"), numbers(640));
+    assert_eq!(shown_by(&stage.events().await, "a"), numbers(640));
 }
 
 /// Whatever was written and not seen by who watches is among what is shown again.
@@ -107,7 +109,7 @@ async fn a_step_that_is_over_shows_nothing_more_and_does_not_wait() {
     assert!(done.is_ok(), "nobody takes it, and nobody waits");
     stage.command.send_replace(Command::Cancel("enough".into()));
     assert!(ended(task).await.is_ok());
-    assert_eq!(shown(&stage.events().await, "a"), numbers(1));
+    assert_eq!(shown_by(&stage.events().await, "a"), numbers(1));
 }
 
 /// A step that was called back does show something here, right after it has heard of it.
@@ -134,7 +136,7 @@ async fn what_was_shown_before_the_run_stops_is_written_down_while_it_stops() {
     stage.command.send_replace(Command::Cancel("enough".into()));
     assert!(ended(task).await.is_ok());
     let events = stage.events().await;
-    let values = shown(&events, "a");
+    let values = shown_by(&events, "a");
     assert_eq!(values, numbers(values.len() as u64), "without gaps");
     let stopping = events
         .iter()
@@ -184,6 +186,46 @@ async fn a_run_shows_only_so_many_pieces_also_when_it_is_taken_up() {
         .collect();
     assert_eq!(values.len(), 10_001);
     assert_eq!(values[10_000]["type"], "warning");
+}
+
+/// What is dropped is progress alone: results and the end are there, however large.
+#[tokio::test(start_paused = true)]
+async fn a_run_shows_only_so_many_bytes_and_keeps_its_results() {
+    let large = || Value::from("x".repeat(60_000));
+    let many = vec![large(); 400];
+    let steps = || together(vec![tool("a"), tool("b")]);
+    let world = StandIn::new()
+        .does("a", Does::Shows(many.clone(), output(&"y".repeat(9 << 20))))
+        .does("b", Does::Hangs);
+    let stage = Arc::new(Stage::new(world));
+    let task = stage.start("one", steps());
+    stage.world.until("left a#1").await;
+    task.abort();
+    assert!(task.await.is_err());
+
+    let world = StandIn::new().does("b", Does::Shows(many, output("b")));
+    let rest = Stage {
+        journal: Arc::clone(&stage.journal),
+        ..Stage::new(world)
+    };
+    assert!(rest.drive("one", &steps()).await.is_ok());
+    let events = rest.events().await;
+    let shown = Tally::of(&events);
+    let values = [shown_by(&events, "a"), shown_by(&events, "b")].concat();
+    let (markers, pieces): (Vec<Value>, Vec<Value>) = values
+        .into_iter()
+        .partition(|value| value["data"]["dropped"] == true);
+    assert_eq!(markers.len(), 1, "it is said once that there was more");
+    let bytes: usize = pieces.iter().map(|piece| piece.to_string().len()).sum();
+    assert!((7 << 20..8 << 20).contains(&bytes), "{bytes}");
+    assert_eq!(shown.pieces as usize, pieces.len() + 1);
+    let facts = Facts::of(&events);
+    assert_eq!(
+        facts.result(&tool("a")),
+        Some(&output(&"y".repeat(9 << 20)))
+    );
+    assert_eq!(facts.result(&tool("b")), Some(&output("b")));
+    assert_eq!(facts.ended(), Some(&RunOutcome::completed("all came back")));
 }
 
 /// A note is written down at once, and once, whoever drives the run.

@@ -1,8 +1,9 @@
-//! The same journal gives the same decisions, in every process; and whatever the order in which steps come back, a run ends.
+//! The same journal gives the same decisions and the same summary as its facts, in every process; and whatever the order in which steps come back, a run ends.
 
 use agenthub_runs::{
-    Approval, Budget, Decision, Delegated, Effect, Facts, Failure, Handoff, Next, Retry, RunEvent,
-    RunId, RunOutcome, Spent, Started, Step, StepResult, ToolOutput, journal,
+    Approval, Begun, Budget, Decision, Delegated, Effect, Facts, Failure, Handoff, Next, Retry,
+    RunEvent, RunId, RunOutcome, Spent, Started, Step, StepResult, ToolOutput,
+    journal::{self, Entry, State, Summary},
     model::{Completion, Message, Request},
     run,
 };
@@ -71,8 +72,7 @@ fn in_turn(groups: Groups) -> Wants<impl Fn(&Facts) -> Next + Send + Sync> {
 }
 
 /// What comes back of a step that was begun so.
-fn result(begun: &agenthub_runs::Begun, fate: u8) -> StepResult {
-    use agenthub_runs::Begun;
+fn result(begun: &Begun, fate: u8) -> StepResult {
     match (fate % 8, begun) {
         (0, _) => StepResult::Failed(Failure::passing("busy")),
         (1, _) => StepResult::Failed(Failure::lasting("no")),
@@ -158,6 +158,17 @@ proptest! {
                 let other = run::next(&id, &reread, &strategy, now, max_open);
                 prop_assert_eq!(one, other);
             }
+            let entries: Vec<Entry> = (1..)
+                .zip(read)
+                .map(|(seq, event)| Entry { seq, event })
+                .collect();
+            let summary = Summary::of(&entries);
+            prop_assert_eq!(summary.spent, facts.spent());
+            let state = facts.stopping().map(RunOutcome::label);
+            prop_assert_eq!(summary.stopping.map(State::as_str), state);
+            let is_asked = |what: &&Begun| matches!(what, Begun::ApprovalAsked(_));
+            let asked = facts.under_way().map(|(_, what)| what).filter(is_asked).count();
+            prop_assert_eq!(summary.asked().count(), asked);
         }
     }
 }

@@ -97,7 +97,7 @@ impl Around for Noticed {
         first: Option<&RunEvent>,
     ) -> Result<Opened, Error> {
         let opened = self.journal.open(run, owner, claim, first).await?;
-        self.watching.written(run, opened.entries.len() as u64);
+        self.watching.written(run, opened.last);
         Ok(opened)
     }
 

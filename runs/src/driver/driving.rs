@@ -20,7 +20,7 @@ use super::{
 use crate::{
     event::{Begun, RunEvent, RunOutcome, StepResult},
     id::StepKey,
-    journal::{self, Entry},
+    journal::{self, Entry, Tally},
     progress::{self, Piece},
     run::{self, Action, Outgoing, Work},
     strategy::Strategy,
@@ -332,25 +332,18 @@ impl<'a> Driving<'a> {
     /// What steps that are out have shown meanwhile: all that a step which came back had shown is among it.
     fn progress(&mut self, first: Option<Piece>) -> Vec<RunEvent> {
         let at_ms = self.world.now_ms();
-        let mut count = self.hand.facts.progressed();
         let mut pieces = first;
         let mut events = Vec::new();
         for _ in 0..=progress::ROOM {
             let Some(piece) = pieces.take().or_else(|| self.pieces.try_recv().ok()) else {
                 break;
             };
-            let Piece { key, value } = piece;
-            if !self.out.contains_key(&key) {
+            if !self.out.contains_key(&piece.key) {
                 continue;
             }
-            if let Some(value) = progress::shown(count, value) {
-                count += 1;
-                events.push(RunEvent::Progressed {
-                    step: key.step,
-                    attempt: key.attempt,
-                    value,
-                    at_ms,
-                });
+            if let Some(event) = progress::written(self.hand.progress, piece, at_ms) {
+                self.hand.progress += Tally::of([&event]);
+                events.push(event);
             }
         }
         events

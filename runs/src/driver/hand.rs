@@ -12,7 +12,7 @@ use crate::{
     event::RunOutcome,
     facts::Facts,
     id::RunId,
-    journal::{self, Entry},
+    journal::{self, Entry, Tally},
     strategy::Strategy,
     world::World,
 };
@@ -28,6 +28,8 @@ pub struct InHand {
     /// The place of the last event.
     pub(super) last: u64,
     pub(super) facts: Facts,
+    /// What steps have shown.
+    pub(super) progress: Tally,
     /// What may not have been shown.
     pub(super) recent: Vec<Entry>,
     pub(super) is_new: bool,

@@ -15,7 +15,7 @@ use crate::{
     event::{RunEvent, Started},
     facts::Facts,
     id::RunId,
-    journal::{self, Claim, Entry, Journal},
+    journal::{self, Claim, Journal},
 };
 
 /// The entries that are shown again when a run is taken up, and that are written down together at most: so none is never shown.
@@ -123,13 +123,18 @@ impl Driver {
             .journal
             .open(&run, owner, claim, first.as_ref())
             .await?;
+        let recent = match opened.is_new {
+            true => Vec::new(),
+            false => {
+                let shown = opened.last.saturating_sub(SHOWN_AGAIN as u64);
+                self.journal.read(&run, shown, SHOWN_AGAIN).await?
+            }
+        };
         Ok(InHand {
             facts: Facts::of(opened.entries.iter().map(|e| &e.event)),
-            last: opened.entries.last().map_or(0, |e| e.seq),
-            recent: match opened.is_new {
-                true => Vec::new(),
-                false => last(opened.entries, SHOWN_AGAIN),
-            },
+            last: opened.last,
+            progress: opened.progress,
+            recent,
             is_new: opened.is_new,
             epoch: opened.epoch,
             taken,
@@ -137,9 +142,4 @@ impl Driver {
             run,
         })
     }
-}
-
-fn last(mut entries: Vec<Entry>, count: usize) -> Vec<Entry> {
-    let from = entries.len().saturating_sub(count);
-    entries.split_off(from)
 }

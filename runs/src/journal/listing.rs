@@ -1,6 +1,8 @@
 //! Which runs there are.
 
-use super::Error;
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Summary};
 use crate::{
     event::{RunEvent, RunOutcome},
     id::RunId,
@@ -55,7 +57,8 @@ impl Filter {
 }
 
 /// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// It is not over.
     Working,
@@ -92,12 +95,17 @@ impl State {
     /// In which state an event leaves its run; nothing unless it ends it.
     pub(super) fn after(event: &RunEvent) -> Option<Self> {
         match event {
-            RunEvent::Ended { outcome, .. } => Some(match outcome {
-                RunOutcome::Completed { .. } => Self::Completed,
-                RunOutcome::Failed { .. } => Self::Failed,
-                RunOutcome::Cancelled { .. } => Self::Cancelled,
-            }),
+            RunEvent::Ended { outcome, .. } => Some(Self::of(outcome)),
             _ => None,
+        }
+    }
+
+    /// In which state a run is that has ended so.
+    pub(super) fn of(outcome: &RunOutcome) -> Self {
+        match outcome {
+            RunOutcome::Completed { .. } => Self::Completed,
+            RunOutcome::Failed { .. } => Self::Failed,
+            RunOutcome::Cancelled { .. } => Self::Cancelled,
         }
     }
 }
@@ -119,6 +127,10 @@ pub struct Listed {
     pub started_ms: u64,
     /// When it ended, in milliseconds since 1970.
     pub ended_ms: Option<u64>,
+    /// The place of its last event.
+    pub last: u64,
+    /// How it stands besides; none of a run whose events cannot be read.
+    pub summary: Option<Summary>,
     /// Its place in the list, for [`Filter::before`]; it stays the same.
     pub cursor: String,
 }

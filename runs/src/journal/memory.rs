@@ -13,7 +13,10 @@ use std::{
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::{Claim, Entry, Error, Filter, Journal, Listed, Opened, State, listing::Heading};
+use super::{
+    Claim, Entry, Error, Filter, Journal, Listed, Opened, State, Summary, Tally, listing::Heading,
+    summary::Change,
+};
 use crate::{event::RunEvent, id::RunId};
 
 /// A journal in memory. Its clock is tokio's.
@@ -34,6 +37,10 @@ struct Run {
     number: u64,
     ended: Option<Instant>,
     entries: Vec<Entry>,
+    summary: Summary,
+    progress: Tally,
+    /// In which state it ended, and when by its own clock.
+    end: Option<(State, u64)>,
 }
 
 impl MemoryJournal {
@@ -50,6 +57,9 @@ impl MemoryJournal {
             number: self.made.fetch_add(1, Ordering::Relaxed) + 1,
             ended: None,
             entries: Vec::new(),
+            summary: Summary::default(),
+            progress: Tally::default(),
+            end: None,
         }
     }
 
@@ -72,10 +82,13 @@ impl MemoryJournal {
 
 impl Run {
     fn push(&mut self, event: &RunEvent) {
-        if matches!(event, RunEvent::Ended { .. }) {
+        if let (Some(state), None) = (State::after(event), self.end) {
             self.ended = Some(Instant::now());
+            self.end = Some((state, event.at_ms()));
         }
         let seq = self.entries.len() as u64 + 1;
+        self.summary.apply(seq, &Change::of(event));
+        self.progress += Tally::of([event]);
         self.entries.push(Entry {
             seq,
             event: event.clone(),
@@ -85,11 +98,7 @@ impl Run {
     fn listed(&self, id: &RunId) -> Listed {
         let heading = self.entries.first().map(|first| Heading::of(&first.event));
         let heading = heading.unwrap_or_default();
-        let is_over = self.ended.is_some().then(|| self.entries.iter().rev());
-        let end = is_over.into_iter().flatten().find_map(|entry| {
-            let state = State::after(&entry.event)?;
-            Some((state, entry.event.at_ms()))
-        });
+        let end = self.end;
         Listed {
             run: id.clone(),
             owner: self.owner.clone(),
@@ -98,8 +107,16 @@ impl Run {
             state: end.map_or(State::Working, |(state, _)| state),
             started_ms: heading.started_ms,
             ended_ms: end.map(|(_, at_ms)| at_ms),
+            last: self.entries.len() as u64,
+            summary: Some(self.summary.clone()),
             cursor: self.number.to_string(),
         }
+    }
+
+    fn without_progress(&self) -> Vec<Entry> {
+        let is_progress = |entry: &&Entry| matches!(entry.event, RunEvent::Progressed { .. });
+        let entries = self.entries.iter();
+        entries.filter(|e| !is_progress(e)).cloned().collect()
     }
 
     fn is_free_for(&self, driver: &str) -> bool {
@@ -157,7 +174,9 @@ impl Journal for MemoryJournal {
         held.take(run, claim)?;
         Ok(Opened {
             epoch: held.epoch,
-            entries: held.entries.clone(),
+            entries: held.without_progress(),
+            last: held.entries.len() as u64,
+            progress: held.progress,
             is_new,
         })
     }

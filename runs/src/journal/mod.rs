@@ -16,6 +16,8 @@ mod postgres;
 mod rows;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod summary;
+mod tally;
 
 use std::{fmt, time::Duration};
 
@@ -29,6 +31,8 @@ pub use memory::MemoryJournal;
 pub use postgres::PostgresJournal;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{OpenError, SqliteJournal};
+pub use summary::Summary;
+pub use tally::Tally;
 
 use crate::{event::RunEvent, id::RunId};
 
@@ -46,8 +50,12 @@ pub struct Entry {
 pub struct Opened {
     /// Rises with every driver.
     pub epoch: u64,
-    /// Everything that happened so far.
+    /// Everything that happened so far, but for progress, of which there may be much and by which nothing is decided.
     pub entries: Vec<Entry>,
+    /// The place of the last event, progress among them.
+    pub last: u64,
+    /// What of it is progress.
+    pub progress: Tally,
     /// Whether the run was made by this call.
     pub is_new: bool,
 }
@@ -184,7 +192,8 @@ pub trait Journal: Send + Sync + fmt::Debug {
     async fn adoptable(&self, owner: &str, driver: &str, limit: usize)
     -> Result<Vec<RunId>, Error>;
 
-    /// The runs that are wanted, latest first.
+    /// The runs that are wanted, latest first, each with its [`Summary`], which every call that adds events brings up to date together with
+    /// them. No event is read for it.
     ///
     /// # Errors
     ///

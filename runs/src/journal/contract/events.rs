@@ -41,6 +41,16 @@ pub fn saw(value: impl Into<Value>) -> RunEvent {
     }
 }
 
+/// A step that is out and shows something on its way.
+pub fn showed(phase: &str) -> RunEvent {
+    RunEvent::Progressed {
+        step: StepId::new("s"),
+        attempt: 1,
+        value: json!({ "type": "phase", "phase": phase }),
+        at_ms: 3,
+    }
+}
+
 /// A run's end.
 pub fn ended() -> RunEvent {
     RunEvent::Ended {

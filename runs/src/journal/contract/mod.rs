@@ -2,6 +2,7 @@
 
 mod events;
 mod lists;
+mod showing;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -11,7 +12,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-pub use events::{ended, forms, saw, started};
+pub use events::{ended, forms, saw, showed, started};
 
 use super::{Claim, Entry, Error, Filter, Journal, Opened, State};
 use crate::{event::RunEvent, id::RunId};
@@ -31,6 +32,8 @@ pub async fn keeps_its_promises(journal: &Arc<dyn Journal>) {
     keeps_every_form(journal).await;
     keeps_large_events(journal).await;
     reads_on(journal).await;
+    showing::leaves_progress_out(journal).await;
+    showing::sums_up_with_every_event(journal).await;
     finds_what_is_to_be_done(journal).await;
     lists::finds_runs(journal).await;
     lists::goes_on_page_by_page(journal).await;

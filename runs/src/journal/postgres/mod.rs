@@ -4,6 +4,7 @@ mod schema;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use std::{error::Error as _, time::Duration};
 
@@ -12,10 +13,11 @@ use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, R
 use tokio::time::timeout;
 use tokio_postgres::{Config, NoTls, Row, types::ToSql};
 
+use self::values::{LONGEST, Written, event, listed, seconds};
 use super::{
-    Claim, Entry, Error, Filter, Journal, Listed, Opened, State, encode,
+    Claim, Entry, Error, Filter, Journal, Listed, Opened, Tally,
     listing::Heading,
-    rows::{self, signed, unsigned},
+    rows::{self, Encoded, signed, unsigned},
 };
 use crate::{event::RunEvent, id::RunId};
 
@@ -27,9 +29,6 @@ const CONNECTIONS: usize = 8;
 
 /// Runs that are forgotten in one transaction.
 const FORGOTTEN_AT_ONCE: i64 = 64;
-
-/// The longest lease and the oldest age, in seconds: a hundred years.
-const LONGEST: f64 = 100.0 * 365.0 * 86_400.0;
 
 /// A journal in PostgreSQL. Its clock is the server's. A call fails after 10 s; connections come back by themselves.
 #[derive(Debug)]
@@ -96,23 +95,24 @@ impl PostgresJournal {
         changed.map_err(|error| unavailable(&error))
     }
 
-    async fn entries(
+    /// All events of a run up to the last one but its progress.
+    async fn steps(
         &self,
         run: &RunId,
         id: i64,
-        after: u64,
-        last: Option<u64>,
-        limit: usize,
+        last: u64,
+        progress: Tally,
     ) -> Result<Vec<Entry>, Error> {
-        let to = last.map_or(i64::MAX, signed);
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let found = self
-            .query(statements::EVENTS, &[&id, &signed(after), &to, &limit])
-            .await?;
-        let found = found
-            .iter()
-            .map(|row| (row.get(0), Some(row.get::<_, &str>(1))));
-        rows::entries(run, after, last, found)
+        let found = self.query(statements::STEPS, &[&id]).await?;
+        let entries = rows::without_progress(run, found.iter().map(event))?;
+        let until = found.last().map(|row| row.get(0));
+        if !rows::are_all(found.len(), until, progress, last) {
+            let places = self.query(statements::PLACES, &[&id]).await?;
+            if let Some(seq) = rows::gap(places.iter().map(|row| row.get(0)), last) {
+                return Err(rows::missing(run, seq));
+            }
+        }
+        Ok(entries)
     }
 
     /// Why nothing was changed.
@@ -153,7 +153,8 @@ impl Journal for PostgresJournal {
         let lease = seconds(claim.lease);
         in_time(async {
             if let Some(first) = first {
-                let event = text(first);
+                let events = [Encoded::new(first)];
+                let written = Written::of(&events);
                 let heading = Heading::of(first);
                 let made = self
                     .execute(
@@ -163,10 +164,11 @@ impl Journal for PostgresJournal {
                             &owner,
                             &claim.driver,
                             &lease,
-                            &event,
+                            &written.texts[0],
                             &heading.strategy,
                             &heading.thread,
                             &signed(heading.started_ms),
+                            &rows::summary(None, 0, &events),
                         ],
                     )
                     .await?;
@@ -175,6 +177,8 @@ impl Journal for PostgresJournal {
                     return Ok(Opened {
                         epoch: 1,
                         entries: vec![Entry { seq: 1, event }],
+                        last: 1,
+                        progress: Tally::default(),
                         is_new: true,
                     });
                 }
@@ -185,10 +189,16 @@ impl Journal for PostgresJournal {
             let Some(taken) = taken.first() else {
                 return Err(self.holder(run).await);
             };
-            let last = Some(unsigned(taken.get(2)));
+            let last = unsigned(taken.get(2));
+            let progress = Tally {
+                pieces: unsigned(taken.get(3)),
+                bytes: unsigned(taken.get(4)),
+            };
             Ok(Opened {
                 epoch: unsigned(taken.get(1)),
-                entries: self.entries(run, taken.get(0), 0, last, usize::MAX).await?,
+                entries: self.steps(run, taken.get(0), last, progress).await?,
+                last,
+                progress,
                 is_new: false,
             })
         })
@@ -202,20 +212,30 @@ impl Journal for PostgresJournal {
         after: u64,
         events: &[RunEvent],
     ) -> Result<(), Error> {
-        let texts: Vec<String> = events.iter().map(text).collect();
-        let end = events.iter().find_map(State::after).map(State::as_str);
-        let count = signed(events.len() as u64);
+        let events = Encoded::all(events);
+        let written = Written::of(&events);
         in_time(async {
+            let name = run.as_str();
+            let place: [&(dyn ToSql + Sync); 3] = [&name, &signed(epoch), &signed(after)];
+            let summary = self.query(statements::SUMMARY, &place).await?;
+            let Some(summary) = summary.first() else {
+                return Err(self.refusal(run).await);
+            };
+            let summary = rows::summary(summary.get(0), after, &events);
             let held = self
                 .query(
                     statements::APPEND,
                     &[
-                        &run.as_str(),
+                        &name,
                         &signed(epoch),
                         &signed(after),
-                        &texts,
-                        &count,
-                        &end,
+                        &written.texts,
+                        &signed(events.len() as u64),
+                        &written.end,
+                        &written.are_progress,
+                        &written.pieces,
+                        &written.bytes,
+                        &summary,
                     ],
                 )
                 .await?;
@@ -228,27 +248,47 @@ impl Journal for PostgresJournal {
     }
 
     async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error> {
-        let texts: Vec<String> = events.iter().map(text).collect();
         let heading = events.first().map(Heading::of).unwrap_or_default();
-        let end = events.iter().find_map(State::after).map(State::as_str);
-        let with: [&(dyn ToSql + Sync); 8] = [
+        let events = Encoded::all(events);
+        let written = Written::of(&events);
+        let with: [&(dyn ToSql + Sync); 12] = [
             &run.as_str(),
             &owner,
             &heading.strategy,
             &heading.thread,
             &signed(heading.started_ms),
-            &texts,
+            &written.texts,
             &signed(events.len() as u64),
-            &end,
+            &written.end,
+            &written.are_progress,
+            &written.pieces,
+            &written.bytes,
+            &rows::summary(None, 0, &events),
         ];
         in_time(self.execute(statements::ADD, &with)).await?;
         Ok(())
     }
 
     async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
-        let end_state = State::after(end).map(State::as_str);
-        let with: [&(dyn ToSql + Sync); 4] = [&run.as_str(), &claim.driver, &text(end), &end_state];
+        let end = [Encoded::new(end)];
+        let Written {
+            texts, end: state, ..
+        } = Written::of(&end);
         in_time(async {
+            let found = self.query(statements::LAST, &[&run.as_str()]).await?;
+            let Some(found) = found.first() else {
+                return Err(Error::NotFound(run.clone()));
+            };
+            let last: i64 = found.get(0);
+            let summary = rows::summary(found.get(1), unsigned(last), &end);
+            let with: [&(dyn ToSql + Sync); 6] = [
+                &run.as_str(),
+                &claim.driver,
+                &texts[0],
+                &state,
+                &last,
+                &summary,
+            ];
             match self.execute(statements::CLOSE, &with).await? {
                 0 => match self
                     .query(statements::ENDED, &[&run.as_str()])
@@ -287,7 +327,10 @@ impl Journal for PostgresJournal {
             let Some(found) = found.first() else {
                 return Err(Error::NotFound(run.clone()));
             };
-            self.entries(run, found.get(0), after, None, limit).await
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let with: [&(dyn ToSql + Sync); 3] = [&found.get::<_, i64>(0), &signed(after), &limit];
+            let found = self.query(statements::EVENTS, &with).await?;
+            rows::entries(run, after, found.iter().map(event))
         })
         .await
     }
@@ -336,19 +379,6 @@ impl Journal for PostgresJournal {
     }
 }
 
-fn listed(row: &Row) -> Listed {
-    Listed {
-        cursor: row.get::<_, i64>(0).to_string(),
-        run: RunId::new(row.get::<_, String>(1)),
-        owner: row.get(2),
-        strategy: row.get(3),
-        thread: row.get(4),
-        state: State::named(row.get(5)).unwrap_or(State::Working),
-        started_ms: unsigned(row.get(6)),
-        ended_ms: row.get::<_, Option<i64>>(7).map(unsigned),
-    }
-}
-
 async fn in_time<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     within(DEADLINE, call).await
 }
@@ -364,14 +394,6 @@ async fn within<T>(
             time.as_secs()
         ))),
     }
-}
-
-fn text(event: &RunEvent) -> String {
-    String::from_utf8(encode(event)).expect("JSON is UTF-8")
-}
-
-fn seconds(duration: Duration) -> f64 {
-    duration.as_secs_f64().min(LONGEST)
 }
 
 /// The driver's own words are "db error"; what the server said stands behind them.

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use deadpool_postgres::Object;
 
-use super::{in_time, unavailable, within};
-use crate::journal::Error;
+use super::{event, in_time, statements, unavailable, within};
+use crate::{
+    id::RunId,
+    journal::{Error, Summary, rows},
+};
 
 /// Changes when the tables do.
-const SCHEMA: i32 = 2;
+const SCHEMA: i32 = 3;
 
 /// How long tables of an earlier release may take to be brought up to date.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -38,7 +41,11 @@ async fn change(client: &Object) -> Result<i32, Error> {
         let found = version(client).await?.unwrap_or(1);
         // Another program may have been quicker, or a later one.
         if found < SCHEMA {
-            run(FROM_1).await?;
+            if found < 2 {
+                run(FROM_1).await?;
+            }
+            run(FROM_2).await?;
+            sum_up(client).await?;
             run(&format!(
                 "DELETE FROM agenthub_journal; INSERT INTO agenthub_journal VALUES ({SCHEMA})"
             ))
@@ -90,6 +97,45 @@ CREATE TABLE IF NOT EXISTS agenthub_run_events (
     event text NOT NULL,
     PRIMARY KEY (run, seq)
 );";
+
+/// Progress in a table of its own, with what it takes, and what lists say of runs besides.
+const FROM_2: &str = r#"
+SET LOCAL statement_timeout = 0;
+CREATE TABLE agenthub_run_progress (
+    run bigint NOT NULL REFERENCES agenthub_runs (id) ON DELETE CASCADE,
+    seq bigint NOT NULL,
+    event text NOT NULL,
+    PRIMARY KEY (run, seq)
+);
+ALTER TABLE agenthub_runs
+    ADD COLUMN progressed bigint NOT NULL DEFAULT 0,
+    ADD COLUMN progress_bytes bigint NOT NULL DEFAULT 0,
+    ADD COLUMN summary text;
+WITH moved AS (
+    DELETE FROM agenthub_run_events WHERE starts_with(event, '{"v":1,"event":"progressed"') RETURNING run, seq, event
+)
+INSERT INTO agenthub_run_progress SELECT run, seq, event FROM moved;
+UPDATE agenthub_runs r SET progressed = p.pieces, progress_bytes = p.bytes
+FROM (SELECT run, count(*) AS pieces, sum(octet_length(event)) AS bytes FROM agenthub_run_progress GROUP BY run) p
+WHERE p.run = r.id;"#;
+
+/// Makes the summaries of the runs that have none. One whose events cannot be read stays without.
+async fn sum_up(client: &Object) -> Result<(), Error> {
+    let unavailable = |error| unavailable(&error);
+    let runs = "SELECT id, run FROM agenthub_runs WHERE summary IS NULL";
+    for row in client.query(runs, &[]).await.map_err(unavailable)? {
+        let (id, run): (i64, String) = (row.get(0), row.get(1));
+        let found = client.query(statements::STEPS, &[&id]).await;
+        let found = found.map_err(unavailable)?;
+        if let Ok(entries) = rows::without_progress(&RunId::new(run), found.iter().map(event)) {
+            let summary = rows::json(&Summary::of(&entries));
+            let kept = "UPDATE agenthub_runs SET summary = $2 WHERE id = $1";
+            let kept = client.execute(kept, &[&id, &summary]).await;
+            kept.map_err(unavailable)?;
+        }
+    }
+    Ok(())
+}
 
 /// What lists show: from the first event of each run, and the last of each that is over.
 const FROM_1: &str = "

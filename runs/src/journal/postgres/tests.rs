@@ -5,7 +5,11 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::journal::contract::{ended, keeps_its_promises, run, saw, started};
+use crate::journal::{
+    State,
+    contract::{ended, keeps_its_promises, run, saw, showed, started},
+    encode,
+};
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -31,6 +35,10 @@ async fn admin(server: &str, sql: &str) {
     };
     let ((), closed) = tokio::join!(done, connection);
     closed.expect("it was closed in order");
+}
+
+fn text(event: &RunEvent) -> String {
+    String::from_utf8(encode(event)).expect("JSON is UTF-8")
 }
 
 async fn made(journal: &PostgresJournal, run: &RunId) -> u64 {
@@ -95,7 +103,7 @@ async fn a_server_that_is_not_there_is_named() {
 async fn tables_of_a_later_release_are_refused() {
     let Some(server) = fresh().await else { return };
     drop(PostgresJournal::open(&server).await.expect("it opens"));
-    admin(&server, "UPDATE agenthub_journal SET version = 3").await;
+    admin(&server, "UPDATE agenthub_journal SET version = 4").await;
     let refused = PostgresJournal::open(&server).await;
     let refused = refused.expect_err("it is later");
     assert!(refused.to_string().contains("a later release"), "{refused}");
@@ -107,10 +115,11 @@ async fn tables_of_an_earlier_release_list_the_runs_that_are_in_them() {
     let over = format!(
         "{}; INSERT INTO agenthub_journal VALUES (1);
          INSERT INTO agenthub_runs (run, owner, driver, epoch, until, last, ended_at)
-         VALUES ('working', 'o', 'd', 1, now(), 1, NULL), ('over', 'o', 'd', 1, now(), 2, to_timestamp(5));
-         INSERT INTO agenthub_run_events VALUES (1, 1, '{}'), (2, 1, '{}'), (2, 2, '{}'); COMMIT",
+         VALUES ('working', 'o', 'd', 1, now(), 2, NULL), ('over', 'o', 'd', 1, now(), 2, to_timestamp(5));
+         INSERT INTO agenthub_run_events VALUES (1, 1, '{}'), (1, 2, '{}'), (2, 1, '{}'), (2, 2, '{}'); COMMIT",
         schema::TABLES,
         text(&started()),
+        text(&showed("planning")),
         text(&started()),
         text(&ended()),
     );
@@ -140,5 +149,21 @@ async fn tables_of_an_earlier_release_list_the_runs_that_are_in_them() {
         ("working", "test", "t-1", State::Working, 1, None),
     ];
     assert_eq!(said, wanted);
+    let claim = Claim {
+        driver: "d",
+        lease: LEASE,
+    };
+    let working = Journal::open(&*journal, &RunId::new("working"), "o", claim, None).await;
+    let working = working.expect("it is its own");
+    assert_eq!((working.entries.len(), working.progress.pieces), (1, 1));
+    let phases: Vec<_> = listed
+        .iter()
+        .map(|l| l.summary.as_ref().map(|s| &*s.phase))
+        .collect();
+    assert_eq!(
+        phases,
+        [Some(""), Some("")],
+        "what was shown before is not read"
+    );
     keeps_its_promises(&journal).await;
 }

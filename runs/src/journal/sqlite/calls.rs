@@ -1,28 +1,24 @@
-//! The calls of a journal, in SQL.
+//! The calls of a journal that change it, in SQL.
 
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, params, params_from_iter, types::Value};
-use serde::Serialize;
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::worker::Done;
+use super::{
+    reads::{self, Rows},
+    worker::Done,
+};
 use crate::{
     id::RunId,
     journal::{
-        Error, Filter, Listed, State,
+        Error, State, Tally,
         listing::Heading,
-        rows::{signed, unsigned},
+        rows::{self, Encoded, signed, unsigned},
     },
 };
 
 /// An event of at most this many bytes is kept with the others.
 const SMALL: usize = 64 * 1024;
-
-/// An event as bytes, and in which state it leaves its run, if it ends it.
-pub(super) struct Encoded {
-    pub(super) event: Vec<u8>,
-    pub(super) end: Option<State>,
-}
 
 /// Who wants which run.
 pub(super) struct Claimed {
@@ -44,10 +40,12 @@ pub(super) struct Taken {
     pub(super) is_new: bool,
     /// The place of the last event.
     pub(super) last: u64,
+    pub(super) progress: Tally,
+    /// All but the progress.
     pub(super) rows: Rows,
+    /// The first place at which there is nothing.
+    pub(super) missing: Option<u64>,
 }
-
-pub(super) type Rows = Vec<(i64, Option<Vec<u8>>)>;
 
 pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken> {
     let claimed = &wanted.claimed;
@@ -64,11 +62,22 @@ pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken
         Ok(row) => row,
         Err(error) => return Ok(Err(error)),
     };
+    let found = reads::without_progress(sql, row.id)?;
+    let last = unsigned(row.last);
+    // What is missing is looked for only where something is.
+    let until = found.last().map(|(seq, _)| *seq);
+    let is_whole = rows::are_all(found.len(), until, row.progress, last);
     Ok(Ok(Taken {
         epoch: unsigned(row.epoch),
         is_new,
-        last: unsigned(row.last),
-        rows: rows(sql, row.id, 0, i64::MAX)?,
+        last,
+        progress: row.progress,
+        missing: if is_whole {
+            None
+        } else {
+            reads::gap(sql, row.id, last)?
+        },
+        rows: found,
     }))
 }
 
@@ -116,13 +125,15 @@ struct TakenRow {
     epoch: i64,
     /// The place of the last event.
     last: i64,
+    progress: Tally,
     is_over: bool,
 }
 
 fn take(sql: &Connection, claimed: &Claimed, now_ms: u64) -> Done<TakenRow> {
     let found = sql
         .prepare_cached(
-            "SELECT id, epoch, last, ended_ms IS NOT NULL, driver, until_ms FROM runs WHERE run = ?1",
+            "SELECT id, epoch, last, ended_ms IS NOT NULL, driver, until_ms, progressed, progress_bytes
+             FROM runs WHERE run = ?1",
         )?
         .query_row([claimed.run.as_str()], |row| {
             let taken = TakenRow {
@@ -130,6 +141,10 @@ fn take(sql: &Connection, claimed: &Claimed, now_ms: u64) -> Done<TakenRow> {
                 epoch: row.get::<_, i64>(1)? + 1,
                 last: row.get(2)?,
                 is_over: row.get(3)?,
+                progress: Tally {
+                    pieces: unsigned(row.get(6)?),
+                    bytes: unsigned(row.get(7)?),
+                },
             };
             let (driver, until_ms): (String, i64) = (row.get(4)?, row.get(5)?);
             Ok((taken, driver, unsigned(until_ms)))
@@ -206,87 +221,6 @@ pub(super) fn release(sql: &Connection, run: &RunId, epoch: u64, now_ms: u64) ->
     Ok(Ok(()))
 }
 
-pub(super) fn read(sql: &Connection, run: &RunId, after: u64, limit: usize) -> Done<Rows> {
-    let id = sql
-        .prepare_cached("SELECT id FROM runs WHERE run = ?1")?
-        .query_row([run.as_str()], |row| row.get(0))
-        .optional()?;
-    let Some(id) = id else {
-        return Ok(Err(Error::NotFound(run.clone())));
-    };
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    Ok(Ok(rows(sql, id, signed(after), limit)?))
-}
-
-pub(super) fn adoptable(
-    sql: &Connection,
-    owner: &str,
-    driver: &str,
-    limit: usize,
-    now_ms: u64,
-) -> Done<Vec<RunId>> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut free = sql.prepare_cached(
-        "SELECT run FROM runs WHERE owner = ?1 AND ended_ms IS NULL AND (driver = ?2 OR until_ms <= ?3)
-         ORDER BY id LIMIT ?4",
-    )?;
-    let runs = free.query_map(params![owner, driver, signed(now_ms), limit], |row| {
-        row.get::<_, String>(0).map(RunId::new)
-    })?;
-    Ok(Ok(runs.collect::<Result<_, _>>()?))
-}
-
-pub(super) fn list(sql: &Connection, filter: &Filter, before: Option<u64>) -> Done<Vec<Listed>> {
-    let mut query =
-        "SELECT id, run, owner, strategy, thread, state, started_ms, ended_ms FROM runs WHERE true"
-            .to_owned();
-    let mut with: Vec<Value> = Vec::new();
-    let mut only = |condition: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            query.push_str(condition);
-            with.push(value);
-        }
-    };
-    let text = |text: &Option<String>| text.clone().map(Value::from);
-    let states: Vec<&str> = filter.states.iter().map(|s| s.as_str()).collect();
-    only(" AND owner = ?", text(&filter.owner));
-    only(" AND thread = ?", text(&filter.thread));
-    only(
-        " AND strategy IN (SELECT value FROM json_each(?))",
-        any(&filter.strategies),
-    );
-    only(
-        " AND state IN (SELECT value FROM json_each(?))",
-        any(&states),
-    );
-    only(" AND id < ?", before.map(|id| signed(id).into()));
-    only(
-        " ORDER BY id DESC LIMIT ?",
-        Some(signed(filter.limit() as u64).into()),
-    );
-    let mut listed = sql.prepare_cached(&query)?;
-    let listed = listed.query_map(params_from_iter(with), |row| {
-        let state: String = row.get(5)?;
-        Ok(Listed {
-            run: RunId::new(row.get::<_, String>(1)?),
-            owner: row.get(2)?,
-            strategy: row.get(3)?,
-            thread: row.get(4)?,
-            state: State::named(&state).unwrap_or(State::Working),
-            started_ms: unsigned(row.get(6)?),
-            ended_ms: row.get::<_, Option<i64>>(7)?.map(unsigned),
-            cursor: row.get::<_, i64>(0)?.to_string(),
-        })
-    })?;
-    Ok(Ok(listed.collect::<Result<_, _>>()?))
-}
-
-/// Names as JSON; nothing where any will do.
-fn any<T: Serialize>(names: &[T]) -> Option<Value> {
-    let json = serde_json::to_string(names).expect("names are strings");
-    (!names.is_empty()).then(|| json.into())
-}
-
 /// Forgets at most `limit` runs of an owner.
 pub(super) fn forget(
     sql: &Connection,
@@ -307,6 +241,8 @@ pub(super) fn forget(
         sql.prepare_cached("DELETE FROM large_events WHERE run = ?1")?
             .execute([id])?;
         sql.prepare_cached("DELETE FROM events WHERE run = ?1")?
+            .execute([id])?;
+        sql.prepare_cached("DELETE FROM progress WHERE run = ?1")?
             .execute([id])?;
         sql.prepare_cached("DELETE FROM runs WHERE id = ?1")?
             .execute([id])?;
@@ -339,43 +275,43 @@ fn add(
 ) -> Result<(), rusqlite::Error> {
     let mut seq = last;
     let mut state = None;
-    for Encoded { event, end } in events {
+    for event in events {
         seq += 1;
-        let small = Some(event)
-            .filter(|e| e.len() <= SMALL)
-            .map(|e| String::from_utf8_lossy(e));
+        if event.progress.is_some() {
+            sql.prepare_cached("INSERT INTO progress (run, seq, event) VALUES (?1, ?2, ?3)")?
+                .execute(params![id, seq, event.text()])?;
+            continue;
+        }
+        let small = Some(event.text()).filter(|text| text.len() <= SMALL);
         sql.prepare_cached("INSERT INTO events (run, seq, event) VALUES (?1, ?2, ?3)")?
             .execute(params![id, seq, small])?;
         if small.is_none() {
             sql.prepare_cached("INSERT INTO large_events (run, seq, event) VALUES (?1, ?2, ?3)")?
-                .execute(params![id, seq, event])?;
+                .execute(params![id, seq, event.event])?;
         }
-        state = state.or(*end);
+        state = state.or(event.end);
     }
+    let progress = rows::progress_of(events);
+    let summary: Option<String> = sql
+        .prepare_cached("SELECT summary FROM runs WHERE id = ?1")?
+        .query_row([id], |row| row.get(0))?;
+    let summary = rows::summary(summary.as_deref(), unsigned(last), events);
     sql.prepare_cached(
         "UPDATE runs SET last = ?2, ended_ms = coalesce(ended_ms, ?3),
-             state = CASE WHEN ended_ms IS NULL THEN coalesce(?4, state) ELSE state END
+             state = CASE WHEN ended_ms IS NULL THEN coalesce(?4, state) ELSE state END,
+             progressed = progressed + ?5, progress_bytes = progress_bytes + ?6, summary = ?7
          WHERE id = ?1",
     )?
     .execute(params![
         id,
         seq,
         state.map(|_| signed(now_ms)),
-        state.map(State::as_str)
+        state.map(State::as_str),
+        signed(progress.pieces),
+        signed(progress.bytes),
+        summary
     ])?;
     Ok(())
-}
-
-fn rows(sql: &Connection, id: i64, after: i64, limit: i64) -> Result<Rows, rusqlite::Error> {
-    sql.prepare_cached(
-        "SELECT e.seq, coalesce(CAST(e.event AS BLOB), l.event) FROM events e
-         LEFT JOIN large_events l ON l.run = e.run AND l.seq = e.seq
-         WHERE e.run = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3",
-    )?
-    .query_map(params![id, after, limit], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?
-    .collect()
 }
 
 fn end(now_ms: u64, lease: Duration) -> i64 {

@@ -2,9 +2,11 @@
 //! reads on a connection of its own. Several processes of one machine may use the file.
 
 mod calls;
+mod reads;
 #[cfg(test)]
 mod releases;
 mod schema;
+mod space;
 #[cfg(test)]
 mod tests;
 mod worker;
@@ -20,11 +22,13 @@ use rusqlite::Connection;
 pub use schema::OpenError;
 
 use self::{
-    calls::{Claimed, Encoded, Wanted},
+    calls::{Claimed, Wanted},
     worker::{Access, Worker},
 };
 use super::{
-    Claim, Entry, Error, Filter, Journal, Listed, Opened, State, encode, listing::Heading, rows,
+    Claim, Entry, Error, Filter, Journal, Listed, Opened,
+    listing::Heading,
+    rows::{self, Encoded},
 };
 use crate::{event::RunEvent, id::RunId};
 
@@ -74,6 +78,17 @@ impl SqliteJournal {
         })
     }
 
+    /// Gives the pages back to the file system that nothing is in any more, where they are many: in portions, so that others can write
+    /// meanwhile.
+    async fn give_back(&self) -> Result<(), Error> {
+        let writer = self.writer()?;
+        if writer.run_alone(space::free_pages).await? < space::MANY {
+            return Ok(());
+        }
+        while writer.run_alone(space::give_back).await? > 0 {}
+        writer.run_alone(space::shorten).await
+    }
+
     fn writer(&self) -> Result<&Worker, Error> {
         self.writer.as_ref().ok_or_else(|| {
             let path = self.path.display();
@@ -94,17 +109,23 @@ impl Journal for SqliteJournal {
         let wanted = Wanted {
             owner: owner.to_owned(),
             claimed: claimed(run, claim),
-            first: first.map(|first| (encoded(first), Heading::of(first))),
+            first: first.map(|first| (Encoded::new(first), Heading::of(first))),
         };
         let taken = self
             .writer()?
             .run(move |sql| calls::open(sql, &wanted, now_ms()));
         let taken = taken.await?;
-        Ok(Opened {
-            epoch: taken.epoch,
-            entries: rows::entries(run, 0, Some(taken.last), taken.rows)?,
-            is_new: taken.is_new,
-        })
+        let entries = rows::without_progress(run, taken.rows)?;
+        match taken.missing {
+            Some(seq) => Err(rows::missing(run, seq)),
+            None => Ok(Opened {
+                epoch: taken.epoch,
+                entries,
+                last: taken.last,
+                progress: taken.progress,
+                is_new: taken.is_new,
+            }),
+        }
     }
 
     async fn append(
@@ -115,7 +136,7 @@ impl Journal for SqliteJournal {
         events: &[RunEvent],
     ) -> Result<(), Error> {
         let run = run.clone();
-        let events: Vec<Encoded> = events.iter().map(encoded).collect();
+        let events = Encoded::all(events);
         self.writer()?
             .run(move |sql| calls::append(sql, &run, epoch, after, &events, now_ms()))
             .await
@@ -124,14 +145,14 @@ impl Journal for SqliteJournal {
     async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error> {
         let (run, owner) = (run.clone(), owner.to_owned());
         let heading = events.first().map(Heading::of).unwrap_or_default();
-        let events: Vec<Encoded> = events.iter().map(encoded).collect();
+        let events = Encoded::all(events);
         self.writer()?
             .run(move |sql| calls::add_whole(sql, &run, &owner, &heading, &events, now_ms()))
             .await
     }
 
     async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
-        let (claimed, end) = (claimed(run, claim), encoded(end));
+        let (claimed, end) = (claimed(run, claim), Encoded::new(end));
         self.writer()?
             .run(move |sql| calls::close(sql, &claimed, end, now_ms()))
             .await
@@ -155,8 +176,8 @@ impl Journal for SqliteJournal {
         let id = run.clone();
         let read = self
             .reader
-            .run(move |sql| calls::read(sql, &id, after, limit));
-        rows::entries(run, after, None, read.await?)
+            .run(move |sql| reads::read(sql, &id, after, limit));
+        rows::entries(run, after, read.await?)
     }
 
     async fn adoptable(
@@ -167,7 +188,7 @@ impl Journal for SqliteJournal {
     ) -> Result<Vec<RunId>, Error> {
         let (owner, driver) = (owner.to_owned(), driver.to_owned());
         self.reader
-            .run(move |sql| calls::adoptable(sql, &owner, &driver, limit, now_ms()))
+            .run(move |sql| reads::adoptable(sql, &owner, &driver, limit, now_ms()))
             .await
     }
 
@@ -175,7 +196,7 @@ impl Journal for SqliteJournal {
         let before = filter.before_number()?;
         let filter = filter.clone();
         self.reader
-            .run(move |sql| calls::list(sql, &filter, before))
+            .run(move |sql| reads::list(sql, &filter, before))
             .await
     }
 
@@ -189,9 +210,11 @@ impl Journal for SqliteJournal {
                 .await?;
             forgotten += some;
             if some < u64::from(FORGOTTEN_AT_ONCE) {
-                return Ok(forgotten);
+                break;
             }
         }
+        self.give_back().await?;
+        Ok(forgotten)
     }
 }
 
@@ -207,13 +230,6 @@ fn claimed(run: &RunId, claim: Claim<'_>) -> Claimed {
         run: run.clone(),
         driver: claim.driver.to_owned(),
         lease: claim.lease,
-    }
-}
-
-fn encoded(event: &RunEvent) -> Encoded {
-    Encoded {
-        event: encode(event),
-        end: State::after(event),
     }
 }
 

@@ -5,7 +5,11 @@ use rusqlite::Connection;
 use super::*;
 use crate::{
     event::{RunOutcome, Started},
-    journal::contract::{ended, keeps_its_promises, run, saw, started},
+    journal::{
+        State, Tally,
+        contract::{ended, keeps_its_promises, run, saw, showed, started},
+        encode,
+    },
 };
 
 /// What marks a file of schema 1.
@@ -74,7 +78,14 @@ fn old(path: &Path) {
         }),
         other => other,
     };
-    write(&sql, 1, "working", &[started_as("chat", 10), saw(1)]);
+    let working = [
+        started_as("chat", 10),
+        showed("planning"),
+        saw(1),
+        showed(&"z".repeat(100_000)),
+        saw("\"event\":\"progressed\""),
+    ];
+    write(&sql, 1, "working", &working);
     let done = ended_as(RunOutcome::completed("y".repeat(100_000)));
     write(&sql, 2, "done", &[large, saw(1), done]);
     let failed = ended_as(RunOutcome::failed("no"));
@@ -110,6 +121,20 @@ async fn a_file_of_an_earlier_release_lists_the_runs_that_are_in_it() {
         ("working", "chat", State::Working, 10, None),
     ];
     assert_eq!(said, wanted);
+    let summed: Vec<bool> = listed.iter().map(|l| l.summary.is_some()).collect();
+    assert_eq!(summed, [false, true, true, true], "one cannot be read");
+    let working = RunId::new("working");
+    let read = journal.read(&working, 0, 9).await.expect("it is there");
+    let claim = Claim {
+        driver: "a",
+        lease: Duration::from_secs(60),
+    };
+    let opened = Journal::open(&journal, &working, "owner", claim, None).await;
+    let opened = opened.expect("it is its own");
+    let places: Vec<u64> = opened.entries.iter().map(|e| e.seq).collect();
+    assert_eq!((places, opened.last), (vec![1, 3, 5], 5));
+    let shown = Tally::of(read.iter().map(|e| &e.event));
+    assert_eq!((opened.progress, shown.pieces), (shown, 2));
     let journal: std::sync::Arc<dyn Journal> = std::sync::Arc::new(journal);
     keeps_its_promises(&journal).await;
 }

@@ -9,11 +9,17 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::{reads, space};
+use crate::{
+    id::RunId,
+    journal::{Summary, rows},
+};
+
 /// Marks a file as a journal of runs: "AHRJ".
 const APPLICATION: i64 = 0x4148_524a;
 
 /// Changes when the tables do.
-pub(super) const SCHEMA: i64 = 2;
+pub(super) const SCHEMA: i64 = 3;
 
 /// How long another process may keep the file locked before a call fails.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -79,6 +85,7 @@ pub(super) fn prepare(path: &Path) -> Result<Connection, OpenError> {
     make_private(path).map_err(problem)?;
     let connection = connect(path)?;
     make_tables(&connection, path)?;
+    space::prepare(&connection);
     let real = folder.canonicalize().map_err(problem)?;
     for folder in real.ancestors().take(2) {
         File::open(folder)
@@ -114,6 +121,8 @@ fn make_private(path: &Path) -> io::Result<()> {
 pub(super) fn connect(path: &Path) -> Result<Connection, OpenError> {
     let configured = Connection::open(path).and_then(|connection| {
         connection.busy_timeout(PATIENCE)?;
+        // Takes effect where there is no page yet.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         Ok(connection)
@@ -163,6 +172,7 @@ fn make_tables(connection: &Connection, path: &Path) -> Result<(), OpenError> {
         (0, 0) if is_empty => connection
             .execute_batch(TABLES)
             .and_then(|()| connection.execute_batch(FROM_1))
+            .and_then(|()| connection.execute_batch(FROM_2))
             .and_then(|()| connection.pragma_update(None, "application_id", APPLICATION))
             .and_then(|()| connection.pragma_update(None, "user_version", SCHEMA))
             .map_err(refused)?,
@@ -170,10 +180,15 @@ fn make_tables(connection: &Connection, path: &Path) -> Result<(), OpenError> {
             let path = path.to_owned();
             return Err(OpenError::Later { path, found });
         }
-        (APPLICATION, found) if found < SCHEMA => connection
-            .execute_batch(FROM_1)
-            .and_then(|()| connection.pragma_update(None, "user_version", SCHEMA))
-            .map_err(refused)?,
+        (APPLICATION, found) if found < SCHEMA => {
+            let from_1 = if found < 2 { FROM_1 } else { "" };
+            connection
+                .execute_batch(from_1)
+                .and_then(|()| connection.execute_batch(FROM_2))
+                .and_then(|()| sum_up(connection))
+                .and_then(|()| connection.pragma_update(None, "user_version", SCHEMA))
+                .map_err(refused)?;
+        }
         (APPLICATION, _) => {}
         _ => return Err(OpenError::Foreign(path.to_owned())),
     }
@@ -216,6 +231,43 @@ CREATE TABLE large_events (
     event BLOB NOT NULL,
     UNIQUE (run, seq)
 );";
+
+/// Progress in a table of its own, with what it takes, and what lists say of runs besides.
+const FROM_2: &str = "
+CREATE TABLE progress (
+    run INTEGER NOT NULL REFERENCES runs (id),
+    seq INTEGER NOT NULL,
+    event TEXT NOT NULL,
+    PRIMARY KEY (run, seq)
+) WITHOUT ROWID;
+ALTER TABLE runs ADD COLUMN progressed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN progress_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN summary TEXT;
+INSERT INTO progress
+    SELECT e.run, e.seq, coalesce(e.event, CAST(l.event AS TEXT)) AS event
+    FROM events e LEFT JOIN large_events l ON l.run = e.run AND l.seq = e.seq
+    WHERE substr(coalesce(e.event, CAST(substr(l.event, 1, 32) AS TEXT)), 1, 27) = '{\"v\":1,\"event\":\"progressed\"';
+DELETE FROM large_events WHERE (run, seq) IN (SELECT run, seq FROM progress);
+DELETE FROM events WHERE (run, seq) IN (SELECT run, seq FROM progress);
+UPDATE runs SET progressed = p.pieces, progress_bytes = p.bytes
+FROM (SELECT run, count(*) AS pieces, sum(length(CAST(event AS BLOB))) AS bytes FROM progress GROUP BY run) p
+WHERE p.run = runs.id;";
+
+/// Makes the summaries of the runs that have none. One whose events cannot be read stays without.
+fn sum_up(connection: &Connection) -> Result<(), rusqlite::Error> {
+    let mut runs = connection.prepare("SELECT id, run FROM runs WHERE summary IS NULL")?;
+    let runs = runs.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
+    for (id, run) in runs.collect::<Result<Vec<(i64, String)>, _>>()? {
+        let rows = reads::without_progress(connection, id)?;
+        if let Ok(entries) = rows::without_progress(&RunId::new(run), rows) {
+            connection.execute(
+                "UPDATE runs SET summary = ?2 WHERE id = ?1",
+                (id, rows::json(&Summary::of(&entries))),
+            )?;
+        }
+    }
+    Ok(())
+}
 
 /// What lists show, for the runs of a file that does not say it: from the first event of each, and the last of each that is over.
 const FROM_1: &str = "

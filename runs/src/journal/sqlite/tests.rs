@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::journal::contract::{ended, keeps_its_promises, run, saw, started};
+use crate::journal::contract::{ended, keeps_its_promises, run, saw, showed, started};
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -136,6 +136,58 @@ async fn a_full_disk_refuses_and_comes_back() {
     assert_eq!(journal.append(&run, epoch, 1, &much).await, Ok(()));
 }
 
+/// Fills a journal with runs that are over, forgets them, and returns how large the file was before and after.
+async fn forgotten(path: &Path, journal: &SqliteJournal) -> (u64, u64) {
+    for _ in 0..40 {
+        let run = run("over");
+        let epoch = made(journal, &run).await;
+        let much: Vec<RunEvent> = (0..4)
+            .flat_map(|_| {
+                [
+                    showed(&"x".repeat(60_000)),
+                    saw("y".repeat(60_000)),
+                    saw("z".repeat(90_000)),
+                ]
+            })
+            .chain([ended()])
+            .collect();
+        assert_eq!(journal.append(&run, epoch, 1, &much).await, Ok(()));
+    }
+    let size = || path.metadata().expect("it is there").len();
+    let before = size();
+    let forgotten = journal.forget("owner", Duration::ZERO).await;
+    assert_eq!(forgotten, Ok(40));
+    (before, size())
+}
+
+#[tokio::test]
+async fn what_was_forgotten_takes_no_space_any_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    let journal = SqliteJournal::open(&path).expect("it opens");
+    let kept = run("kept");
+    made(&journal, &kept).await;
+    let (before, after) = forgotten(&path, &journal).await;
+    assert!(before > 20 << 20, "{before} bytes");
+    assert!(after < 1 << 20, "{after} bytes are left of {before}");
+    assert_eq!(journal.read(&kept, 0, 9).await.map(|e| e.len()), Ok(1));
+}
+
+/// A file in which space was never given back is written anew once.
+#[tokio::test]
+async fn a_file_of_an_earlier_release_gives_space_back_as_well() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    drop(SqliteJournal::open(&path).expect("it opens"));
+    let sql = Connection::open(&path).expect("it opens");
+    sql.execute_batch("PRAGMA auto_vacuum = NONE; VACUUM")
+        .expect("it is SQL");
+    drop(sql);
+    let journal = SqliteJournal::open(&path).expect("it opens");
+    let (before, after) = forgotten(&path, &journal).await;
+    assert!(after < before / 20, "{after} bytes are left of {before}");
+}
+
 #[tokio::test]
 async fn another_program_that_keeps_the_file_locked_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -218,7 +270,7 @@ async fn a_file_that_is_no_journal_is_refused_in_plain_words() {
 
     drop(SqliteJournal::open(path("later.db")).expect("it opens"));
     let sql = Connection::open(path("later.db")).expect("it opens");
-    sql.execute_batch("PRAGMA user_version = 3")
+    sql.execute_batch("PRAGMA user_version = 4")
         .expect("it is SQL");
     assert!(refused("later.db").contains("was written by a later release"));
 

@@ -18,8 +18,16 @@ const QUEUE: usize = 256;
 const GROUP: usize = 64;
 
 /// A call: done with the connection, or with the reason why there is none; and then told how the commit went.
-type Job = Box<dyn FnOnce(Result<&Connection, Error>) -> Reply + Send>;
+type Call = Box<dyn FnOnce(Result<&Connection, Error>) -> Reply + Send>;
 type Reply = Box<dyn FnOnce(Result<(), Error>) + Send>;
+
+/// A call that waits.
+enum Job {
+    /// Done in one transaction with those around it.
+    Together(Call),
+    /// Done outside of any.
+    Alone(Call),
+}
 
 /// What a call does. Errors of SQLite and those of journals are kept apart.
 pub(super) type Done<T> = Result<Result<T, Error>, rusqlite::Error>;
@@ -62,15 +70,36 @@ impl Worker {
         &self,
         call: impl FnOnce(&Connection) -> Done<T> + Send + 'static,
     ) -> Result<T, Error> {
-        let (reply, answer) = oneshot::channel();
         let path = self.path.clone();
-        let job: Job = Box::new(move |connection| {
-            let result = connection.and_then(|connection| apart(connection, &path, call));
+        let call = move |connection: &Connection| apart(connection, &path, call);
+        self.wait(call, Job::Together).await
+    }
+
+    /// Does something that no transaction may be around.
+    pub(super) async fn run_alone<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Connection) -> Result<T, rusqlite::Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let path = self.path.clone();
+        let call = move |connection: &Connection| {
+            call(connection).map_err(|error| unavailable(&path, &error))
+        };
+        self.wait(call, Job::Alone).await
+    }
+
+    async fn wait<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        job: impl FnOnce(Call) -> Job,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let job = job(Box::new(move |connection| {
+            let result = connection.and_then(call);
             Box::new(move |committed| {
                 // Who asked may have gone.
                 let _ = reply.send(result.and_then(|value| committed.map(|()| value)));
             })
-        });
+        }));
         let closed = || Error::Unavailable("it is closed".to_owned());
         let jobs = self.jobs.as_ref().ok_or_else(closed)?;
         jobs.send(job).await.map_err(|_| closed())?;
@@ -92,13 +121,29 @@ impl Drop for Worker {
 fn work(connection: &Connection, path: &Path, mut queue: mpsc::Receiver<Job>, access: Access) {
     let mut broken = None;
     while let Some(first) = queue.blocking_recv() {
-        let mut group = vec![first];
-        while group.len() < GROUP
-            && let Ok(job) = queue.try_recv()
-        {
-            group.push(job);
+        let mut next = Some(first);
+        while let Some(job) = next.take() {
+            let mut group = match job {
+                Job::Together(call) => vec![call],
+                Job::Alone(call) => {
+                    let usable = broken.clone().map_or(Ok(connection), Err);
+                    call(usable)(Ok(()));
+                    break;
+                }
+            };
+            while group.len() < GROUP
+                && let Ok(job) = queue.try_recv()
+            {
+                match job {
+                    Job::Together(call) => group.push(call),
+                    alone @ Job::Alone(_) => {
+                        next = Some(alone);
+                        break;
+                    }
+                }
+            }
+            perform(connection, path, access, group, &mut broken);
         }
-        perform(connection, path, access, group, &mut broken);
     }
 }
 
@@ -107,7 +152,7 @@ fn perform(
     connection: &Connection,
     path: &Path,
     access: Access,
-    group: Vec<Job>,
+    group: Vec<Call>,
     broken: &mut Option<Error>,
 ) {
     let begin = match access {

@@ -1,0 +1,37 @@
+//! How much of a run is progress.
+
+use std::ops::AddAssign;
+
+use super::encode;
+use crate::{event::RunEvent, progress};
+
+/// How much steps of a run have shown. It is bounded: 10,000 pieces and 8 MiB, with a marker where more was dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// The pieces.
+    pub pieces: u64,
+    /// Their bytes as they are written down.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// That of these events.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a RunEvent>) -> Self {
+        let mut tally = Self::default();
+        for event in events {
+            if let RunEvent::Progressed { .. } = event
+                && let Some(piece) = progress::weight(event, encode(event).len())
+            {
+                tally += piece;
+            }
+        }
+        tally
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.pieces = self.pieces.saturating_add(other.pieces);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
