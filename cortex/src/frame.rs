@@ -85,7 +85,7 @@ pub(crate) struct Stamp {
 }
 
 impl Phase {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Analysis => "analysis",
             Self::Finalization => "finalization",

@@ -174,8 +174,15 @@ fn asked(step: &StepId) -> Frame {
         Some(Question { attempt: 2.., .. }) => {
             Frame::Warning("the model has to answer again".to_owned())
         }
-        Some(Question { round: 2.., .. }) => Frame::Phase(Phase::Finalization),
-        _ => Frame::Phase(Phase::Analysis),
+        _ => Frame::Phase(phase_of(step)),
+    }
+}
+
+/// The phase of a turn whose model was asked so.
+pub(crate) fn phase_of(step: &StepId) -> Phase {
+    match Question::of(step.as_str()) {
+        Some(Question { round: 2.., .. }) => Phase::Finalization,
+        _ => Phase::Analysis,
     }
 }
 

@@ -33,9 +33,15 @@ pub(super) fn plan_update(why: &str, patch: &Value, plan: &Plan, version: u64) -
     json!({"type": "plan_update", "message": why, "data": {"patch": patch, "plan": plan, "version": version}})
 }
 
-pub(super) fn requested(step: &str, offer: &Offer) -> Value {
-    let data =
-        json!({"from": CORTEX, "to": offer.agent, "capability": offer.capability, "step": step});
+/// A handoff. Lists of runs know the round by it.
+pub(super) fn requested(step: &str, offer: &Offer, round: u32) -> Value {
+    let data = json!({
+        "from": CORTEX,
+        "to": offer.agent,
+        "capability": offer.capability,
+        "step": step,
+        "round": round,
+    });
     json!({"type": "handoff", "message": "requested", "data": data})
 }
 

@@ -41,51 +41,9 @@ impl Known {
     ///
     /// The entry does not say how a run begins.
     pub(super) fn new(run: &RunId, owner: &str, first: &Entry) -> Result<Self, Error> {
-        let RunEvent::Started(started) = &first.event else {
-            let why = format!("the journal of run {run} does not say how it began");
-            return Err(Error::Unavailable(why));
-        };
-        let message = Agent::message_of(started);
-        let asked = message.as_ref().and_then(Asked::of);
-        let text = |pointer: &str| {
-            let text = started.input.pointer(pointer).and_then(Value::as_str);
-            text.map(str::to_owned)
-        };
-        let is_app = started.strategy == Orchestrator::NAME;
-        let is_chat = started.strategy == ChatTurn.name()
-            || asked.as_ref().is_some_and(|a| a.brief.mode == Mode::Chat);
-        let objective = text("/brief/objective").or_else(|| message.as_ref().map(|m| m.text()));
-        let view = RunView {
-            id: run.to_string(),
-            mode: match (is_app, is_chat) {
-                (true, _) => "app".to_owned(),
-                (_, true) => "chat".to_owned(),
-                _ => started.strategy.clone(),
-            },
-            agent: asked
-                .as_ref()
-                .and_then(|asked| asked.brief.agent.clone())
-                .unwrap_or_else(|| owner.to_owned()),
-            thread_id: started.thread.clone(),
-            state: RunState::Working,
-            objective: objective.or_else(|| text("/words")).unwrap_or_default(),
-            created_at: started.at_ms,
-            ended_at: None,
-            phase: String::new(),
-            depth: 0,
-            tokens: 0,
-            tokens_estimated: false,
-            calls: 0,
-            approvals: Vec::new(),
-            result: None,
-            error: None,
-            task_id: message.map(|m| m.task_id).unwrap_or_default(),
-            parent_task_id: Agent::parent_of(started),
-            resumes: text("/resumes"),
-            series: text("/brief/series").unwrap_or_default(),
-        };
+        let view = begun(run, owner, first)?;
         Ok(Self {
-            frames: Frames::new(run.as_str(), &started.thread, owner),
+            frames: Frames::new(run.as_str(), &view.thread_id, owner),
             graph: graph::Fold::new(owner),
             view,
             seq: 0,
@@ -114,21 +72,9 @@ impl Known {
                 self.waiting.remove(step);
             }
             RunEvent::Ended { outcome, at_ms, .. } => {
-                self.view.ended_at = Some(*at_ms);
-                self.end(outcome);
+                self.view.end(outcome, *at_ms);
             }
             _ => {}
-        }
-    }
-
-    fn end(&mut self, outcome: &RunOutcome) {
-        match outcome {
-            RunOutcome::Completed { text, data } => {
-                let bundle = data.get("bundle").cloned();
-                self.view.result = bundle.or_else(|| Some(json!({ "message": text })));
-            }
-            RunOutcome::Failed { error } => self.view.error = Some(error.clone()),
-            RunOutcome::Cancelled { reason } => self.view.error = Some(reason.clone()),
         }
     }
 
@@ -212,6 +158,72 @@ impl Known {
                 .collect(),
             plan: json!(reached.plan),
         })
+    }
+}
+
+/// A run at its beginning, as this entry has it. `owner` is whose run it is.
+///
+/// # Errors
+///
+/// The entry does not say how a run begins.
+pub(super) fn begun(run: &RunId, owner: &str, first: &Entry) -> Result<RunView, Error> {
+    let RunEvent::Started(started) = &first.event else {
+        let why = format!("the journal of run {run} does not say how it began");
+        return Err(Error::Unavailable(why));
+    };
+    let message = Agent::message_of(started);
+    let asked = message.as_ref().and_then(Asked::of);
+    let text = |pointer: &str| {
+        let text = started.input.pointer(pointer).and_then(Value::as_str);
+        text.map(str::to_owned)
+    };
+    let is_app = started.strategy == Orchestrator::NAME;
+    let is_chat = started.strategy == ChatTurn.name()
+        || asked.as_ref().is_some_and(|a| a.brief.mode == Mode::Chat);
+    let objective = text("/brief/objective").or_else(|| message.as_ref().map(|m| m.text()));
+    Ok(RunView {
+        id: run.to_string(),
+        mode: match (is_app, is_chat) {
+            (true, _) => "app".to_owned(),
+            (_, true) => "chat".to_owned(),
+            _ => started.strategy.clone(),
+        },
+        agent: asked
+            .as_ref()
+            .and_then(|asked| asked.brief.agent.clone())
+            .unwrap_or_else(|| owner.to_owned()),
+        thread_id: started.thread.clone(),
+        state: RunState::Working,
+        objective: objective.or_else(|| text("/words")).unwrap_or_default(),
+        created_at: started.at_ms,
+        ended_at: None,
+        phase: String::new(),
+        depth: 0,
+        tokens: 0,
+        tokens_estimated: false,
+        calls: 0,
+        approvals: Vec::new(),
+        result: None,
+        error: None,
+        task_id: message.map(|m| m.task_id).unwrap_or_default(),
+        parent_task_id: Agent::parent_of(started),
+        resumes: text("/resumes"),
+        series: text("/brief/series").unwrap_or_default(),
+    })
+}
+
+impl RunView {
+    /// Takes in how it ended.
+    pub(super) fn end(&mut self, outcome: &RunOutcome, at_ms: u64) {
+        self.ended_at = Some(at_ms);
+        match outcome {
+            RunOutcome::Completed { text, data } => {
+                let bundle = data.get("bundle").cloned();
+                self.result = bundle.or_else(|| Some(json!({ "message": text })));
+            }
+            RunOutcome::Failed { error } => self.error = Some(error.clone()),
+            RunOutcome::Cancelled { reason } => self.error = Some(reason.clone()),
+        }
     }
 }
 

@@ -128,7 +128,7 @@ impl Inner {
             if listed.strategy == RESULTS || page.runs.iter().any(is_shown) {
                 continue;
             }
-            match self.view(&shelf, &listed.run).await {
+            match shelf.sketch(&listed).await {
                 Ok(view) if query.takes(&view) => page.runs.push(view),
                 Ok(_) | Err(Error::NotFound { .. }) => {}
                 Err(error) => tracing::warn!(run = %listed.run, %error, "a run cannot be shown"),

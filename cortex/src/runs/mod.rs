@@ -1,10 +1,10 @@
 //! Runs: started, watched, answered and called back, whoever serves them.
 //!
 //! Whoever asks for a run gives a brief (`brief.rs`). Cortex asks itself for it over the hub (`asked.rs`, `starting.rs`, `submitted.rs`), as an agent of the SDK
-//! that drives it does not mind who asked. What is told of runs comes from their journals alone: how a run stands (`known.rs`), who
-//! handed what to whom (`graph.rs`), and what it shows (`frames.rs`, `following.rs`), so that a reader who comes late, or after a restart, sees the
-//! same. Who waits for more is woken by who writes (`watching.rs`). A thread has one active run (`threads.rs`), and what waits for a
-//! person is in `approvals.rs`.
+//! that drives it does not mind who asked. What is told of runs comes from their journals alone: how a run stands (`known.rs`, in lists
+//! `sketched.rs`), who handed what to whom (`graph.rs`), and what it shows (`frames.rs`, `following.rs`), so that a reader who comes late, or after a
+//! restart, sees the same. Who waits for more is woken by who writes (`watching.rs`). A thread has one active run (`threads.rs`), and what
+//! waits for a person is in `approvals.rs`.
 //!
 //! `brief.rs`, `asked.rs`, `known.rs`, `graph.rs` and `frames.rs` are pure.
 
@@ -21,6 +21,7 @@ mod listing;
 mod merging;
 mod reading;
 mod results;
+mod sketched;
 mod starting;
 mod submitted;
 mod threads;

@@ -43,7 +43,7 @@ impl Play<'_> {
         self.enter(turn, note::phase_name(&offer.phase))?;
         self.note(
             &format!("handoff-{turn}/requested"),
-            note::requested(&name, &offer),
+            note::requested(&name, &offer, depth),
         )?;
         if offer.phase == GENERATION {
             self.has_generated = true;
