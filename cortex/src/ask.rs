@@ -13,11 +13,11 @@ use tracing::Instrument;
 use crate::readable::Readable;
 
 /// Asks, and hands over what of the answer is for the user while it is written. Dropping the future stops the call.
-pub(crate) async fn ask<F: Future<Output = ()>>(
+pub(crate) async fn ask(
     model: &dyn LanguageModel,
     deadline: Duration,
     request: Request,
-    show: impl Fn(String) -> F,
+    show: impl Fn(String),
 ) -> Result<Completion, Failure> {
     let (sink, mut pieces) = deltas();
     let mut readable = Readable::of(&request);
@@ -25,7 +25,7 @@ pub(crate) async fn ask<F: Future<Output = ()>>(
         while let Some(piece) = pieces.next().await {
             let text = readable.push(&piece);
             if !text.is_empty() {
-                show(text).await;
+                show(text);
             }
         }
     };

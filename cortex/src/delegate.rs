@@ -20,7 +20,7 @@ pub(crate) async fn delegate(origin: &Origin, sent: &Sent, view: &View) -> Deleg
         Ok(handed) => handed,
         Err(failure) => return without(sent, state_of(failure.is_retryable), failure.message),
     };
-    view.show(handoff(Stage::Occurred, sent, "")).await;
+    view.show(handoff(Stage::Occurred, sent, ""));
     let directory = origin.client().directory();
     tokio::select! {
         delegated = watched(handed, sent, view) => shortened(delegated),
@@ -52,7 +52,7 @@ async fn watched(mut handed: HandedOver, sent: &Sent, view: &View) -> Delegated 
     let progress = async {
         while let Some(update) = updates.next().await {
             if let Some(text) = progress(&update) {
-                view.show(handoff(Stage::Progress, sent, &text)).await;
+                view.show(handoff(Stage::Progress, sent, &text));
             }
         }
     };

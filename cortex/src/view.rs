@@ -1,20 +1,21 @@
-//! The way of a turn's frames to whoever watches it.
+//! The way of a turn's frames to whoever watches it. The turn never waits for them: what a slow watcher has no room for is left out, and said
+//! to be missing.
 
-use std::time::Duration;
+mod queue;
+
+use std::{sync::Arc, time::Duration};
 
 use agenthub_proto::cortex::Frame as Wire;
 use agenthub_sdk::Gathering;
 use async_trait::async_trait;
-use tokio::{
-    sync::mpsc,
-    time::{Instant, timeout, timeout_at},
-};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use self::queue::{Item, Queue};
 use crate::frame::{Frame, Stamp};
 
-/// Frames that wait for a slow sink; a turn that has more to show waits.
-const MAX_WAITING: usize = 256;
+/// How long the end of a turn waits for what is to be seen before it.
+const CATCH_UP: Duration = Duration::from_secs(2);
 
 /// The longest that a sink may take for one frame. After that it is shown nothing more.
 pub(crate) const SINK_DEADLINE: Duration = Duration::from_secs(10);
@@ -29,59 +30,57 @@ pub(crate) trait FrameSink: Send {
 /// The turn's end of the way.
 #[derive(Debug)]
 pub(crate) struct View {
-    items: mpsc::Sender<Item>,
+    items: Arc<Queue>,
     over: CancellationToken,
 }
 
 /// The other end. [`run`](Self::run) it for as long as the turn lasts.
 #[derive(Debug)]
 pub(crate) struct Projector {
-    items: mpsc::Receiver<Item>,
+    items: Arc<Queue>,
     _over: DropGuard,
-}
-
-/// What is on the way.
-#[derive(Debug)]
-enum Item {
-    Frame(Frame),
-    /// A frame that was shown by another process: it only counts.
-    Past,
-    /// Nothing follows.
-    End,
 }
 
 /// A way for the frames of one turn.
 pub(crate) fn open() -> (View, Projector) {
-    let (sender, receiver) = mpsc::channel(MAX_WAITING);
+    let items = Arc::new(Queue::default());
     let over = CancellationToken::new();
     let projector = Projector {
-        items: receiver,
+        items: Arc::clone(&items),
         _over: over.clone().drop_guard(),
     };
-    let items = sender;
     (View { items, over }, projector)
 }
 
 impl View {
-    /// Shows a frame; does nothing if nobody watches any more. Waits while the sink is far behind.
-    pub(crate) async fn show(&self, frame: Frame) {
-        self.send(Item::Frame(frame)).await;
+    /// Shows a frame, if there is room for it and somebody watches. Never waits.
+    pub(crate) fn show(&self, frame: Frame) {
+        self.items.push(Item::Frame(frame));
     }
 
     /// Counts a frame that was shown before the turn was taken up here.
-    pub(crate) async fn skip(&self) {
-        self.send(Item::Past).await;
+    pub(crate) fn skip(&self) {
+        self.items.push(Item::Past);
     }
 
-    /// Waits until all has been shown that will be.
-    pub(crate) async fn close(&self) {
-        self.send(Item::End).await;
-        self.over.cancelled().await;
+    /// Shows the last frames, and waits until all has been shown that will be, for at most 2 s. What is not shown by then is
+    /// shown later.
+    pub(crate) async fn close(&self, last: Vec<Frame>) {
+        self.items.close(last);
+        // Who is slower than that is waited for by nobody.
+        let _ = timeout(CATCH_UP, self.over.cancelled()).await;
     }
+}
 
-    async fn send(&self, item: Item) {
-        // Nobody watching is no failure of the turn.
-        let _ = self.items.send(item).await;
+impl Drop for View {
+    fn drop(&mut self) {
+        self.items.close(Vec::new());
+    }
+}
+
+impl Drop for Projector {
+    fn drop(&mut self) {
+        self.items.close(Vec::new());
     }
 }
 
@@ -109,7 +108,7 @@ impl Projector {
     /// Shows the frames, numbered, until the last one, until the turn has closed or dropped its [`View`], or until nobody watches. Pieces
     /// of text are joined to one frame for every 50 ms or 1 KiB. Returns whether everything was shown.
     pub(crate) async fn run(
-        mut self,
+        self,
         sink: &mut dyn FrameSink,
         correlation_id: String,
         context_id: String,
@@ -123,8 +122,8 @@ impl Projector {
         let mut gathered = Gathered::default();
         loop {
             let next = match gathered.text.due() {
-                None => self.items.recv().await,
-                Some(due) => match timeout_at(due, self.items.recv()).await {
+                None => self.items.next().await,
+                Some(due) => match timeout_at(due, self.items.next()).await {
                     Ok(next) => next,
                     Err(_) => {
                         if !flush(sink, &mut clock, &mut gathered).await {
@@ -140,7 +139,14 @@ impl Projector {
                     clock.sequence += 1;
                     continue;
                 }
-                Some(Item::End) | None => return flush(sink, &mut clock, &mut gathered).await,
+                Some(Item::Missing(count)) => {
+                    // The frame that says so has the number of one of them.
+                    clock.sequence += count - 1;
+                    Frame::Warning(format!(
+                        "{count} frames are left out: the watcher is too slow"
+                    ))
+                }
+                None => return flush(sink, &mut clock, &mut gathered).await,
             };
             let is_last = frame.is_last();
             let watched = match frame {

@@ -28,7 +28,6 @@ use crate::{
     chat_turn::{Query, Question, Seen, undecided},
     conversation::Turn,
     decision, delegate,
-    frame::Frame,
     origin::{CORTEX, Origin, response},
     projection::Projection,
     prompt::{Agents, Named, Running},
@@ -89,12 +88,6 @@ impl ChatWorld {
         self.projection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn show_all(&self, frames: Vec<Frame>) {
-        for frame in frames {
-            self.view.show(frame).await;
-        }
     }
 
     fn span(&self, round: u32) -> tracing::Span {
@@ -183,7 +176,7 @@ impl World for ChatWorld {
             let settings = &self.shared.settings;
             let show = |text| {
                 let frame = self.projection().piece(text);
-                self.view.show(frame)
+                self.view.show(frame);
             };
             ask(&*settings.model, settings.model_timeout, request, show).await
         };
@@ -231,19 +224,15 @@ impl World for ChatWorld {
         })
     }
 
-    async fn show(&self, entry: &Entry, again: bool) {
+    fn show(&self, entry: &Entry, again: bool) {
         if let Some(spans) = &self.spans {
-            spans.tell(entry, again).await;
+            spans.tell(entry, again);
         }
         self.note(&entry.event, again);
         let frames = self.projection().of(&entry.event);
         match again {
-            true => {
-                for _ in frames {
-                    self.view.skip().await;
-                }
-            }
-            false => self.show_all(frames).await,
+            true => frames.iter().for_each(|_| self.view.skip()),
+            false => frames.into_iter().for_each(|frame| self.view.show(frame)),
         }
     }
 
@@ -258,8 +247,7 @@ impl World for ChatWorld {
         self.turn.ended(outcome);
         self.turn.give_way();
         let frames = self.projection().end(outcome);
-        self.show_all(frames).await;
-        self.view.close().await;
+        self.view.close(frames).await;
         tracing::info!(
             context_id = self.turn.key().context_id,
             turn = self.turn.number,

@@ -82,8 +82,9 @@ pub trait World: Send + Sync {
     }
 
     /// Shows something that happened, in order, once it is durable. When a run was taken up, the last entries come again with `again`,
-    /// because the driver before may not have shown them.
-    async fn show(&self, entry: &Entry, again: bool);
+    /// because the driver before may not have shown them. The run goes on once this returns, so it waits for nobody: what those who watch
+    /// have no room for is left out, and said to be missing.
+    fn show(&self, entry: &Entry, again: bool);
 
     /// Tells who waits how the run ended. Comes again, when it is not known whether they were told.
     ///

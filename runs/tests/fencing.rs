@@ -93,7 +93,7 @@ impl World for Noting {
         Ok(())
     }
 
-    async fn show(&self, _: &Entry, _: bool) {}
+    fn show(&self, _: &Entry, _: bool) {}
 
     async fn conclude(&self, outcome: &RunOutcome, _: Spent) -> Result<(), Failure> {
         self.note(&format!("concludes {}", outcome.label()));

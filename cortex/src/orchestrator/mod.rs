@@ -16,6 +16,7 @@ mod past;
 mod prompt;
 mod proposal;
 mod rules;
+mod shown;
 mod specialists;
 mod strategy;
 mod world;

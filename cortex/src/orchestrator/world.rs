@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use agenthub_proto::{a2a::Part, agenthub::ListAgentsRequest, cortex::Frame, json};
 use agenthub_sdk::{
-    ANSWER_ARTIFACT, Directory, HandedOver, TaskContext, TaskUpdate, Update,
+    ANSWER_ARTIFACT, Directory, HandedOver, TaskContext, Update,
     model::{Completion, DeltaSink, Request, ToolCall},
     redacted,
     runs::{
@@ -25,20 +25,18 @@ use super::{
     kept::{Query, Seen},
     note,
     rules::{GENERATION, QA},
+    shown::Shown,
     specialists,
 };
 use crate::{
-    decision, frame,
+    decision,
     origin::{CORTEX, context_of},
-    runs::{Active, Frames, Mode},
+    runs::{Active, Mode},
     shared::Shared,
 };
 
 /// How long the hub may take to say what its agents have in hand.
 const LOAD: Duration = Duration::from_secs(2);
-
-/// The entries of a journal that are read at one time.
-const PAGE: usize = 256;
 
 /// One run's world.
 #[derive(Debug)]
@@ -47,30 +45,21 @@ pub(crate) struct RunWorld {
     task: TaskContext,
     run: RunId,
     mode: Mode,
-    shown: Mutex<Shown>,
+    shown: Shown,
     /// The run is the active one of its thread for as long as this is there: until who asked for it is told that it is over.
     active: Mutex<Option<Active>>,
-}
-
-/// What was shown on the run's task.
-#[derive(Debug)]
-struct Shown {
-    frames: Frames,
-    /// The last entry that was folded.
-    seq: u64,
 }
 
 impl RunWorld {
     pub(crate) fn new(shared: Arc<Shared>, task: TaskContext, run: RunId, mode: Mode) -> Self {
         let thread = context_of(&task);
-        let frames = Frames::new(run.as_str(), &thread, CORTEX);
         Self {
+            shown: Shown::new(Arc::clone(&shared), task.clone(), run.clone()),
             active: Mutex::new(shared.threads().take(&thread, &run).ok()),
             shared,
             task,
             run,
             mode,
-            shown: Mutex::new(Shown { frames, seq: 0 }),
         }
     }
 
@@ -138,28 +127,6 @@ impl RunWorld {
             reached: reached.and_then(Result::ok),
             ..seen
         }
-    }
-
-    /// The frames of an entry, for who watches the run's task.
-    async fn frames(&self, entry: &Entry) -> Vec<Frame> {
-        let mut shown = self.shown.lock().await;
-        while shown.seq + 1 < entry.seq {
-            let behind = self.shared.journal().read(&self.run, shown.seq, PAGE).await;
-            let entries = behind.unwrap_or_default();
-            let Some(last) = entries.last().map(|e| e.seq) else {
-                // The next entry tries again: a frame with a wrong number would be worse than none.
-                return Vec::new();
-            };
-            for earlier in entries.iter().filter(|e| e.seq < entry.seq) {
-                shown.frames.of(earlier);
-            }
-            shown.seq = last.min(entry.seq - 1);
-        }
-        if entry.seq <= shown.seq {
-            return Vec::new();
-        }
-        shown.seq = entry.seq;
-        shown.frames.of(entry)
     }
 
     async fn watched(&self, step: &StepContext, mut handed: HandedOver, sent: &Sent) -> Delegated {
@@ -314,31 +281,21 @@ impl World for RunWorld {
         Ok(())
     }
 
-    async fn show(&self, entry: &Entry, _: bool) {
-        for frame in self.frames(entry).await {
-            // Text is with the agent that makes it; the end is the task's own.
-            if matches!(&*frame.r#type, "delta" | "metrics" | "complete" | "error") {
-                continue;
-            }
-            let key = format!("{}/frame/{}", self.run, frame.sequence);
-            let update = TaskUpdate::new(line(&frame))
-                .metadata("frame", frame::metadata(&frame))
-                .once(key, self.now_ms());
-            if let Err(error) = self.task.publish_update(update).await {
-                tracing::debug!(%error, frame = frame.r#type, "a frame could not be shown");
-            }
-        }
+    fn show(&self, entry: &Entry, _: bool) {
+        self.shown.reach(entry.seq);
     }
 
     async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure> {
         tracing::info!(run = %self.run, ended = outcome.label(), tokens = spent.tokens, calls = spent.calls, "a run ended");
+        // The end of a task is to be seen behind what led to it.
+        self.shown.caught_up().await;
         self.active.lock().await.take();
         Ok(())
     }
 }
 
 /// One line for people who watch the task.
-fn line(frame: &Frame) -> String {
+pub(super) fn line(frame: &Frame) -> String {
     let data = frame
         .data
         .as_ref()

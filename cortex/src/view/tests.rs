@@ -26,7 +26,7 @@ async fn project(sink: &mut Recorder, frames: Vec<(u64, Frame)>) {
     let turn = async move {
         for (pause, frame) in frames {
             tokio::time::sleep(Duration::from_millis(pause)).await;
-            view.show(frame).await;
+            view.show(frame);
         }
     };
     tokio::join!(
@@ -105,13 +105,13 @@ async fn a_sink_that_hangs_is_given_up() {
         }
     }
     let (view, projector) = open();
-    view.show(Frame::Start).await;
+    view.show(Frame::Start);
     let begun = Instant::now();
     let mut sink = Hanging;
     let shown = projector.run(&mut sink, String::new(), String::new());
     assert!(!shown.await);
     assert_eq!(begun.elapsed(), SINK_DEADLINE);
-    view.show(Frame::Start).await;
+    view.show(Frame::Start);
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,14 +119,52 @@ async fn what_another_process_has_shown_only_counts() {
     let mut sink = Recorder::default();
     let (view, projector) = open();
     let turn = async {
-        view.skip().await;
-        view.skip().await;
-        view.show(Frame::Start).await;
-        view.close().await;
-        view.show(Frame::Start).await;
+        view.skip();
+        view.skip();
+        view.show(Frame::Start);
+        view.close(Vec::new()).await;
+        view.show(Frame::Start);
     };
     let shown = projector.run(&mut sink, String::new(), String::new());
     let ((), all) = tokio::join!(turn, shown);
     assert!(all);
     assert_eq!(kinds(&sink), [(3, "start", "at work")]);
+}
+
+/// The turn ends, however long a sink takes, and the last frame is shown.
+#[tokio::test(start_paused = true)]
+async fn a_turn_waits_for_no_sink() {
+    /// Takes nothing until it is let.
+    struct Stuck(Recorder, tokio::sync::oneshot::Receiver<()>);
+    #[async_trait]
+    impl FrameSink for Stuck {
+        async fn show(&mut self, frame: &Frame, wire: Wire) -> bool {
+            if !self.1.is_terminated() {
+                // It is let once.
+                let _ = (&mut self.1).await;
+            }
+            self.0.show(frame, wire).await
+        }
+    }
+    let (view, projector) = open();
+    let (go_on, stuck) = tokio::sync::oneshot::channel();
+    let mut sink = Stuck(Recorder::default(), stuck);
+    let begun = Instant::now();
+    let turn = async {
+        for _ in 0..5_000 {
+            view.show(Frame::Start);
+            tokio::task::yield_now().await;
+        }
+        view.close(vec![Frame::Complete("done".to_owned())]).await;
+        assert_eq!(begun.elapsed(), CATCH_UP);
+        go_on.send(()).expect("the sink waits");
+    };
+    let shown = projector.run(&mut sink, String::new(), String::new());
+    let ((), all) = tokio::join!(turn, shown);
+    assert!(all);
+    let shown = kinds(&sink.0);
+    let [.., (4_743.., "warning", said), (5_001, "complete", "")] = shown[..] else {
+        panic!("{:?}", &shown[shown.len() - 3..]);
+    };
+    assert!(said.contains("frames are left out"), "{said}");
 }

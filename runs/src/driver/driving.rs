@@ -126,10 +126,10 @@ impl<'a> Driving<'a> {
 
     pub(super) async fn run(&mut self) -> Result<RunOutcome, DriveError> {
         for entry in std::mem::take(&mut self.hand.recent) {
-            self.world.show(&entry, true).await;
+            self.world.show(&entry, true);
         }
         if self.hand.is_new {
-            self.show_first().await;
+            self.show_first();
         }
         loop {
             if let Some(command) = self.command() {
@@ -179,10 +179,10 @@ impl<'a> Driving<'a> {
         }
     }
 
-    async fn show_first(&self) {
+    fn show_first(&self) {
         if let Some(started) = self.hand.facts.started() {
             let event = RunEvent::Started(started.clone());
-            self.world.show(&Entry { seq: 1, event }, false).await;
+            self.world.show(&Entry { seq: 1, event }, false);
         }
     }
 
@@ -248,7 +248,7 @@ impl<'a> Driving<'a> {
                 seq: hand.last,
                 event,
             };
-            self.world.show(&entry, false).await;
+            self.world.show(&entry, false);
         }
         Ok(())
     }

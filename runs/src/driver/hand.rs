@@ -46,6 +46,11 @@ impl InHand {
         &self.facts
     }
 
+    /// The place of the first event that a world is shown.
+    pub fn shown_from(&self) -> u64 {
+        self.recent.first().map_or(1, |entry| entry.seq)
+    }
+
     /// Whether it began just now.
     pub fn is_new(&self) -> bool {
         self.is_new

@@ -254,7 +254,7 @@ impl World for Traced {
         })
     }
 
-    async fn show(&self, entry: &Entry, again: bool) {
+    fn show(&self, entry: &Entry, again: bool) {
         if matches!(entry.event, RunEvent::Progressed { .. }) && !again {
             self.seen.send_modify(|seen| *seen += 1);
         }

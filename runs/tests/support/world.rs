@@ -268,7 +268,7 @@ impl World for StandIn {
         }
     }
 
-    async fn show(&self, entry: &Entry, again: bool) {
+    fn show(&self, entry: &Entry, again: bool) {
         let mut shown = self.shown.lock().expect("nobody panics here");
         shown.push((entry.clone(), again));
     }

@@ -247,8 +247,10 @@ impl Conducted {
         };
         let (commands, orders) = watch::channel(first);
         let commands = Arc::new(commands);
+        let spans = self.spans();
+        spans.catch_up(hand.shown_from()).await;
         let hosted = Arc::new(Hosted::new(
-            (world, self.spans()),
+            (world, spans),
             Arc::clone(&self.conductor),
             self.context.clone(),
             self.held.run().clone(),

@@ -102,7 +102,7 @@ impl World for Recalling {
         nothing()
     }
 
-    async fn show(&self, _: &Entry, _: bool) {}
+    fn show(&self, _: &Entry, _: bool) {}
 
     async fn conclude(&self, _: &RunOutcome, _: Spent) -> Result<(), StepFailure> {
         Ok(())

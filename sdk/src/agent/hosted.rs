@@ -159,9 +159,9 @@ impl World for Hosted {
         self.inner.approve(step, approval).await
     }
 
-    async fn show(&self, entry: &Entry, again: bool) {
-        self.spans.tell(entry, again).await;
-        self.inner.show(entry, again).await;
+    fn show(&self, entry: &Entry, again: bool) {
+        self.spans.tell(entry, again);
+        self.inner.show(entry, again);
     }
 
     async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure> {

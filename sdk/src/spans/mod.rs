@@ -119,9 +119,8 @@ impl Spans {
     }
 
     /// Tells of an event of the run. They come in order, each once it is durable; `again` says that the process before may have told of
-    /// it: then the log does not. Waits at most 5 s, and only where the run was taken up.
-    pub async fn tell(&self, entry: &Entry, again: bool) {
-        self.catch_up(entry.seq).await;
+    /// it: then the log does not. Never waits.
+    pub fn tell(&self, entry: &Entry, again: bool) {
         let span = {
             let mut folded = self.lock();
             if entry.seq <= folded.last {
@@ -145,25 +144,41 @@ impl Spans {
         }
     }
 
-    /// Takes in what is behind the last event and before this one.
-    async fn catch_up(&self, seq: u64) {
-        let last = self.lock().last;
-        let Some(journal) = self.journal.as_ref().filter(|_| last + 1 < seq) else {
+    /// Takes in what happened before the event at this place, of a run that was taken up. Reads for at most 5 s.
+    pub(crate) async fn catch_up(&self, seq: u64) {
+        let Some(journal) = self.journal.as_ref().filter(|_| seq > 1) else {
             return;
         };
         let run = self.lock().projection.subject().run.clone();
-        let read = timeout(CATCH_UP, between(&**journal, &run, last, seq)).await;
-        let entries = match read {
-            Ok(Ok(entries)) => entries,
-            Ok(Err(error)) => return tracing::debug!(%run, %error, "spans begin in the middle"),
-            Err(_) => return tracing::debug!(%run, "spans begin in the middle"),
-        };
-        let mut folded = self.lock();
-        for entry in entries {
-            folded.last = entry.seq;
-            // It ended long before the process that died did.
-            let _ = folded.asked.apply(&entry.event);
-            let _ = folded.projection.of(&entry.event);
+        match timeout(CATCH_UP, self.take_in(&**journal, &run, seq)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%run, %error, "spans begin in the middle"),
+            Err(_) => tracing::debug!(%run, "spans begin in the middle"),
+        }
+    }
+
+    async fn take_in(
+        &self,
+        journal: &dyn Journal,
+        run: &RunId,
+        before: u64,
+    ) -> Result<(), journal::Error> {
+        loop {
+            let last = self.lock().last;
+            let page = match last + 1 < before {
+                true => journal.read(run, last, PAGE).await?,
+                false => return Ok(()),
+            };
+            if page.is_empty() {
+                return Ok(());
+            }
+            let mut folded = self.lock();
+            for entry in page.iter().filter(|entry| entry.seq < before) {
+                folded.last = entry.seq;
+                // It ended long before the process that died did.
+                let _ = folded.asked.apply(&entry.event);
+                let _ = folded.projection.of(&entry.event);
+            }
         }
     }
 
@@ -178,23 +193,6 @@ impl fmt::Debug for Spans {
             .field("sink", &self.sink)
             .finish_non_exhaustive()
     }
-}
-
-/// The entries between two places.
-async fn between(
-    journal: &dyn Journal,
-    run: &RunId,
-    mut after: u64,
-    before: u64,
-) -> Result<Vec<Entry>, journal::Error> {
-    let mut entries = Vec::new();
-    while after + 1 < before {
-        let page = journal.read(run, after, PAGE).await?;
-        let Some(last) = page.last() else { break };
-        after = last.seq;
-        entries.extend(page.into_iter().filter(|entry| entry.seq < before));
-    }
-    Ok(entries)
 }
 
 fn without_secrets(mut span: Span) -> Span {

@@ -46,6 +46,16 @@ pub(super) struct TaskWorld {
 
 impl TaskWorld {
     pub(super) fn new(mind: Arc<Mind>, task: TaskContext, run: RunId) -> Self {
+        let told = task.clone();
+        let display = Display::new(move |count| {
+            let task = told.clone();
+            async move {
+                let text = format!("{count} updates are left out: they came too fast to be shown");
+                if let Err(error) = task.publish_update(text).await {
+                    tracing::debug!(%error, "it is not shown that updates are left out");
+                }
+            }
+        });
         let crew = may_delegate(&mind, &task).then(|| Crew::new(task.clone(), mind.peers.clone()));
         Self {
             mind,
@@ -53,7 +63,7 @@ impl TaskWorld {
             crew,
             calls: Mutex::default(),
             growth: Arc::default(),
-            display: Display::default(),
+            display,
             run,
         }
     }
@@ -187,7 +197,7 @@ impl World for TaskWorld {
             })
     }
 
-    async fn show(&self, entry: &Entry, _again: bool) {
+    fn show(&self, entry: &Entry, _again: bool) {
         let line = {
             let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
             statuses::of(&entry.event, &mut calls)

@@ -286,7 +286,7 @@ impl World for Stage {
         })
     }
 
-    async fn show(&self, _entry: &Entry, _again: bool) {}
+    fn show(&self, _entry: &Entry, _again: bool) {}
 
     async fn conclude(&self, _outcome: &RunOutcome, _spent: Spent) -> Result<(), StepFailure> {
         Ok(())
