@@ -64,6 +64,16 @@ pub trait Around: Send + Sync + fmt::Debug {
     async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
         self.inner().list(filter).await
     }
+
+    /// See [`Journal::condense`].
+    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+        self.inner().condense(owner, age).await
+    }
+
+    /// See [`Journal::forget`].
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+        self.inner().forget(owner, age).await
+    }
 }
 
 #[async_trait]
@@ -125,7 +135,11 @@ impl<A: Around> Journal for A {
         Around::list(self, filter).await
     }
 
+    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+        Around::condense(self, owner, age).await
+    }
+
     async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
-        self.inner().forget(owner, age).await
+        Around::forget(self, owner, age).await
     }
 }

@@ -200,6 +200,14 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// [`Error::Cursor`], [`Error::Unavailable`].
     async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error>;
 
+    /// Leaves of the runs of this owner that ended at least `age` ago their first event and their last one, with the places 1 and 2, and what
+    /// lists say of them. Returns how many had more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`].
+    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error>;
+
     /// Forgets the runs of this owner that ended at least `age` ago. Returns how many.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! What every journal does, whatever it is made of.
 
 mod events;
+mod keeping;
 mod lists;
 mod showing;
 
@@ -37,7 +38,8 @@ pub async fn keeps_its_promises(journal: &Arc<dyn Journal>) {
     finds_what_is_to_be_done(journal).await;
     lists::finds_runs(journal).await;
     lists::goes_on_page_by_page(journal).await;
-    forgets_what_is_over(journal).await;
+    keeping::condenses_what_is_over(journal).await;
+    keeping::forgets_what_is_over(journal).await;
     gives_a_run_to_one(journal).await;
     lets_one_of_two_append(journal).await;
 }
@@ -289,31 +291,6 @@ async fn finds_what_is_to_be_done(journal: &Arc<dyn Journal>) {
     assert_eq!(find("c", 10).await, std::slice::from_ref(&first));
     assert_eq!(find("b", 10).await, [first, others]);
     assert_eq!(find("b", 0).await, []);
-}
-
-async fn forgets_what_is_over(journal: &Arc<dyn Journal>) {
-    let (over, at_work) = (run("over"), run("at-work"));
-    let opened = make(journal, &over, "a").await;
-    make(journal, &at_work, "a").await;
-    let large = saw("x".repeat(100_000));
-    let end = journal
-        .append(&over, opened.epoch, 1, &[large, ended()])
-        .await;
-    assert_eq!(end, Ok(()));
-    let others = self::run("others");
-    let whole = [started(), ended()];
-    assert_eq!(journal.add(&others, "another", &whole).await, Ok(()));
-    journal.forget("owner", LONG).await.expect("it works");
-    assert_eq!(events(journal, &over).await.len(), 3, "it is too young");
-    let forgotten = journal.forget("owner", Duration::ZERO).await;
-    assert_eq!(events(journal, &others).await, whole, "it is another's");
-    assert!(forgotten.expect("it works") >= 1);
-    let gone = journal.read(&over, 0, 1).await;
-    assert_eq!(gone, Err(Error::NotFound(over.clone())));
-    assert_eq!(events(journal, &at_work).await, [started()]);
-    let again = make(journal, &over, "b").await;
-    assert!(again.is_new, "what is forgotten can begin again");
-    assert_eq!(again.entries.len(), 1);
 }
 
 async fn gives_a_run_to_one(journal: &Arc<dyn Journal>) {

@@ -27,7 +27,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// Connections at most; who comes when all are in use waits for one.
 const CONNECTIONS: usize = 8;
 
-/// Runs that are forgotten in one transaction.
+/// Runs that are condensed or forgotten in one transaction.
 const FORGOTTEN_AT_ONCE: i64 = 64;
 
 /// A journal in PostgreSQL. Its clock is the server's. A call fails after 10 s; connections come back by themselves.
@@ -113,6 +113,19 @@ impl PostgresJournal {
             }
         }
         Ok(entries)
+    }
+
+    /// Lets go of what is old. Returns of how many runs it was.
+    async fn in_portions(&self, sql: &str, owner: &str, age: Duration) -> Result<u64, Error> {
+        let with: [&(dyn ToSql + Sync); 3] = [&seconds(age), &FORGOTTEN_AT_ONCE, &owner];
+        let mut count = 0;
+        loop {
+            let some = in_time(self.execute(sql, &with)).await?;
+            count += some;
+            if some == 0 {
+                return Ok(count);
+            }
+        }
     }
 
     /// Why nothing was changed.
@@ -366,16 +379,12 @@ impl Journal for PostgresJournal {
         Ok(found.iter().map(listed).collect())
     }
 
+    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+        self.in_portions(statements::CONDENSE, owner, age).await
+    }
+
     async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
-        let with: [&(dyn ToSql + Sync); 3] = [&seconds(age), &FORGOTTEN_AT_ONCE, &owner];
-        let mut forgotten = 0;
-        loop {
-            let some = in_time(self.execute(statements::FORGET, &with)).await?;
-            forgotten += some;
-            if some == 0 {
-                return Ok(forgotten);
-            }
-        }
+        self.in_portions(statements::FORGET, owner, age).await
     }
 }
 

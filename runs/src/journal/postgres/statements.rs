@@ -130,6 +130,23 @@ WHERE ($1::text IS NULL OR owner = $1) AND ($2::text IS NULL OR thread = $2)
     AND ($5::bigint IS NULL OR id < $5)
 ORDER BY id DESC LIMIT $6";
 
+/// Condenses runs that ended long ago. Seconds, how many, owner.
+pub(super) const CONDENSE: &str = "
+WITH old AS (
+    SELECT id, last FROM agenthub_runs
+    WHERE ended_at <= clock_timestamp() - make_interval(secs => $1) AND owner = $3 AND last > 2 LIMIT $2 FOR UPDATE
+), shown AS (
+    DELETE FROM agenthub_run_progress p USING old WHERE p.run = old.id AND p.seq > 1 AND p.seq < old.last
+), happened AS (
+    DELETE FROM agenthub_run_events e USING old WHERE e.run = old.id AND e.seq > 2 AND e.seq < old.last
+), ended AS (
+    DELETE FROM agenthub_run_events e USING old WHERE e.run = old.id AND e.seq = old.last RETURNING e.run, e.event
+), moved AS (
+    INSERT INTO agenthub_run_events (run, seq, event) SELECT run, 2, event FROM ended
+    ON CONFLICT (run, seq) DO UPDATE SET event = EXCLUDED.event
+)
+UPDATE agenthub_runs r SET last = 2, progressed = 0, progress_bytes = 0 FROM old WHERE r.id = old.id";
+
 /// Forgets runs that ended long ago. Seconds, how many, owner.
 pub(super) const FORGET: &str = "
 DELETE FROM agenthub_runs WHERE id IN (

@@ -221,6 +221,44 @@ pub(super) fn release(sql: &Connection, run: &RunId, epoch: u64, now_ms: u64) ->
     Ok(Ok(()))
 }
 
+/// Condenses at most `limit` runs of an owner.
+pub(super) fn condense(
+    sql: &Connection,
+    owner: &str,
+    age: Duration,
+    limit: u32,
+    now_ms: u64,
+) -> Done<u64> {
+    let Some(before) = now_ms.checked_sub(in_ms(age)) else {
+        return Ok(Ok(0));
+    };
+    let old: Vec<(i64, i64)> = sql
+        .prepare_cached(
+            "SELECT id, last FROM runs WHERE ended_ms <= ?1 AND owner = ?3 AND last > 2 LIMIT ?2",
+        )?
+        .query_map(params![signed(before), limit, owner], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    for (id, last) in &old {
+        for table in ["large_events", "events", "progress"] {
+            sql.prepare_cached(&format!(
+                "DELETE FROM {table} WHERE run = ?1 AND seq > 1 AND seq < ?2"
+            ))?
+            .execute([id, last])?;
+            sql.prepare_cached(&format!(
+                "UPDATE {table} SET seq = 2 WHERE run = ?1 AND seq = ?2"
+            ))?
+            .execute([id, last])?;
+        }
+        sql.prepare_cached(
+            "UPDATE runs SET last = 2, progressed = 0, progress_bytes = 0 WHERE id = ?1",
+        )?
+        .execute([id])?;
+    }
+    Ok(Ok(old.len() as u64))
+}
+
 /// Forgets at most `limit` runs of an owner.
 pub(super) fn forget(
     sql: &Connection,
@@ -229,8 +267,7 @@ pub(super) fn forget(
     limit: u32,
     now_ms: u64,
 ) -> Done<u64> {
-    let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-    let Some(before) = now_ms.checked_sub(age_ms) else {
+    let Some(before) = now_ms.checked_sub(in_ms(age)) else {
         return Ok(Ok(0));
     };
     let old: Vec<i64> = sql
@@ -315,6 +352,9 @@ fn add(
 }
 
 fn end(now_ms: u64, lease: Duration) -> i64 {
-    let lease_ms = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
-    signed(now_ms.saturating_add(lease_ms))
+    signed(now_ms.saturating_add(in_ms(lease)))
+}
+
+fn in_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -23,7 +23,7 @@ pub use schema::OpenError;
 
 use self::{
     calls::{Claimed, Wanted},
-    worker::{Access, Worker},
+    worker::{Access, Done, Worker},
 };
 use super::{
     Claim, Entry, Error, Filter, Journal, Listed, Opened,
@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{event::RunEvent, id::RunId};
 
-/// Runs that are forgotten in one transaction.
+/// Runs that are condensed or forgotten in one transaction.
 const FORGOTTEN_AT_ONCE: u32 = 64;
 
 /// A journal in a file. Its clock is this machine's. Dropping it waits until what was asked of it is written.
@@ -76,6 +76,29 @@ impl SqliteJournal {
             reader: start(reader, path, Access::Read)?,
             path: path.to_owned(),
         })
+    }
+
+    /// Lets go of what is old, so that others can write meanwhile, and gives its space back. Returns of how many runs it was.
+    async fn in_portions(
+        &self,
+        owner: &str,
+        age: Duration,
+        portion: fn(&Connection, &str, Duration, u32, u64) -> Done<u64>,
+    ) -> Result<u64, Error> {
+        let mut count = 0;
+        loop {
+            let owner = owner.to_owned();
+            let some = self
+                .writer()?
+                .run(move |sql| portion(sql, &owner, age, FORGOTTEN_AT_ONCE, now_ms()))
+                .await?;
+            count += some;
+            if some < u64::from(FORGOTTEN_AT_ONCE) {
+                break;
+            }
+        }
+        self.give_back().await?;
+        Ok(count)
     }
 
     /// Gives the pages back to the file system that nothing is in any more, where they are many: in portions, so that others can write
@@ -200,21 +223,12 @@ impl Journal for SqliteJournal {
             .await
     }
 
+    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+        self.in_portions(owner, age, calls::condense).await
+    }
+
     async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
-        let mut forgotten = 0;
-        loop {
-            let owner = owner.to_owned();
-            let some = self
-                .writer()?
-                .run(move |sql| calls::forget(sql, &owner, age, FORGOTTEN_AT_ONCE, now_ms()))
-                .await?;
-            forgotten += some;
-            if some < u64::from(FORGOTTEN_AT_ONCE) {
-                break;
-            }
-        }
-        self.give_back().await?;
-        Ok(forgotten)
+        self.in_portions(owner, age, calls::forget).await
     }
 }
 
