@@ -25,7 +25,7 @@ pub(crate) use sop::Sop;
 
 use crate::{
     listen::Listen,
-    settings::{EndedTasks, Layer, ModelLayer},
+    settings::{Days, EndedTasks, KeepRuns, Layer, ModelLayer},
 };
 
 /// A hub where AI agents find each other, hand each other work and get answers back.
@@ -103,6 +103,8 @@ pub(crate) struct Up {
     #[command(flatten)]
     pub(crate) serve: Serve,
     #[command(flatten)]
+    keep: Keep,
+    #[command(flatten)]
     pub(crate) model: Model,
     /// Serves without opening a chat
     #[arg(long)]
@@ -157,6 +159,14 @@ pub(crate) struct Folder {
     pub(crate) ephemeral: bool,
 }
 
+/// How long runs are kept.
+#[derive(Debug, Args)]
+pub(crate) struct Keep {
+    /// Days for which runs that are over are kept, of all agents or of one; 0 is for ever; may be repeated [default: 30]
+    #[arg(long, value_name = "[AGENT=]N", value_delimiter = ',')]
+    keep_runs_days: Vec<Days>,
+}
+
 /// Which model decides.
 #[derive(Debug, Args)]
 pub(crate) struct Model {
@@ -196,6 +206,7 @@ impl Cli {
     pub(crate) fn layer(&self) -> Layer {
         let mut layer = match &self.command {
             Command::Up(up) => Layer {
+                keep_runs: up.keep.layer(),
                 model: up.model.layer(),
                 ..up.serve.layer()
             },
@@ -273,6 +284,13 @@ impl Serve {
             away_grace_seconds: self.away_grace_seconds,
             ..self.folder.layer()
         }
+    }
+}
+
+impl Keep {
+    /// What the flag says of the settings.
+    fn layer(&self) -> KeepRuns {
+        KeepRuns::of(self.keep_runs_days.iter().cloned())
     }
 }
 

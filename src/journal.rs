@@ -8,6 +8,7 @@ use std::{
     io::{self, Read, Seek, Write},
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use agenthub_cortex::Others;
@@ -20,6 +21,7 @@ use anyhow::{Context, bail};
 use uuid::Uuid;
 
 use self::others::Folder;
+use crate::settings::KeepRuns;
 
 /// The folder of the journals, in the data folder.
 const FOLDER: &str = "runs";
@@ -34,6 +36,8 @@ pub(crate) struct Kept {
     pub(crate) instance: String,
     /// The journals of other agents with the same data folder.
     pub(crate) others: Option<Arc<dyn Others>>,
+    /// How long the runs are kept once they are over, if that was set.
+    pub(crate) keep: Option<Duration>,
     _lock: Option<File>,
 }
 
@@ -43,29 +47,39 @@ impl Kept {
     /// # Errors
     ///
     /// Another process uses it, or the files cannot be used; in one line that says which.
-    pub(crate) async fn open(data: Option<&Path>, agent: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn open(
+        data: Option<&Path>,
+        keep: &KeepRuns,
+        agent: &str,
+    ) -> anyhow::Result<Self> {
+        let keep = keep.time(agent);
         let Some(data) = data else {
             return Ok(Self {
                 journal: None,
                 instance: instance(agent),
                 others: None,
+                keep,
                 _lock: None,
             });
         };
         let (folder, agent) = (data.join(FOLDER), agent.to_owned());
-        tokio::task::spawn_blocking(move || Self::open_in(&folder, &agent)).await?
+        tokio::task::spawn_blocking(move || Self::open_in(&folder, keep, &agent)).await?
     }
 
     /// The agent, with its runs kept here.
     pub(crate) fn lasting(&self, agent: AgentBuilder) -> AgentBuilder {
         let agent = agent.instance_id(&*self.instance);
+        let agent = match self.keep {
+            Some(keep) => agent.keep_runs(keep),
+            None => agent,
+        };
         match &self.journal {
             Some(journal) => agent.journal(journal.clone()),
             None => agent,
         }
     }
 
-    fn open_in(folder: &Path, agent: &str) -> anyhow::Result<Self> {
+    fn open_in(folder: &Path, keep: Option<Duration>, agent: &str) -> anyhow::Result<Self> {
         let mut private = fs::DirBuilder::new();
         private.recursive(true);
         #[cfg(unix)]
@@ -81,6 +95,7 @@ impl Kept {
             journal: Some(Arc::new(journal)),
             instance,
             others: Some(Arc::new(Folder::new(folder, &path))),
+            keep,
             _lock: Some(lock),
         })
     }
@@ -147,13 +162,13 @@ mod tests {
     #[tokio::test]
     async fn a_folder_has_one_process_at_a_time_and_always_the_same_instance() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let open = || Kept::open(Some(folder.path()), "An Agent");
+        let open = || Kept::open(Some(folder.path()), &KeepRuns::default(), "An Agent");
         let first = open().await.expect("nobody uses it");
         let refused = open().await.expect_err("the first one uses it").to_string();
         for part in ["An Agent", "--data", &folder.path().display().to_string()] {
             assert!(refused.contains(part), "{part} in {refused}");
         }
-        let other = Kept::open(Some(folder.path()), "another").await;
+        let other = Kept::open(Some(folder.path()), &KeepRuns::default(), "another").await;
         assert!(other.is_ok(), "agents do not share their files: {other:?}");
 
         let instance = first.instance.clone();
@@ -167,7 +182,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::create_dir(folder.path().join(FOLDER)).expect("a folder");
         fs::write(folder.path().join("runs/a.lock"), "a.0123").expect("a file");
-        let first = Kept::open(Some(folder.path()), "a").await.expect("free");
+        let first = Kept::open(Some(folder.path()), &KeepRuns::default(), "a")
+            .await
+            .expect("free");
         let written = fs::read_to_string(folder.path().join("runs/a.lock")).expect("a file");
         assert_eq!(written, first.instance);
         assert_ne!(written, "a.0123");
@@ -175,8 +192,12 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_folder_every_process_is_another_instance() {
-        let one = Kept::open(None, "a").await.expect("nothing is opened");
-        let two = Kept::open(None, "a").await.expect("nothing is opened");
+        let one = Kept::open(None, &KeepRuns::default(), "a")
+            .await
+            .expect("nothing is opened");
+        let two = Kept::open(None, &KeepRuns::default(), "a")
+            .await
+            .expect("nothing is opened");
         assert!(one.journal.is_none());
         assert_ne!(one.instance, two.instance);
     }

@@ -3,6 +3,7 @@
 mod ended_tasks;
 mod environment;
 mod hub;
+mod keep_runs;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use figment::{
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::ended_tasks::EndedTasks;
+pub(crate) use self::keep_runs::{Days, KeepRuns};
 pub(crate) use self::tools::{Named, Names, Server, Servers, Sop};
 use crate::{
     cassette::{self, Cassette},
@@ -64,6 +66,9 @@ pub(crate) struct Settings {
     /// Seconds that an agent may be away before its work is called back, if that was said.
     #[serde(default)]
     pub(crate) away_grace_seconds: Option<u32>,
+    /// How long the runs of agents are kept once they are over.
+    #[serde(default)]
+    pub(crate) keep_runs: KeepRuns,
     /// Which model decides.
     pub(crate) model: Model,
     /// The MCP servers, by their names.
@@ -161,6 +166,7 @@ pub(crate) struct Layer {
     pub(crate) away_agents_days: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) away_grace_seconds: Option<u32>,
+    pub(crate) keep_runs: KeepRuns,
     pub(crate) model: ModelLayer,
 }
 
@@ -230,6 +236,7 @@ impl Settings {
             bodies_mib: None,
             away_agents_days: None,
             away_grace_seconds: None,
+            keep_runs: KeepRuns::default(),
             model: ModelLayer {
                 name: Some(OFFLINE.to_owned()),
                 ..ModelLayer::default()
@@ -345,6 +352,22 @@ mod tests {
     }
 
     #[test]
+    fn runs_are_kept_as_file_environment_and_flags_say_for_each_agent() {
+        let file = "[keep_runs]\ndays = 10\nagents = { writer = 1, qa = 2, cortex = 3 }\n";
+        let env = [("AGENTHUB_KEEP_RUNS_DAYS", "20,qa=5, cortex = 6")];
+        let flags = Layer {
+            keep_runs: KeepRuns::of(["cortex=7".parse().expect("days")]),
+            ..Layer::default()
+        };
+        let all = load(flags, &env, file).expect("right").keep_runs;
+        let days = |agent: &str| all.time(agent).map(|time| time.as_secs() / 86_400);
+        assert_eq!(days("anyone"), Some(20));
+        assert_eq!(days("writer"), Some(1));
+        assert_eq!(days("qa"), Some(5));
+        assert_eq!(days("cortex"), Some(7));
+    }
+
+    #[test]
     fn bodies_in_memory_are_bounded_by_file_environment_and_flags() {
         let file = "bodies_mib = 10\n";
         let of_file = load(Layer::default(), &[], file).expect("right");
@@ -402,6 +425,11 @@ mod tests {
                 error(&[("AGENTHUB_ENDED_TASKS", "-1")], ""),
                 "AGENTHUB_ENDED_TASKS",
             ),
+            (
+                error(&[("AGENTHUB_KEEP_RUNS_DAYS", "writer")], ""),
+                "AGENTHUB_KEEP_RUNS_DAYS",
+            ),
+            (error(&[], "[keep_runs]\nwriter = 3"), "keep_runs.writer"),
             (
                 error(&[("AGENTHUB_INSECURE", "maybe")], ""),
                 "AGENTHUB_INSECURE",

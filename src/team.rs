@@ -1,13 +1,13 @@
 //! The agents that come with the program.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use agenthub_agents::{echo, qa, strategy, writer};
 use agenthub_sdk::{AgentBuilder, Directory, RunningAgent, model::LanguageModel};
 use anyhow::Context;
 use futures_util::future::{join_all, try_join_all};
 
-use crate::{journal::Kept, telemetry::Telemetry};
+use crate::{journal::Kept, settings::Settings, telemetry::Telemetry};
 
 /// How long they may go on when they are stopped.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -58,11 +58,11 @@ impl Team {
     pub(crate) async fn start(
         hub: &str,
         model: &Arc<dyn LanguageModel>,
-        data: Option<&Path>,
+        settings: &Settings,
         telemetry: &Telemetry,
     ) -> anyhow::Result<Self> {
         let specialists = Specialist::ALL.map(|specialist| async move {
-            let kept = Kept::open(data, specialist.name()).await?;
+            let kept = Kept::open(settings.data(), &settings.keep_runs, specialist.name()).await?;
             let builder = kept.lasting(specialist.builder(model.clone()));
             let agent = start(telemetry.of(builder), hub, specialist.name()).await?;
             anyhow::Ok((agent, kept))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Folder, Hub, Layer, Model, ModelLayer};
+use super::{Folder, Hub, Keep, Layer, Model, ModelLayer};
 use crate::cassette::Wanted;
 
 /// `agenthub agent`
@@ -92,6 +92,8 @@ pub(crate) struct Place {
     /// Writes no files; after a crash it begins its requests again
     #[arg(long)]
     pub(crate) ephemeral: bool,
+    #[command(flatten)]
+    pub(crate) keep: Keep,
 }
 
 impl Agent {
@@ -140,6 +142,7 @@ impl Place {
         };
         Layer {
             hub: self.hub.hub.clone(),
+            keep_runs: self.keep.layer(),
             model: self.model.layer(),
             ..folder.layer()
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Folder, Hub, Layer, Model, Serve};
+use super::{Folder, Hub, Keep, Layer, Model, Serve};
 
 /// Where SOPs are looked for if no folder is named.
 pub(crate) const DEFAULT_DIR: &str = "./sops";
@@ -42,6 +42,8 @@ pub(crate) struct Up {
     pub(crate) model: Model,
     #[command(flatten)]
     pub(crate) serve: Serve,
+    #[command(flatten)]
+    pub(crate) keep: Keep,
 }
 
 /// `agenthub sop ask`
@@ -71,6 +73,8 @@ pub(crate) struct Ask {
     pub(crate) model: Model,
     #[command(flatten)]
     pub(crate) folder: Folder,
+    #[command(flatten)]
+    pub(crate) keep: Keep,
 }
 
 /// What happens when an agent that was asked fails.
@@ -164,11 +168,13 @@ impl Sop {
         match self {
             Self::Up(up) => Layer {
                 hub: up.hub.hub.clone(),
+                keep_runs: up.keep.layer(),
                 model: up.model.layer(),
                 ..up.serve.layer()
             },
             Self::Ask(ask) => Layer {
                 hub: ask.hub.hub.clone(),
+                keep_runs: ask.keep.layer(),
                 model: ask.model.layer(),
                 ..ask.folder.layer()
             },

@@ -60,7 +60,7 @@ async fn specialise(
         settings.hub,
         model::described(&settings.model)
     );
-    let kept = Kept::open(settings.data(), &name).await?;
+    let kept = Kept::open(settings.data(), &settings.keep_runs, &name).await?;
     let builder = kept.lasting(specialist.builder(model).name(name));
     serve(builder, &settings.hub, line, None).await
 }
@@ -76,7 +76,7 @@ async fn think(
     definition.equip(toolshed).await.map_err(several)?;
     let builder = definition.builder(model::model(&model).await?);
     builder.clone().build().context("the agent cannot start")?;
-    let kept = Kept::open(settings.data(), &definition.name).await?;
+    let kept = Kept::open(settings.data(), &settings.keep_runs, &definition.name).await?;
     let builder = kept.lasting(builder);
     let line = format!(
         "{} ({}) is connected to {}; model: {}",

@@ -32,7 +32,7 @@ pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Resu
     let mut signals = Signals::new()?;
     let telemetry = Telemetry::start()?;
     let model = model::model(&settings.model).await?;
-    let kept = Kept::open(settings.data(), CORTEX).await?;
+    let kept = Kept::open(settings.data(), &settings.keep_runs, CORTEX).await?;
     let doors = Doors::open(args, settings).await?;
     let cortex = lasting(CortexSettings::new(&settings.hub, model), &kept, &telemetry);
     let cortex = tokio::select! {
@@ -140,6 +140,7 @@ pub(super) fn lasting(
         instance_id: Some(kept.instance.clone()),
         others: kept.others.clone(),
         drain: LAST_ANSWERS,
+        keep_runs: kept.keep.unwrap_or(cortex.keep_runs),
         ..cortex
     }
 }

@@ -118,7 +118,7 @@ impl Everything {
         let pages = runs.router(http::hosts(settings.http));
         let serving = Serving::start(settings, others, pages).await?;
         let hub = serving.url();
-        let kept = Kept::open(settings.data(), CORTEX).await?;
+        let kept = Kept::open(settings.data(), &settings.keep_runs, CORTEX).await?;
         let mut asked = CortexSettings::new(&hub, model.clone());
         asked.returning = returning.unwrap_or(asked.returning);
         let cortex = cortex::lasting(asked, &kept, &telemetry);
@@ -128,7 +128,7 @@ impl Everything {
         let team = match crew {
             Crew::Nobody => None,
             Crew::Ours => {
-                let team = Team::start(&hub, &model, settings.data(), &telemetry).await?;
+                let team = Team::start(&hub, &model, settings, &telemetry).await?;
                 let seen = Team::seen(cortex.client().directory());
                 if timeout(INTRODUCTION, seen).await.is_err() {
                     tracing::warn!("Cortex has not seen all agents yet");

@@ -93,11 +93,14 @@ mod tests {
 
     use super::*;
     use crate::journal::Kept;
+    use crate::settings::KeepRuns;
 
     #[tokio::test]
     async fn the_journals_of_others_come_and_go_with_their_files() {
         let data = tempfile::tempdir().expect("a temporary folder");
-        let own = Kept::open(Some(data.path()), "me").await.expect("free");
+        let own = Kept::open(Some(data.path()), &KeepRuns::default(), "me")
+            .await
+            .expect("free");
         let others = own.others.clone().expect("there is a folder");
         let names = async || {
             let journals = others.journals().await;
@@ -105,10 +108,12 @@ mod tests {
         };
         assert_eq!(names().await, [""; 0]);
 
-        let one = Kept::open(Some(data.path()), "The One")
+        let one = Kept::open(Some(data.path()), &KeepRuns::default(), "The One")
             .await
             .expect("free");
-        let _two = Kept::open(Some(data.path()), "two").await.expect("free");
+        let _two = Kept::open(Some(data.path()), &KeepRuns::default(), "two")
+            .await
+            .expect("free");
         fs::write(data.path().join("runs/three.db"), "no journal").expect("a file");
         assert_eq!(names().await, ["the-one", "two"]);
         let journals = others.journals().await;

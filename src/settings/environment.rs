@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, anyhow};
 
-use super::{EndedTasks, Layer, Model, ModelLayer};
+use super::{Days, EndedTasks, KeepRuns, Layer, Model, ModelLayer};
 use crate::listen::Listen;
 
 /// The model of Vertex where only the project is named.
@@ -37,6 +37,7 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
         bodies_mib: number(env, "AGENTHUB_BODIES_MIB")?,
         away_agents_days: number(env, "AGENTHUB_AWAY_AGENTS_DAYS")?,
         away_grace_seconds: number(env, "AGENTHUB_AWAY_GRACE_SECONDS")?,
+        keep_runs: keep_runs(env)?,
         model: ModelLayer {
             name: env("AGENTHUB_MODEL").or_else(|| vertex(env)),
             endpoint: env("AGENTHUB_MODEL_ENDPOINT"),
@@ -82,6 +83,15 @@ fn vertex(env: Env<'_>) -> Option<String> {
 fn listen(env: Env<'_>, name: &str) -> anyhow::Result<Option<Listen>> {
     let value = env(name).map(|text| text.parse().context(format!("in {name}")));
     value.transpose()
+}
+
+/// `DAYS` and `AGENT=DAYS`, with commas between.
+fn keep_runs(env: Env<'_>) -> anyhow::Result<KeepRuns> {
+    const NAME: &str = "AGENTHUB_KEEP_RUNS_DAYS";
+    let text = env(NAME).unwrap_or_default();
+    let pieces = text.split(',').filter(|piece| !piece.trim().is_empty());
+    let days: Result<Vec<Days>, _> = pieces.map(|piece| piece.trim().parse()).collect();
+    Ok(KeepRuns::of(days.context(format!("in {NAME}"))?))
 }
 
 fn number<T: FromStr>(env: Env<'_>, name: &str) -> anyhow::Result<Option<T>> {

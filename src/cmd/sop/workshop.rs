@@ -14,7 +14,7 @@ use super::names::unknown;
 use crate::{
     journal::Kept,
     model,
-    settings::{Model, Settings},
+    settings::{KeepRuns, Model, Settings},
     telemetry::Telemetry,
     tools::Toolshed,
 };
@@ -28,6 +28,7 @@ struct Inner {
     /// The model that the command line names goes before that of a file.
     flag: Option<String>,
     data: Option<PathBuf>,
+    keep_runs: KeepRuns,
     tools: Toolshed,
     telemetry: Telemetry,
     /// The files of the agents' runs, this process's until the end.
@@ -48,6 +49,7 @@ impl Workshop {
             model: settings.model.clone(),
             flag: flag.map(str::to_owned),
             data: settings.data().map(Into::into),
+            keep_runs: settings.keep_runs.clone(),
             tools: Toolshed::new(settings),
             telemetry: Telemetry::start()?,
             kept: Mutex::default(),
@@ -101,7 +103,7 @@ impl Workshop {
             Arc::clone(kept.entry(name.to_owned()).or_default())
         };
         let open = async || {
-            let kept = Kept::open(self.0.data.as_deref(), name).await?;
+            let kept = Kept::open(self.0.data.as_deref(), &self.0.keep_runs, name).await?;
             anyhow::Ok(Arc::new(kept))
         };
         cell.get_or_try_init(open).await.cloned()
