@@ -162,7 +162,8 @@ mod tests {
     #[tokio::test]
     async fn a_folder_has_one_process_at_a_time_and_always_the_same_instance() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let open = || Kept::open(Some(folder.path()), &KeepRuns::default(), "An Agent");
+        let keep = KeepRuns::default();
+        let open = || Kept::open(Some(folder.path()), &keep, "An Agent");
         let first = open().await.expect("nobody uses it");
         let refused = open().await.expect_err("the first one uses it").to_string();
         for part in ["An Agent", "--data", &folder.path().display().to_string()] {

@@ -81,13 +81,15 @@ impl Cortex {
         let model = settings.model.name().to_owned();
         let instance_id = settings.instance_id.clone();
         let spans = settings.spans.clone();
-        let (drain, keep_runs) = (settings.drain, settings.keep_runs);
+        let drain = settings.drain;
+        let (keep_runs, keep_outcomes) = (settings.keep_runs, settings.keep_outcomes);
         let shared = Arc::new(Shared::new(settings));
         let chats = Arc::new(Chats(Arc::clone(&shared)));
         let mut agent = Agent::worker(card())
             .watch_agents(true)
             .drain_timeout(drain)
             .keep_runs(keep_runs)
+            .keep_outcomes(keep_outcomes)
             .concurrency(CONCURRENCY)
             .conduct(CHAT_REQUEST, chats.clone())
             .conduct(ORCHESTRATE, Arc::new(Orchestrations(Arc::clone(&shared))))

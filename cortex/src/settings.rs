@@ -20,9 +20,11 @@ pub struct Settings {
     pub handoff_timeout: Duration,
     /// How long after its start Cortex waits for known agents to come back as well, before a run plans without them: 10 s.
     pub returning: Duration,
-    /// How long runs stay in the journal once they are over: 400 days. What a series has learned, what threads keep and the keys by
-    /// which a request is known again are made of them.
+    /// How long runs stay in the journal once they are over: 30 days.
     pub keep_runs: Duration,
+    /// How long their beginning and their end stay: 400 days. What a series has learned, what threads keep and the keys by which a
+    /// request is known again are made of them.
+    pub keep_outcomes: Duration,
     /// The time that models have to answer when Cortex stops: 10 s.
     pub drain: Duration,
     /// The decisions of one request: 8. In the last one no task is handed over.
@@ -68,7 +70,8 @@ impl Settings {
             delegation_timeout: Duration::from_secs(120),
             handoff_timeout: Duration::from_secs(300),
             returning: Duration::from_secs(10),
-            keep_runs: Duration::from_secs(400 * 24 * 3600),
+            keep_runs: Duration::from_secs(30 * 24 * 3600),
+            keep_outcomes: Duration::from_secs(400 * 24 * 3600),
             drain: Duration::from_secs(10),
             max_rounds: 8,
             history_tokens: 8_000,

@@ -13,11 +13,11 @@ use agenthub_sdk::{
         journal::{self, Filter, Listed, State},
     },
 };
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    kept::{Reached, WorkState},
-    rules::GENERATION,
+    kept::Reached,
     specialists::Record,
     strategy::{self, Orchestrator},
 };
@@ -147,6 +147,10 @@ impl Past {
         let facts =
             facts.map_err(|error| format!("the run {run} cannot be gone on from: {error}"))?;
         match facts.started() {
+            // Every run says that it stops before it says that it has.
+            Some(_) if facts.ended().is_some() && facts.stopping().is_none() => Err(format!(
+                "the run {run} cannot be gone on from: it is so old that only what came of it is kept"
+            )),
             Some(started) if started.strategy == Orchestrator.name() => {
                 Ok(strategy::reached(&facts))
             }
@@ -241,23 +245,14 @@ impl Ended {
                 .cloned()
                 .unwrap_or_default(),
             learned: outcome["learned"].clone(),
-            scores: scores(&strategy::reached(facts)),
+            scores: match Vec::deserialize(&outcome["scores"]) {
+                Ok(scores) => scores,
+                // Earlier releases did not keep them with the outcome.
+                Err(_) => strategy::scores(&strategy::reached(facts)),
+            },
             results: None,
         }
     }
-}
-
-/// What was made, as it was reviewed: whose it is, and the score.
-fn scores(reached: &Reached) -> Vec<(String, f64)> {
-    let reviews = reached.reviews.iter();
-    let scored = reviews.filter_map(|review| Some((review, review.score?)));
-    let made = scored.flat_map(|(review, score)| {
-        let steps = review.of.iter().filter_map(|step| reached.steps.get(step));
-        let made =
-            steps.filter(|work| work.phase == GENERATION && work.state == WorkState::Completed);
-        made.map(move |work| (work.agent.clone(), score))
-    });
-    made.collect()
 }
 
 /// What the run of strategy [`RESULTS`] begins with that keeps results of a run.

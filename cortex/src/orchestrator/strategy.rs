@@ -10,6 +10,8 @@ mod closing;
 mod deciding;
 mod handing_over;
 
+pub(crate) use closing::scores;
+
 use agenthub_sdk::runs::{Effect, Facts, Next, RunOutcome, Step, StepId, Strategy};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use agenthub_sdk::{
     Agent,
-    runs::{Approval, Begun, Facts, RunEvent, RunId, RunOutcome, StepId, Strategy, journal::Entry},
+    runs::{
+        Approval, Begun, Facts, RunEvent, RunId, RunOutcome, Spent, StepId, Strategy,
+        journal::Entry,
+    },
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,6 +18,7 @@ use super::{
     error::Error,
     frames::Frames,
     graph::{self, GraphView},
+    sketched::rounds,
     view::{ApprovalView, PlanView, RunState, RunView, StepStanding},
 };
 use crate::{
@@ -30,6 +34,8 @@ pub(super) struct Known {
     seq: u64,
     frames: Frames,
     facts: Facts,
+    /// What its end says that it used.
+    spent: Spent,
     graph: graph::Fold,
     waiting: BTreeMap<StepId, (Approval, u64)>,
 }
@@ -48,6 +54,7 @@ impl Known {
             view,
             seq: 0,
             facts: Facts::default(),
+            spent: Spent::default(),
             waiting: BTreeMap::new(),
         })
     }
@@ -71,7 +78,12 @@ impl Known {
             RunEvent::StepEnded { step, .. } => {
                 self.waiting.remove(step);
             }
-            RunEvent::Ended { outcome, at_ms, .. } => {
+            RunEvent::Ended {
+                outcome,
+                spent,
+                at_ms,
+            } => {
+                self.spent = *spent;
                 self.view.end(outcome, *at_ms);
             }
             _ => {}
@@ -96,13 +108,17 @@ impl Known {
 
     /// The run as it stands.
     pub(super) fn view(&self) -> RunView {
-        let spent = self.facts.spent();
+        // Of an old run only its beginning and its end are left.
+        let spent = match self.facts.spent() {
+            spent if spent == Spent::default() => self.spent,
+            spent => spent,
+        };
         let is_app = self.view.mode == "app";
         RunView {
             state: self.state(),
             phase: self.frames.phase().to_owned(),
             depth: match is_app {
-                true => reached(&self.facts).depth,
+                true => rounds(&self.view).unwrap_or_else(|| reached(&self.facts).depth),
                 false => 0,
             },
             tokens: spent.tokens,

@@ -75,7 +75,7 @@ fn phase(listed: &Listed, summary: &Summary) -> String {
 }
 
 /// How often something was made, as the bundle says.
-fn rounds(view: &RunView) -> Option<u32> {
+pub(super) fn rounds(view: &RunView) -> Option<u32> {
     let rounds = view.result.as_ref()?.pointer("/quality/depth")?;
     rounds
         .as_u64()

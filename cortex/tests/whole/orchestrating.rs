@@ -1,13 +1,18 @@
 //! App runs among agents that the tests make.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
+use agenthub_cortex::CORTEX;
 use agenthub_sdk::{
     Agent, AgentBuilder, Card, Failure, Phase, Skill, TaskContext,
     model::{Completion, DeltaSink, Error, LanguageModel, Message, Offline, Part, Request},
+    runs::{Journal, journal::MemoryJournal},
 };
 use serde_json::{Value, json};
 
@@ -164,10 +169,24 @@ async fn among_several_the_one_whose_work_was_liked_gets_the_next() {
     world.end().await;
 }
 
+/// A Cortex whose runs are in this journal.
+async fn kept(model: impl LanguageModel + 'static) -> (Arc<MemoryJournal>, World) {
+    let journal = Arc::new(MemoryJournal::default());
+    let kept = Arc::clone(&journal);
+    let world = World::with(model, |settings| settings.journal = Some(kept)).await;
+    (journal, world)
+}
+
+/// Leaves of the runs that are over what outlives them.
+async fn grow_old(journal: &MemoryJournal) {
+    let condensed = journal.condense(CORTEX, Duration::ZERO).await;
+    assert_eq!(condensed, Ok(1));
+}
+
 /// spec: ORC-12.2
 #[tokio::test]
 async fn what_became_of_a_result_reaches_the_next_run_of_its_series() {
-    let world = World::new(Offline).await;
+    let (journal, world) = kept(Offline).await;
     let given = Given::default();
     let _maker = world.agent(maker("maker", &given)).await;
     let _checker = world.agent(checker("maker")).await;
@@ -181,6 +200,7 @@ async fn what_became_of_a_result_reaches_the_next_run_of_its_series() {
         )
         .await;
     assert_eq!(recorded.status, 200, "{recorded:?}");
+    grow_old(&journal).await;
     bundle(
         &web,
         &json!({"objective": "Make a thing", "series": "wood"}),
@@ -208,12 +228,13 @@ async fn a_thread_keeps_what_its_runs_made() {
         }
         proposal.to_string()
     });
-    let world = World::new(model).await;
+    let (journal, world) = kept(model).await;
     let given = Given::default();
     let _maker = world.agent(maker("maker", &given)).await;
     let web = Web::of(&world.cortex).await;
     let brief = json!({"objective": "Make a thing", "threadId": "shop"});
     bundle(&web, &brief).await;
+    grow_old(&journal).await;
     bundle(&web, &brief).await;
     let given = given.lock().expect("no panic").clone();
     assert!(given[1].contains("like by maker"), "{}", given[1]);

@@ -6,7 +6,7 @@ use agenthub_proto::a2a::AgentCard;
 use agenthub_runs::Journal;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{Agent, AgentType, Handler, RunningAgent};
+use super::{Agent, AgentType, Handler, RunningAgent, runs::Keep};
 use crate::{
     Conductor, Error, Failure, Reply, SpanSink, TaskContext, connection::Connector,
     tool_loop::ModelSettings,
@@ -25,7 +25,7 @@ pub struct AgentBuilder {
     pub(super) health_check_url: String,
     pub(super) watch_agents: bool,
     pub(super) drain_timeout: Duration,
-    pub(super) keep_runs: Duration,
+    pub(super) keep: Keep,
     pub(super) connect_timeout: Option<Duration>,
     pub(super) connector: Option<Connector>,
     pub(super) journal: Option<Arc<dyn Journal>>,
@@ -46,7 +46,7 @@ impl AgentBuilder {
             health_check_url: String::new(),
             watch_agents: false,
             drain_timeout: Duration::from_secs(10),
-            keep_runs: Duration::from_secs(30 * 24 * 3600),
+            keep: Keep::default(),
             connect_timeout: None,
             connector: None,
             journal: None,
@@ -170,7 +170,15 @@ impl AgentBuilder {
     /// forgotten every hour; those of others that share the journal are left alone.
     #[must_use]
     pub fn keep_runs(mut self, keep: Duration) -> Self {
-        self.keep_runs = keep;
+        self.keep.runs = keep;
+        self
+    }
+
+    /// How long the beginning and the end of a run stay once it is over, if that is longer than the [whole run](Self::keep_runs): what was asked
+    /// for, and what came of it. No longer than the run if not given.
+    #[must_use]
+    pub fn keep_outcomes(mut self, keep: Duration) -> Self {
+        self.keep.outcomes = keep;
         self
     }
 

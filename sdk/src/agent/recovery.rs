@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use agenthub_runs::{Driver, Journal, RunId, Started, journal};
 use tokio::{
     sync::mpsc,
-    time::{Instant, sleep, timeout},
+    time::{Instant, error::Elapsed, sleep, timeout},
 };
 
 use super::{
@@ -65,21 +65,29 @@ pub(super) async fn find(runs: Arc<Runs>, found: mpsc::Sender<Orphan>, most: usi
     }
 }
 
-/// Forgets what is over for longer than it is to be kept.
+/// Lets go of what is over for longer than it is to be kept.
 async fn tidy(runs: &Runs, journal: &dyn Journal) {
-    match timeout(ANSWER, journal.forget(runs.owner(), runs.keep)).await {
+    let (owner, keep) = (runs.owner(), runs.keep);
+    if keep.outcomes > keep.runs {
+        let condensed = timeout(ANSWER, journal.condense(owner, keep.runs));
+        tell(condensed.await, keep.runs, "cut down to what came of them");
+    }
+    let longest = keep.runs.max(keep.outcomes);
+    let forgotten = timeout(ANSWER, journal.forget(owner, longest));
+    tell(forgotten.await, longest, "forgotten");
+}
+
+/// Logs what became of runs.
+fn tell(count: Result<Result<u64, journal::Error>, Elapsed>, keep: Duration, what: &str) {
+    match count {
         Ok(Ok(0)) => {}
-        Ok(Ok(forgotten)) => {
-            let days = runs.keep.as_secs() / (24 * 3600);
-            tracing::info!(
-                forgotten,
-                days,
-                "runs were forgotten that were over for longer"
-            );
+        Ok(Ok(count)) => {
+            let days = keep.as_secs() / (24 * 3600);
+            tracing::info!(count, days, "runs were {what} that were over for longer");
         }
-        Ok(Err(error)) => tracing::warn!(%error, "runs that are over were not forgotten"),
-        // The journal goes on with it; what is left is forgotten the next time.
-        Err(_) => tracing::debug!("it takes long to forget the runs that are over"),
+        Ok(Err(error)) => tracing::warn!(%error, "runs that are over were not {what}"),
+        // The journal goes on with it; what is left comes the next time.
+        Err(_) => tracing::debug!("it takes long until the runs that are over are {what}"),
     }
 }
 

@@ -161,7 +161,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         client.instance_id(),
         builder.journal,
         builder.spans,
-        builder.keep_runs,
+        builder.keep,
         stop.clone(),
     );
     let (found, orphans) = mpsc::channel(1);

@@ -27,10 +27,27 @@ pub(super) struct Runs {
     journal: Option<Arc<dyn Journal>>,
     spans: Option<Arc<dyn SpanSink>>,
     marks: Mutex<HashMap<RunId, Mark>>,
-    /// How long runs are kept that are over.
-    pub(super) keep: Duration,
+    pub(super) keep: Keep,
     /// Cancelled when the agent stops.
     pub(super) stop: CancellationToken,
+}
+
+/// How long runs are kept that are over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keep {
+    /// All of them.
+    pub(super) runs: Duration,
+    /// Their beginning and their end, where that is longer.
+    pub(super) outcomes: Duration,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self {
+            runs: Duration::from_secs(30 * 24 * 3600),
+            outcomes: Duration::ZERO,
+        }
+    }
 }
 
 /// What this process has to do with a run.
@@ -47,7 +64,7 @@ impl Runs {
         instance_id: &str,
         journal: Option<Arc<dyn Journal>>,
         spans: Option<Arc<dyn SpanSink>>,
-        keep: Duration,
+        keep: Keep,
         stop: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {

@@ -1,8 +1,11 @@
 //! A journal that is taken for one that survives its process, as it is kept by the test.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use agenthub_sdk::runs::{
@@ -23,6 +26,8 @@ pub(crate) struct Kept {
     pub(crate) stumbled: AtomicUsize,
     /// How often somebody looked for what was left behind.
     pub(crate) looks: AtomicUsize,
+    /// How often runs that are over were to be forgotten.
+    pub(crate) tidied: AtomicUsize,
 }
 
 impl Kept {
@@ -37,6 +42,7 @@ impl Kept {
             unreadable: 0,
             stumbled: AtomicUsize::new(0),
             looks: AtomicUsize::new(0),
+            tidied: AtomicUsize::new(0),
         }
     }
 
@@ -87,6 +93,12 @@ impl Around for Kept {
         let entries = self.inner.read(run, after, limit).await?;
         self.readable(run, &entries)?;
         Ok(entries)
+    }
+
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+        let forgotten = self.inner.forget(owner, age).await;
+        self.tidied.fetch_add(1, Ordering::SeqCst);
+        forgotten
     }
 
     async fn adoptable(

@@ -14,7 +14,10 @@ use agenthub_sdk::{
         a2a::{Message, Role, TaskState},
         agenthub::{AgentEventMetadata, ListMailboxesRequest},
     },
-    runs::{Budget, Driver, Journal, RunEvent, RunId, RunOutcome, Started, journal::MemoryJournal},
+    runs::{
+        Budget, Driver, Journal, RunEvent, RunId, RunOutcome, Started, StepId,
+        journal::MemoryJournal,
+    },
 };
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
@@ -383,7 +386,7 @@ async fn a_step_that_is_sent_again_is_the_same_to_the_byte() {
 
 /// How long runs are kept is each agent's own matter, also in a journal that several share.
 #[tokio::test]
-async fn an_agent_forgets_its_own_runs_after_the_time_that_it_was_given() {
+async fn an_agent_lets_go_of_its_own_runs_after_the_times_that_it_was_given() {
     let hub = Hub::start().await;
     let journal = Arc::new(MemoryJournal::default());
     let started = RunEvent::Started(Started {
@@ -400,28 +403,47 @@ async fn an_agent_forgets_its_own_runs_after_the_time_that_it_was_given() {
         spent: Default::default(),
         at_ms: 0,
     };
-    let whole = [started, ended];
-    let runs = ["a", "b", "c"].map(|owner| (owner, RunId::new(format!("run-of-{owner}"))));
+    let noted = RunEvent::Noted {
+        step: StepId::new("note"),
+        value: Value::Null,
+        at_ms: 0,
+    };
+    let whole = [started, noted, ended];
+    let runs = ["a", "b", "c", "d"].map(|owner| (owner, RunId::new(format!("run-of-{owner}"))));
     for (owner, run) in &runs {
         journal.add(run, owner, &whole).await.expect("it works");
     }
+    let long = Duration::from_secs(3_600);
     let mut agents = Vec::new();
-    for (name, keep) in [("a", Some(Duration::ZERO)), ("b", None)] {
+    let mut journals = Vec::new();
+    for (name, keep) in [
+        ("a", Some(Duration::ZERO)),
+        ("b", None),
+        ("d", Some(Duration::ZERO)),
+    ] {
+        let kept = Kept::new(&journal);
         let agent = Agent::worker(card(name))
             .conduct("work", Scripted::new(&StandIns::new(), json!([])))
-            .journal(Kept::new(&journal));
+            .journal(kept.clone());
         let agent = match keep {
             Some(keep) => agent.keep_runs(keep),
             None => agent,
         };
+        let agent = match name {
+            "d" => agent.keep_outcomes(long),
+            _ => agent,
+        };
         agents.push(agent.start(hub.url()).await.expect("it starts"));
+        journals.push(kept);
     }
-    let [a, b, c] = runs.map(|(_, run)| run);
-    eventually("its run is forgotten", || async {
-        journal.read(&a, 0, 1).await.is_err()
+    eventually("all of them have looked", || async {
+        let have_tidied = |kept: &Arc<Kept>| kept.tidied.load(Ordering::SeqCst) > 0;
+        journals.iter().all(have_tidied)
     })
     .await;
-    for kept in [b, c] {
-        assert!(journal.read(&kept, 0, 1).await.is_ok(), "{kept}");
+    let mut left = Vec::new();
+    for (_, run) in &runs {
+        left.push(journal.read(run, 0, 9).await.map_or(0, |e| e.len()));
     }
+    assert_eq!(left, [0, 3, 3, 2], "the last keeps what came of it");
 }

@@ -95,6 +95,7 @@ impl Play<'_> {
                 "bundle": bundle,
                 "met": explanation.is_none(),
                 "learned": learned(&self.reached, &verdicts),
+                "scores": scores(&self.reached),
             }),
         }
     }
@@ -197,6 +198,19 @@ fn replace(value: &mut Value, from: &str, to: &str) {
             .for_each(|field| replace(field, from, to)),
         _ => {}
     }
+}
+
+/// What was made, as it was reviewed: whose it is, and the score.
+pub(crate) fn scores(reached: &Reached) -> Vec<(String, f64)> {
+    let reviews = reached.reviews.iter();
+    let scored = reviews.filter_map(|review| Some((review, review.score?)));
+    let made = scored.flat_map(|(review, score)| {
+        let steps = review.of.iter().filter_map(|step| reached.steps.get(step));
+        let made =
+            steps.filter(|work| work.phase == GENERATION && work.state == WorkState::Completed);
+        made.map(move |work| (work.agent.clone(), score))
+    });
+    made.collect()
 }
 
 /// What later runs of the series learn: which settings led to which score.
