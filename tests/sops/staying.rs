@@ -144,3 +144,45 @@ fn a_team_that_is_killed_goes_on_where_it_was_and_the_answer_comes() {
     let tasks = system.json(&["tasks", "list", "--json"]);
     assert_eq!(tasks.len(), 2, "nobody was asked twice: {tasks:?}");
 }
+
+/// A request whose team is another request's, which ends in a way, gets its answer all the same.
+fn outlives(end: impl FnOnce(Process)) {
+    let (system, _broker) = System::durable_broker();
+    let brain = Brain::start();
+    let lead = "---\nname: lead\ndescription: Leads\ntype: orchestrator\n---\n## Steps\n\n1. Ask `slow` for it.\n";
+    let slow = format!("---\nname: slow\ndescription: Thinks\nmodel: {WAITS}\n---\nThink.\n");
+    write(
+        system.folder(),
+        &[("team/lead.md", lead), ("team/slow.md", &slow)],
+    );
+    let (url, key) = (PathBuf::from(&brain.url), PathBuf::from("key"));
+    let ask = |words: &str| {
+        let environment = [("AGENTHUB_MODEL_ENDPOINT", &url), ("OPENAI_API_KEY", &key)];
+        let args = ["sop", "ask", "--json", "team", words];
+        Process::start_in(&environment, system.folder(), &system.hub(), &args)
+    };
+    let first = ask("think about rain");
+    brain.wait_asked(WAITS, 1);
+    let second = ask("think about snow");
+    brain.wait_asked(WAITS, 2);
+    end(first);
+    brain.let_go();
+    let finished = second.finish("");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let answer = json_of(&finished)["answer"].to_string();
+    assert!(answer.contains("It was worth the wait."), "{finished:?}");
+}
+
+#[test]
+fn a_request_outlives_the_one_whose_team_it_uses() {
+    outlives(|first| {
+        first.signal(Signal::SIGINT);
+        let ended = first.wait();
+        assert_eq!(ended.code, Some(130), "it was cancelled: {ended:?}");
+    });
+}
+
+#[test]
+fn a_request_outlives_the_process_whose_team_it_uses() {
+    outlives(Process::kill);
+}

@@ -158,7 +158,8 @@ impl Keeper {
         join_all(at_work.into_values().map(async |at_work| {
             let name = at_work.definition.name.clone();
             at_work.agent.stop().await;
-            if forget && !at_work.was_known {
+            // Whoever waits for work of it may have it at work again.
+            if forget && !at_work.was_known && !self.has_work(&name).await {
                 self.forget(&name, "it was here for one request").await;
             }
         }))

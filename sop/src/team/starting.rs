@@ -2,7 +2,13 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use agenthub_sdk::{AgentBuilder, Error, RunningAgent, proto::agenthub::AgentState};
+use agenthub_sdk::{
+    AgentBuilder, Error, RunningAgent,
+    proto::{
+        a2a::TaskState,
+        agenthub::{AgentState, ListTasksRequest},
+    },
+};
 use tokio::time::timeout;
 
 use super::{identity, keeper::Keeper};
@@ -50,6 +56,25 @@ impl Keeper {
             () = self.leaving.cancelled() => return Err(Vec::new()),
         };
         Ok(agent.drain_timeout(self.origin.drain))
+    }
+
+    /// Whether the hub has work for an agent that is not over. Where it does not say so, it may.
+    pub(super) async fn has_work(&self, name: &str) -> bool {
+        let open = [
+            TaskState::Submitted,
+            TaskState::Working,
+            TaskState::InputRequired,
+            TaskState::AuthRequired,
+        ];
+        let request = ListTasksRequest {
+            agent_id: name.to_owned(),
+            states: open.map(i32::from).into(),
+            ..Default::default()
+        };
+        match self.client.all_tasks(request).await {
+            Ok(tasks) => tasks.iter().any(|task| task.assignee() == name),
+            Err(_) => true,
+        }
     }
 
     /// Has the hub forget an agent that is nowhere at work. What waits for it fails.

@@ -3,9 +3,15 @@
 mod absent;
 mod show;
 mod start;
+mod taking_over;
 mod words;
 
-use std::{process::ExitCode, time::Duration};
+use std::{
+    future::{Future, pending},
+    pin::pin,
+    process::ExitCode,
+    time::Duration,
+};
 
 use agenthub_sdk::{Agent, Client, Delegation, Error, Outcome, Pending};
 use agenthub_sop::{Definition, ErrorMode as Written};
@@ -131,11 +137,14 @@ impl Question<'_> {
             return Ok(None);
         };
         let is_kept = here.is_kept;
-        let asking = self.ask(&client, signals);
         let asked = match &mut here.serving {
-            None => asking.await,
+            None if here.team.is_none() => {
+                let taking_over = self.take_over(&client, found, settings, here);
+                self.ask(&client, signals, taking_over).await
+            }
+            None => self.ask(&client, signals, pending()).await,
             Some(serving) => tokio::select! {
-                asked = asking => asked,
+                asked = self.ask(&client, signals, pending()) => asked,
                 error = serving.failed() => Err(error),
             },
         };
@@ -175,7 +184,13 @@ impl Question<'_> {
     }
 
     /// Asks, and shows what happens until there is an outcome. The first signal cancels, and the second one leaves.
-    async fn ask(&self, client: &Client, signals: &mut Signals) -> anyhow::Result<Asked> {
+    /// Meanwhile the team may have to be `taken_over`.
+    async fn ask(
+        &self,
+        client: &Client,
+        signals: &mut Signals,
+        taken_over: impl Future<Output = anyhow::Result<()>>,
+    ) -> anyhow::Result<Asked> {
         let (task, message) = (
             Uuid::now_v7().to_string(),
             format!("msg_{}", Uuid::now_v7()),
@@ -202,6 +217,8 @@ impl Question<'_> {
         let mut progress = Progress::default();
         let mut cancelled_at = None;
         let mut is_left = false;
+        let mut taken_over = pin!(taken_over);
+        let mut is_taken_over = false;
         loop {
             tokio::select! {
                 update = updates.next() => {
@@ -222,6 +239,10 @@ impl Question<'_> {
                     if is_left {
                         break;
                     }
+                }
+                done = &mut taken_over, if !is_taken_over => {
+                    done?;
+                    is_taken_over = true;
                 }
                 () = given_up(cancelled_at) => break,
             }
@@ -272,6 +293,6 @@ struct Asked {
 async fn given_up(cancelled_at: Option<Instant>) {
     match cancelled_at {
         Some(at) => sleep_until(at + CANCELLING).await,
-        None => std::future::pending().await,
+        None => pending().await,
     }
 }

@@ -106,6 +106,18 @@ impl Question<'_> {
             };
             output::aside(where_to);
         }
+        let is_here = self.host(&hub, found, settings, here).await?;
+        Ok(is_here.then_some(client))
+    }
+
+    /// Starts the team in this process, on this hub. `false` where it cannot be; then it was shown why.
+    pub(super) async fn host(
+        &self,
+        hub: &str,
+        found: &Found,
+        settings: &Settings,
+        here: &mut Here,
+    ) -> anyhow::Result<bool> {
         let workshop = Workshop::new(settings, self.args.model.model.as_deref())?;
         let origin = Origin {
             dir: self.args.dir(),
@@ -115,7 +127,7 @@ impl Question<'_> {
             tell: self.told.tell(),
         };
         here.workshop = Some(workshop);
-        match Team::start(&hub, origin).await {
+        match Team::start(hub, origin).await {
             Ok(team) => {
                 let members = team.members().await;
                 here.absent = absent(&found.discovered, &members, &self.told.faults());
@@ -124,7 +136,7 @@ impl Question<'_> {
             }
             Err(error) => {
                 start_error(error)?;
-                return Ok(None);
+                return Ok(false);
             }
         }
         if let Some(why) = here.absent.refusal().filter(|_| self.is_fail_fast()) {
@@ -138,7 +150,7 @@ impl Question<'_> {
                 folder_argument(&self.args.dir(), "--dir ")
             ));
         }
-        Ok(Some(client))
+        Ok(true)
     }
 
     /// Whether the orchestrator is on the hub.
