@@ -124,34 +124,46 @@ fn the_team_of_the_repository_makes_an_article_without_a_hub_and_without_a_key()
     assert_eq!(verdict("MUST NOT add facts").0, Some("not-checked"));
 }
 
-/// spec: SOP-10.2, SOP-10.3
+/// Who is asked for which request, by the stand-in, which sees the prompt and the tools and nothing else.
+///
+/// spec: SOP-10.1, SOP-10.2, SOP-10.3
 #[test]
-fn one_agent_is_asked_where_one_is_meant_and_none_where_none_is_needed() {
+fn whom_a_request_needs_is_asked_and_nobody_else() {
+    const ALL: [&str; 3] = ["researcher", "article-writer", "critic"];
     let system = alone();
-    let (finished, one) = ask(
-        &system,
-        SOPS,
-        "ask the critic to check this: The hub is fast. Very fast.",
-    );
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    assert_eq!(asked(&one), ["critic"], "{one:#}");
-    let answer = one["answer"].as_str().unwrap_or_default();
-    assert!(answer.contains("6 words in 2 sentences"), "{one:#}");
-
-    let (finished, none) = ask(&system, SOPS, "hello");
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    assert!(asked(&none).is_empty(), "{none:#}");
-    assert!(
-        none["answer"]
-            .as_str()
-            .is_some_and(|text| text.contains("offline stand-in"))
-    );
-
-    let (finished, counted) = ask(&system, SOPS, "What is 7 times 6?");
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    assert!(asked(&counted).is_empty(), "{counted:#}");
-    let answer = counted["answer"].as_str().unwrap_or_default();
-    assert!(answer.starts_with("7 times 6 is 42."), "{counted:#}");
+    for (words, agents, part) in [
+        (
+            "ask the critic to check this: The hub is fast. Very fast.",
+            &["critic"][..],
+            "6 words in 2 sentences",
+        ),
+        (
+            "Ask researcher what is known about mailboxes",
+            &["researcher"],
+            "waits in its mailbox",
+        ),
+        (
+            "Have the article-writer write about rain from these findings: It is wet.",
+            &["article-writer"],
+            "It is wet.",
+        ),
+        (
+            "Let researcher find out about crashes, and critic check this: Bees fly.",
+            &["researcher", "critic"],
+            "",
+        ),
+        ("Write a short article about teams in Markdown", &ALL, ""),
+        ("hello", &[], "offline stand-in"),
+        ("What can you do?", &[], "offline stand-in"),
+        ("What is 7 times 6?", &[], "7 times 6 is 42."),
+        ("What is 12 minus 5?", &[], "12 minus 5 is 7."),
+    ] {
+        let (finished, answer) = ask(&system, SOPS, words);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert_eq!(asked(&answer), agents, "{words}: {answer:#}");
+        let said = answer["answer"].as_str().unwrap_or_default();
+        assert!(said.contains(part), "{words}: {said}");
+    }
 }
 
 /// spec: SOP-9.1, SOP-9.2, SOP-9.4, SOP-9.5, SOP-9.6
