@@ -25,3 +25,27 @@ impl Remains {
         std::mem::take(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn what_is_large_lives_until_it_is_taken_and_not_without_bound() {
+        let value = Arc::new(());
+        let living = || Arc::strong_count(&value) - 1;
+        let mut remains = Remains::default();
+        remains.add(MANY - 1, value.clone());
+        assert_eq!(living(), 0, "what is small is freed at once");
+        for _ in 0..2 * KEPT {
+            remains.add(MANY, value.clone());
+        }
+        assert_eq!(living(), KEPT);
+        let taken = remains.take();
+        assert_eq!(living(), KEPT, "whoever took it frees it");
+        drop(taken);
+        assert_eq!(living(), 0);
+    }
+}
