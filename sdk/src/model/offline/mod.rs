@@ -95,7 +95,9 @@ fn answer(request: &Request) -> Result<Answer, Error> {
         Output::Text if tools::are_used(request) => Ok(tools::answer(request)),
         Output::Text => Ok(Answer::Text(layout::answer(request).unwrap_or_else(|| {
             let said = words::cut(&said());
-            format!("I am an offline stand-in, not a language model. You said: {said}")
+            format!(
+                "I am an offline stand-in, not a language model, and have no tool for this, so nothing was done. You said: {said}"
+            )
         }))),
         Output::Json { name, .. } if name == "decision" => {
             Ok(Answer::Text(decision::decide(request, &said()).to_string()))
@@ -150,6 +152,15 @@ mod tests {
             usage.output_tokens > usage.input_tokens && usage.input_tokens > 0,
             "{usage:?}"
         );
+    }
+
+    #[test]
+    fn what_it_has_no_tool_for_is_said_to_be_undone() {
+        let asked = Request::new(vec![Message::user("print it")]);
+        let Ok(Answer::Text(said)) = answer(&asked) else {
+            panic!("it has nothing to call");
+        };
+        assert!(said.contains("nothing was done"), "{said}");
     }
 
     #[tokio::test]
