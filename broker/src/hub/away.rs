@@ -44,6 +44,18 @@ impl Core {
         is_full.then_some(last)
     }
 
+    /// Tells the log that an agent is there, where it last heard of that long ago: an agent may come and go between two rounds.
+    pub(super) fn note_presence_if_old(&mut self, agent: &AgentId, now: Now) {
+        // The next round takes note of an agent that is new.
+        let known = self.state.registry.get(agent);
+        let Some(seen) = known.and_then(|known| known.seen) else {
+            return;
+        };
+        if due(seen, true, self.settings.away_agents, now.time) == Due::Note {
+            self.note_presence(agent, now);
+        }
+    }
+
     /// Tells the log that an agent is there. On a full disk that is put off.
     fn note_presence(&mut self, agent: &AgentId, now: Now) {
         if self.admit().is_ok() {

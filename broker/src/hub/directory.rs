@@ -180,6 +180,7 @@ impl PresenceBefore {
                     card_change::OFFLINE
                 };
                 tracing::info!(%agent, "agent is {change}");
+                core.note_presence_if_old(&agent, now);
                 core.tell(&agent, change, now);
             }
         }

@@ -75,6 +75,7 @@ impl Core {
             self.admit()?;
         }
         let agent = AgentId::from(registration.card.name.as_str());
+        self.note_presence_if_old(&agent, now);
         match instance {
             Some(instance) => {
                 let declared = Declared::of(&registration);

@@ -118,14 +118,16 @@ impl Entry {
             .is_some_and(|at| now.duration_since(at).unwrap_or_default() <= late_artifacts)
     }
 
-    /// Keeps what the task used, as its last status tells it, for who asks later.
+    /// Keeps what the task used and which model its agent thought with, as its last status tells them, for who asks later.
     pub(super) fn note_usage(&mut self, last: &TaskStatusUpdateEvent) {
-        /// A few numbers are shorter, in bytes.
+        /// A few numbers are shorter, in bytes, and so are the names of models.
         const LONGEST: usize = 256;
-        let told = last.metadata.as_ref().and_then(|m| m.fields.get("usage"));
-        if let Some(usage) = told.filter(|usage| usage.encoded_len() <= LONGEST) {
-            let metadata = self.task_mut().metadata.get_or_insert_default();
-            metadata.fields.insert("usage".to_owned(), usage.clone());
+        for key in ["usage", "model"] {
+            let told = last.metadata.as_ref().and_then(|m| m.fields.get(key));
+            if let Some(told) = told.filter(|told| told.encoded_len() <= LONGEST) {
+                let metadata = self.task_mut().metadata.get_or_insert_default();
+                metadata.fields.insert(key.to_owned(), told.clone());
+            }
         }
     }
 

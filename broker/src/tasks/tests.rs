@@ -173,11 +173,14 @@ fn what_a_task_used_stays_known_if_it_is_short() {
         ("t1", serde_json::json!("x".repeat(300)), false),
     ] {
         let mut last = status(task, TaskState::Completed);
-        last.metadata = Some(json::to_struct(&serde_json::json!({"usage": usage})));
+        let told = serde_json::json!({"usage": usage, "model": "offline"});
+        last.metadata = Some(json::to_struct(&told));
         tasks.apply_status(&last, None, START);
         let metadata = self::task(&tasks, task).metadata.unwrap_or_default();
         let kept = metadata.fields.get("usage");
         assert_eq!(kept.map(json::from_value), is_kept.then_some(usage));
+        let model = metadata.fields.get("model").map(json::from_value);
+        assert_eq!(model, Some("offline".into()));
     }
 }
 

@@ -15,6 +15,15 @@ fn bench(days: u32) -> Bench {
 }
 
 fn register(b: &mut Bench, name: &str) {
+    assert_eq!(registered(b, name), Ok(true));
+}
+
+/// The same card as before.
+fn register_again(b: &mut Bench, name: &str) {
+    assert_eq!(registered(b, name), Ok(false));
+}
+
+fn registered(b: &mut Bench, name: &str) -> Result<bool, Error> {
     let registration = Registration {
         card: AgentCard {
             name: name.into(),
@@ -23,10 +32,8 @@ fn register(b: &mut Bench, name: &str) {
         topics: Vec::new(),
         health_check_url: String::new(),
     };
-    let registered = b
-        .core
-        .register(&Caller::anonymous(), registration, None, b.now);
-    assert_eq!(registered, Ok(true));
+    b.core
+        .register(&Caller::anonymous(), registration, None, b.now)
 }
 
 fn pass(b: &mut Bench, time: Duration) {
@@ -67,6 +74,27 @@ fn an_agent_that_is_away_for_long_leaves_the_directory() {
         folded.replay(record, Duration::ZERO, b.now.instant);
     }
     assert_eq!(folded.registry, b.core.state.registry);
+}
+
+/// promise 10
+#[test]
+fn an_agent_that_was_there_between_two_rounds_stays() {
+    let mut b = bench(30);
+    register(&mut b, "cron");
+    pass(&mut b, Duration::ZERO);
+    for _ in 0..3 {
+        pass(&mut b, 25 * DAY);
+        let there = b.connect("cron", "i", durable("work"));
+        b.close(there.id, true);
+    }
+    for _ in 0..2 {
+        pass(&mut b, 25 * DAY);
+        register_again(&mut b, "cron");
+    }
+    pass(&mut b, 25 * DAY);
+    assert_eq!(agents(&b.core), ["cron"], "its card came again");
+    pass(&mut b, 7 * DAY);
+    assert_eq!(agents(&b.core), [""; 0]);
 }
 
 /// promise 10
