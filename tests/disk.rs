@@ -127,6 +127,34 @@ fn a_full_disk_is_said_and_survived() {
     });
 }
 
+/// promise 11
+#[test]
+fn what_was_accepted_is_done_on_a_full_disk() {
+    let system = System::bare(free_address());
+    let Some(disk) = SmallDisk::mount(&system.folder().join(".agenthub")) else {
+        return;
+    };
+    let _broker = system.start_durable_broker();
+    drop(system.start_echo("agent_echo"));
+    let accepted = ["one", "two", "three"];
+    for id in accepted {
+        assert_eq!(system.run(&task(id, id), "").code, Some(0));
+    }
+    disk.fill();
+    let letters = std::iter::repeat_with(fastrand::alphanumeric);
+    let long: String = letters.take(100_000).collect();
+    eventually("a publish is refused", || {
+        let published = system.run(&task("new", &long), "");
+        (published.code == Some(1)).then_some(())
+    });
+    let _echo = system.start_echo("agent_echo");
+    for id in accepted {
+        eventually("it is done", || {
+            state(&system, id).contains("COMPLETED").then_some(())
+        });
+    }
+}
+
 /// What the system calls are replaced by: they fail as long as there is a file of the first name, and do not return as long as there is one
 /// of the second, beside which they leave a trace.
 const FAULTY_SYNC: &str = r#"

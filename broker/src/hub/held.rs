@@ -57,6 +57,16 @@ impl Core {
         self.check_held()
     }
 
+    /// Whether what was accepted can go on.
+    ///
+    /// # Errors
+    ///
+    /// See [`EventLog::admit_accepted`](crate::log::EventLog::admit_accepted).
+    pub(super) fn admit_accepted(&self) -> Result<(), Error> {
+        self.log.admit_accepted()?;
+        self.check_held()
+    }
+
     /// Whether there is room for events that wait for the log.
     ///
     /// # Errors

@@ -158,6 +158,7 @@ impl Core {
             true => self
                 .admit_passing(&self.order_of(&body, &routing))
                 .map(drop),
+            false if self.is_of_accepted(&body, &routing) => self.admit_accepted(),
             false => self.admit(),
         }?;
         body.check()?;
@@ -252,6 +253,17 @@ impl Core {
         }
         let position = self.record_event(caller, draft, now);
         Ok(self.receipt(event_id, position))
+    }
+
+    /// Whether it is what an agent says of a task that it has and that is open.
+    fn is_of_accepted(&self, body: &Body, routing: &AgentEventMetadata) -> bool {
+        let known = self.state.tasks.get(body.task_id());
+        known.is_some_and(|known| {
+            !known.state().is_terminal()
+                && known
+                    .assignee()
+                    .is_some_and(|agent| **agent == *routing.from_agent_id)
+        })
     }
 
     /// The unit of order of an event that is about to be published.

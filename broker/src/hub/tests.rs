@@ -81,6 +81,10 @@ impl EventLog for Keeping {
         self.commits.latest().admit()
     }
 
+    fn admit_accepted(&self) -> Result<(), Error> {
+        self.commits.latest().admit_accepted()
+    }
+
     fn append(&mut self, record: Record) {
         self.records
             .lock()

@@ -43,6 +43,18 @@ impl Commit {
             Self::Full(_) => Err(Error::ResourceExhausted(
                 "the disk of the hub's log is full: make room in its data folder; nothing is accepted until then".to_owned(),
             )),
+            Self::Failed(_) => self.admit_accepted(),
+        }
+    }
+
+    /// Whether what was accepted can go on, however far the log is behind.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] once the log has failed.
+    pub(crate) fn admit_accepted(&self) -> Result<(), Error> {
+        match self {
+            Self::Upto(_) | Self::Full(_) => Ok(()),
             Self::Failed(reason) => Err(Error::Unavailable(format!(
                 "the hub's log has failed ({reason}): the hub has to be started again"
             ))),

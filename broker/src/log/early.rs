@@ -46,6 +46,10 @@ impl EventLog for Early {
         self.log.admit()
     }
 
+    fn admit_accepted(&self) -> Result<(), Error> {
+        self.log.admit_accepted()
+    }
+
     fn append(&mut self, record: Record) {
         self.log.append(record);
     }

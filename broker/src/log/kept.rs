@@ -177,6 +177,10 @@ impl EventLog for Writing {
         Ok(())
     }
 
+    fn admit_accepted(&self) -> Result<(), Error> {
+        self.admit()
+    }
+
     fn append(&mut self, record: Record) {
         debug_assert_eq!(record.position.0, self.next);
         self.next += 1;

@@ -42,6 +42,10 @@ impl EventLog for MemoryLog {
         Ok(())
     }
 
+    fn admit_accepted(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     fn append(&mut self, record: Record) {
         debug_assert_eq!(record.position.0, self.next);
         self.next += 1;

@@ -119,6 +119,13 @@ pub(crate) trait EventLog: fmt::Debug + Send {
     /// [`Error::ResourceExhausted`] while the disk is full or the log is behind, [`Error::Unavailable`] once it has failed.
     fn admit(&self) -> Result<(), Error>;
 
+    /// Whether what was accepted can go on, such as to the end of a task. A full disk has a reserve for that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ResourceExhausted`] while the log is behind, [`Error::Unavailable`] once it has failed.
+    fn admit_accepted(&self) -> Result<(), Error>;
+
     /// Adds a record at [`next_position`](Self::next_position).
     fn append(&mut self, record: Record);
 

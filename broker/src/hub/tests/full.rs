@@ -2,7 +2,10 @@
 //!
 //! promise 11
 
-use agenthub_proto::agenthub::seek_mailbox_request::To;
+use agenthub_proto::{
+    a2a::TaskStatus,
+    agenthub::{TaskStatusUpdateEvent, seek_mailbox_request::To},
+};
 
 use super::*;
 use crate::id::TaskId;
@@ -116,4 +119,38 @@ fn acknowledgements_and_ends_go_on() {
     });
     assert_eq!(purged, Ok(()));
     assert_eq!(b.states(TaskState::Failed), 2, "the other one was purged");
+}
+
+/// A status of the task `t`.
+fn say(b: &mut Bench, from: &str, state: TaskState) -> Result<Receipt, Error> {
+    let update = TaskStatusUpdateEvent {
+        task_id: "t".into(),
+        status: Some(TaskStatus {
+            state: state.into(),
+            ..TaskStatus::default()
+        }),
+        r#final: state.is_terminal(),
+        ..TaskStatusUpdateEvent::default()
+    };
+    b.publish(Body::Status(update), from, "asker")
+}
+
+/// What was accepted comes to its end on the reserve; nothing new begins.
+#[test]
+fn an_agent_ends_the_tasks_that_it_has() {
+    let mut b = Bench::new(Settings::default());
+    let _session = b.greet(hello(None, &[EventKind::Message])).expect("good");
+    b.work("t", "asker", "worker").expect("good");
+    b.core();
+    b.fill_disk();
+    let stranger = say(&mut b, "stranger", TaskState::Completed);
+    assert!(is_full(&stranger), "{stranger:?}");
+    assert!(is_full(&b.work("u", "asker", "worker")));
+    for state in [TaskState::Working, TaskState::Completed] {
+        let said = say(&mut b, "worker", state);
+        assert!(said.is_ok(), "{state:?}: {said:?}");
+    }
+    assert_eq!(b.state("t"), TaskState::Completed);
+    let again = say(&mut b, "worker", TaskState::Working);
+    assert!(is_full(&again), "it is over: {again:?}");
 }

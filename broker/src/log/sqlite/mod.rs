@@ -283,6 +283,11 @@ impl EventLog for SqliteLog {
 
     fn admit(&self) -> Result<(), Error> {
         self.commits.latest().admit()?;
+        self.admit_accepted()
+    }
+
+    fn admit_accepted(&self) -> Result<(), Error> {
+        self.commits.latest().admit_accepted()?;
         match self.queued.bytes() > QUEUE_BYTES || self.group.len() > QUEUE {
             true => Err(Error::behind()),
             false => Ok(()),
