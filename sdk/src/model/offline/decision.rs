@@ -41,6 +41,14 @@ pub(super) fn decide(request: &Request, words: &str) -> Value {
             if away.len() == 1 { "is" } else { "are" }
         ));
     }
+    let unknown = unknown(words, &cards);
+    if !unknown.is_empty() && !is_named() {
+        return respond(&format!(
+            "I know no agent called {}, so I have asked nobody. {}",
+            unknown.join(" or "),
+            introduction(&agents)
+        ));
+    }
     let chosen = choose(words, &cards);
     if !chosen.is_empty() {
         let chosen = chosen
@@ -58,6 +66,15 @@ pub(super) fn decide(request: &Request, words: &str) -> Value {
         "I found no agent for that. {}",
         introduction(&agents)
     ))
+}
+
+/// Words that can be nothing but ids of agents, and are nobody's.
+fn unknown<'w>(words: &'w str, cards: &[Card<'_>]) -> Vec<&'w str> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let ids = words.split(|c| !is_part(c));
+    let ids = ids.map(|id| id.trim_end_matches(['.', '-']));
+    ids.filter(|id| id.starts_with("agent_") && cards.iter().all(|card| card.id != *id))
+        .collect()
 }
 
 /// The agents that the request names, else the one that it matches best.

@@ -167,6 +167,15 @@ fn it_says_what_it_is_when_asked_and_when_nothing_matches() {
 }
 
 #[test]
+fn an_agent_that_nobody_is_gets_no_stand_in() {
+    let said = response(&request("ask agent_nobody to echo hi."));
+    assert!(
+        said.starts_with("I know no agent called agent_nobody,"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_sum_is_counted_where_nobody_does_such_things() {
     let said = response(&request("what is 7 times 6?"));
     assert!(said.starts_with("7 times 6 is 42."), "{said}");

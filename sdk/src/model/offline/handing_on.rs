@@ -147,10 +147,12 @@ impl Handing<'_> {
         topic(self.turn)
     }
 
-    /// What the user gave to work with: what stands behind a colon, else all the words.
+    /// What the user gave to work with: what stands behind a colon that ends a word, else all the words. Times and addresses have others.
     fn own_text(&self) -> String {
         let words = &self.turn.words;
-        let behind = words.split_once(':').map(|(_, rest)| rest.trim());
+        let mut colons = words.match_indices(':').map(|(at, _)| &words[at + 1..]);
+        let behind = colons.find(|rest| rest.starts_with(char::is_whitespace));
+        let behind = behind.map(str::trim);
         behind
             .filter(|rest| !rest.is_empty())
             .unwrap_or(words)

@@ -213,6 +213,11 @@ fn whoever_names_one_agent_gets_that_one_alone() {
     assert_eq!(checking, [("agent_critic".to_owned(), expected)]);
     assert_eq!(said(&request), "critic says: Short.");
 
+    let words = "ask the critic about the 10:00 train, see http://x.org";
+    let mut timed = asked(EDITOR, words);
+    let checking = go_on(&mut timed, &[from("critic", "Late.")]);
+    assert_eq!(checking[0].1["draft"], words, "no colon ends a word");
+
     let mut two = asked(EDITOR, "ask researcher and article-writer about rain");
     assert_eq!(
         go_on(&mut two, &[from("researcher", "Wet.")])[0].0,

@@ -141,17 +141,19 @@ fn value(mut sum: &[String]) -> Option<f64> {
 }
 
 fn number(sum: &mut &[String]) -> Option<f64> {
-    let (first, rest) = sum.split_first()?;
-    if first == "-" || first == "−" {
-        *sum = rest;
-        return number(sum).map(|number| -number);
+    let (mut first, mut rest) = sum.split_first()?;
+    let is_negative = first == "-" || first == "−";
+    if is_negative {
+        (first, rest) = rest.split_first()?;
     }
     *sum = rest;
+    let sign = if is_negative { -1.0 } else { 1.0 };
     let in_words = NUMBERS.iter().position(|word| word == first);
-    in_words.map(|n| n as f64).or_else(|| {
+    let number = in_words.map(|n| n as f64).or_else(|| {
         let is_number = first.starts_with(|c: char| c.is_ascii_digit());
         is_number.then(|| first.parse().ok()).flatten()
-    })
+    });
+    number.map(|number| sign * number)
 }
 
 fn operation(sum: &mut &[String]) -> Option<Operation> {
@@ -210,8 +212,10 @@ mod tests {
             "x + y",
             "1 + 1.2.3",
             "999999999999999 * 9",
+            "--1 + 1",
+            &"-".repeat(1_000_000),
         ] {
-            assert_eq!(answer(words), None, "{words}");
+            assert_eq!(answer(words), None, "{}", &words[..words.len().min(40)]);
         }
     }
 
