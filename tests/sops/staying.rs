@@ -1,6 +1,6 @@
 //! Teams that stay: for anyone to ask, edited while they work, killed and started again.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, time::Duration};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::{
     brain::{Brain, WAITS},
     copied, json_of, up, write,
 };
-use crate::harness::{Process, System, eventually};
+use crate::harness::{Process, System, eventually, free_address};
 
 fn card(system: &System, agent: &str) -> Value {
     system.json(&["agents", "show", agent, "--json"])[0]["agentCard"].take()
@@ -107,30 +107,18 @@ fn an_edited_file_replaces_its_agent_alone_and_a_broken_one_nobody() {
 fn a_team_that_is_killed_goes_on_where_it_was_and_the_answer_comes() {
     let (system, _broker) = System::durable_broker();
     let brain = Brain::start();
-    let lead = "---\nname: lead\ndescription: Leads\ntype: orchestrator\n---\n## Steps\n\n1. Ask `slow` for it.\n";
-    let slow = format!("---\nname: slow\ndescription: Thinks\nmodel: {WAITS}\n---\nThink.\n");
-    write(
-        system.folder(),
-        &[("team/lead.md", lead), ("team/slow.md", &slow)],
-    );
-    let (url, key) = (PathBuf::from(&brain.url), PathBuf::from("key"));
-    let start = || {
-        let environment = [("AGENTHUB_MODEL_ENDPOINT", &url), ("OPENAI_API_KEY", &key)];
-        let team = Process::start_in(
-            &environment,
-            system.folder(),
-            &system.hub(),
-            &["sop", "up", "team", "--json"],
-        );
+    slow_team(&system);
+    let up = || {
+        let team = start(&system, &brain, &["sop", "up", "team", "--json"]);
         team.line("the banner");
         system.wait_online("lead");
         team
     };
-    let team = start();
+    let team = up();
     let asking = system.start(&["sop", "ask", "--json", "team", "think about rain"]);
     brain.wait_asked(WAITS, 1);
     team.kill();
-    let _team = start();
+    let _team = up();
     brain.let_go();
     let finished = asking.finish("");
     assert_eq!(finished.code, Some(0), "{finished:?}");
@@ -145,32 +133,56 @@ fn a_team_that_is_killed_goes_on_where_it_was_and_the_answer_comes() {
     assert_eq!(tasks.len(), 2, "nobody was asked twice: {tasks:?}");
 }
 
-/// A request whose team is another request's, which ends in a way, gets its answer all the same.
-fn outlives(end: impl FnOnce(Process)) {
-    let (system, _broker) = System::durable_broker();
-    let brain = Brain::start();
+/// Two agents, of whom one waits until it is let go.
+fn slow_team(system: &System) {
     let lead = "---\nname: lead\ndescription: Leads\ntype: orchestrator\n---\n## Steps\n\n1. Ask `slow` for it.\n";
     let slow = format!("---\nname: slow\ndescription: Thinks\nmodel: {WAITS}\n---\nThink.\n");
     write(
         system.folder(),
         &[("team/lead.md", lead), ("team/slow.md", &slow)],
     );
+}
+
+/// A program on this provider.
+fn start(system: &System, brain: &Brain, args: &[&str]) -> Process {
     let (url, key) = (PathBuf::from(&brain.url), PathBuf::from("key"));
-    let ask = |words: &str| {
-        let environment = [("AGENTHUB_MODEL_ENDPOINT", &url), ("OPENAI_API_KEY", &key)];
-        let args = ["sop", "ask", "--json", "team", words];
-        Process::start_in(&environment, system.folder(), &system.hub(), &args)
-    };
-    let first = ask("think about rain");
+    let environment = [("AGENTHUB_MODEL_ENDPOINT", &url), ("OPENAI_API_KEY", &key)];
+    Process::start_in(&environment, system.folder(), &system.hub(), args)
+}
+
+fn ask(system: &System, brain: &Brain, words: &str) -> Process {
+    start(system, brain, &["sop", "ask", "team", words])
+}
+
+/// A hub that waits two seconds for agents that are away.
+fn impatient() -> (System, Process) {
+    let system = System::bare(free_address());
+    let grace = PathBuf::from("2");
+    let broker = system.start_durable_broker_in(&[("AGENTHUB_AWAY_GRACE_SECONDS", &grace)]);
+    (system, broker)
+}
+
+/// A request whose team is another request's, which ends in a way, gets its answer all the same.
+fn outlives(end: impl FnOnce(Process)) {
+    let (system, _broker) = impatient();
+    let brain = Brain::start();
+    slow_team(&system);
+    let first = ask(&system, &brain, "think about rain");
     brain.wait_asked(WAITS, 1);
-    let second = ask("think about snow");
+    let second = ask(&system, &brain, "think about snow");
     brain.wait_asked(WAITS, 2);
     end(first);
     brain.let_go();
     let finished = second.finish("");
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let answer = json_of(&finished)["answer"].to_string();
-    assert!(answer.contains("It was worth the wait."), "{finished:?}");
+    assert!(
+        finished.stdout.contains("It was worth the wait."),
+        "{finished:?}"
+    );
+    assert!(
+        finished.stderr.contains("the team has left the hub"),
+        "{finished:?}"
+    );
 }
 
 #[test]
@@ -185,4 +197,22 @@ fn a_request_outlives_the_one_whose_team_it_uses() {
 #[test]
 fn a_request_outlives_the_process_whose_team_it_uses() {
     outlives(Process::kill);
+}
+
+#[test]
+fn a_team_that_stays_is_left_alone_however_long_it_takes() {
+    let (system, _broker) = impatient();
+    let brain = Brain::start();
+    slow_team(&system);
+    let team = start(&system, &brain, &["sop", "up", "team", "--json"]);
+    team.line("the banner");
+    system.wait_online("lead");
+    let asking = ask(&system, &brain, "think about rain");
+    brain.wait_asked(WAITS, 1);
+    // Longer than agents may be away.
+    std::thread::sleep(Duration::from_secs(4));
+    brain.let_go();
+    let finished = asking.finish("");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(!finished.stderr.contains("left the hub"), "{finished:?}");
 }

@@ -79,7 +79,7 @@ impl Question<'_> {
             }
         };
         let settings = &own;
-        let client = match Client::builder(&*hub).connect().await {
+        let client = match Client::builder(&*hub).watch_agents(true).connect().await {
             Ok(client) => client,
             Err(error) => return unreachable(error),
         };
