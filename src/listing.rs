@@ -12,6 +12,7 @@ use agenthub_proto::{
     agenthub::{AgentEntry, AgentEvent, AgentState, agent_event::Payload},
     wkt::Timestamp,
 };
+use agenthub_sdk::task_type;
 
 use crate::output::{cut, fitted, plain, table};
 
@@ -55,7 +56,11 @@ pub(crate) fn agent(agent: &AgentEntry) -> String {
     let instances: Vec<&str> = instances.map(|i| i.instance_id.as_str()).collect();
     field("instances", instances.join(", "));
     for skill in &card.skills {
-        lines.push(format!("  skill {}: {}", skill.id, skill.description));
+        let (id, kind) = (&skill.id, task_type(&card, skill));
+        lines.push(format!("  skill {id}: {}", skill.description));
+        if kind != id {
+            lines.push(format!("    task type {kind}"));
+        }
         if !skill.tags.is_empty() {
             lines.push(format!("    tags      {}", skill.tags.join(", ")));
         }
@@ -214,8 +219,8 @@ fn state(agent: &AgentEntry) -> &'static str {
 }
 
 fn skills(card: &AgentCard) -> String {
-    let ids: Vec<&str> = card.skills.iter().map(|skill| skill.id.as_str()).collect();
-    ids.join(", ")
+    let types: Vec<&str> = card.skills.iter().map(|s| task_type(card, s)).collect();
+    types.join(", ")
 }
 
 fn who(role: Role) -> &'static str {
@@ -270,6 +275,17 @@ mod tests {
             history: vec![message],
             ..Default::default()
         }
+    }
+
+    /// spec: HUB-5.2
+    #[test]
+    fn an_agent_that_goes_by_names_is_listed_by_them() {
+        let mut entry = echo();
+        let card = entry.agent_card.as_mut().expect("it has one");
+        card.skills[0].id = "skill_0".into();
+        card.skills[0].name = "Echo Messages".into();
+        assert!(agents(&[entry.clone()]).contains("Echo Messages"));
+        assert!(agent(&entry).contains("task type Echo Messages"));
     }
 
     #[test]

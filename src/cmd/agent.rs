@@ -130,7 +130,7 @@ async fn serve(
     }
 }
 
-/// Says that a file is fine; otherwise the error says what is not.
+/// Says that a file is fine, or what is in its way here; otherwise the error says what is wrong with it.
 async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::Result<()> {
     let definition = Definition::of_file(file)?;
     definition
@@ -146,9 +146,14 @@ async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::
         .builder(model::model(&model).await.with_context(in_file)?)
         .build()
         .with_context(in_file)?;
-    for problem in definition.missing_programs() {
+    let missing = definition.missing_programs();
+    for problem in &missing {
         output::aside(format!("warning: {}: {problem}", file.display()));
     }
+    let is = match missing.is_empty() {
+        true => "is fine",
+        false => "is well written, but its tools cannot all run here",
+    };
     let tools: Vec<&str> = definition.tools().collect();
     let tools = match tools.as_slice() {
         [] => "no tools of its own".to_owned(),
@@ -157,7 +162,7 @@ async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::
     let (name, kind) = (&definition.name, definition.agent_type.as_str());
     let model = model::described(&model);
     output::line(output::plain(&format!(
-        "{} is fine: {name} ({kind}); {tools}; model: {model}",
+        "{} {is}: {name} ({kind}); {tools}; model: {model}",
         file.display()
     )))?;
     Ok(())

@@ -6,11 +6,11 @@ use std::{
 };
 
 use agenthub_proto::{
-    a2a::{Message, Role},
+    a2a::{AgentCard, Message, Role},
     agenthub::{AgentEntry, AgentEventMetadata, AgentState},
     trace::TraceContext,
 };
-use agenthub_sdk::{Client, Delegation, Error, Outcome};
+use agenthub_sdk::{Client, Delegation, Error, Outcome, task_type};
 use anyhow::{Context, bail};
 use serde_json::json;
 
@@ -45,10 +45,13 @@ pub(super) async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode
         args.text = words(io::stdin().lock())?;
     }
     let client = connect::client(hub, args.from.as_deref()).await?;
-    if let Some(to) = &args.to
-        && let Some(line) = absence(to, &client.agent(to).await)
-    {
-        output::aside(output::plain(&line));
+    if let Some(to) = &args.to {
+        let entry = client.agent(to).await;
+        if let Some(line) = absence(to, &entry) {
+            output::aside(output::plain(&line));
+        }
+        let card = entry.ok().and_then(|entry| entry.agent_card);
+        args.task_type = known_as(args.task_type, &card.unwrap_or_default());
     }
     let code = match args.wait {
         true => ask(&client, args).await?,
@@ -56,6 +59,24 @@ pub(super) async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode
     };
     client.close().await;
     Ok(code)
+}
+
+/// The type by which the agent with this card knows a task: of a skill, named by its id or its name, what the card says; without one, its only
+/// skill's, where the agent goes by the names of its skills.
+fn known_as(wanted: Option<String>, card: &AgentCard) -> Option<String> {
+    let skill = match &wanted {
+        Some(wanted) => card
+            .skills
+            .iter()
+            .find(|s| [&s.id, &s.name].contains(&wanted)),
+        None => match &card.skills[..] {
+            [only] if task_type(card, only) != only.id => Some(only),
+            _ => None,
+        },
+    };
+    skill
+        .map(|skill| task_type(card, skill).to_owned())
+        .or(wanted)
 }
 
 /// What there is to say about a recipient that will not have the message at once.
@@ -140,6 +161,8 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
 
 #[cfg(test)]
 mod tests {
+    use agenthub_proto::a2a::AgentSkill;
+
     use super::*;
 
     #[test]
@@ -170,5 +193,34 @@ mod tests {
         );
         assert_eq!(said(entry(AgentState::Online)), "");
         assert_eq!(said(Err(Error::Unavailable("later".into()))), "");
+    }
+
+    /// spec: HUB-5.2
+    #[test]
+    fn a_task_has_the_type_by_which_its_agent_knows_it() {
+        let skill = |id: &str, name: &str| AgentSkill {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            ..AgentSkill::default()
+        };
+        let mut older = AgentCard {
+            skills: vec![skill("skill_0", "Echo Messages")],
+            ..AgentCard::default()
+        };
+        let known = |wanted: &str, card: &AgentCard| {
+            let wanted = (!wanted.is_empty()).then(|| wanted.to_owned());
+            known_as(wanted, card).unwrap_or_default()
+        };
+        for wanted in ["", "skill_0", "Echo Messages"] {
+            assert_eq!(known(wanted, &older), "Echo Messages");
+        }
+        assert_eq!(known("other", &older), "other");
+        older.skills.push(skill("skill_1", "Sing"));
+        assert_eq!(known("", &older), "", "which of them is meant is not known");
+        let of_sdk: AgentCard = agenthub_sdk::Card::new("a", "")
+            .skill(agenthub_sdk::Skill::new("echo", "Echo", ""))
+            .into();
+        assert_eq!(known("", &of_sdk), "");
+        assert_eq!(known("Echo", &of_sdk), "echo");
     }
 }

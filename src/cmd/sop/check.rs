@@ -202,7 +202,11 @@ impl Checked {
             (Some(leads), []) => format!("{} leads, and has nobody to lead", leads.name),
             (Some(leads), names) => format!("{} leads {}", leads.name, names.join(", ")),
         };
-        format!("{} is fine: {team} ({warnings})", path.display())
+        let is = match self.faults.is_empty() {
+            true => "is fine",
+            false => "has no errors",
+        };
+        format!("{} {is}: {team} ({warnings})", path.display())
     }
 
     fn json(&self) -> Value {
