@@ -1,6 +1,6 @@
 //! Completion of a command line in a shell: commands and flags, and the ids of agents, tasks and runs, which the hub is asked for.
 
-use std::{ffi::OsStr, time::Duration};
+use std::{ffi::OsStr, path::PathBuf, time::Duration};
 
 use agenthub_proto::{
     agenthub::{ListAgentsRequest, ListTasksRequest},
@@ -96,19 +96,25 @@ fn candidates(
     typed: &OsStr,
     known: impl AsyncFnOnce(String) -> Option<Vec<(String, String)>>,
 ) -> Vec<CompletionCandidate> {
+    let flag = |name| flag(name, std::env::args());
     let layer = Layer {
-        hub: hub_flag(std::env::args()),
+        hub: flag("--hub"),
         ..Layer::default()
     };
+    let config = flag("--config").map(PathBuf::from);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let (Some(typed), Ok(settings), Ok(runtime)) =
-        (typed.to_str(), Settings::load(&layer, None), runtime)
-    else {
+    let (Some(typed), Ok(settings), Ok(runtime)) = (
+        typed.to_str(),
+        Settings::load(&layer, config.as_deref()),
+        runtime,
+    ) else {
         return Vec::new();
     };
     let known = runtime.block_on(async { timeout(PATIENCE, known(settings.hub)).await });
+    // A look-up of a name goes on for longer.
+    runtime.shutdown_background();
     let known = known.ok().flatten().unwrap_or_default().into_iter();
     let begin_so = known.filter(|(id, _)| id.starts_with(typed));
     begin_so
@@ -120,15 +126,18 @@ fn candidates(
         .collect()
 }
 
-/// The hub that the unfinished command line names.
-fn hub_flag(args: impl Iterator<Item = String>) -> Option<String> {
+/// The value of a flag on the unfinished command line.
+fn flag(name: &str, args: impl Iterator<Item = String>) -> Option<String> {
     let mut args = args.skip_while(|arg| arg != "--");
     while let Some(arg) = args.next() {
-        if arg == "--hub" {
+        if arg == name {
             return args.next();
         }
-        if let Some(hub) = arg.strip_prefix("--hub=") {
-            return Some(hub.to_owned());
+        let value = arg
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('='));
+        if let Some(value) = value {
+            return Some(value.to_owned());
         }
     }
     None
@@ -140,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_hub_of_a_command_line_is_asked() {
-        let of = |line: &str| hub_flag(line.split(' ').map(str::to_owned));
+        let of = |line: &str| flag("--hub", line.split(' ').map(str::to_owned));
         let begins = "agenthub -- agenthub tasks show";
         assert_eq!(of(begins), None);
         assert_eq!(

@@ -74,9 +74,11 @@ async fn version(client: &Object) -> Result<Option<i32>, Error> {
     Ok(row.get(0))
 }
 
-/// The tables of schema 1, from which all later ones are made. The lock's number is "AHRJ".
+/// The tables of schema 1, from which all later ones are made. The lock's number is "AHRJ"; whoever waits for another program's migration waits as
+/// long as that takes.
 pub(super) const TABLES: &str = "
 BEGIN;
+SET LOCAL statement_timeout = 0;
 SELECT pg_advisory_xact_lock(1095258698);
 CREATE TABLE IF NOT EXISTS agenthub_journal (version integer NOT NULL);
 CREATE TABLE IF NOT EXISTS agenthub_runs (

@@ -97,7 +97,9 @@ impl SqliteJournal {
                 break;
             }
         }
-        self.give_back().await?;
+        if let Err(error) = self.give_back().await {
+            tracing::warn!(%error, "space of runs that were forgotten is not given back yet");
+        }
         Ok(count)
     }
 
