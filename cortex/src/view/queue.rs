@@ -35,6 +35,8 @@ pub(super) struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     items: VecDeque<Item>,
+    /// A piece of the text was left out, so that no further piece fits until the text begins anew.
+    is_torn: bool,
     /// Nothing follows.
     is_closed: bool,
 }
@@ -87,10 +89,15 @@ impl Queue {
 
 impl Waiting {
     fn push(&mut self, item: Item) {
-        if self.items.len() < MAX_WAITING {
-            return self.items.push_back(item);
-        }
+        let has_room = self.items.len() < MAX_WAITING;
         match (self.items.back_mut(), item) {
+            (_, Item::Frame(Frame::Delta { append: true, .. })) if self.is_torn => self.miss(),
+            (_, item) if has_room => {
+                if let Item::Frame(Frame::Delta { append: false, .. }) = item {
+                    self.is_torn = false;
+                }
+                self.items.push_back(item);
+            }
             (
                 Some(Item::Frame(Frame::Delta { text, .. })),
                 Item::Frame(Frame::Delta {
@@ -98,7 +105,21 @@ impl Waiting {
                     append: true,
                 }),
             ) if text.len() + more.len() <= MAX_JOINED => text.push_str(&more),
-            (Some(Item::Missing(count)), _) => *count += 1,
+            // What it replaces is shown to nobody.
+            (
+                Some(Item::Frame(last @ Frame::Delta { .. })),
+                Item::Frame(new @ Frame::Delta { append: false, .. }),
+            ) => *last = new,
+            (_, item) => {
+                self.is_torn |= matches!(item, Item::Frame(Frame::Delta { .. }));
+                self.miss();
+            }
+        }
+    }
+
+    fn miss(&mut self) {
+        match self.items.back_mut() {
+            Some(Item::Missing(count)) => *count += 1,
             _ => self.items.push_back(Item::Missing(1)),
         }
     }
@@ -145,11 +166,35 @@ mod tests {
         for number in 0..MAX_WAITING + 10 {
             queue.push(delta("x", number > 0));
         }
-        queue.push(delta("", false));
         let items = all(&queue).await;
-        assert_eq!(items.len(), MAX_WAITING + 1);
+        assert_eq!(items.len(), MAX_WAITING);
         assert_eq!(items[MAX_WAITING - 1], delta(&"x".repeat(11), true));
-        assert_eq!(items[MAX_WAITING], Item::Missing(1));
+    }
+
+    #[tokio::test]
+    async fn text_that_is_withdrawn_is_never_gone_on_with() {
+        let queue = Queue::default();
+        for number in 0..MAX_WAITING {
+            queue.push(delta("x", number > 0));
+        }
+        queue.push(delta("y", false));
+        queue.push(delta("z", true));
+        let items = all(&queue).await;
+        assert_eq!(items.len(), MAX_WAITING);
+        assert_eq!(items[MAX_WAITING - 1], delta("yz", false));
+
+        let queue = Queue::default();
+        for _ in 0..MAX_WAITING {
+            queue.push(Item::Past);
+        }
+        queue.push(delta("y", false));
+        queue.next().await;
+        queue.next().await;
+        queue.push(delta("z", true));
+        queue.push(delta("new", false));
+        let items = all(&queue).await;
+        let last = [Item::Missing(2), delta("new", false)];
+        assert_eq!(items[items.len() - 2..], last);
     }
 
     #[tokio::test]
