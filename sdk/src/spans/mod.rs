@@ -145,7 +145,7 @@ impl Spans {
     }
 
     /// Takes in what happened before the event at this place, of a run that was taken up. Reads for at most 5 s.
-    pub(crate) async fn catch_up(&self, seq: u64) {
+    pub async fn catch_up(&self, seq: u64) {
         let Some(journal) = self.journal.as_ref().filter(|_| seq > 1) else {
             return;
         };
