@@ -20,6 +20,7 @@ mod caller;
 mod connections;
 mod current_card;
 mod dead_letters;
+mod deadline;
 mod dedupe;
 mod error;
 mod event_id;

@@ -134,6 +134,14 @@ pub fn duration(duration: &prost_types::Duration) -> Option<std::time::Duration>
     Some(std::time::Duration::new(seconds, nanos))
 }
 
+/// A duration on the wire; the longest there is for one that is longer.
+pub fn wire_duration(duration: std::time::Duration) -> prost_types::Duration {
+    prost_types::Duration {
+        seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        nanos: i32::try_from(duration.subsec_nanos()).unwrap_or(0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use prost_types::Duration;

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use agenthub_proto::{
     a2a::{Message, Part, Role},
     agenthub::{AgentEventMetadata, Priority},
-    event::timestamp,
+    event::{timestamp, wire_duration},
     trace::TraceContext,
 };
 use agenthub_runs::{Budget, Sent};
@@ -256,6 +256,7 @@ impl Delegation {
                 .deadline
                 .or_else(|| now.checked_add(self.timeout))
                 .map(timestamp),
+            time_left: Some(wire_duration(self.left(now))),
             budget: usage::to_wire(self.budget),
             idempotency_key: message.message_id.clone(),
             parent_task_id: self.parent_task_id.clone(),
@@ -275,6 +276,7 @@ pub fn span_of(message_id: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agenthub_proto::event::duration;
     use serde_json::json;
 
     #[test]
@@ -294,10 +296,16 @@ mod tests {
                 ..Budget::default()
             },
         };
-        let wire = |now| Delegation::of(&sent).to_wire("me", now);
-        let later = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
-        assert_eq!(wire(SystemTime::UNIX_EPOCH), wire(later));
-        let (message, routing) = wire(later);
+        let begun = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
+        let wire = |left| {
+            let now = begun - Duration::from_secs(left);
+            let (message, mut routing) = Delegation::of(&sent).to_wire("me", now);
+            let time_left = routing.time_left.take().and_then(|d| duration(&d));
+            assert_eq!(time_left, Some(Duration::from_secs(left)));
+            (message, routing)
+        };
+        assert_eq!(wire(20), wire(7));
+        let (message, routing) = wire(7);
         assert_eq!(
             (message.task_id, message.message_id),
             (sent.task_id, sent.message_id)

@@ -206,7 +206,7 @@ impl HandedOver {
                 .recall(&task_id, "nobody can answer the question")
                 .await;
         }
-        delegated(&delegation, outcome, SystemTime::now())
+        delegated(&delegation, outcome, client.now())
     }
 }
 

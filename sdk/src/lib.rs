@@ -75,6 +75,7 @@ mod conductor;
 mod connection;
 mod contract;
 mod correlation;
+mod deadline;
 mod delegation;
 mod directory;
 mod error;

@@ -104,14 +104,14 @@ impl TaskContext {
         self.inner.attempt
     }
 
-    /// When the hub will fail the task.
+    /// When the hub will fail the task, by the clock of this machine.
     pub fn deadline(&self) -> Option<SystemTime> {
         system_time(self.inner.routing.deadline.as_ref()?)
     }
 
     /// What the requester grants this task and everything that it leads to; its time is what is left until the deadline.
     pub fn budget(&self) -> Budget {
-        let left = |at: SystemTime| at.duration_since(SystemTime::now()).unwrap_or_default();
+        let left = |at: SystemTime| at.duration_since(self.client().now()).unwrap_or_default();
         Budget {
             time_ms: self
                 .deadline()
@@ -275,7 +275,7 @@ impl TaskContext {
     /// Those of [`Client::delegate`], and [`Error::Cancelled`].
     pub async fn delegate(&self, delegation: Delegation) -> Result<Pending, Error> {
         self.may_publish()?;
-        let delegation = self.on_behalf(delegation, SystemTime::now())?;
+        let delegation = self.on_behalf(delegation, self.client().now())?;
         let mut pending = self.client().delegate(delegation).await?;
         pending.parent = Some(self.clone());
         Ok(pending)

@@ -1,14 +1,20 @@
 //! What a stream of `Connect` has to send, as frames.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use agenthub_proto::{
-    agenthub::{Cancel, Delivery as Note, Goodbye, Heartbeat, PublishResult, Welcome},
+    agenthub::{Cancel, Concern, Delivery as Note, Goodbye, Heartbeat, PublishResult, Welcome},
+    event::wire_duration,
     grpc::{HEADER, header},
 };
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 
+use super::waited;
 use crate::{
     hub::{End, Outgoing},
     mailbox::Batch,
@@ -47,6 +53,8 @@ struct Own {
     subscription: u32,
     event: Arc<Sealed>,
     attempt: u32,
+    /// How long it was with the hub, if the agent has to know.
+    waited: Option<Duration>,
 }
 
 /// One frame to send.
@@ -78,6 +86,7 @@ impl Frame {
                     position: position.to_owned(),
                     subscription: u32::try_from(*index).unwrap_or(u32::MAX),
                     attempt: 1,
+                    waited: None,
                 };
                 let delivery = match (index, batch.positions()) {
                     (0, _) => Vec::new(),
@@ -109,6 +118,7 @@ pub(super) fn frames(
     results: Vec<PublishResult>,
     heartbeat: bool,
     outgoing: Outgoing,
+    now: SystemTime,
 ) -> Vec<Frame> {
     let mut frames = Vec::new();
     // Nothing else is there that it could share a frame with.
@@ -121,7 +131,9 @@ pub(super) fn frames(
     };
     let is_shared = |batch: &Batch| {
         let has_frame = batch.positions().is_empty() && batch.segment().is_framed();
-        batch.attempt() == 1 && (is_alone || has_frame || batch.bytes() >= SMALL_BYTES)
+        batch.attempt() == 1
+            && (is_alone || has_frame || batch.bytes() >= SMALL_BYTES)
+            && !waited::is_told(batch, now)
     };
     let mut deliveries = outgoing.deliveries.into_iter().peekable();
     loop {
@@ -135,6 +147,10 @@ pub(super) fn frames(
                 bytes += event.size();
                 own.push(Own {
                     subscription,
+                    waited: match batch.concern() {
+                        Concern::Work => waited::of(&event, now),
+                        _ => None,
+                    },
                     event: event.clone(),
                     attempt: batch.attempt(),
                 });
@@ -166,7 +182,7 @@ pub(super) fn frames(
 /// The notes on the deliveries of one frame, in their order. Events of one position are told apart by that order, so that all of
 /// them have a note once one needs it.
 fn notes(deliveries: &[Own]) -> Vec<Note> {
-    let needs = |own: &&Own| own.subscription > 0 || own.attempt > 1;
+    let needs = |own: &&Own| own.subscription > 0 || own.attempt > 1 || own.waited.is_some();
     let noted: HashSet<&str> = deliveries
         .iter()
         .filter(needs)
@@ -179,6 +195,7 @@ fn notes(deliveries: &[Own]) -> Vec<Note> {
             position: own.event.position.clone(),
             subscription: own.subscription,
             attempt: own.attempt,
+            waited: own.waited.map(wire_duration),
         })
         .collect()
 }
@@ -195,8 +212,6 @@ pub(super) fn goodbye(end: &End) -> Goodbye {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use agenthub_proto::agenthub::{AgentEvent, HubFrame};
     use tokio::time::Instant;
 
@@ -256,7 +271,7 @@ mod tests {
             ..Outgoing::default()
         };
         let note = |n: Note| (n.position, n.subscription, n.attempt);
-        let frames = frames(Vec::new(), false, outgoing).into_iter();
+        let frames = frames(Vec::new(), false, outgoing, SystemTime::now()).into_iter();
         let frames = frames.map(|f| HubFrame::decode(&f.bytes().concat()[HEADER..]).expect("one"));
         frames
             .map(|f| f.delivery.into_iter().map(note).collect())
@@ -356,7 +371,7 @@ mod tests {
 
     /// The positions of the events and of the notes in each frame.
     fn positions(outgoing: Outgoing) -> Vec<(Vec<String>, Vec<String>)> {
-        let frames = frames(Vec::new(), false, outgoing).into_iter();
+        let frames = frames(Vec::new(), false, outgoing, SystemTime::now()).into_iter();
         let frames = frames.map(|f| HubFrame::decode(&f.bytes().concat()[HEADER..]).expect("one"));
         let positions = frames.map(|frame| {
             let of = frame.event.into_iter().map(|e| e.position);

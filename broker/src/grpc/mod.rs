@@ -15,5 +15,6 @@ mod status;
 mod stream;
 mod subscriptions;
 mod timely;
+mod waited;
 
 pub(crate) use front::Front;

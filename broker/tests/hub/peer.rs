@@ -246,6 +246,7 @@ impl Peer {
                     position: event.position.clone(),
                     subscription: 0,
                     attempt: 1,
+                    waited: None,
                 },
             };
             self.deliveries.push_back((note, event));

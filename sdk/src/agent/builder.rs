@@ -1,6 +1,10 @@
 //! How an agent is put together.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use agenthub_proto::a2a::AgentCard;
 use agenthub_runs::Journal;
@@ -9,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::{Agent, AgentType, Handler, RunningAgent, runs::Keep};
 use crate::{
     Conductor, Error, Failure, Reply, SpanSink, TaskContext, connection::Connector,
-    tool_loop::ModelSettings,
+    deadline::Clock, tool_loop::ModelSettings,
 };
 
 /// How an agent is to be.
@@ -28,6 +32,7 @@ pub struct AgentBuilder {
     pub(super) keep: Keep,
     pub(super) connect_timeout: Option<Duration>,
     pub(super) connector: Option<Connector>,
+    pub(super) clock: Clock,
     pub(super) journal: Option<Arc<dyn Journal>>,
     pub(super) spans: Option<Arc<dyn SpanSink>>,
     pub(super) thinking: ModelSettings,
@@ -49,6 +54,7 @@ impl AgentBuilder {
             keep: Keep::default(),
             connect_timeout: None,
             connector: None,
+            clock: SystemTime::now,
             journal: None,
             spans: None,
             thinking: ModelSettings::default(),
@@ -198,6 +204,13 @@ impl AgentBuilder {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         self.connector = Some(Connector::new(open));
+        self
+    }
+
+    /// The clock that deadlines are told by, see [`ClientBuilder::clock`](crate::ClientBuilder::clock).
+    #[must_use]
+    pub fn clock(mut self, clock: fn() -> SystemTime) -> Self {
+        self.clock = clock;
         self
     }
 

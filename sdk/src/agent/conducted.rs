@@ -1,10 +1,6 @@
 //! The handling of one message as a run, from its first event to the answer.
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use agenthub_proto::a2a::TaskState;
 use agenthub_runs::{Command, DriveError, InHand, Started, World, journal};
@@ -22,7 +18,7 @@ use super::{
     runs::{ANSWER, Held, Runs},
     work::{self, Job, panicked},
 };
-use crate::{Conductor, Error, Failure, Spans, TaskContext, connection::Lease};
+use crate::{Conductor, Error, Failure, Spans, TaskContext, connection::Lease, deadline::millis};
 
 /// How long a run may take to call back what it has out, once it was told to stop.
 const GRACE: Duration = Duration::from_secs(15);
@@ -89,7 +85,7 @@ impl Conducted {
             origin: origin.write(),
             budget: beginning.budget.within(self.context.granted()),
             deadline_ms: self.context.deadline().map(millis),
-            at_ms: millis(SystemTime::now()),
+            at_ms: millis(self.context.client().now()),
         };
         Ok(Beginning { started, world })
     }
@@ -312,12 +308,7 @@ impl Conducted {
     /// Tells the driver to stop when that is so. Returns when it has had its time to do so.
     async fn command(&self, commands: &watch::Sender<Command>) {
         let signal = &self.guard.signal;
-        let deadline = || async {
-            match self.context.deadline() {
-                Some(at) => sleep(at.duration_since(SystemTime::now()).unwrap_or_default()).await,
-                None => std::future::pending().await,
-            }
-        };
+        let deadline = || work::over(&self.context);
         let suspended = || async {
             match self.runs.is_durable() {
                 true => self.runs.stop.cancelled().await,
@@ -367,9 +358,3 @@ async fn conclude_failed(context: &TaskContext, why: &str, lease: Option<Lease>)
 
 /// The agent stops.
 struct Stopped;
-
-/// Milliseconds since 1970.
-pub(super) fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}

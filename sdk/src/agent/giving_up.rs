@@ -13,11 +13,10 @@ use serde_json::Value;
 use tokio::{sync::watch, time::timeout};
 
 use super::{
-    conducted::millis,
     ending::cannot_go_on,
     runs::{ANSWER, Runs},
 };
-use crate::{Beginning, Conductor, Failure, TaskContext};
+use crate::{Beginning, Conductor, Failure, TaskContext, deadline::millis};
 
 /// Conducts a run to its end, whatever drove it before.
 #[derive(Debug)]

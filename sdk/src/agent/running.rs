@@ -134,6 +134,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
     let version = builder.card.version.clone();
     let mut client = Client::builder(hub_url).watch_agents(builder.watch_agents);
     client.connector = builder.connector;
+    client.clock = builder.clock;
     client.peer.agent_id.clear();
     client.peer.topics = topics;
     client.peer.health_check_url = builder.health_check_url;

@@ -1,10 +1,6 @@
 //! The handling of one message by a function, from its call to the acknowledgement.
 
-use std::{
-    any::Any,
-    panic::AssertUnwindSafe,
-    time::{Duration, SystemTime},
-};
+use std::{any::Any, panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio::time::{sleep, timeout};
@@ -91,12 +87,7 @@ impl Job {
 /// The handler's result; `None` if it was stopped before it had one.
 async fn handled(context: &TaskContext, mut handling: Handling) -> Option<Result<Reply, Failure>> {
     let signal = &context.inner.signal;
-    let deadline = async {
-        match context.deadline() {
-            Some(at) => sleep(at.duration_since(SystemTime::now()).unwrap_or_default()).await,
-            None => std::future::pending().await,
-        }
-    };
+    let deadline = over(context);
     tokio::select! {
         biased;
         () = signal.token.cancelled() => {}
@@ -108,6 +99,20 @@ async fn handled(context: &TaskContext, mut handling: Handling) -> Option<Result
         tracing::warn!("the handler went on after its cancellation and was dropped");
     }
     None
+}
+
+/// Waits until the time for a task is over; for ever if it has no limit.
+pub(super) async fn over(context: &TaskContext) {
+    match context.deadline() {
+        Some(at) => {
+            sleep(
+                at.duration_since(context.client().now())
+                    .unwrap_or_default(),
+            )
+            .await
+        }
+        None => std::future::pending().await,
+    }
 }
 
 /// Lets a message come again, after a while.

@@ -1,6 +1,10 @@
 //! From an address to a client.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -13,6 +17,7 @@ use super::{Calls, Client, Inner};
 use crate::{
     Directory, Error,
     connection::{Connector, Inbound, Peer, Work, channel, dial, endpoint, start},
+    deadline::Clock,
     error::chain,
     pending::{self, Table},
 };
@@ -23,6 +28,7 @@ pub struct ClientBuilder {
     pub(crate) peer: Peer,
     pub(crate) watch_agents: bool,
     pub(crate) connector: Option<Connector>,
+    pub(crate) clock: Clock,
 }
 
 impl ClientBuilder {
@@ -40,6 +46,7 @@ impl ClientBuilder {
             },
             watch_agents: false,
             connector: None,
+            clock: SystemTime::now,
         }
     }
 
@@ -77,6 +84,13 @@ impl ClientBuilder {
         self
     }
 
+    /// The clock that deadlines are told by, if not the system's: for tests.
+    #[must_use]
+    pub fn clock(mut self, clock: fn() -> SystemTime) -> Self {
+        self.clock = clock;
+        self
+    }
+
     /// Connects, once; a later break is mended without end.
     ///
     /// # Errors
@@ -92,6 +106,7 @@ impl ClientBuilder {
             peer,
             watch_agents,
             connector,
+            clock,
         } = self;
         let endpoint = endpoint(&peer.url, peer.connect_timeout)?;
         let no_hub = |reason: String| Error::NoHub {
@@ -109,6 +124,7 @@ impl ClientBuilder {
             work,
             replies: Arc::clone(&replies),
             directory: watch_agents.then(|| directory.clone()),
+            clock,
         };
         let hello = peer.hello(&inbound);
         let dialed = dial(&channel, &peer.url, hello, peer.connect_timeout).await?;
@@ -132,6 +148,7 @@ impl ClientBuilder {
                 replies,
                 directory,
                 instance_id,
+                clock,
                 tasks,
                 _close_on_drop: closed.clone().drop_guard(),
                 closed,

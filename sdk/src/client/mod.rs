@@ -28,6 +28,7 @@ pub use calls::EventStream;
 use crate::{
     Connection, Delegation, Directory, Error, MAX_HOPS, Outcome, Pending, Published,
     connection::{Lease, Link, Scope, publish},
+    deadline::Clock,
     pending::{Before, Entry, Table},
 };
 
@@ -50,6 +51,7 @@ struct Inner {
     replies: Arc<Table>,
     directory: Directory,
     instance_id: String,
+    clock: Clock,
     tasks: TaskTracker,
     closed: CancellationToken,
     _close_on_drop: DropGuard,
@@ -72,6 +74,11 @@ impl Client {
     /// The id of this process, which stays the same over reconnects.
     pub fn instance_id(&self) -> &str {
         &self.inner.instance_id
+    }
+
+    /// What time it is, by the clock that deadlines are told by.
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.inner.clock)()
     }
 
     /// How the connection stands, and how that changes.
@@ -189,9 +196,7 @@ impl Client {
             None => Before::Nothing,
         };
         let delegation = delegation.with_ids();
-        let within = delegation
-            .left(SystemTime::now())
-            .min(Self::PUBLISH_DEADLINE);
+        let within = delegation.left(self.now()).min(Self::PUBLISH_DEADLINE);
         self.ask_for(&delegation, before, within).await
     }
 
@@ -205,7 +210,7 @@ impl Client {
             true => Before::Asked,
             false => Before::Nothing,
         };
-        let within = delegation.left(SystemTime::now());
+        let within = delegation.left(self.now());
         self.ask_for(delegation, before, within).await
     }
 
@@ -215,7 +220,7 @@ impl Client {
         before: Before,
         within: Duration,
     ) -> Result<Pending, Error> {
-        let now = SystemTime::now();
+        let now = self.now();
         let (message, routing) = delegation.to_wire(self.agent_id(), now);
         let task_id = message.task_id.clone();
         let table = Arc::clone(&self.inner.replies);

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     Directory,
     agent::{InFlight, InFlightGuard},
+    deadline::{self, Clock},
     pending::Table,
 };
 
@@ -56,6 +57,7 @@ pub(crate) struct Inbound {
     pub(crate) work: Option<Work>,
     pub(crate) replies: Arc<Table>,
     pub(crate) directory: Option<Directory>,
+    pub(crate) clock: Clock,
 }
 
 /// What the hub is to be told next, by the way.
@@ -143,13 +145,17 @@ impl Inbound {
         leases: &mut Leases,
         notes: &mut Notes,
     ) {
-        for event in events {
+        for mut event in events {
             let note = deliveries
                 .iter()
                 .position(|d| d.position == event.position && self.fits(d.subscription, &event))
                 .map(|n| deliveries.remove(n));
             let subscription = note.as_ref().map_or(0, |n| n.subscription);
             let attempt = note.as_ref().map_or(1, |n| n.attempt.max(1));
+            if let Some(routing) = &mut event.routing {
+                let waited = note.as_ref().and_then(|n| n.waited.as_ref());
+                deadline::by_own_clock(routing, waited, (self.clock)());
+            }
             self.event(event, subscription, attempt, epoch, leases, notes);
         }
     }

@@ -85,7 +85,7 @@ impl Crew {
                 without("away", format!("{agent} is not here at present"))
             }
             // The hub ends the task itself.
-            had = late(sent.deadline_ms) => {
+            had = late(sent.deadline_ms, self.task.client().now()) => {
                 without("timed-out", format!("no answer within {:.0} s", had.as_secs_f32()))
             }
         };
@@ -132,9 +132,9 @@ impl Crew {
 
 /// Waits until this time is about to be over, and says how long that was; for ever if it is over already: then what became of the task is
 /// asked for.
-async fn late(deadline_ms: u64) -> Duration {
+async fn late(deadline_ms: u64, now: SystemTime) -> Duration {
     let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(deadline_ms));
-    let left = at.and_then(|at| at.duration_since(SystemTime::now()).ok());
+    let left = at.and_then(|at| at.duration_since(now).ok());
     match left.filter(|left| !left.is_zero()) {
         Some(left) => {
             sleep(left - LAST_MOMENT.min(left / 10)).await;

@@ -21,7 +21,9 @@ use super::{
     statuses::{self, Calls},
 };
 use crate::{
-    AgentType, MAX_HOPS, TaskContext, TaskUpdate, model, redact,
+    AgentType, MAX_HOPS, TaskContext, TaskUpdate,
+    deadline::millis,
+    model, redact,
     supervisor::Crew,
     tool::{Tool, ToolContext},
 };
@@ -116,6 +118,10 @@ impl TaskWorld {
 
 #[async_trait]
 impl World for TaskWorld {
+    fn now_ms(&self) -> u64 {
+        millis(self.task.client().now())
+    }
+
     async fn look(&self, query: &Value) -> Value {
         if query == CONVERSATION {
             return json!(conversation::recall(&self.task).await);

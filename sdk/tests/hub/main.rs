@@ -7,6 +7,7 @@ mod breaks;
 mod budgets;
 mod cancelling;
 mod clients;
+mod clocks;
 mod conducting;
 mod damaged;
 mod displays;

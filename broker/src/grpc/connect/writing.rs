@@ -1,6 +1,6 @@
 //! What is sent to an agent: taken from its mailboxes, a batch at a time, when the transport asks for it.
 
-use std::{collections::VecDeque, pin::Pin, sync::Arc, vec};
+use std::{collections::VecDeque, pin::Pin, sync::Arc, time::SystemTime, vec};
 
 use agenthub_proto::agenthub::PublishResult;
 use bytes::Bytes;
@@ -153,7 +153,7 @@ impl Writer {
         };
         self.pause = outgoing.pause.map(|pause| Box::pin(sleep(pause)));
         let has_more = outgoing.has_more || outgoing.events() >= BATCH;
-        let mut frames = frames(results, heartbeat, outgoing);
+        let mut frames = frames(results, heartbeat, outgoing, SystemTime::now());
         self.then = match (end, ended) {
             (Some(end), _) => {
                 frames.push(Frame::from(SealedFrame {

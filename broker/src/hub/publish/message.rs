@@ -3,7 +3,6 @@
 use agenthub_proto::{
     a2a::{Message, TaskState},
     agenthub::{AgentEventMetadata, EventKind, agent_event::Payload},
-    event::system_time,
 };
 use prost::Message as _;
 
@@ -14,6 +13,7 @@ use super::{
 use crate::{
     Error,
     caller::Caller,
+    deadline,
     dedupe::Known,
     id::{AgentId, TaskId},
     routing::{Candidate, Facts, Route, Wants, route},
@@ -26,7 +26,7 @@ impl Core {
         &mut self,
         caller: &Caller,
         message: Message,
-        routing: AgentEventMetadata,
+        mut routing: AgentEventMetadata,
         key: Option<Known>,
         is_memory: bool,
         now: Now,
@@ -58,18 +58,10 @@ impl Core {
                 &sender,
                 self.manner(&sender),
             )?;
-        } else if let Some(deadline) = &routing.deadline {
-            let deadline = system_time(deadline).ok_or_else(|| {
-                Error::InvalidArgument("routing.deadline is no time after 1970".to_owned())
-            })?;
-            if !task_id.is_empty() && deadline <= now.time {
-                return Err(Error::FailedPrecondition(
-                    "routing.deadline has passed already".to_owned(),
-                ));
-            }
         }
 
         let is_new = known.is_none() && !task_id.is_empty();
+        deadline::reckon(&mut routing, is_new, now.time)?;
         if is_new && !self.state.tasks.has_room_for_another() {
             return Err(tasks_are_full());
         }

@@ -44,6 +44,7 @@ impl Envelope {
             && routing.idempotency_key.is_empty()
             && routing.deliver_at.is_none()
             && routing.deadline.is_none()
+            && routing.time_left.is_none()
             && limits::routing(&routing).is_ok();
         is_plain.then(|| Self {
             // Made anew: what is unknown in it could be larger, or nested deeper, than an event may be.
