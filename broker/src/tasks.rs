@@ -3,6 +3,7 @@
 //! A task is *live* as long as somebody can send something for it, *fresh* once it has ended, and *settled* when the time for late artifacts
 //! is over.
 
+mod children;
 mod entry;
 mod known;
 mod listing;
@@ -66,6 +67,8 @@ pub(crate) struct Tasks {
     deadlines: BTreeSet<(SystemTime, TaskId)>,
     /// Of each assignee.
     open: HashMap<AgentId, BTreeSet<TaskId>>,
+    /// Open tasks, by those on whose behalf they were asked for.
+    children: HashMap<TaskId, BTreeSet<TaskId>>,
     settled: Settled,
     /// Fresh tasks that were forgotten.
     dropped: Vec<TaskId>,
@@ -86,6 +89,7 @@ impl Tasks {
             fresh: BTreeSet::new(),
             deadlines: BTreeSet::new(),
             open: HashMap::new(),
+            children: HashMap::new(),
             settled: Settled::default(),
             dropped: Vec::new(),
             changes: 0,
@@ -246,6 +250,7 @@ impl Tasks {
             body: Body::Open(Box::new(task)),
             parties: (routing.from_agent_id.as_str().into(), None),
             task_type: message.task_type().to_owned(),
+            parent: entry::parent(&routing.parent_task_id),
             deadline,
             ended_at: None,
             made_by: None,
@@ -256,6 +261,9 @@ impl Tasks {
         entry.set_metadata("parent_task_id", &routing.parent_task_id);
         if let Some(deadline) = deadline {
             self.deadlines.insert((deadline, id.clone()));
+        }
+        if let Some(parent) = &entry.parent {
+            self.add_child(&parent.clone(), &id);
         }
         self.bytes += entry.weight();
         self.live.insert(id.clone(), entry);
@@ -291,7 +299,11 @@ impl Tasks {
         self.bytes += entry.weight();
         if has_ended {
             let (deadline, assignee) = (entry.deadline, entry.parties.1.clone());
+            let parent = entry.parent.clone();
             self.fresh.insert(entry.changed);
+            if let Some(parent) = parent {
+                self.remove_child(&parent, &id);
+            }
             if let Some(deadline) = deadline {
                 self.deadlines.remove(&(deadline, id.clone()));
             }

@@ -17,8 +17,8 @@ use agenthub_proto::{
 use tokio::time::Instant;
 
 use super::{
-    cancelling::Cancelling, enders::Enders, giving_up::GivingUp, pending::Pending, probes::Probes,
-    sessions::Sessions, sweep::Sweep,
+    cancelling::Cancelling, enders::Enders, giving_up::GivingUp, orphans::Orphans,
+    pending::Pending, probes::Probes, sessions::Sessions, sweep::Sweep,
 };
 use crate::{
     caller::{Caller, DEFAULT_NAMESPACE},
@@ -76,6 +76,7 @@ pub(crate) struct Core {
     /// Agents that have reported states of their tasks.
     pub(super) reporting: HashSet<AgentId>,
     pub(super) cancelling: Cancelling,
+    pub(super) orphans: Orphans,
 }
 
 impl Core {
@@ -88,6 +89,7 @@ impl Core {
     ) -> Self {
         Self {
             commits: log.commits(),
+            orphans: Orphans::left(&state.tasks),
             state,
             held: Pending::default(),
             presence: Presence::new(settings.presence_lease),
@@ -112,6 +114,7 @@ impl Core {
         self.state.apply(&record, now.instant);
         if let Some(task) = ended(&record.entry) {
             self.cancelling.ended(task);
+            self.note_orphans(task);
         }
         self.hold_record(&record);
         self.log.append(record);

@@ -21,6 +21,7 @@ mod listing;
 mod locked;
 mod mailboxes_admin;
 mod opening;
+mod orphans;
 mod outgoing;
 mod pending;
 mod probes;

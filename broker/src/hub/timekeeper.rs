@@ -43,6 +43,7 @@ impl Core {
             self.forget_instance(&agent, &instance, now);
         }
         self.end_unconfirmed(TASKS_AT_ONCE, now);
+        self.call_back_orphans(TASKS_AT_ONCE, now);
         self.forget_superseded(now);
         self.state.tasks.tidy(now.time);
         self.tell_tries_if_due(now);
@@ -56,6 +57,7 @@ impl Core {
             || self.presence.is_overdue(now.instant)
             || self.state.tasks.is_overdue(now.time)
             || self.cancelling.is_overdue(now.instant)
+            || !self.orphans.is_empty()
     }
 }
 

@@ -12,7 +12,7 @@ use prost::Message as _;
 use super::known::Content;
 use crate::{
     dedupe::{Fingerprint, Seen},
-    id::AgentId,
+    id::{AgentId, TaskId},
 };
 
 /// The publish that made a task.
@@ -24,6 +24,8 @@ pub(crate) struct Entry {
     pub(super) body: Body,
     pub(super) parties: (AgentId, Option<AgentId>),
     pub(super) task_type: String,
+    /// The task on whose behalf it was asked for.
+    pub(super) parent: Option<TaskId>,
     pub(super) deadline: Option<SystemTime>,
     pub(super) ended_at: Option<SystemTime>,
     /// Known as long as the task is.
@@ -48,6 +50,11 @@ pub(super) struct Ended {
     pub(super) state: TaskState,
     /// The encoded [`Task`].
     pub(super) encoded: Box<[u8]>,
+}
+
+/// The task that this id names, if it names one.
+pub(super) fn parent(id: &str) -> Option<TaskId> {
+    (!id.is_empty()).then(|| id.into())
 }
 
 impl Entry {

@@ -7,7 +7,7 @@ use prost::Message as _;
 
 use super::{
     Tasks,
-    entry::{Body, Entry, MadeBy},
+    entry::{self, Body, Entry, MadeBy},
     settled::Ended,
 };
 use crate::id::{AgentId, TaskId};
@@ -61,7 +61,9 @@ impl Tasks {
     /// Takes back what [`saved`](Self::saved) gave.
     pub(crate) fn restore(&mut self, saved: Saved) {
         let id = TaskId::from(saved.task.id.as_str());
+        let parent = entry::parent(saved.task.metadata_str("parent_task_id"));
         let mut entry = Entry {
+            parent,
             body: Body::Open(Box::new(saved.task)),
             parties: (saved.requester, saved.assignee),
             task_type: saved.task_type,
@@ -81,6 +83,9 @@ impl Tasks {
             }
             if let Some(assignee) = entry.parties.1.clone() {
                 self.open.entry(assignee).or_default().insert(id.clone());
+            }
+            if let Some(parent) = &entry.parent {
+                self.add_child(parent, &id);
             }
         }
         self.bytes += entry.weight();

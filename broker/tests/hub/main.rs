@@ -18,6 +18,7 @@ mod leases;
 mod mailboxes;
 mod older_clients;
 mod operations;
+mod orphans;
 mod presence;
 mod rereading;
 mod streams;
