@@ -43,7 +43,7 @@ impl Superseded {
     ///
     /// # Errors
     ///
-    /// [`Error::FailedPrecondition`] if it has.
+    /// [`Error::Aborted`] if it has.
     pub(crate) fn check(
         &self,
         task: &str,
@@ -52,7 +52,7 @@ impl Superseded {
     ) -> Result<(), Error> {
         let lost = self.lost.get(&(task.into(), agent.clone()));
         if lost.is_some_and(|l| l.contains(instance)) {
-            return Err(Error::FailedPrecondition(format!(
+            return Err(Error::Aborted(format!(
                 "superseded: the lease of instance \"{instance}\" on task \"{task}\" ran out, and another instance of \"{agent}\" works on it"
             )));
         }

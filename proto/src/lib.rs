@@ -16,6 +16,9 @@ mod task;
 pub mod trace;
 pub mod weight;
 
+/// Metadata of a status INVALID_ARGUMENT: the path of the field that is not as it must be, such as `constraints.acceptanceCriteria[1]`.
+pub const INVALID_FIELD: &str = "agenthub-invalid-field";
+
 /// The encoded `FileDescriptorSet` of every `.proto` file, for reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 

@@ -41,6 +41,9 @@ pub enum Error {
     /// What was asked does not fit what there is: an ended task, an id that is taken.
     #[error("conflict: {0}")]
     Conflict(String),
+    /// Something else has taken its place: another instance has the task, another stream the subscription.
+    #[error("{0}")]
+    Superseded(String),
     /// What was asked is malformed, too large, or against a rule.
     #[error("invalid: {0}")]
     Invalid(String),
@@ -106,7 +109,8 @@ impl Error {
         };
         match code {
             Code::NotFound => Self::NotFound(text),
-            Code::AlreadyExists | Code::FailedPrecondition | Code::Aborted => Self::Conflict(text),
+            Code::AlreadyExists | Code::FailedPrecondition => Self::Conflict(text),
+            Code::Aborted => Self::Superseded(text),
             Code::InvalidArgument
             | Code::OutOfRange
             | Code::ResourceExhausted
@@ -141,6 +145,7 @@ mod tests {
         let of = |code| Error::from_code(code, "why");
         assert_eq!(of(Code::NotFound), Error::NotFound("why".into()));
         assert_eq!(of(Code::AlreadyExists), Error::Conflict("why".into()));
+        assert_eq!(of(Code::Aborted), Error::Superseded("why".into()));
         assert_eq!(of(Code::ResourceExhausted), Error::Invalid("why".into()));
         assert!(of(Code::Unavailable).is_retryable());
         assert!(!of(Code::InvalidArgument).is_retryable());

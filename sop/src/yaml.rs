@@ -71,8 +71,47 @@ pub struct Unread {
     pub place: Option<Place>,
     /// The field that is being read there (`constraints.acceptanceCriteria[1]`); empty or `.` for the whole.
     pub path: String,
-    /// Why, in one line.
+    /// What kind of fault it is.
+    pub kind: Kind,
+    /// Why, in one line, for a person.
     pub why: String,
+}
+
+/// What is wrong with a document, by what can be said about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A type has no such field; it has these.
+    UnknownField(Vec<&'static str>),
+    /// A key is there twice.
+    DuplicateKey(Option<String>),
+    /// A second document follows.
+    SecondDocument,
+    /// A number that is none, or endless.
+    NonFinite,
+    /// A value is of another type than what is read there.
+    OtherType,
+    /// Anything else: what is no YAML, or too much of it.
+    Other,
+}
+
+impl Kind {
+    fn of(error: &serde_saphyr::Error) -> Self {
+        use serde_saphyr::Error;
+        match error {
+            Error::SerdeUnknownField { expected, .. } => Self::UnknownField(expected.clone()),
+            Error::DuplicateMappingKey { key, .. } => Self::DuplicateKey(key.clone()),
+            Error::MultipleDocuments { .. } => Self::SecondDocument,
+            Error::NonFiniteFloat { .. } => Self::NonFinite,
+            Error::Unexpected { .. }
+            | Error::InvalidScalar { .. }
+            | Error::InvalidBooleanStrict { .. }
+            | Error::SerdeInvalidType { .. }
+            | Error::SerdeInvalidValue { .. }
+            | Error::SerdeInvalidLength { .. } => Self::OtherType,
+            Error::AliasError { error, .. } => Self::of(error),
+            _ => Self::Other,
+        }
+    }
 }
 
 /// Reads a document as it is. An empty one is null.
@@ -164,6 +203,7 @@ fn unread(error: &serde_saphyr::Error, path: String) -> Unread {
     Unread {
         place: error.location().map(place),
         path,
+        kind: Kind::of(error),
         why: said.replace('\n', " "),
     }
 }

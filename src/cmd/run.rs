@@ -125,9 +125,9 @@ async fn start(
         match line.start(request.clone()).await {
             Ok(run) => return Ok(run.id),
             Err(Trouble::NotReady(_)) if begin.elapsed() < PATIENCE => sleep(PAUSE).await,
-            Err(Trouble::Invalid(error)) => {
-                let placed = source.map(|source| source.placed(&error));
-                return Err(anyhow!(placed.unwrap_or(error)));
+            Err(Trouble::Invalid { field, why }) => {
+                let placed = source.map(|source| source.placed(field.as_deref(), &why));
+                return Err(anyhow!(placed.unwrap_or(why)));
             }
             Err(Trouble::Conflict(why)) => {
                 let active = active(line, &request.thread_id).await;

@@ -96,12 +96,9 @@ impl Source {
         Ok(fields.into())
     }
 
-    /// An error about a field, as whoever takes the brief words it (the field in backticks first), with the field's place in this file.
-    pub(crate) fn placed(&self, error: &str) -> String {
-        let field = error
-            .strip_prefix('`')
-            .and_then(|rest| rest.split_once('`'));
-        match field.and_then(|(field, _)| place::find(&self.text, field)) {
+    /// What whoever takes the brief has against it, with the place of the field that is meant in this file.
+    pub(crate) fn placed(&self, field: Option<&str>, error: &str) -> String {
+        match field.and_then(|field| place::find(&self.text, field)) {
             Some(Place { line, column, .. }) => format!("{}:{line}:{column}: {error}", self.name),
             None => error.to_owned(),
         }
@@ -234,20 +231,14 @@ mod tests {
         let file = source(
             "objective: x\nconstraints:\n  qualityThreshold: 7\n  acceptanceCriteria:\n    - a\n    - ''\n",
         );
-        for (error, place) in [
-            (
-                "`constraints.qualityThreshold` is 7; it is a number from 0 to 1",
-                "a.yaml:3:21: ",
-            ),
-            (
-                "`constraints.acceptanceCriteria[1]` is empty",
-                "a.yaml:6:7: ",
-            ),
-            ("`threadId` is empty", ""),
-            ("the hub is full", ""),
-            ("`", ""),
+        for (field, place) in [
+            (Some("constraints.qualityThreshold"), "a.yaml:3:21: "),
+            (Some("constraints.acceptanceCriteria[1]"), "a.yaml:6:7: "),
+            (Some("threadId"), ""),
+            (None, ""),
         ] {
-            assert_eq!(file.placed(error), format!("{place}{error}"));
+            let error = "`objective` is named in the words, and is not what is meant";
+            assert_eq!(file.placed(field, error), format!("{place}{error}"));
         }
     }
 

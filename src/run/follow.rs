@@ -119,7 +119,7 @@ async fn pass_on(
                 let why = format!(
                     "the run is over, and has no frame behind {after}: watch it without --after"
                 );
-                return Some(Trouble::Invalid(why));
+                return Some(Trouble::Invalid { field: None, why });
             }
             Ok(None) => return Some(broken("the stream ended")),
             Err(status) => return Some(line.trouble(&status)),

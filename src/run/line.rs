@@ -3,6 +3,7 @@
 use std::{error::Error as _, time::Duration};
 
 use agenthub_proto::{
+    INVALID_FIELD,
     cortex::{self as pb, Frame, Run, RunGraph, RunPlan, cortex_client::CortexClient},
     socket::{PING, PONG, connect},
 };
@@ -55,8 +56,13 @@ pub(crate) enum Trouble {
     #[error("{0}")]
     NotFound(String),
     /// Cortex does not take it.
-    #[error("{0}")]
-    Invalid(String),
+    #[error("{why}")]
+    Invalid {
+        /// The field that is not as it must be, if it is one.
+        field: Option<String>,
+        /// What is wrong, all of it.
+        why: String,
+    },
     /// Not as things stand.
     #[error("{0}")]
     Conflict(String),
@@ -264,7 +270,14 @@ impl Line {
                 Trouble::NotReady(said)
             }
             Code::NotFound => Trouble::NotFound(said),
-            Code::InvalidArgument | Code::OutOfRange => Trouble::Invalid(said),
+            Code::InvalidArgument | Code::OutOfRange => {
+                let field = status.metadata().get(INVALID_FIELD);
+                let field = field.and_then(|field| field.to_str().ok());
+                Trouble::Invalid {
+                    field: field.map(str::to_owned),
+                    why: said,
+                }
+            }
             Code::FailedPrecondition | Code::AlreadyExists => Trouble::Conflict(said),
             code => Trouble::Failed(match said.is_empty() {
                 true => format!("{} says: {}", self.url, code.description()),

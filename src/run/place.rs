@@ -2,7 +2,7 @@
 
 use agenthub_sop::{
     Place,
-    yaml::{self, Unread},
+    yaml::{self, Kind, Unread},
 };
 use serde::de::DeserializeOwned;
 
@@ -45,34 +45,31 @@ pub(super) fn find(text: &str, path: &str) -> Option<Place> {
 fn why(unread: &Unread) -> String {
     let (said, path) = (unread.why.as_str(), unread.path.as_str());
     let (holder, field) = path.rsplit_once('.').unwrap_or(("", path));
-    let taken = TAKEN.iter().find(|(name, _)| *name == field);
-    if let Some((_, fields)) = said.split_once("expected one of ") {
-        let holder = match holder {
-            "" => "a brief".to_owned(),
-            holder => format!("`{holder}`"),
-        };
-        format!("{holder} has no field `{field}`; it takes {fields}")
-    } else if said.contains("duplicate mapping key") {
-        let key = said.split([':', ',']).nth(1).unwrap_or_default();
-        format!("`{}` is there twice", key.trim())
-    } else if said.contains("multiple YAML documents") {
-        "a second document begins here; a brief is one".to_owned()
-    } else if said.contains("non-finite") {
-        format!("`{path}` is no number; write null for a value that is missing")
-    } else if matches!(path, "." | "" | "?") {
-        match said.starts_with("expected mapping") {
-            true => "a brief is an object with fields, such as `objective: …`".to_owned(),
-            false => said.to_owned(),
+    let is_whole = matches!(path, "." | "" | "?");
+    match &unread.kind {
+        Kind::UnknownField(fields) => {
+            let holder = match holder {
+                "" => "a brief".to_owned(),
+                holder => format!("`{holder}`"),
+            };
+            let fields = fields.join(", ");
+            format!("{holder} has no field `{field}`; it takes {fields}")
         }
-    } else if is_type(said) {
-        let taken = taken.map_or("a text", |(_, taken)| taken);
-        format!("`{path}` takes {taken}")
-    } else {
-        format!("`{path}`: {said}")
+        Kind::DuplicateKey(Some(key)) => format!("`{key}` is there twice"),
+        Kind::DuplicateKey(None) => "a field is there twice".to_owned(),
+        Kind::SecondDocument => "a second document begins here; a brief is one".to_owned(),
+        Kind::NonFinite => {
+            format!("`{path}` is no number; write null for a value that is missing")
+        }
+        Kind::OtherType if is_whole => {
+            "a brief is an object with fields, such as `objective: …`".to_owned()
+        }
+        Kind::OtherType => {
+            let taken = TAKEN.iter().find(|(name, _)| *name == field);
+            let taken = taken.map_or("a text", |(_, taken)| taken);
+            format!("`{path}` takes {taken}")
+        }
+        Kind::Other if is_whole => said.to_owned(),
+        Kind::Other => format!("`{path}`: {said}"),
     }
-}
-
-/// Whether a value is of another type than its field.
-fn is_type(said: &str) -> bool {
-    said.starts_with("expected ") || said.starts_with("invalid ")
 }

@@ -36,7 +36,7 @@ impl Enders {
 
     fn check(&self, task: &str, agent: &AgentId, instance: &InstanceId) -> Result<(), Error> {
         match self.by_task.get(task) {
-            Some((a, i)) if a == agent && i != instance => Err(Error::FailedPrecondition(format!(
+            Some((a, i)) if a == agent && i != instance => Err(Error::Aborted(format!(
                 "superseded: instance \"{i}\" of \"{agent}\" has ended task \"{task}\""
             ))),
             _ => Ok(()),

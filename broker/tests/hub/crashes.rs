@@ -106,7 +106,7 @@ async fn a_result_under_a_superseded_lease_is_refused_after_a_crash_too() {
     let hub = crashed.hub(LONG).await;
     let mut slow = hub.reconnect(agent("worker", "slow", 9), &[&old]).await;
     let refused = slow.report("t", TaskState::Completed).await;
-    assert_eq!(refused.code, i32::from(Code::FailedPrecondition));
+    assert_eq!(refused.code, i32::from(Code::Aborted));
     assert!(refused.error.contains("superseded"), "{}", refused.error);
     slow.acknowledge(&old).await;
     let words = slow.words_so_far().await;

@@ -25,8 +25,8 @@ pub(crate) async fn message(peer: &mut Peer) -> (Delivery, AgentEvent) {
     }
 }
 
-fn failed_precondition() -> i32 {
-    Code::FailedPrecondition.into()
+fn aborted() -> i32 {
+    Code::Aborted.into()
 }
 
 /// promise 5
@@ -49,11 +49,11 @@ async fn the_results_of_an_instance_that_lost_its_lease_are_refused() {
     let (note, _) = slow.beat_while(message(&mut quick)).await;
     assert!(note.attempt > 1);
     let refused = slow.report("t", TaskState::Completed).await;
-    assert_eq!(refused.code, failed_precondition(), "{}", refused.error);
+    assert_eq!(refused.code, aborted(), "{}", refused.error);
     assert!(refused.error.contains("superseded"), "{}", refused.error);
     let payload = publish::Payload::ArtifactUpdate(artifact("t", "late"));
     slow.publish_only(payload, routing("", "")).await;
-    assert_eq!(slow.result().await.code, failed_precondition());
+    assert_eq!(slow.result().await.code, aborted());
     // Nor does its acknowledgement end the other's lease.
     slow.acknowledge(&old).await;
     slow.settle().await;
@@ -86,7 +86,7 @@ async fn a_claim_that_comes_too_late_is_superseded() {
     assert_eq!(again.attempt, 2);
     let mut first = hub.reconnect(agent("worker", "first", 9), &[&note]).await;
     let refused = first.report("t", TaskState::Completed).await;
-    assert_eq!(refused.code, failed_precondition(), "{}", refused.error);
+    assert_eq!(refused.code, aborted(), "{}", refused.error);
     let accepted = second.report("t", TaskState::Completed).await;
     assert_eq!(accepted.code, 0, "{}", accepted.error);
 }
@@ -105,10 +105,7 @@ async fn an_instance_that_gets_its_task_again_may_report_again() {
     let (again, _) = message(&mut b).await;
     assert_eq!((&again.position, again.attempt), (&note.position, 2));
     let mut a = hub.connect(agent("worker", "a", 0)).await;
-    assert_eq!(
-        a.report("t", TaskState::Working).await.code,
-        failed_precondition()
-    );
+    assert_eq!(a.report("t", TaskState::Working).await.code, aborted());
     b.say_goodbye().await;
     a.give_credit(0, 9).await;
     message(&mut a).await;
@@ -131,7 +128,7 @@ async fn late_artifacts_are_taken_of_the_instance_that_ended_the_task() {
     let late = |text| publish::Payload::ArtifactUpdate(artifact("t", text));
     slow.publish_only(late("of slow"), routing("", "")).await;
     let refused = slow.result().await;
-    assert_eq!(refused.code, failed_precondition(), "{}", refused.error);
+    assert_eq!(refused.code, aborted(), "{}", refused.error);
     assert!(refused.error.contains("superseded"), "{}", refused.error);
     quick.publish_only(late("of quick"), routing("", "")).await;
     let accepted = quick.result().await;

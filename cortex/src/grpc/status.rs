@@ -1,12 +1,19 @@
 //! What is wrong, as gRPC says it.
 
+use agenthub_sdk::proto::INVALID_FIELD;
 use tonic::{Code, Status};
 
 use crate::runs::Error;
 
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
-        Self::new(code(&error), error.to_string())
+        let mut status = Self::new(code(&error), error.to_string());
+        if let Error::Invalid { at, .. } = &error
+            && let Ok(field) = at.parse()
+        {
+            status.metadata_mut().insert(INVALID_FIELD, field);
+        }
+        status
     }
 }
 
@@ -22,5 +29,26 @@ fn code(error: &Error) -> Code {
         | Error::Unsuitable(_)
         | Error::Refused(_) => Code::FailedPrecondition,
         Error::Unavailable(_) => Code::Unavailable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invalid_request_names_its_field() {
+        let field = |error: Error| {
+            let status = Status::from(error);
+            let field = status.metadata().get(INVALID_FIELD)?;
+            field.to_str().ok().map(str::to_owned)
+        };
+        let at = "constraints.acceptanceCriteria[1]";
+        let invalid = Error::Invalid {
+            at: at.to_owned(),
+            why: "is empty".to_owned(),
+        };
+        assert_eq!(field(invalid).as_deref(), Some(at));
+        assert_eq!(field(Error::Refused("`mode` is odd".to_owned())), None);
     }
 }

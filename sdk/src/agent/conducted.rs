@@ -283,12 +283,13 @@ impl Conducted {
                 ending::acknowledge(&self.context, lease).await;
                 None
             }
-            Err(DriveError::Suspended) => {
-                if hosted.is_superseded() {
-                    self.held.abandon();
-                }
-                lease
+            Err(DriveError::Suspended) if hosted.is_superseded() => {
+                self.held.abandon();
+                // It is the other instance's, and may come back.
+                ending::hand_back(&self.context, lease, "another instance has the task").await;
+                None
             }
+            Err(DriveError::Suspended) => lease,
             Err(error) => {
                 tracing::warn!(run = %self.held.run(), %error, "a run is not driven any further here");
                 work::put_off(&self.context, lease, "its run cannot be driven at present").await;

@@ -95,13 +95,20 @@ pub(super) async fn end_task(
 /// Is done with a message whose result the hub does not want. Where that is because another instance has the task, the message is not
 /// this one's to acknowledge, and may come back; where the task has ended, it does not.
 async fn settle(context: &TaskContext, error: &Error, lease: Option<Lease>) {
-    match (error, lease) {
-        (Error::Conflict(why), Some(lease)) => {
-            // An error says that the connection is closed, and with it the lease.
-            let link = context.client().link();
-            let _ = link.refuse(lease, Duration::ZERO, why).await;
+    match error {
+        Error::Conflict(why) | Error::Superseded(why) if lease.is_some() => {
+            hand_back(context, lease, why).await;
         }
-        (_, lease) => acknowledge(context, lease).await,
+        _ => acknowledge(context, lease).await,
+    }
+}
+
+/// Gives a message back that is another instance's, or may be nobody's any more: should it come again, it is new.
+pub(super) async fn hand_back(context: &TaskContext, lease: Option<Lease>, why: &str) {
+    if let Some(lease) = lease {
+        // An error says that the connection is closed, and with it the lease.
+        let link = context.client().link();
+        let _ = link.refuse(lease, Duration::ZERO, why).await;
     }
 }
 

@@ -94,7 +94,7 @@ impl Hosted {
         };
         match told {
             Ok(()) => {}
-            Err(Error::Conflict(why)) if why.starts_with(SUPERSEDED) => {
+            Err(Error::Superseded(why)) => {
                 self.is_superseded.store(true, Ordering::Relaxed);
                 self.commands.send_replace(Command::Suspend);
                 return Err(Failure::passing(why));
@@ -125,9 +125,6 @@ impl Hosted {
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// How the hub begins to say that another instance has the task.
-const SUPERSEDED: &str = "superseded";
 
 #[async_trait]
 impl World for Hosted {

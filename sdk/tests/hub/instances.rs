@@ -4,12 +4,15 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use agenthub_broker::Settings;
 use agenthub_sdk::{
-    Agent, AgentBuilder, Connection, Delegation, Error, Failure, TaskContext,
+    Agent, AgentBuilder, BoxError, Connection, Delegation, Error, Failure, TaskContext, Tool,
+    ToolContext,
+    model::{self, Completion, Request, Scripted, ToolCall},
     proto::{
         a2a::{Message, Role},
         agenthub::AgentEventMetadata,
     },
 };
+use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::harness::{Hub, Line, card, eventually, soon};
@@ -155,6 +158,76 @@ async fn what_another_instance_took_over_is_not_acknowledged() {
     drop(other);
     first.add_permits(1);
     assert_eq!(soon(begun.recv()).await, Some(3));
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.text, "done");
+}
+
+/// An agent that thinks, and waits in between. It tells of each time that it does.
+fn thinking(began: mpsc::Sender<()>, free: Arc<Semaphore>) -> AgentBuilder {
+    let wait = move |_: ToolContext, _: Value| {
+        let (began, free) = (began.clone(), free.clone());
+        async move {
+            began.send(()).await?;
+            free.acquire().await?.forget();
+            Ok::<_, BoxError>("waited")
+        }
+    };
+    let model = Scripted::from_completion_fn(|request: &Request| {
+        let mut messages = request.messages.iter();
+        let has_waited = messages.any(|m| m.role == model::Role::Tool);
+        let call = ToolCall {
+            id: "c".to_owned(),
+            name: "wait".to_owned(),
+            arguments: json!({}),
+        };
+        Ok::<_, model::Error>(match has_waited {
+            true => Completion {
+                text: "done".to_owned(),
+                ..Completion::default()
+            },
+            false => Completion {
+                tool_calls: vec![call],
+                ..Completion::default()
+            },
+        })
+    });
+    let tool = Tool::new("wait", "Waits", json!({"type": "object"}), wait);
+    Agent::worker(card("a")).model(model).tool(tool)
+}
+
+/// Promise 2, of a run: the hub says that another instance has it, whatever the words.
+#[tokio::test]
+async fn a_run_that_another_instance_took_over_is_left_to_it() {
+    let hub = Hub::start_with(Settings {
+        presence_lease: Duration::from_millis(400),
+        heartbeat_interval: Duration::from_millis(100),
+        ..Settings::default()
+    })
+    .await;
+    let line = Line::to(hub.address()).await;
+    let (began, mut begun) = mpsc::channel(8);
+    let (first, second) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let one = thinking(began.clone(), first.clone()).start(line.url());
+    let one = one.await.expect("it starts");
+    let client = hub.client().await;
+    let pending = client.delegate(Delegation::to("a").text("go")).await;
+    let pending = pending.expect("it is taken");
+    soon(begun.recv()).await.expect("the first is at work");
+
+    line.cut().await;
+    let other = thinking(began, second).start(hub.url()).await;
+    let other = other.expect("it starts");
+    soon(begun.recv()).await.expect("the second is at work");
+    line.mend();
+    let mut connection = one.client().connection();
+    let back = connection.wait_for(|c| matches!(c, Connection::Connected { .. }));
+    soon(back).await.expect("it goes on");
+    // What comes from the first now is too late.
+    first.add_permits(1);
+    eventually("it goes on", async || first.available_permits() == 0).await;
+
+    // It comes back to the first, which has only to say again what came of it.
+    drop(other);
     let outcome = soon(pending.outcome()).await.expect("an outcome");
     assert_eq!(outcome.text, "done");
 }
