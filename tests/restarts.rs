@@ -46,6 +46,71 @@ fn a_chat_outlives_its_hub() {
     drop(cortex);
 }
 
+/// Who watches misses nothing of what happened while they could not, and sees nothing twice.
+#[test]
+fn who_watches_tasks_catches_up_with_a_hub_that_came_back() {
+    let (system, broker) = System::durable_broker();
+    let _echo = system.start_echo("agent_echo");
+    let work = |task: &str| {
+        let args = [
+            "publish",
+            "--to",
+            "agent_echo",
+            "--task",
+            task,
+            "--task-type",
+            "echo_request",
+            task,
+        ];
+        let published = system.run(&args, "");
+        assert_eq!(published.code, Some(0), "{published:?}");
+    };
+    let watch = system.start(&["tasks", "watch", "--json"]);
+    // The first tasks may come before there is a stream.
+    let first = eventually("it watches", || {
+        work(&uuid::Uuid::new_v4().to_string());
+        watch.printed()
+    });
+    assert!(!first.is_empty());
+
+    watch.signal(nix::sys::signal::Signal::SIGSTOP);
+    broker.kill();
+    let _broker = system.start_durable_broker();
+    system.wait_online("agent_echo");
+    work("meanwhile");
+    let is_done = |task: &serde_json::Value| task["status"]["state"] == "TASK_STATE_COMPLETED";
+    eventually("it is done", || {
+        let tasks = system.json(&["tasks", "list", "--json"]);
+        let done = tasks
+            .into_iter()
+            .find(|t| t["id"] == "meanwhile" && is_done(t));
+        done.map(drop)
+    });
+    watch.signal(nix::sys::signal::Signal::SIGCONT);
+    work("afterwards");
+    let mut seen = Vec::new();
+    loop {
+        let event: serde_json::Value =
+            serde_json::from_str(&watch.line("what happens")).expect("JSON");
+        let update = &event["statusUpdate"];
+        let is_last = update["taskId"] == "afterwards" && is_done(update);
+        seen.push(event);
+        if is_last {
+            break;
+        }
+    }
+    let positions: Vec<&str> = seen.iter().filter_map(|e| e["position"].as_str()).collect();
+    let mut once = positions.clone();
+    once.dedup();
+    assert_eq!(positions, once, "nothing comes twice");
+    let of = |task: &str| {
+        let updates = seen.iter().map(|e| &e["statusUpdate"]);
+        updates.filter(|u| u["taskId"] == task).count()
+    };
+    assert!(of("meanwhile") > 0, "{seen:#?}");
+    assert_eq!(of("meanwhile"), of("afterwards"), "{seen:#?}");
+}
+
 /// What was accepted is there after a crash: the directory, the tasks, and mail for an agent that was away.
 #[test]
 fn a_hub_that_was_killed_knows_what_it_knew() {

@@ -16,6 +16,9 @@ mod task;
 pub mod trace;
 pub mod weight;
 
+/// Header of the answer of a subscription: the position after which its events come. Subscribing after it misses nothing.
+pub const BEGINS_AFTER: &str = "agenthub-begins-after";
+
 /// Metadata of a status INVALID_ARGUMENT: the path of the field that is not as it must be, such as `constraints.acceptanceCriteria[1]`.
 pub const INVALID_FIELD: &str = "agenthub-invalid-field";
 

@@ -56,7 +56,8 @@ pub(super) async fn run(args: Agents, hub: &str) -> anyhow::Result<()> {
                 event_types: vec!["agent_card".to_owned()],
                 ..Default::default()
             };
-            let open = || client.agent_events(request.clone());
+            // Each stream begins with who is there.
+            let open = |_| client.agent_events(request.clone());
             watch::run(&client, open, async || Ok(false), json, |_| false).await?;
         }
     }

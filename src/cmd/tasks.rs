@@ -165,7 +165,12 @@ async fn watch_tasks(client: &Client, id: Option<String>, json: Json) -> anyhow:
         observe: true,
         ..Default::default()
     };
-    let open = || client.task_events(request.clone());
+    let open = |after| {
+        client.task_events(SubscribeToTasksRequest {
+            after,
+            ..request.clone()
+        })
+    };
     // The stream is there before the task is looked at, so that nothing happens unseen in between.
     let opened = async || {
         let Some(id) = &id else {

@@ -5,11 +5,12 @@ use agenthub_sdk::{Client, Connection, Error, EventStream};
 
 use crate::{cli::Json, listing::watched::Watched, output, stop::Signals};
 
-/// Prints the events of the streams that `open` opens, one after the other as the hub comes back, until a signal comes or an
-/// event `is_last`. `opened` is called when a stream is there, and says whether there is nothing to wait for.
+/// Prints the events of the streams that `open` opens after a position, one after the other as the hub comes back, until a signal comes or
+/// an event `is_last`. What happened while the hub was away is caught up with. `opened` is called when a stream is there that goes on from
+/// no other one, and says whether there is nothing to wait for.
 pub(super) async fn run<F>(
     client: &Client,
-    open: impl Fn() -> F,
+    open: impl Fn(String) -> F,
     opened: impl AsyncFn() -> anyhow::Result<bool>,
     json: Json,
     is_last: impl Fn(&AgentEvent) -> bool,
@@ -20,18 +21,26 @@ where
     let mut signals = Signals::new()?;
     let mut watched = Watched::default();
     let printed = async {
+        let mut after = String::new();
         loop {
-            let mut stream = match open().await {
+            let mut stream = match open(after.clone()).await {
                 Ok(stream) => stream,
+                // It is another log, or one that has forgotten what came behind that position.
+                Err(Error::Invalid(why)) if !after.is_empty() => {
+                    tracing::warn!(why, "what happened meanwhile is not known");
+                    after.clear();
+                    continue;
+                }
                 Err(error) if error.is_retryable() => {
                     back(client).await?;
                     continue;
                 }
                 Err(error) => return Err(error.into()),
             };
-            if opened().await? {
+            if after.is_empty() && opened().await? {
                 return Ok(());
             }
+            stream.position().clone_into(&mut after);
             while let Some(event) = stream.next().await {
                 let event = match event {
                     Ok(event) => event,
@@ -41,6 +50,7 @@ where
                     }
                 };
                 print(&event, json, &mut watched)?;
+                stream.position().clone_into(&mut after);
                 if is_last(&event) {
                     return Ok(());
                 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use agenthub_proto::{
+    BEGINS_AFTER,
     agenthub::{
         SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
         agent_hub_server::{AgentHub, AgentHubServer},
@@ -30,7 +31,10 @@ use super::{
     service::{HubService, caller},
     subscriptions::subscribe,
 };
-use crate::hub::Hub;
+use crate::{
+    Error,
+    hub::{Hub, StreamRequest},
+};
 
 /// See the module's description.
 #[derive(Clone, Debug)]
@@ -72,6 +76,28 @@ impl Front {
 }
 
 impl Front {
+    /// Answers a subscription.
+    fn stream<R>(
+        &self,
+        request: http::Request<Body>,
+    ) -> BoxFuture<'static, Result<http::Response<Body>, Infallible>>
+    where
+        R: Message + Default + TryInto<StreamRequest, Error = Error> + 'static,
+    {
+        let (hub, request_bytes) = (self.service.hub().clone(), self.request_bytes);
+        Box::pin(async move {
+            let answer = subscribe::<R>(hub, request, request_bytes).await;
+            let answer = answer.map(|(body, begins_after)| {
+                let mut answer = response(body);
+                if let Ok(position) = begins_after.parse() {
+                    answer.headers_mut().insert(BEGINS_AFTER, position);
+                }
+                answer
+            });
+            Ok(answer.unwrap_or_else(Status::into_http))
+        })
+    }
+
     /// Answers a call of one message with one message.
     fn once<R, A, F>(
         &self,
@@ -143,13 +169,13 @@ impl Service<http::Request<Body>> for Front {
                 connect::start(&hub, caller(), Messages::of_request(request, most)?).await
             }),
             "/agenthub.AgentHub/SubscribeToMessages" => {
-                self.answer(request, subscribe::<SubscribeToMessagesRequest>)
+                self.stream::<SubscribeToMessagesRequest>(request)
             }
             "/agenthub.AgentHub/SubscribeToTasks" => {
-                self.answer(request, subscribe::<SubscribeToTasksRequest>)
+                self.stream::<SubscribeToTasksRequest>(request)
             }
             "/agenthub.AgentHub/SubscribeToAgentEvents" => {
-                self.answer(request, subscribe::<SubscribeToAgentEventsRequest>)
+                self.stream::<SubscribeToAgentEventsRequest>(request)
             }
             "/agenthub.AgentHub/PublishMessage" => self.once(request, async |service, message| {
                 service.publish_message(message).await

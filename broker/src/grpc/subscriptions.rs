@@ -19,7 +19,7 @@ use crate::{
     hub::{Hub, StreamRequest},
 };
 
-/// Opens the stream that a client asks for.
+/// Opens the stream that a client asks for, and says after which position its events come.
 ///
 /// # Errors
 ///
@@ -28,14 +28,15 @@ pub(super) async fn subscribe<R>(
     hub: Hub,
     request: Request<Body>,
     most_bytes: usize,
-) -> Result<EventBody, Status>
+) -> Result<(EventBody, String), Status>
 where
     R: Message + Default + TryInto<StreamRequest, Error = Error>,
 {
     let request: R = decoded(message(request, most_bytes, Extent::First).await?)?;
     let wanted = request.try_into().map_err(status)?;
     let session = hub.open_stream(&caller(), wanted).await.map_err(status)?;
-    Ok(stream::start(&hub, session))
+    let begins_after = session.begins_after();
+    Ok((stream::start(&hub, session), begins_after))
 }
 
 impl TryFrom<SubscribeToMessagesRequest> for StreamRequest {

@@ -59,6 +59,7 @@ impl Core {
         filter.check()?;
         self.check_room(1)?;
         let backlog = self.backlog(&agent, &filter, &after, observes)?;
+        let begins_after = backlog.as_ref().map_or(self.delivered(), |b| b.after);
 
         let instance = InstanceId::from(format!("stream-{}", Uuid::new_v4().simple()));
         let before = PresenceBefore::of(self, [agent.clone()]);
@@ -83,6 +84,7 @@ impl Core {
             self.insert_session(Kind::ServerStream, agent, instance, version, vec![mailbox]);
         let mut opened = Opened {
             backlog: backlog.map(Box::new),
+            begins_after,
             claiming,
             ..opened
         };

@@ -30,6 +30,11 @@ impl Session {
         self.opened.id
     }
 
+    /// The position after which its events come.
+    pub(crate) fn begins_after(&self) -> String {
+        self.hub.log().token(self.opened.begins_after)
+    }
+
     pub(crate) fn agent(&self) -> &AgentId {
         &self.opened.agent
     }

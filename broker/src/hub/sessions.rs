@@ -72,6 +72,8 @@ pub(crate) struct Opened {
     /// What it rereads first.
     // Boxed: agents' streams have none.
     pub(super) backlog: Option<Box<Backlog>>,
+    /// Up to where everything was delivered before it.
+    pub(super) begins_after: Position,
     /// How many deliveries come before that, beside a snapshot of the directory.
     pub(super) first: usize,
     /// Subscriptions that are being opened, the first first.
@@ -228,6 +230,7 @@ impl Core {
             agent,
             wake,
             backlog: None,
+            begins_after: Position(0),
             first: 0,
             claiming: Vec::new(),
             reclaiming: VecDeque::new(),

@@ -2,12 +2,12 @@
 
 use agenthub_broker::{Settings, Storage, maintenance};
 use agenthub_proto::agenthub::{
-    AgentEventMetadata, Durability, SeekMailboxRequest, SubscribeToMessagesRequest, publish,
-    seek_mailbox_request::To,
+    AgentEventMetadata, Durability, SeekMailboxRequest, SubscribeToMessagesRequest,
+    SubscribeToTasksRequest, publish, seek_mailbox_request::To,
 };
 
 use crate::{
-    harness::{TestHub, routing, until, user},
+    harness::{TestHub, routing, until, user, within, work},
     peer::{agent, hello},
 };
 
@@ -214,4 +214,30 @@ async fn a_mailbox_gets_again_what_the_disk_has_as_far_as_it_has_room() {
     for n in 0..EVENTS {
         assert_eq!(worker.word().await, format!("message {n}"));
     }
+}
+
+#[tokio::test]
+async fn a_stream_says_after_which_position_its_events_come() {
+    let hub = TestHub::start().await;
+    hub.publish(work("before", "go"), routing("asker", "worker"))
+        .await;
+    let request = SubscribeToTasksRequest {
+        agent_id: "watcher".into(),
+        observe: true,
+        ..Default::default()
+    };
+    let mut client = hub.client.clone();
+    let answer = within(client.subscribe_to_tasks(request.clone())).await;
+    let answer = answer.expect("it is opened");
+    let position = answer.metadata().get(agenthub_proto::BEGINS_AFTER);
+    let position = position.expect("it is said").to_str().expect("a position");
+    let after = SubscribeToTasksRequest {
+        after: position.to_owned(),
+        ..request
+    };
+    drop(answer);
+    hub.publish(work("meanwhile", "go"), routing("asker", "worker"))
+        .await;
+    let mut events = hub.tasks_with(after).await;
+    assert_eq!(events.word().await, "task submitted meanwhile 1");
 }

@@ -2,11 +2,12 @@
 
 use std::{
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use agenthub_proto::{
+    BEGINS_AFTER,
     a2a::Task,
     agenthub::{
         AgentEntry, AgentEvent, CancelTaskRequest, GetAgentRequest, GetTaskRequest,
@@ -180,8 +181,8 @@ impl Client {
         &self,
         request: SubscribeToTasksRequest,
     ) -> Result<EventStream, Error> {
-        let stream = within(self.inner.calls.hub().subscribe_to_tasks(request)).await?;
-        Ok(EventStream(stream))
+        let mut hub = self.inner.calls.hub();
+        EventStream::open(hub.subscribe_to_tasks(request)).await
     }
 
     /// Watches agents, and whatever else comes for the request's agent. The deadline is for the beginning of the stream.
@@ -189,27 +190,64 @@ impl Client {
         &self,
         request: SubscribeToAgentEventsRequest,
     ) -> Result<EventStream, Error> {
-        let stream = within(self.inner.calls.hub().subscribe_to_agent_events(request)).await?;
-        Ok(EventStream(stream))
+        let mut hub = self.inner.calls.hub();
+        EventStream::open(hub.subscribe_to_agent_events(request)).await
     }
 }
 
 /// Events as they come. It does not reconnect: after an error it is over.
 #[derive(Debug)]
-pub struct EventStream(Streaming<AgentEvent>);
+pub struct EventStream {
+    events: Streaming<AgentEvent>,
+    position: String,
+}
 
 impl EventStream {
+    async fn open(
+        call: impl Future<Output = Result<Response<Streaming<AgentEvent>>, Status>>,
+    ) -> Result<Self, Error> {
+        let mut position = String::new();
+        let events = within(async {
+            let answer = call.await?;
+            if let Some(Ok(begins_after)) = answer.metadata().get(BEGINS_AFTER).map(|m| m.to_str())
+            {
+                begins_after.clone_into(&mut position);
+            }
+            Ok(answer)
+        });
+        Ok(Self {
+            events: events.await?,
+            position,
+        })
+    }
+
+    /// The position of the last event, or else that after which the first one comes: a subscription after it misses nothing and repeats
+    /// nothing. Empty before the first event of a hub that does not say it.
+    pub fn position(&self) -> &str {
+        &self.position
+    }
+
     /// The next event; `None` when the hub ends the stream. Cancel-safe.
     ///
     /// # Errors
     ///
     /// Why the stream broke.
     pub async fn next(&mut self) -> Option<Result<AgentEvent, Error>> {
-        self.0
-            .message()
-            .await
+        let next = self.events.message().await;
+        let next = next
             .map_err(|status| Error::from_status(&status))
-            .transpose()
+            .transpose();
+        if let Some(Ok(event)) = &next {
+            self.note(event.position.as_str());
+        }
+        next
+    }
+
+    /// Events in no log have no position.
+    fn note(&mut self, position: &str) {
+        if !position.is_empty() {
+            position.clone_into(&mut self.position);
+        }
     }
 }
 
@@ -217,8 +255,11 @@ impl Stream for EventStream {
     type Item = Result<AgentEvent, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Pin::new(&mut self.0)
-            .poll_next(cx)
-            .map_err(|status| Error::from_status(&status))
+        let next = ready!(Pin::new(&mut self.events).poll_next(cx));
+        if let Some(Ok(event)) = &next {
+            let position = event.position.clone();
+            self.note(&position);
+        }
+        Poll::Ready(next.map(|next| next.map_err(|status| Error::from_status(&status))))
     }
 }
