@@ -7,7 +7,7 @@ pub(crate) mod surviving;
 
 use std::fs;
 
-use agenthub_proto::{cortex::Approval, json};
+use agenthub_proto::{INVALID_FIELD, cortex::Approval, json};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tonic::Status;
@@ -158,14 +158,16 @@ fn what_is_wrong_with_a_brief_is_said_with_its_place() {
     );
     assert!(asked.cortex.started().is_empty());
 
-    asked.cortex.refuse(Status::invalid_argument(
-        "`constraints.qualityThreshold` is 7; it is a number from 0 to 1",
-    ));
+    // The field is a value beside the words, which may name another one.
+    let mut refused = Status::invalid_argument("`objective` aside, 7 is no number from 0 to 1");
+    let field = "constraints.qualityThreshold".parse().expect("ASCII");
+    refused.metadata_mut().insert(INVALID_FIELD, field);
+    asked.cortex.refuse(refused);
     let high = asked.run(&["run", "brief.yaml"]);
     assert_eq!(high.code, Some(1));
     assert!(
         high.stderr
-            .contains("brief.yaml:3:21: `constraints.qualityThreshold` is 7"),
+            .contains("brief.yaml:3:21: `objective` aside, 7 is no number"),
         "{high:?}"
     );
 
