@@ -1,7 +1,7 @@
 //! What a brand does not want said. Code knows only lists that the payload gives; the rest of the risk is left to a model.
 //!
 //! In `brandRules`, the lists `forbidden`, `forbiddenWords`, `forbiddenClaims`, `superlatives` and `guarantees` are not to be in the draft. They
-//! match whole words, with other endings too where the language is known. Every other rule is a question for a model.
+//! are found as criteria find what must not be there (`phrases.rs`). Every other rule is a question for a model.
 
 use serde_json::{Map, Value, json};
 
@@ -10,6 +10,7 @@ use super::{
     fix::Fix,
     folded::excerpt,
     phrases::Phrases,
+    platform_rules::wrong_type,
     text::Text,
 };
 
@@ -29,54 +30,68 @@ const WEIGHT: f64 = 2.0;
 pub(super) fn checks(text: &Text, phrases: &Phrases<'_>, rules: &Map<String, Value>) -> Vec<Check> {
     let mut forbidden = Vec::new();
     let mut others = Vec::new();
+    let mut unusable = Vec::new();
     for (rule, value) in rules {
-        match Some(rule).filter(|rule| FORBIDDEN.contains(&rule.as_str())) {
-            Some(_) => forbidden.extend(texts(value)),
-            None => others.push((rule, value)),
+        match (FORBIDDEN.contains(&rule.as_str()), texts(value)) {
+            (true, Some(texts)) => forbidden.extend(texts),
+            (true, None) => unusable.push((rule, value)),
+            (false, _) => others.push((rule, value)),
         }
     }
     let weight = WEIGHT / forbidden.len().max(1) as f64;
     let forbidden = forbidden.into_iter().enumerate().map(|(n, item)| {
         let name = format!("Does not say {}", json!(excerpt(item)));
-        let check = Check::new(format!("brand.forbidden.{}", n + 1), name, weight).hard();
+        let check = Check::new(format!("brand.forbidden.{}", n + 1), name, weight)
+            .hard()
+            .rule();
         match phrases.find(text, item) {
             Some(place) => {
                 let wrong = format!("something forbidden is said ({place})");
                 let issue = Issue::new("forbidden", wrong, Fix::Remove(item.to_owned()));
                 check.fail(place, issue)
             }
-            None => check.pass(format!("nowhere in the draft, {}", phrases.tolerance())),
+            None => check.pass(phrases.absence()),
         }
     });
     let weight = WEIGHT / others.len().max(1) as f64;
     let others = others.into_iter().map(|(rule, value)| {
         let shown = excerpt(rule);
         let name = format!("Brand rule {shown}: {}", excerpt(&value.to_string()));
-        Check::new(format!("brand.{shown}"), name, weight).ask(
-            "brand",
-            format!("Does the draft keep to this rule of the brand? {rule}: {value}"),
-        )
+        Check::new(format!("brand.{shown}"), name, weight)
+            .rule()
+            .ask(
+                "brand",
+                format!("Does the draft keep to this rule of the brand? {rule}: {value}"),
+            )
+    });
+    let unusable = unusable.into_iter().map(|(rule, value)| {
+        let why = wrong_type(rule, value, "a text or a list of texts");
+        let name = format!("Brand rule {rule}: {}", excerpt(&value.to_string()));
+        let check = Check::new(format!("brand.{rule}"), name, WEIGHT);
+        check.hard().rule().not_checked(why)
     });
     let risk = Check::new("brand_risk", "Brand risk, safety and tone", 2.0).ask(
         "brand_risk",
         "Is the draft free of what could harm its sender or its readers: claims without ground, promises nobody can keep, insults, \
          discrimination, dangerous advice, private data, and a tone that does not fit its audience and platform?",
     );
-    forbidden.chain(others).chain([risk]).collect()
+    let rules = forbidden.chain(unusable).chain(others);
+    rules.chain([risk]).collect()
 }
 
 /// How many texts are forbidden.
 pub(super) fn count(rules: &Map<String, Value>) -> usize {
     let lists = FORBIDDEN.iter().filter_map(|list| rules.get(*list));
-    lists.flat_map(texts).count()
+    lists.filter_map(texts).map(|texts| texts.len()).sum()
 }
 
-/// The texts of a list, or the one text that stands for it.
-fn texts(value: &Value) -> Vec<&str> {
+/// The texts of a list, or the one text that stands for it; `None` where there is anything else.
+fn texts(value: &Value) -> Option<Vec<&str>> {
     match value {
-        Value::String(text) => vec![text],
-        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
+        Value::Null => Some(Vec::new()),
+        Value::String(text) => Some(vec![text]),
+        Value::Array(items) => items.iter().map(Value::as_str).collect(),
+        _ => None,
     }
 }
 
@@ -104,7 +119,7 @@ mod tests {
         assert_eq!(
             review,
             [
-                (id("brand.forbidden.1"), Verdict::Pass),
+                (id("brand.forbidden.1"), Verdict::Fail),
                 (id("brand.forbidden.2"), Verdict::Pass),
                 (id("brand.forbidden.3"), Verdict::Fail),
                 (id("brand.voice"), Verdict::NotChecked),

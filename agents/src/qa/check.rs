@@ -97,6 +97,8 @@ pub(super) struct Check {
     pub(super) weight: f64,
     /// A draft that fails this does not pass, whatever its score.
     pub(super) hard: bool,
+    /// The request asks for it. Where nobody checks it, nobody knows whether the request is met.
+    pub(super) is_rule: bool,
     /// The acceptance criterion that it decides, word for word.
     pub(super) criterion: Option<String>,
     pub(super) issue: Option<Issue>,
@@ -117,6 +119,7 @@ impl Check {
             evidence: NEEDS_A_MODEL.to_owned(),
             weight,
             hard: false,
+            is_rule: false,
             criterion: None,
             issue: None,
             question: None,
@@ -126,6 +129,11 @@ impl Check {
 
     pub(super) fn hard(mut self) -> Self {
         self.hard = true;
+        self
+    }
+
+    pub(super) fn rule(mut self) -> Self {
+        self.is_rule = true;
         self
     }
 
@@ -172,6 +180,7 @@ impl Check {
         put("evidence", json!(self.evidence));
         put("weight", json!(rounded(self.weight)));
         put("hard", json!(self.hard));
+        put("rule", json!(self.is_rule));
         put("by", json!(if self.is_judged { "model" } else { "code" }));
         if let Some(criterion) = &self.criterion {
             put("criterion", json!(criterion));

@@ -77,7 +77,7 @@ pub(super) fn of(text: &Text) -> Option<Language> {
 
 /// Whether the draft is in the language that is wanted.
 pub(super) fn check(text: &Text, wanted: &str) -> Check {
-    let check = Check::new("language", "Language", 1.5).hard();
+    let check = Check::new("language", "Language", 1.5).hard().rule();
     let question = format!(
         "Is the draft in this language, with no word of another that its readers would stumble over? {wanted}"
     );

@@ -5,9 +5,9 @@
 pub enum Measured {
     /// Unicode scalar values, as most platforms count them.
     Characters,
-    /// Words by Unicode's rules, those in links, hashtags and mentions left out.
+    /// What stands between spaces and has a letter or a digit, outside of links, hashtags and mentions.
     Words,
-    /// Sentences by Unicode's rules; a line break ends one.
+    /// Sentences by Unicode's rules in which a word begins; a line break ends one.
     Sentences,
     /// Lines with anything on them.
     Lines,

@@ -18,7 +18,9 @@ pub(super) fn checks(text: &Text, wanted: &[String]) -> Vec<Check> {
     let weight = WEIGHT / wanted.len().max(1) as f64;
     let check = |(n, item): (usize, &String)| {
         let name = format!("Includes {}", json!(excerpt(item)));
-        let check = Check::new(format!("must_include.{}", n + 1), name, weight).hard();
+        let check = Check::new(format!("must_include.{}", n + 1), name, weight)
+            .hard()
+            .rule();
         let part = Folded::new(item);
         if part.as_str().is_empty() {
             return check.not_checked("the text to include has nothing that can be seen");

@@ -28,6 +28,8 @@ pub(super) struct Payload {
     pub(super) objective: String,
     pub(super) knobs: Vec<Knob>,
     pub(super) max_knob_distance: f64,
+    /// Where that distance is asked for, how many knobs are named.
+    pub(super) knobs_to_keep: Option<usize>,
     pub(super) max_lix: Option<f64>,
     pub(super) quality_threshold: f64,
 }
@@ -67,9 +69,13 @@ impl Payload {
         let objective = fields.text("objective");
         Ok(Self {
             claimed: claimed.cloned().unwrap_or_default(),
-            criteria: criteria.iter().filter_map(Criterion::read).collect(),
+            criteria: criteria_of(criteria)?,
             must_include: fields.texts("mustInclude")?,
-            language: fields.text("language").to_owned(),
+            language: match fields.get("language") {
+                None => String::new(),
+                Some(Value::String(language)) => language.trim().to_owned(),
+                Some(_) => return Err("language is no text".to_owned()),
+            },
             platform_rules: fields.object("platformRules")?,
             brand_rules,
             client_profile: fields.object("clientProfile")?,
@@ -79,10 +85,40 @@ impl Payload {
             },
             knobs: knobs::wanted(&knobs),
             max_knob_distance: fields.share("maxKnobDistance", knobs::MAX_DISTANCE)?,
-            max_lix: value["readability"]["maxLix"].as_f64(),
+            knobs_to_keep: fields.get("maxKnobDistance").map(|_| knobs.len()),
+            max_lix: max_lix(&fields.object("readability")?)?,
             quality_threshold: fields.share("qualityThreshold", scoring::THRESHOLD)?,
             ..Self::of_text(draft)
         })
+    }
+}
+
+/// The criteria; those in which nothing can be seen are none.
+fn criteria_of(items: &[Value]) -> Result<Vec<Criterion>, String> {
+    let mut criteria = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let read = Criterion::read(item);
+        criteria.extend(read.map_err(|why| format!("acceptanceCriteria[{index}]{why}"))?);
+    }
+    Ok(criteria)
+}
+
+/// The highest LIX, where one is given.
+fn max_lix(readability: &Map<String, Value>) -> Result<Option<f64>, String> {
+    match readability.get("maxLix").filter(|most| !most.is_null()) {
+        None => Ok(None),
+        Some(most) => match decimal(most) {
+            None => Err("readability.maxLix is no number".to_owned()),
+            most => Ok(most),
+        },
+    }
+}
+
+/// A number, which may stand in a text.
+fn decimal(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+        value => value.as_f64(),
     }
 }
 
@@ -132,7 +168,7 @@ impl<'a> Fields<'a> {
         let Some(value) = self.get(field) else {
             return Ok(default);
         };
-        let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
+        let share = decimal(value).filter(|share| (0.0..=1.0).contains(share));
         share.ok_or_else(|| format!("{field} is no number from 0 to 1"))
     }
 }
@@ -141,7 +177,7 @@ impl<'a> Fields<'a> {
 pub(super) fn schema() -> Value {
     let text =
         |description: &str| json!({ "type": ["string", "null"], "description": description });
-    let share = |description: String| json!({ "type": ["number", "null"], "minimum": 0, "maximum": 1, "description": description });
+    let share = |description: String| json!({ "type": ["number", "string", "null"], "minimum": 0, "maximum": 1, "description": description });
     let object = |description: &str| json!({ "type": ["object", "null"], "maxProperties": MOST_ITEMS, "description": description });
     let criterion = json!({
         "type": ["string", "object"],

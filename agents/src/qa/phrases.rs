@@ -1,6 +1,6 @@
 //! Words and phrases, found whole and whatever their endings.
 
-use std::{cell::OnceCell, collections::HashMap, ops::Range};
+use std::{cell::OnceCell, ops::Range};
 
 use rust_stemmers::Stemmer;
 use serde_json::json;
@@ -10,7 +10,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::{
     folded::{Folded, excerpt, line},
-    language::Language,
+    language::{self, Language},
     text::Text,
 };
 
@@ -20,23 +20,21 @@ const LONGEST_WORD: usize = 40;
 /// A longer phrase is found as it is written.
 const MOST_WORDS: usize = 50;
 
+/// Words of fewer letters begin too many others.
+const SHORTEST_BEGINNING: usize = 3;
+
 /// The words of a draft, links and hashtags among them, ready for searching.
 pub(super) struct Phrases<'a> {
     folded: &'a str,
     stemmer: Option<Stemmer>,
-    words: OnceCell<Words>,
-}
-
-/// The words by their stems.
-struct Words {
     /// Each word's stem and where it stands in the folded draft.
-    all: Vec<(String, Range<usize>)>,
-    /// For each stem the words that have it.
-    by_stem: HashMap<String, Vec<usize>>,
+    words: OnceCell<Vec<(String, Range<usize>)>>,
 }
 
 impl<'a> Phrases<'a> {
+    /// In this language, or in that which the text is surely in.
     pub(super) fn new(text: &'a Text, language: Option<Language>) -> Self {
+        let language = language.or_else(|| language::of(text));
         Self {
             folded: text.folded.as_str(),
             stemmer: language.and_then(Language::stemmer),
@@ -44,16 +42,19 @@ impl<'a> Phrases<'a> {
         }
     }
 
-    /// What counts as the same word, for evidence.
-    pub(super) fn tolerance(&self) -> &'static str {
-        match self.stemmer {
+    /// That a phrase is not there, as evidence, with what was looked for.
+    pub(super) fn absence(&self) -> String {
+        let sought = match self.stemmer {
             Some(_) => "with other endings either",
-            None => "as it is written (for other endings the language would have to be known)",
-        }
+            None => {
+                "nor at the beginning of a longer word (for all other endings the language would have to be known)"
+            }
+        };
+        format!("nowhere in the draft, {sought}")
     }
 
-    /// Where a phrase stands first, with what stands there. A phrase of words is found as whole words with nothing but white space and
-    /// hyphens between them; one with other characters in it as it is written.
+    /// Where a phrase stands first, with what stands there. A phrase of words is found as words with nothing but white space and hyphens
+    /// between them, each of which may have another ending or go on; one with other characters in it as it is written.
     pub(super) fn find(&self, text: &Text, phrase: &str) -> Option<String> {
         let phrase = Folded::new(phrase);
         let is_phrase = phrase.as_str().unicode_words().count() <= MOST_WORDS
@@ -70,33 +71,23 @@ impl<'a> Phrases<'a> {
     }
 
     fn words_of(&self, phrase: &str) -> Option<Range<usize>> {
-        let wanted: Vec<String> = phrase.unicode_words().map(|w| self.stem(w)).collect();
-        let words = self.words.get_or_init(|| self.read());
-        let fits = |&&start: &&usize| {
-            let there = words
-                .all
-                .get(start..start + wanted.len())
-                .unwrap_or_default();
-            let are_words = there.iter().map(|(stem, _)| stem).eq(&wanted);
-            let gaps = there.windows(2).map(|pair| pair[0].1.end..pair[1].1.start);
-            are_words && gaps.map(|gap| &self.folded[gap]).all(is_gap)
-        };
-        let starts = words.by_stem.get(wanted.first()?)?;
-        let first = *starts.iter().find(fits)?;
-        let last = first + wanted.len() - 1;
-        Some(words.all[first].1.start..words.all[last].1.end)
-    }
-
-    fn read(&self) -> Words {
-        let words = self.folded.unicode_word_indices();
-        let all: Vec<_> = words
-            .map(|(start, word)| (self.stem(word), start..start + word.len()))
-            .collect();
-        let mut by_stem: HashMap<_, Vec<_>> = HashMap::new();
-        for (index, (stem, _)) in all.iter().enumerate() {
-            by_stem.entry(stem.clone()).or_default().push(index);
-        }
-        Words { all, by_stem }
+        let wanted = phrase.unicode_words();
+        let wanted: Vec<(&str, String)> = wanted.map(|word| (word, self.stem(word))).collect();
+        let words = self.words.get_or_init(|| {
+            let words = self.folded.unicode_word_indices();
+            let read = words.map(|(start, word)| (self.stem(word), start..start + word.len()));
+            read.collect()
+        });
+        let mut places = words.windows(wanted.len().max(1));
+        let found = places.find(|there| {
+            let mut pairs = there.iter().zip(&wanted);
+            let are_words = pairs.all(|((stem, place), (word, wanted))| {
+                stem == wanted || goes_on(word, &self.folded[place.clone()])
+            });
+            let mut gaps = there.windows(2).map(|pair| pair[0].1.end..pair[1].1.start);
+            are_words && gaps.all(|gap| is_gap(&self.folded[gap]))
+        })?;
+        Some(found.first()?.1.start..found.last()?.1.end)
     }
 
     fn stem(&self, word: &str) -> String {
@@ -108,6 +99,11 @@ impl<'a> Phrases<'a> {
             _ => composed,
         }
     }
+}
+
+/// Whether a word of the draft is this one, or begins with it.
+fn goes_on(word: &str, there: &str) -> bool {
+    there.starts_with(word) && (there == word || word.chars().count() >= SHORTEST_BEGINNING)
 }
 
 fn has_only_words(phrase: &str) -> bool {
@@ -146,19 +142,22 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_whole_and_with_other_endings() {
+    fn words_are_found_with_other_endings_but_not_inside_others() {
         let place = found("We\nare GUARAN\u{ad}TEEING it.", "guarantee", "en");
         assert_eq!(place.as_deref(), Some("line 2: \"GUARAN\u{ad}TEEING\""));
         assert!(is_found("Risk-free now", "risk free"));
         assert!(is_found("so risk – free", "risk-free"));
         assert!(is_found("the #guarantee", "guarantees"));
-        assert!(!is_found("freedom", "free"));
+        assert!(is_found("freedom", "free"));
+        assert!(!is_found("carefree", "free"));
+        assert!(!is_found("It is not", "no"));
         assert!(!is_found("It is free. Shipping costs.", "free shipping"));
     }
 
     #[test]
-    fn without_a_known_language_words_are_taken_as_they_are() {
-        assert_eq!(found("guaranteed", "guarantee", ""), None);
+    fn without_a_known_language_words_may_go_on() {
+        assert!(found("guaranteed", "guarantee", "").is_some());
+        assert_eq!(found("guaranteed", "guarantees", ""), None);
         assert!(found("A Guarantee!", "guarantee", "").is_some());
     }
 

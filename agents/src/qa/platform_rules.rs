@@ -1,7 +1,7 @@
 //! The limits of the place where a draft is to appear. They all come from the payload.
 //!
 //! A rule is `maxX`, `minX` (a number) or `allowX` (yes or no), where X is anything in [`Measured`]: `maxCharacters`, `minHashtags`,
-//! `allowEmoji`. `max_characters` is the same. Any other rule is left to a model.
+//! `allowEmoji`. `max_characters` is the same, and a value may stand in a text (`"3"`, `"no"`). Any other rule is left to a model.
 
 use serde_json::{Map, Value, json};
 
@@ -27,23 +27,28 @@ pub(super) enum Rule {
 
 impl Rule {
     /// The rule with this name and value.
-    fn read(name: &str, value: &Value) -> Option<Self> {
-        let plain: String = name.chars().filter(|c| c.is_alphabetic()).collect();
-        let (bound, what) = (plain.get(..3)?, plain.get(3..)?);
-        let number = || value.as_u64().or_else(|| whole(value.as_f64()?));
-        match bound.to_ascii_lowercase().as_str() {
-            "max" => Some(Self::AtMost(Measured::named(what)?, number()?)),
-            "min" => Some(Self::AtLeast(Measured::named(what)?, number()?)),
-            _ => {
-                let what = plain.get(5..).and_then(Measured::named)?;
-                let is_rule = plain.get(..5)?.eq_ignore_ascii_case("allow");
-                let allowed = value.as_bool().filter(|_| is_rule)?;
-                Some(if allowed {
-                    Self::Anything
-                } else {
-                    Self::AtMost(what, 0)
+    ///
+    /// # Errors
+    ///
+    /// Why it is none that can be computed.
+    fn read(name: &str, value: &Value) -> Result<Self, String> {
+        let unknown = || format!("no program knows the rule {}", json!(excerpt(name)));
+        let (kind, what) = Kind::read(name).ok_or_else(unknown)?;
+        match kind {
+            Kind::Max | Kind::Min => {
+                let number = number(value);
+                let number =
+                    number.ok_or_else(|| wrong_type(name, value, "a whole number from 0 on"))?;
+                Ok(match kind {
+                    Kind::Max => Self::AtMost(what, number),
+                    _ => Self::AtLeast(what, number),
                 })
             }
+            Kind::Allow => match yes_or_no(value) {
+                Some(true) => Ok(Self::Anything),
+                Some(false) => Ok(Self::AtMost(what, 0)),
+                None => Err(wrong_type(name, value, "true or false")),
+            },
         }
     }
 
@@ -81,6 +86,57 @@ impl Rule {
     }
 }
 
+/// What a rule's name says of something that is counted.
+#[derive(Clone, Copy)]
+enum Kind {
+    Max,
+    Min,
+    Allow,
+}
+
+impl Kind {
+    fn read(name: &str) -> Option<(Self, Measured)> {
+        let plain: String = name.chars().filter(|c| c.is_alphabetic()).collect();
+        let kinds = [
+            ("max", Self::Max),
+            ("min", Self::Min),
+            ("allow", Self::Allow),
+        ];
+        kinds.into_iter().find_map(|(begin, kind)| {
+            let (start, what) = plain.split_at_checked(begin.len())?;
+            let is_it = start.eq_ignore_ascii_case(begin);
+            Some((kind, Measured::named(what).filter(|_| is_it)?))
+        })
+    }
+}
+
+/// That the value of a rule is of another type than it must be.
+pub(super) fn wrong_type(rule: &str, value: &Value, wanted: &str) -> String {
+    format!(
+        "the value of {} is {}, which is of the wrong type: it must be {wanted}",
+        excerpt(rule),
+        excerpt(&value.to_string())
+    )
+}
+
+/// A whole number, which may stand in a text.
+fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_u64().or_else(|| whole(value.as_f64()?)),
+    }
+}
+
+/// True or false, which may stand in a text, in these words or as yes and no.
+fn yes_or_no(value: &Value) -> Option<bool> {
+    let text = || value.as_str().map(|text| text.trim().to_ascii_lowercase());
+    value.as_bool().or_else(|| match &*text()? {
+        "true" | "yes" => Some(true),
+        "false" | "no" => Some(false),
+        _ => None,
+    })
+}
+
 fn whole(number: f64) -> Option<u64> {
     let is_whole = number.fract() == 0.0 && (0.0..9e15).contains(&number);
     is_whole.then_some(number as u64)
@@ -96,15 +152,14 @@ pub(super) fn checks(text: &Text, rules: &Map<String, Value>) -> Vec<Check> {
             format!("Platform rule {shown}: {}", excerpt(&value.to_string())),
             weight,
         )
-        .hard();
+        .hard()
+        .rule();
         match Rule::read(name, value) {
-            Some(rule) => rule.decide(check, text),
-            None => check
-                .not_checked(format!("no program knows the rule {}", json!(shown)))
-                .ask(
-                    "platform",
-                    format!("Does the draft keep to this rule of its platform? {name}: {value}"),
-                ),
+            Ok(rule) => rule.decide(check, text),
+            Err(why) => check.not_checked(why).ask(
+                "platform",
+                format!("Does the draft keep to this rule of its platform? {name}: {value}"),
+            ),
         }
     };
     rules.iter().map(check).collect()

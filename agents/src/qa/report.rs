@@ -2,24 +2,17 @@
 
 use serde_json::{Value, json};
 
+use super::scoring::EXISTENCE;
+
 /// Checks and issues that are told; the rest is counted.
 const MOST_TOLD: usize = 60;
 
 /// The review, which is an output of [`schema`], in words.
 pub(super) fn told(output: &Value) -> String {
     let qa = &output["qa"];
-    let number = |field: &str| qa[field].as_f64().unwrap_or_default();
-    let passes = match qa["pass"].as_bool() {
-        Some(true) => "The draft passes",
-        _ => "The draft does not pass",
-    };
-    let mut lines = vec![format!(
-        "{passes}: its score is {:.2}, and {:.2} is wanted.",
-        number("score"),
-        number("qualityThreshold")
-    )];
     let empty = Vec::new();
     let list = |field: &str| qa[field].as_array().unwrap_or(&empty);
+    let mut lines = vec![verdict(qa, list("checks"))];
     let issues = list("issues");
     if !issues.is_empty() {
         lines.push("\nTo do:".to_owned());
@@ -34,6 +27,45 @@ pub(super) fn told(output: &Value) -> String {
         format!("- {}: {verdict} ({})", text("name"), text("evidence"))
     }));
     lines.join("\n")
+}
+
+/// The first line: whether the draft passes, and how much of it was checked.
+fn verdict(qa: &Value, checks: &[Value]) -> String {
+    let number = |field: &str| qa[field].as_f64().unwrap_or_default();
+    let is_rule = |check: &&Value| check["rule"] == true;
+    let is_made = |check: &&Value| check["verdict"] != "not_checked";
+    let made = || checks.iter().filter(is_made);
+    let rules = checks.iter().filter(is_rule).count();
+    let kept = made().filter(is_rule).count();
+    let score = format!(
+        "The score of these is {:.2}, and {:.2} is wanted.",
+        number("score"),
+        number("qualityThreshold")
+    );
+    if made().all(|check| check["id"] == EXISTENCE) && issues_of(qa) == 0 {
+        return "The draft does not pass: nothing was checked but that there is one.".to_owned();
+    }
+    let were = if made().count() == 1 { "was" } else { "were" };
+    let count = format!("{} of {} checks {were} made", made().count(), checks.len());
+    let is_whole = made().count() == checks.len();
+    match (qa["pass"] == true, rules) {
+        (true, _) if is_whole => format!("The draft passes: {count}. {score}"),
+        (true, 0) => format!("The draft passes as far as it was checked: {count}. {score}"),
+        (true, _) => format!(
+            "The draft passes as far as it was checked: {count}, and {kept} of {rules} things that were asked for {} checked. {score}",
+            if kept == 1 { "was" } else { "were" }
+        ),
+        (false, 1..) if kept == 0 => {
+            format!(
+                "The draft does not pass: nothing that was asked for was checked. {count}. {score}"
+            )
+        }
+        (false, _) => format!("The draft does not pass: {count}. {score}"),
+    }
+}
+
+fn issues_of(qa: &Value) -> usize {
+    qa["issues"].as_array().map_or(0, Vec::len)
 }
 
 fn first(items: &[Value], line: impl Fn(&Value) -> String) -> Vec<String> {
@@ -59,6 +91,7 @@ pub(super) fn schema() -> Value {
             "evidence": text,
             "weight": { "type": "number", "minimum": 0 },
             "hard": { "type": "boolean", "description": "Whether a draft that fails this fails as a whole" },
+            "rule": { "type": "boolean", "description": "Whether the request asks for this: where it is not checked, nobody knows whether the request is met" },
             "by": { "enum": ["code", "model"] },
             "criterion": { "type": "string", "description": "The acceptance criterion that this decides" },
             "kind": text,
@@ -74,7 +107,7 @@ pub(super) fn schema() -> Value {
             "type": "object",
             "required": ["pass", "score", "issues", "checks"],
             "properties": {
-                "pass": { "type": "boolean" },
+                "pass": { "type": "boolean", "description": "False also where nothing was checked" },
                 "score": share,
                 "qualityThreshold": share,
                 "issues": { "type": "array", "items": text, "description": "What to change, one sentence each" },
@@ -96,7 +129,7 @@ mod tests {
         } });
         assert_eq!(
             told(&output),
-            "The draft does not pass: its score is 0.50, and 0.70 is wanted.\n\nTo do:\n- too_long: it is long; cut it.\n\nChecked:\n\
+            "The draft does not pass: 0 of 1 checks were made. The score of these is 0.50, and 0.70 is wanted.\n\nTo do:\n- too_long: it is long; cut it.\n\nChecked:\n\
              - Length: not checked (nothing to count)"
         );
     }

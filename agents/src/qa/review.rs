@@ -43,7 +43,7 @@ impl Review {
         checks.extend(platform_rules::checks(&text, &payload.platform_rules));
         checks.extend(brand::checks(&text, &phrases, &payload.brand_rules));
         checks.extend(profile::check(&payload.client_profile));
-        checks.extend(criteria::checks(&text, &payload.criteria));
+        checks.extend(criteria::checks(&text, &phrases, &payload.criteria));
         name_apart(&mut checks);
         let readings = knobs::readings(&text, &payload.knobs);
         Self {
@@ -97,23 +97,40 @@ impl Review {
         Ok(())
     }
 
+    /// How near the draft is to its knobs. A distance that is asked for is kept only as far as every knob was measured.
+    fn knobs(&self) -> Option<Check> {
+        let Payload {
+            knobs,
+            claimed,
+            max_knob_distance: most,
+            ..
+        } = &self.payload;
+        let distance = || knobs::check(knobs, &self.readings, claimed, *most);
+        let Some(named) = self.payload.knobs_to_keep else {
+            return (!knobs.is_empty()).then(distance);
+        };
+        let check = distance().rule();
+        let measured = self.readings.len();
+        if check.verdict == Verdict::Fail || (measured == named && named > 0) {
+            return Some(check);
+        }
+        let was = if measured == 1 { "was" } else { "were" };
+        let why = format!("{measured} of {named} knobs {was} measured");
+        let why = match check.evidence.as_str() {
+            "" => why,
+            evidence => format!("{why}: {evidence}"),
+        };
+        let unscored = Check {
+            score: None,
+            ..check
+        };
+        Some(unscored.not_checked(why))
+    }
+
     /// The review in the form of its contract.
     pub(super) fn output(&self) -> Value {
         let mut checks = self.checks.clone();
-        if !self.payload.knobs.is_empty() {
-            let Payload {
-                knobs,
-                claimed,
-                max_knob_distance,
-                ..
-            } = &self.payload;
-            checks.push(knobs::check(
-                knobs,
-                &self.readings,
-                claimed,
-                *max_knob_distance,
-            ));
-        }
+        checks.extend(self.knobs());
         let threshold = self.payload.quality_threshold;
         let outcome = scoring::outcome(&checks, threshold);
         let of = |hard: bool| {
@@ -135,7 +152,7 @@ impl Review {
 
 /// Whether there is a draft at all.
 fn something(text: &Text) -> Check {
-    let check = Check::new("draft", "There is a draft", 0.5).hard();
+    let check = Check::new(scoring::EXISTENCE, "There is a draft", 0.5).hard();
     match text.folded.as_str().is_empty() {
         false => check.pass("it has text"),
         true => {

@@ -5,6 +5,9 @@ use super::check::{Check, Verdict, rounded};
 /// The score that a draft needs unless the payload says otherwise.
 pub(super) const THRESHOLD: f64 = 0.7;
 
+/// The id of the check whether there is a draft at all.
+pub(super) const EXISTENCE: &str = "draft";
+
 /// The score of a review and whether the draft passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outcome {
@@ -13,8 +16,16 @@ pub(super) struct Outcome {
     pub(super) pass: bool,
 }
 
+/// Whether enough was checked for a draft to pass: more than that there is one, and something of what the request asks for.
+fn is_checked(checks: &[Check]) -> bool {
+    let made = || checks.iter().filter(|c| c.verdict != Verdict::NotChecked);
+    let has_rules = checks.iter().any(|check| check.is_rule);
+    made().any(|check| check.id != EXISTENCE && (check.is_rule || !has_rules))
+}
+
 /// The score is the weighted mean over what was checked, to three digits. A draft passes whose score is not below the threshold and that
-/// fails no hard check. What was not checked changes nothing; where nothing was, there is nothing to pass.
+/// fails no hard check. What was not checked changes nothing; where nothing was, or nothing that the request asks for, there is nothing to
+/// pass.
 pub(super) fn outcome(checks: &[Check], threshold: f64) -> Outcome {
     let (mut sum, mut weights) = (0.0, 0.0);
     for check in checks {
@@ -34,7 +45,10 @@ pub(super) fn outcome(checks: &[Check], threshold: f64) -> Outcome {
     let fails_hard = |check: &Check| check.hard && check.verdict == Verdict::Fail;
     Outcome {
         score,
-        pass: weights > 0.0 && score >= threshold && !checks.iter().any(fails_hard),
+        pass: is_checked(checks)
+            && weights > 0.0
+            && score >= threshold
+            && !checks.iter().any(fails_hard),
     }
 }
 

@@ -12,7 +12,7 @@ use super::{folded::Folded, measured::Measured};
 /// Marks that end a question.
 const QUESTION_MARKS: [char; 4] = ['?', '؟', '՞', '፧'];
 
-/// A sentence, by Unicode's rules (UAX #29). It has at least one word; a line break ends it.
+/// A sentence, by Unicode's rules (UAX #29). At least one word begins in it; a line break ends it.
 #[derive(Clone, Debug)]
 pub(super) struct Sentence {
     /// Where it stands in the draft.
@@ -45,17 +45,16 @@ impl Text {
             words: Vec::new(),
             counts: [0; Measured::ALL.len()],
         };
+        text.words = words(&text.prose);
+        let mut first = 0;
         for (start, sentence) in text.prose.split_sentence_bound_indices() {
-            let first = text.words.len();
-            let words = sentence.unicode_word_indices();
-            let places = words.map(|(at, word)| start + at..start + at + word.len());
-            text.words.extend(places);
-            if text.words.len() > first {
-                text.sentences.push(Sentence {
-                    range: start..start + sentence.len(),
-                    words: first..text.words.len(),
-                });
+            let range = start..start + sentence.len();
+            let begun = text.words.partition_point(|word| word.start < range.end);
+            if begun > first {
+                let words = first..begun;
+                text.sentences.push(Sentence { range, words });
             }
+            first = begun;
         }
         text.counts = Measured::ALL.map(|what| text.counted(what, marks));
         text
@@ -111,6 +110,22 @@ impl Text {
         let sentences = self.sentences.iter().rev();
         sentences.max_by_key(|sentence| sentence.words.len())
     }
+}
+
+/// Where the words of a text are: what stands between spaces, from its first letter or digit to its last.
+fn words(text: &str) -> Vec<Range<usize>> {
+    let mut words = Vec::new();
+    let mut end = 0;
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let start = end;
+        end += piece.len();
+        let first = piece.find(char::is_alphanumeric);
+        let last = piece.char_indices().rfind(|(_, c)| c.is_alphanumeric());
+        if let (Some(first), Some((last, c))) = (first, last) {
+            words.push(start + first..start + last + c.len_utf8());
+        }
+    }
+    words
 }
 
 /// What ends a sentence: all after its last letter or digit.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! [the text|draft|post|it] [must|should|has to] contain[s]|include[s]|mention[s] "…"
-//! [the text …] must not|does not|never contain[s]|include[s]|mention[s]|use[s]|say[s] "…"
+//! [the text …] must not|does not|never contain[s]|include[s]|mention[s]|use[s]|say[s] [any of] "…"[, "…" or "…"]
 //! [the text …] [must] contain[s] any of|one of|all of "…", "…"
 //! [the text …] [must] start[s]|begin[s]|end[s] with "…"
 //! [the text …] [must be|is|has|have|contain[s]|use[s]|keeps to] at most|no more than|up to|at least|no fewer than|exactly 280 characters [long]
@@ -67,7 +67,7 @@ static FORMS: LazyLock<[Form; 8]> = LazyLock::new(|| {
         ),
         form(
             format!(
-                "(?:(?:must|should|may|does|do) not|doesn't|mustn't|never) (?:contain|include|mention|use|say)s? (?<q>{QUOTED})"
+                "(?:(?:must|should|may|does|do) not|doesn't|mustn't|never) (?:contain|include|mention|use|say)s? (?:any of )?(?<q>{QUOTED}(?:(?:, ?| or |, or ){QUOTED})*)"
             ),
             |c| Some(quotations(c).into_iter().map(Test::Lacks).collect()),
         ),
@@ -200,6 +200,15 @@ mod tests {
             (
                 "The post never says \"cheap\"",
                 Some(vec![Test::Lacks("cheap".into())]),
+            ),
+            (
+                "must not mention any of \"a\", \"b\" or \"c d\"",
+                Some(
+                    texts(&["a", "b", "c d"])
+                        .into_iter()
+                        .map(Test::Lacks)
+                        .collect(),
+                ),
             ),
             (
                 "contains any of \"a\", \"b\" or \"c d\"",

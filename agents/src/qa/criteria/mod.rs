@@ -4,7 +4,7 @@
 //!
 //! | kind | value | holds where |
 //! |---|---|---|
-//! | `contains`, `not_contains` | text | it is, or is not, in the draft as whole words (case, white space and the form of characters make no difference) |
+//! | `contains`, `not_contains` | text | it is in the draft as whole words, or is not there, with other endings either (case, white space and the form of characters make no difference) |
 //! | `contains_any`, `contains_all` | list of texts | one is, or all are, in the draft |
 //! | `starts_with`, `ends_with` | text | the draft begins or ends so |
 //! | `matches`, `not_matches` | regular expression (RE2 syntax, at most 1,000 characters) | it is, or is not, found in the draft |
@@ -16,11 +16,12 @@
 mod forms;
 mod test;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     check::{Check, Issue},
     folded::excerpt,
+    phrases::Phrases,
     text::Text,
 };
 use test::Test;
@@ -40,24 +41,84 @@ pub(super) struct Criterion {
 
 impl Criterion {
     /// The criterion that a payload has; `None` where there is none to be seen.
-    pub(super) fn read(value: &Value) -> Option<Self> {
-        let check = value.get("check").filter(|check| !check.is_null());
-        let text = value.as_str().or_else(|| value.get("text")?.as_str());
-        let text = text.map_or_else(
-            || check.map(Value::to_string),
-            |text| Some(text.trim().to_owned()),
-        )?;
-        let id = value.get("id").and_then(Value::as_str);
-        let test = match check {
-            Some(check) => Test::read(check).map(|test| vec![test]).map_err(Some),
-            None => forms::read(&text).ok_or(None),
+    ///
+    /// # Errors
+    ///
+    /// Why it is none, as the rest of a sentence that begins with its place.
+    pub(super) fn read(value: &Value) -> Result<Option<Self>, String> {
+        let fields = match value {
+            Value::Null => return Ok(None),
+            Value::String(text) => return Ok(Self::of_words(text)),
+            Value::Object(fields) => fields,
+            _ => return Err(" is neither a text nor an object".to_owned()),
         };
-        Some(Self {
-            id: id.filter(|id| !id.is_empty()).map(str::to_owned),
+        takes("", fields, &["id", "text", "check"])?;
+        let text = fields.get("text").and_then(Value::as_str).map(str::trim);
+        let text = text.filter(|text| !text.is_empty());
+        let check = fields.get("check").filter(|check| !check.is_null());
+        if let Some(Value::Object(check)) = check {
+            takes(".check", check, &["kind", "value"])?;
+        }
+        let (text, test) = match (text, check) {
+            (None, None) => return Err(" has neither a `text` nor a `check`".to_owned()),
+            (Some(text), None) => return Ok(Self::of_words(text).map(|c| c.called(fields))),
+            (None, Some(check)) => (check.to_string(), Test::read(check)),
+            (Some(text), Some(check)) => {
+                let test = Test::read(check).and_then(|test| agreeing(text, check, test));
+                (text.to_owned(), test)
+            }
+        };
+        let test = test.map(|test| vec![test]).map_err(Some);
+        let id = None;
+        Ok(Some(Self { id, text, test }.called(fields)))
+    }
+
+    fn of_words(text: &str) -> Option<Self> {
+        let text = text.trim().to_owned();
+        let test = forms::read(&text).ok_or(None);
+        (!text.is_empty()).then_some(Self {
+            id: None,
             text,
             test,
         })
-        .filter(|criterion| !criterion.text.is_empty())
+    }
+
+    fn called(self, fields: &Map<String, Value>) -> Self {
+        let id = fields.get("id").and_then(Value::as_str);
+        let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
+        Self { id, ..self }
+    }
+}
+
+/// # Errors
+///
+/// A field that nobody reads.
+fn takes(at: &str, fields: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
+    let mut fields = fields.keys();
+    let Some(unknown) = fields.find(|field| !known.contains(&field.as_str())) else {
+        return Ok(());
+    };
+    let known: Vec<String> = known.iter().map(|field| format!("`{field}`")).collect();
+    let unknown = excerpt(unknown);
+    Err(format!(
+        "{at} has no field `{unknown}`; it takes {}",
+        known.join(", ")
+    ))
+}
+
+/// A check, unless its text has a form and says something else.
+///
+/// # Errors
+///
+/// That it does.
+fn agreeing(text: &str, check: &Value, test: Test) -> Result<Test, String> {
+    match forms::read(text) {
+        Some(said) if format!("{said:?}") != format!("{:?}", [&test]) => Err(format!(
+            "the text and the check contradict each other ({} and {}): make them say the same, or leave the check out",
+            json!(excerpt(text)),
+            excerpt(&check.to_string())
+        )),
+        _ => Ok(test),
     }
 }
 
@@ -75,7 +136,11 @@ pub struct Computed {
 pub fn computed(criterion: &str, text: &str) -> Option<Computed> {
     let tests = forms::read(criterion)?;
     let text = Text::new(text);
-    let found: Vec<_> = tests.iter().map(|test| test.decide(&text)).collect();
+    let phrases = Phrases::new(&text, None);
+    let found: Vec<_> = tests
+        .iter()
+        .map(|test| test.decide(&text, &phrases))
+        .collect();
     let evidence: Vec<&str> = found.iter().map(|f| f.evidence.as_str()).collect();
     let is_known = found.iter().all(|f| f.holds.is_some());
     Some(Computed {
@@ -85,7 +150,7 @@ pub fn computed(criterion: &str, text: &str) -> Option<Computed> {
 }
 
 /// One check for each criterion.
-pub(super) fn checks(text: &Text, criteria: &[Criterion]) -> Vec<Check> {
+pub(super) fn checks(text: &Text, phrases: &Phrases<'_>, criteria: &[Criterion]) -> Vec<Check> {
     let weight = WEIGHT / criteria.len().max(1) as f64;
     let check = |(n, criterion): (usize, &Criterion)| {
         let id = criterion.id.clone();
@@ -95,7 +160,8 @@ pub(super) fn checks(text: &Text, criteria: &[Criterion]) -> Vec<Check> {
             format!("Criterion: {}", excerpt(&criterion.text)),
             weight,
         )
-        .hard();
+        .hard()
+        .rule();
         check.criterion = Some(criterion.text.clone());
         let tests = match &criterion.test {
             Ok(tests) => tests,
@@ -110,14 +176,17 @@ pub(super) fn checks(text: &Text, criteria: &[Criterion]) -> Vec<Check> {
                 };
             }
         };
-        decide(check, text, tests)
+        decide(check, text, phrases, tests)
     };
     criteria.iter().enumerate().map(check).collect()
 }
 
 /// All tests have to hold; the first that does not tells what to do.
-fn decide(check: Check, text: &Text, tests: &[Test]) -> Check {
-    let outcomes: Vec<_> = tests.iter().map(|test| test.decide(text)).collect();
+fn decide(check: Check, text: &Text, phrases: &Phrases<'_>, tests: &[Test]) -> Check {
+    let outcomes: Vec<_> = tests
+        .iter()
+        .map(|test| test.decide(text, phrases))
+        .collect();
     let evidence: Vec<&str> = outcomes.iter().map(|o| o.evidence.as_str()).collect();
     let evidence = evidence.join("; ");
     if outcomes.iter().any(|o| o.holds.is_none()) {
@@ -143,8 +212,10 @@ mod tests {
     };
 
     fn check(draft: &str, criterion: Value) -> Check {
-        let criterion = Criterion::read(&criterion).expect("a criterion");
-        checks(&Text::new(draft), &[criterion]).remove(0)
+        let criterion = Criterion::read(&criterion).expect("it is right");
+        let criterion = criterion.expect("a criterion");
+        let text = Text::new(draft);
+        checks(&text, &Phrases::new(&text, None), &[criterion]).remove(0)
     }
 
     /// spec: ORC-2.1
@@ -247,16 +318,14 @@ mod tests {
 
     #[test]
     fn what_is_no_criterion_is_none() {
-        for value in [
-            json!(null),
-            json!(""),
-            json!(" "),
-            json!(5),
-            json!({}),
-            json!({"id": "x"}),
-            json!([]),
-        ] {
-            assert!(Criterion::read(&value).is_none(), "{value}");
+        for value in [json!(null), json!(""), json!(" ")] {
+            assert!(
+                Criterion::read(&value).is_ok_and(|none| none.is_none()),
+                "{value}"
+            );
+        }
+        for value in [json!(5), json!({}), json!({"id": "x"}), json!([])] {
+            assert!(Criterion::read(&value).is_err(), "{value}");
         }
     }
 }

@@ -9,6 +9,7 @@ use super::super::{
     folded::{Folded, excerpt, line},
     measured::Measured,
     must_include::found,
+    phrases::Phrases,
     platform_rules::Rule,
     readability,
     text::Text,
@@ -109,7 +110,7 @@ impl Test {
         })
     }
 
-    pub(crate) fn decide(&self, text: &Text) -> Found {
+    pub(crate) fn decide(&self, text: &Text, phrases: &Phrases<'_>) -> Found {
         match self {
             Self::Any(items) => {
                 let mut places = items
@@ -138,9 +139,9 @@ impl Test {
                     Err((why, item)) => told(Err(why), Some(Fix::Append(item.clone()))),
                 }
             }
-            Self::Lacks(item) => match found(text, &Folded::new(item)) {
+            Self::Lacks(item) => match phrases.find(text, item) {
                 Some(place) => told(Err(place), Some(Fix::Remove(item.clone()))),
-                None => told(Ok("nowhere in the draft".to_owned()), None),
+                None => told(Ok(phrases.absence()), None),
             },
             Self::StartsWith(start) => {
                 let holds = text
@@ -226,7 +227,9 @@ mod tests {
 
     fn found(kind: &str, value: Value) -> Found {
         let test = Test::read(&json!({ "kind": kind, "value": value }));
-        test.expect("a test").decide(&Text::new(DRAFT))
+        let text = Text::new(DRAFT);
+        let phrases = Phrases::new(&text, None);
+        test.expect("a test").decide(&text, &phrases)
     }
 
     /// spec: ORC-2.2
@@ -287,7 +290,7 @@ mod tests {
             "\\pL{500}",
         ] {
             if let Ok(test) = Test::read(&json!({ "kind": "matches", "value": pattern })) {
-                test.decide(&long);
+                test.decide(&long, &Phrases::new(&long, None));
             }
         }
         assert!(

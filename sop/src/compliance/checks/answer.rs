@@ -36,10 +36,7 @@ impl Criterion {
         let Some(computed) = qa::computed(&self.words, answer) else {
             return (None, String::new());
         };
-        let evidence = match computed.evidence.strip_suffix("in the draft") {
-            Some(before) => format!("{before}in it"),
-            None => computed.evidence,
-        };
+        let evidence = computed.evidence.replace("in the draft", "in it");
         (
             computed.holds.map(|holds| holds != self.is_negated),
             evidence,
@@ -204,8 +201,8 @@ impl Forms {
             ),
             form(
                 format!("{say}(?: any of)? (?<q>{list}){inside}"),
-                "must contain any of $q",
-                true,
+                "must not contain any of $q",
+                false,
             ),
             form(
                 format!("(?<where>start|begin|end)(?: {answer})? {with} (?<q>{quoted})"),

@@ -186,6 +186,16 @@ fn rules_about_the_answer_are_kept_or_broken() {
             "Free!",
         ),
         (
+            "You MUST never mention \"brake\".",
+            "wheels",
+            "Brakes are checked.",
+        ),
+        (
+            "You MUST NOT mention \"cheap\", \"free\".",
+            "dear",
+            "so cheaply made",
+        ),
+        (
             "You MUST include \"Sources\" in your answer.",
             "sources",
             "none",

@@ -1,0 +1,255 @@
+//! A review says no more than was checked.
+
+use serde_json::{Value, json};
+
+use super::{check, reviewed};
+use crate::qa::{payload::Payload, report, review::Review};
+
+/// The verdict and the evidence of one check.
+fn found<'a>(qa: &'a Value, id: &str) -> (&'a str, &'a str) {
+    let check = check(qa, id);
+    let text = |field: &str| check[field].as_str().unwrap_or_default();
+    (text("verdict"), text("evidence"))
+}
+
+fn told(payload: &Value) -> String {
+    let payload = Payload::read(payload).expect("a payload");
+    let told = report::told(&Review::new(payload).output());
+    told.lines().next().unwrap_or_default().to_owned()
+}
+
+/// spec: ORC-2.1
+#[test]
+fn a_forbidden_word_is_found_with_other_endings_wherever_it_is_forbidden() {
+    for (language, draft, word) in [
+        ("en", "Composts are made of leaves.", "compost"),
+        ("en", "We composted it all.", "compost"),
+        ("en", "Composting is easy.", "compost"),
+        ("en", "Come, gardeners!", "gardener"),
+        ("en", "He guaranteed it.", "guarantee"),
+        ("", "Gartenarbeiten.", "Garten"),
+        ("tlh", "Come, gardeners!", "gardener"),
+    ] {
+        let qa = reviewed(&json!({
+            "draft": draft, "language": language,
+            "acceptanceCriteria": [format!("must not contain \"{word}\""), format!("never mentions \"{word}\"")],
+            "brandRules": { "forbidden": [word] },
+        }));
+        for id in ["criterion.1", "criterion.2", "brand.forbidden.1"] {
+            assert_eq!(found(&qa, id).0, "fail", "{id} of {word} in {draft}");
+        }
+    }
+    let qa = reviewed(
+        &json!({ "draft": "Now it is not.", "acceptanceCriteria": ["must not contain \"no\"", "contains \"it\""] }),
+    );
+    assert_eq!(
+        found(&qa, "criterion.1").0,
+        "pass",
+        "short words begin too many others"
+    );
+}
+
+/// spec: ORC-10
+#[test]
+fn numbers_and_yes_and_no_are_understood_in_strings() {
+    let qa = reviewed(&json!({
+        "draft": "One two three four 🚀",
+        "platformRules": { "maxWords": "3", "minWords": " 4 ", "allowEmoji": "no", "allowLinks": "Yes", "allowHashtags": "FALSE" },
+    }));
+    let verdicts = [
+        "maxWords",
+        "minWords",
+        "allowEmoji",
+        "allowLinks",
+        "allowHashtags",
+    ]
+    .map(|rule| found(&qa, &format!("platform.{rule}")).0);
+    assert_eq!(verdicts, ["fail", "pass", "fail", "pass", "pass"]);
+}
+
+/// spec: ORC-10
+#[test]
+fn a_value_of_another_type_is_named_with_what_it_must_be() {
+    let qa = reviewed(&json!({
+        "draft": "Text",
+        "platformRules": { "maxWords": "many", "allowEmoji": 1, "maxLinks": -1, "maxTapePieces": 4 },
+        "brandRules": { "forbidden": { "a": 1 } },
+    }));
+    for (id, evidence) in [
+        (
+            "platform.maxWords",
+            "the value of maxWords is \"many\", which is of the wrong type: it must be a whole number from 0 on",
+        ),
+        (
+            "platform.allowEmoji",
+            "the value of allowEmoji is 1, which is of the wrong type: it must be true or false",
+        ),
+        (
+            "platform.maxLinks",
+            "the value of maxLinks is -1, which is of the wrong type: it must be a whole number from 0 on",
+        ),
+        (
+            "platform.maxTapePieces",
+            "no program knows the rule \"maxTapePieces\"",
+        ),
+        (
+            "brand.forbidden",
+            "the value of forbidden is {\"a\":1}, which is of the wrong type: it must be a text or a list of texts",
+        ),
+    ] {
+        assert_eq!(found(&qa, id), ("not_checked", evidence), "{id}");
+    }
+}
+
+/// spec: ORC-2.1
+#[test]
+fn what_the_request_asks_for_is_told_from_what_is_always_looked_at() {
+    let qa = reviewed(&json!({
+        "draft": "Text for the market", "language": "klingon", "mustInclude": ["market"], "clientProfile": { "name": "Ann" },
+        "platformRules": { "maxTapePieces": 4 }, "brandRules": { "forbiden": ["dirt"], "forbidden": ["mud"] },
+        "knobs": { "warmth": 0.5 }, "maxKnobDistance": 0.1, "acceptanceCriteria": ["is warm"],
+    }));
+    let checks = qa["checks"].as_array().expect("checks");
+    let rules = checks.iter().filter(|check| check["rule"] == true);
+    let rules: Vec<&str> = rules.filter_map(|check| check["id"].as_str()).collect();
+    let expected = [
+        "language",
+        "must_include.1",
+        "platform.maxTapePieces",
+        "brand.forbidden.1",
+        "brand.forbiden",
+        "criterion.1",
+        "knob_distance",
+    ];
+    assert_eq!(rules, expected);
+    let qa = reviewed(&json!({ "draft": "Text", "knobs": { "warmth": 0.5 } }));
+    assert_eq!(
+        check(&qa, "knob_distance")["rule"],
+        false,
+        "no distance is asked for"
+    );
+}
+
+/// spec: ORC-2.2
+#[test]
+fn a_distance_that_is_asked_for_is_checked_only_if_every_knob_was_measured() {
+    let request = |knobs: Value| json!({ "draft": "Hello. You. There.", "knobs": knobs, "maxKnobDistance": 0.2 });
+    let qa = reviewed(&request(json!({
+        "asking": { "value": 0, "measure": "question_share" }, "warmth": 0.5, "depth": "high",
+    })));
+    let (verdict, evidence) = found(&qa, "knob_distance");
+    assert_eq!(verdict, "not_checked", "{evidence}");
+    assert!(
+        evidence.starts_with("1 of 3 knobs was measured"),
+        "{evidence}"
+    );
+    let off = reviewed(&request(
+        json!({ "asking": { "value": 1, "measure": "question_share" }, "warmth": 0.5 }),
+    ));
+    assert_eq!(found(&off, "knob_distance").0, "fail");
+    assert_eq!(
+        found(&reviewed(&request(json!({}))), "knob_distance").0,
+        "not_checked"
+    );
+}
+
+/// spec: ORC-2.2
+#[test]
+fn the_page_says_how_much_of_it_was_checked() {
+    let some = json!({ "draft": "Come to the market, friends.", "acceptanceCriteria": ["is warm", "contains \"market\""] });
+    assert_eq!(
+        told(&some),
+        "The draft passes as far as it was checked: 4 of 9 checks were made, and 1 of 2 things that were asked for was checked. \
+         The score of these is 1.00, and 0.70 is wanted."
+    );
+    let none =
+        json!({ "draft": "Come to the market, friends.", "acceptanceCriteria": ["is warm"] });
+    assert_eq!(
+        told(&none),
+        "The draft does not pass: nothing that was asked for was checked. 3 of 8 checks were made. \
+         The score of these is 1.00, and 0.70 is wanted."
+    );
+    assert_eq!(
+        told(&json!({ "draft": "🚀" })),
+        "The draft does not pass: nothing was checked but that there is one."
+    );
+}
+
+/// spec: ORC-2.2
+#[test]
+fn what_nobody_checked_does_not_pass() {
+    for payload in [
+        json!({ "draft": "🚀" }),
+        json!({ "draft": "Come to the market.", "acceptanceCriteria": ["is warm"] }),
+        json!({ "draft": "Come to the market.", "platformRules": { "maxTapePieces": 4 } }),
+    ] {
+        assert_eq!(reviewed(&payload)["pass"], false, "{payload}");
+    }
+    let rules = json!({ "draft": "Come to the market.", "platformRules": { "maxTapePieces": 4, "maxWords": 9 } });
+    assert_eq!(reviewed(&rules)["pass"], true);
+}
+
+/// spec: ORC-10
+#[test]
+fn words_are_what_stands_between_spaces() {
+    for (draft, words) in [
+        ("At 10:00 on 4/4/2027 by well-known people", 7),
+        ("It's – so to say – 1,000.50 €", 5),
+        ("Ready!Go, e.g. now…", 3),
+        ("… & – 🚀", 0),
+    ] {
+        let most = reviewed(
+            &json!({ "draft": draft, "acceptanceCriteria": [format!("exactly {words} words")] }),
+        );
+        assert_eq!(
+            found(&most, "criterion.1").0,
+            "pass",
+            "{draft}: {}",
+            found(&most, "criterion.1").1
+        );
+    }
+}
+
+/// spec: ORC-2.1
+#[test]
+fn a_criterion_of_another_shape_is_refused_with_its_place() {
+    for (criterion, why) in [
+        (
+            json!({ "mentions": "soup" }),
+            "acceptanceCriteria[0] has no field `mentions`; it takes `id`, `text`, `check`",
+        ),
+        (
+            json!({ "text": "x", "chekc": {} }),
+            "acceptanceCriteria[0] has no field `chekc`; it takes `id`, `text`, `check`",
+        ),
+        (
+            json!({ "text": "x", "check": { "kind": "contains", "valeu": "x" } }),
+            "acceptanceCriteria[0].check has no field `valeu`; it takes `kind`, `value`",
+        ),
+        (
+            json!({ "id": "x" }),
+            "acceptanceCriteria[0] has neither a `text` nor a `check`",
+        ),
+        (
+            json!(5),
+            "acceptanceCriteria[0] is neither a text nor an object",
+        ),
+    ] {
+        let payload = json!({ "draft": "a", "acceptanceCriteria": [criterion] });
+        assert_eq!(Payload::read(&payload).err().as_deref(), Some(why));
+    }
+    let qa = reviewed(&json!({
+        "draft": "One two three",
+        "acceptanceCriteria": [
+            { "text": "at most 2 words", "check": { "kind": "max_words", "value": 5 } },
+            { "text": "at most 5 words", "check": { "kind": "max_words", "value": 5 } },
+        ],
+    }));
+    let (verdict, evidence) = found(&qa, "criterion.1");
+    assert_eq!(verdict, "not_checked");
+    assert!(
+        evidence.starts_with("the text and the check contradict each other"),
+        "{evidence}"
+    );
+    assert_eq!(found(&qa, "criterion.2").0, "pass");
+}
