@@ -105,7 +105,11 @@ impl Cortex {
         runs::left_behind(&shared).await;
         let agent = agent.start(&*hub).await?;
         // No agent takes messages of its own, so runs are asked for under another id.
-        let asker = Client::builder(&*hub).agent_id(RUNS).connect().await?;
+        let asker = Client::builder(&*hub)
+            .agent_id(RUNS)
+            .watch_agents(true)
+            .connect()
+            .await?;
         tracing::info!(model, hub, "Cortex is connected");
         shared.keep(shared.roster.clone().run(agent.client().clone()));
         if !shared.journal().is_durable() {

@@ -24,5 +24,6 @@ mod world;
 pub(crate) use conduct::{Orchestrations, asked, beginning};
 pub(crate) use kept::{Input, WorkState};
 pub(crate) use past::{Past, results_of};
+pub(crate) use specialists::capabilities;
 pub(crate) use strategy::{Orchestrator, reached};
 pub(crate) use world::RunWorld;

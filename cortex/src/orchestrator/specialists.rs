@@ -1,6 +1,6 @@
 //! Who is here that could do something, and who is to be preferred?
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use agenthub_proto::a2a::AgentCard;
 use agenthub_sdk::{contracts, runs::plan::Offer, task_type};
@@ -89,6 +89,15 @@ pub(crate) fn offers(
     });
     offers.truncate(MAX_OFFERS);
     offers
+}
+
+/// What these agents offer, by name.
+pub(crate) fn capabilities(cards: &[impl AsRef<AgentCard>]) -> BTreeSet<String> {
+    let cards = cards.iter().map(AsRef::as_ref);
+    let skills = cards.flat_map(|card| card.skills.iter().map(move |skill| (card, skill)));
+    skills
+        .map(|(card, skill)| task_type(card, skill).to_owned())
+        .collect()
 }
 
 #[cfg(test)]

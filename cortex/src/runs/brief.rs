@@ -2,6 +2,10 @@
 //!
 //! A brief is checked where it enters: what [`Brief::check`] takes keeps to every bound that is named here.
 
+mod criterion;
+
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -24,6 +28,11 @@ pub(crate) const MAX_AGENT_BYTES: usize = 128;
 pub(crate) const MAX_DEPTH: u32 = 20;
 /// The most turns of the orchestrator.
 pub(crate) const MAX_TURNS: u32 = 200;
+
+/// What stands for all capabilities.
+const ALL: &str = "*";
+/// So alike are two names of which one may be meant by the other.
+const ALIKE: f64 = 0.85;
 
 /// What a run is to do, with what, and within which limits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -161,6 +170,9 @@ impl Brief {
             }
         }
         self.constraints.check()?;
+        if self.mode == Mode::Chat {
+            self.constraints.suits_a_chat()?;
+        }
         self.budget.check()
     }
 }
@@ -229,24 +241,71 @@ impl Constraints {
         }
         for (index, criterion) in criteria.iter().enumerate() {
             let at = format!("{at}[{index}]");
-            match criterion {
-                Value::String(words) if words.trim().is_empty() => {
-                    return Err(Fault::new(at, "is empty"));
-                }
-                Value::String(_) | Value::Object(_) => {}
-                _ => return Err(Fault::new(at, "is neither a text nor an object")),
-            }
+            criterion::check(&at, criterion)?;
             is_short(&at, criterion.to_string().len(), MAX_CRITERION_BYTES)?;
             is_flat(&at, criterion)?;
         }
         Ok(())
     }
 
+    /// # Errors
+    ///
+    /// The first field that only a run in app mode keeps to.
+    fn suits_a_chat(&self) -> Result<(), Fault> {
+        let given = [
+            ("acceptanceCriteria", !self.acceptance_criteria.is_empty()),
+            ("approvals", !self.approvals.is_empty()),
+            ("qualityThreshold", self.quality_threshold.is_some()),
+            ("executionDepth", self.execution_depth.is_some()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((field, _)) => Err(Fault::new(
+                format!("constraints.{field}"),
+                "needs the mode `app`: nobody reviews a chat turn or asks a person about it; take the mode `app`, or leave this out",
+            )),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// The first approval that names a capability which is none of these.
+    pub(crate) fn names_offered<'a>(
+        &self,
+        offered: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<(), Fault> {
+        let is_known = |named: &str| named == ALL || offered.clone().any(|known| known == named);
+        let unknown = self.approvals.iter().position(|named| !is_known(named));
+        let Some(index) = unknown else {
+            return Ok(());
+        };
+        let named = &self.approvals[index];
+        let likeness = |known: &str| strsim::jaro_winkler(named, known);
+        let close = offered.clone().filter(|known| likeness(known) >= ALIKE);
+        let close = close.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        let help = match close {
+            Some(close) => format!("did you mean {close}?"),
+            None => {
+                let offered: BTreeSet<&str> = offered.collect();
+                let offered: Vec<&str> = offered.into_iter().collect();
+                let offered = match offered.is_empty() {
+                    true => "nothing is offered".to_owned(),
+                    false => format!("offered: {}", offered.join(", ")),
+                };
+                format!("{offered}; `{ALL}` stands for all")
+            }
+        };
+        Err(Fault::new(
+            format!("constraints.approvals[{index}]"),
+            format!("names {named}, which no agent that is known offers; {help}"),
+        ))
+    }
+
     /// Whether a person has to allow this capability.
     pub(crate) fn needs_approval(&self, capability: &str) -> bool {
         self.approvals
             .iter()
-            .any(|named| named == "*" || named == capability)
+            .any(|named| named == ALL || named == capability)
     }
 
     fn is_empty(&self) -> bool {

@@ -10,17 +10,22 @@ use agenthub_sdk::{
         journal::{Filter, State},
     },
 };
-use tokio::time::{sleep, timeout};
+use tokio::time::{sleep, timeout, timeout_at};
 
 use super::{
     Inner,
     asked::Asked,
+    brief::Constraints,
     error::Error,
     submitted::{BEGINNING, Begun, Place, Stage, Submission},
     threads::Active,
     view::StartedRun,
 };
-use crate::{orchestrator::Orchestrator, origin::CORTEX, shared::Shared};
+use crate::{
+    orchestrator::{Orchestrator, capabilities},
+    origin::CORTEX,
+    shared::Shared,
+};
 
 /// How long runs that are over are kept in memory.
 const KEEP: Duration = Duration::from_secs(3600);
@@ -91,7 +96,39 @@ impl Inner {
             reused(run, asked, &before)?;
             return Ok(None);
         }
+        self.approvals_are_offered(&asked.brief.constraints).await?;
         self.take_thread(&submission.thread, run).await.map(Some)
+    }
+
+    /// Whether somebody offers what a person has to allow, here or away. Who may be about to come back with Cortex is waited for.
+    ///
+    /// # Errors
+    ///
+    /// An approval names what nobody offers.
+    async fn approvals_are_offered(&self, constraints: &Constraints) -> Result<(), Error> {
+        if constraints.approvals.is_empty() {
+            return Ok(());
+        }
+        let directory = self.client.directory();
+        let mut changed = directory.changed();
+        let until = self.shared.begun() + self.shared.settings.returning;
+        loop {
+            changed.mark_unchanged();
+            let known = directory.all();
+            let cards: Vec<_> = known.into_iter().map(|entry| entry.card).collect();
+            let offered = capabilities(&cards);
+            let named = constraints.names_offered(offered.iter().map(String::as_str));
+            let Err(fault) = named else {
+                return Ok(());
+            };
+            if !matches!(timeout_at(until, changed.changed()).await, Ok(Ok(()))) {
+                // Without Cortex in it the view is not there yet, and nothing can be told.
+                return match directory.get(CORTEX) {
+                    Some(_) => Err(fault.into()),
+                    None => Ok(()),
+                };
+            }
+        }
     }
 
     /// Waits for the beginning of a run that is on its way: until 5 s after it was asked for, and then in what is returned.

@@ -111,6 +111,18 @@ async fn whatever_is_wrong_is_a_problem_that_says_so() {
             "constraints.qualityThreshold",
         ),
         (
+            post(r#"{"objective": "a", "mode": "chat", "constraints": {"qualityThreshold": 0.9}}"#),
+            422,
+            "invalid-field",
+            "constraints.qualityThreshold",
+        ),
+        (
+            post(r#"{"objective": "a", "constraints": {"approvals": ["content.writ"]}}"#),
+            422,
+            "invalid-field",
+            "constraints.approvals[0]",
+        ),
+        (
             post(r#"{"objective": ""}"#),
             422,
             "invalid-field",

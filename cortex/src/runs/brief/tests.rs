@@ -105,3 +105,90 @@ fn what_is_given_stands_before_what_was_given() {
     assert_eq!(both.execution_depth(), 5);
     assert_eq!(both.acceptance_criteria, [json!("short")]);
 }
+
+/// What only a reviewed run keeps to is not taken by one that nobody reviews.
+///
+/// spec: ORC-2.3
+#[test]
+fn a_chat_turn_takes_no_constraints_that_nobody_would_look_at() {
+    for (field, value) in [
+        ("acceptanceCriteria", json!(["short"])),
+        ("approvals", json!(["*"])),
+        ("qualityThreshold", json!(0.9)),
+        ("executionDepth", json!(2)),
+    ] {
+        let brief = json!({"objective": "o", "mode": "chat", "constraints": {field: value}});
+        let fault = format!(
+            "`constraints.{field}` needs the mode `app`: nobody reviews a chat turn or asks a person about it; take the mode `app`, or leave this out"
+        );
+        assert_eq!(check(brief), Err(fault));
+    }
+    let brief = json!({"objective": "o", "mode": "chat", "constraints": {"maxTurns": 3}});
+    assert_eq!(check(brief), Ok(()));
+}
+
+/// spec: ORC-2.3
+#[test]
+fn a_criterion_has_a_text_or_a_check_and_no_other_fields() {
+    let at = "constraints.acceptanceCriteria[0]";
+    for (criterion, fault) in [
+        (
+            json!({"mentions": "soup"}),
+            ".mentions` is no field of a criterion; it takes `id`, `text` and `check`",
+        ),
+        (
+            json!({"text": "x", "chekc": {}}),
+            ".chekc` is no field of a criterion; it takes `id`, `text` and `check`",
+        ),
+        (
+            json!({"text": "x", "check": {"kind": "contains", "valeu": "x"}}),
+            ".check.valeu` is no field of a check; it takes `kind` and `value`",
+        ),
+        (json!({"id": "x"}), "` has neither a `text` nor a `check`"),
+        (json!({"text": " "}), ".text` is empty or no text"),
+        (json!({"text": 5}), ".text` is empty or no text"),
+        (
+            json!({"text": "x", "check": "contains"}),
+            ".check` takes an object with `kind` and `value`",
+        ),
+        (
+            json!({"text": "x", "check": {"value": "x"}}),
+            ".check` takes an object with `kind` and `value`",
+        ),
+    ] {
+        let brief = json!({"objective": "o", "constraints": {"acceptanceCriteria": [criterion]}});
+        assert_eq!(check(brief), Err(format!("`{at}{fault}")));
+    }
+    let brief = json!({"objective": "o", "constraints": {"acceptanceCriteria": [
+        "short", {"text": "short"}, {"id": "a", "check": {"kind": "max_words", "value": 3}},
+    ]}});
+    assert_eq!(check(brief), Ok(()));
+}
+
+/// spec: ORC-12.3
+#[test]
+fn an_approval_names_a_capability_that_somebody_offers() {
+    let fault = |approvals: &[&str]| {
+        let constraints = Constraints {
+            approvals: approvals.iter().map(|&name| name.to_owned()).collect(),
+            ..Constraints::default()
+        };
+        let offered = ["content.brief", "content.write", "qa.review"];
+        let checked = constraints.names_offered(offered.into_iter());
+        checked.err().map(|fault| fault.to_string())
+    };
+    assert_eq!(fault(&["*", "content.write"]), None);
+    assert_eq!(fault(&[]), None);
+    assert_eq!(
+        fault(&["*", "content.writ"]).as_deref(),
+        Some(
+            "`constraints.approvals[1]` names content.writ, which no agent that is known offers; did you mean content.write?"
+        )
+    );
+    assert_eq!(
+        fault(&["zzz"]).as_deref(),
+        Some(
+            "`constraints.approvals[0]` names zzz, which no agent that is known offers; offered: content.brief, content.write, qa.review; `*` stands for all"
+        )
+    );
+}
