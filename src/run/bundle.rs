@@ -30,9 +30,14 @@ impl Verdict {
         let Some(quality) = result.get("quality") else {
             return Self::Met;
         };
-        match quality["met"] == true && Criteria::of(result).are_met() {
-            true => Self::Met,
-            false => Self::BestEffort,
+        let is_met = quality["met"] == true;
+        match (
+            quality["made"] != false,
+            is_met && Criteria::of(result).are_met(),
+        ) {
+            (false, _) => Self::Failed,
+            (_, true) => Self::Met,
+            (_, false) => Self::BestEffort,
         }
     }
 
@@ -46,12 +51,14 @@ impl Verdict {
     }
 }
 
-/// How the acceptance criteria of a bundle stand.
+/// How the acceptance criteria of a bundle stand, and the other rules.
 #[derive(Debug, Default)]
 struct Criteria<'a> {
     met: usize,
     not_met: Vec<&'a str>,
     not_checked: Vec<&'a str>,
+    /// The rules that nobody checked.
+    open_rules: Vec<&'a str>,
 }
 
 impl<'a> Criteria<'a> {
@@ -65,11 +72,13 @@ impl<'a> Criteria<'a> {
                 _ => criteria.not_checked.push(text),
             }
         }
+        let rules = bundle["quality"]["unchecked"].as_array().into_iter();
+        criteria.open_rules = rules.flatten().filter_map(Value::as_str).collect();
         criteria
     }
 
     fn are_met(&self) -> bool {
-        self.not_met.is_empty() && self.not_checked.is_empty()
+        self.not_met.is_empty() && self.not_checked.is_empty() && self.open_rules.is_empty()
     }
 
     /// How many of how many are met; `None` where there are no criteria.
@@ -79,19 +88,24 @@ impl<'a> Criteria<'a> {
         (all > 0).then(|| format!("{} of {all} criteria {are} met", self.met))
     }
 
-    /// The count, and which are not met.
+    /// The count, which are not met, and what nobody checked.
     fn in_words(&self) -> Option<String> {
-        let mut words = self.count()?;
+        let rules = match self.open_rules.len() {
+            1 => "nobody checked 1 rule:".to_owned(),
+            n => format!("nobody checked {n} rules:"),
+        };
+        let mut words: Vec<String> = self.count().into_iter().collect();
         for (label, texts) in [
             ("not met", &self.not_met),
             ("nobody checked", &self.not_checked),
+            (&*rules, &self.open_rules),
         ] {
             if !texts.is_empty() {
                 let texts: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
-                words += &format!("; {label} {}", texts.join(", "));
+                words.push(format!("{label} {}", texts.join(", ")));
             }
         }
-        Some(words)
+        (!words.is_empty()).then(|| words.join("; "))
     }
 }
 
@@ -107,6 +121,16 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// The same without a result: what there is led to none.
+    fn beside(self) -> Self {
+        let mut data = vec![self.data, self.result];
+        data.retain(|part| !part.is_empty());
+        Self {
+            data: data.join("\n\n"),
+            ..Self::default()
+        }
+    }
+
     /// All of it, as one text.
     pub(crate) fn together(self) -> String {
         let mut parts = vec![self.data, self.result, self.report];
@@ -123,9 +147,13 @@ pub(crate) fn parts(result: &Value, width: usize) -> Parts {
             let table = table.and_then(|report| acceptance(report, width));
             let report = [Some(quality(result)), table];
             let report: Vec<String> = report.into_iter().flatten().collect();
+            let made = match Verdict::of(result) {
+                Verdict::Failed => made_of(made).beside(),
+                _ => made_of(made),
+            };
             Parts {
                 report: report.join("\n\n"),
-                ..made_of(made)
+                ..made
             }
         }
         (None, Some(message)) => Parts {
@@ -243,6 +271,7 @@ fn quality(bundle: &Value) -> String {
     let criteria = Criteria::of(bundle);
     let verdict = match (Verdict::of(bundle), criteria.in_words()) {
         (Verdict::Met, _) => "all constraints are met".to_owned(),
+        (Verdict::Failed, _) => "nothing was made".to_owned(),
         (_, Some(words)) if !criteria.are_met() => format!("{words}: this is the best there is"),
         (_, Some(words)) => {
             format!("{words}, but the constraints are NOT met: this is the best there is")
@@ -263,7 +292,7 @@ fn quality(bundle: &Value) -> String {
     });
     let others = not_judged
         .into_iter()
-        .filter(|name| !criteria.not_checked.contains(name));
+        .filter(|name| !criteria.not_checked.contains(name) && !criteria.open_rules.contains(name));
     let others: Vec<&str> = others.collect();
     if !others.is_empty() {
         lines.push(format!("         not judged: {}", others.join("; ")));
@@ -273,15 +302,21 @@ fn quality(bundle: &Value) -> String {
             "         {who} without a language model: stand-ins measure, and understand nothing"
         )
     }));
+    let untaken = texts("notTaken");
+    if !untaken.is_empty() {
+        let keys: Vec<String> = untaken.iter().map(|key| format!("payload.{key}")).collect();
+        lines.push(format!("ignored  nobody took {}", keys.join(", ")));
+    }
     if let (Some(depth), Some(most)) = (number("depth"), number("executionDepth")) {
         lines.push(format!("rounds   {depth} of at most {most}"));
     }
     for (label, field) in [("summary", "summary"), ("because", "explanation")] {
         let text = quality[field].as_str().unwrap_or_default().trim();
         // An explanation that the verdict is.
-        let is_said = criteria
-            .count()
-            .is_some_and(|count| text.starts_with(&count));
+        let is_said = match criteria.count() {
+            Some(count) => text.starts_with(&count),
+            None => text.starts_with("nobody checked ") && !criteria.open_rules.is_empty(),
+        };
         if !text.is_empty() && !is_said {
             lines.push(format!("{label:<9}{text}"));
         }
@@ -472,6 +507,80 @@ mod tests {
             !parts(&older, 100)
                 .report
                 .contains("all constraints are met")
+        );
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn rules_that_nobody_checked_stand_in_the_first_line() {
+        let mut bundle = unchecked();
+        bundle["quality"]["unchecked"] = json!(["Platform rule a: 4", "Objective fit"]);
+        let first = |bundle: &Value| parts(bundle, 100).report.lines().next().map(str::to_owned);
+        assert_eq!(
+            first(&bundle).as_deref(),
+            Some(
+                "verdict  1 of 3 criteria is met; nobody checked \"It is funny.\", \"It rhymes.\"; nobody checked 2 rules: \
+                 \"Platform rule a: 4\", \"Objective fit\": this is the best there is"
+            )
+        );
+        let report = parts(&bundle, 100).report;
+        assert!(
+            report.contains("not judged: Clear at first reading"),
+            "{report}"
+        );
+        let mut alone = self::bundle(true);
+        alone["quality"]["met"] = false.into();
+        alone["quality"]["unchecked"] = json!(["Platform rule a: 4"]);
+        alone["quality"]["explanation"] = "nobody checked 1 rule: `Platform rule a: 4`".into();
+        alone["acceptance-report"] = json!([]);
+        assert_eq!(
+            first(&alone).as_deref(),
+            Some(
+                "verdict  nobody checked 1 rule: \"Platform rule a: 4\": this is the best there is"
+            )
+        );
+        assert!(!parts(&alone, 100).report.contains("because"));
+        assert_eq!(Verdict::of(&alone).code(), 3);
+    }
+
+    /// spec: ORC-11.3
+    #[test]
+    fn where_nothing_was_made_there_is_no_result_and_a_reason() {
+        let bundle = json!({
+            "result": {"brief": "Write it.", "strategy": {"a": 1}},
+            "quality": {"met": false, "made": false, "threshold": 0.7, "explanation": "step write came to nothing: the draft is empty"},
+            "acceptance-report": [],
+        });
+        assert_eq!(Verdict::of(&bundle).code(), 1);
+        let Parts {
+            data,
+            result,
+            report,
+        } = parts(&bundle, 80);
+        assert_eq!(result, "");
+        assert!(
+            data.contains("Write it.") && data.contains("a: 1"),
+            "{data}"
+        );
+        assert!(
+            report.starts_with("verdict  nothing was made\n"),
+            "{report}"
+        );
+        assert!(
+            report.contains("because  step write came to nothing: the draft is empty"),
+            "{report}"
+        );
+    }
+
+    /// spec: ORC-2.3
+    #[test]
+    fn what_of_the_payload_nobody_took_is_named() {
+        let mut bundle = bundle(true);
+        bundle["quality"]["notTaken"] = json!(["wordLimit", "colour"]);
+        let report = parts(&bundle, 80).report;
+        assert!(
+            report.contains("nobody took payload.wordLimit, payload.colour"),
+            "{report}"
         );
     }
 

@@ -302,7 +302,8 @@ impl Watcher {
             .map_or(String::new(), |cost| format!(", {cost}"));
         let met = match verdict {
             Verdict::Met => "completed",
-            _ => "completed as well as it could be",
+            Verdict::BestEffort => "completed as well as it could be",
+            Verdict::Failed => "ended without a result",
         };
         self.say(&format!("run {} {met}{cost}\n", self.watching.run));
         let width = match io::stderr().is_terminal() {

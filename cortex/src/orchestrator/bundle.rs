@@ -6,7 +6,7 @@ use agenthub_sdk::runs::plan::references;
 use serde_json::{Map, Value, json};
 
 use super::{
-    kept::{Reached, Review, WorkState},
+    kept::{Reached, Review, WorkState, is_rule, is_verdict},
     rules::GENERATION,
 };
 use crate::runs::Constraints;
@@ -19,7 +19,7 @@ const MAX_CHECKS: usize = 256 * 1024;
 pub(super) enum Standing {
     /// They are.
     Met,
-    /// They are as far as anybody judged them: how many criteria are met, and which nobody checked.
+    /// They are as far as anybody judged them: how many criteria are met, and which criteria and rules nobody checked.
     Unchecked(String),
     /// They are not: why, in words that a plan can be made from.
     Unmet(String),
@@ -110,7 +110,7 @@ impl<'a> Verdicts<'a> {
             match review {
                 Review {
                     pass: false, agent, ..
-                } => {
+                } if !review.is_open() => {
                     return Standing::Unmet(format!("{agent} did not let it pass"));
                 }
                 Review {
@@ -121,10 +121,22 @@ impl<'a> Verdicts<'a> {
                 _ => {}
             }
         }
-        match unchecked(&report) {
+        match unchecked(&report, &self.unchecked()) {
             None => Standing::Met,
             Some(why) => Standing::Unchecked(why),
         }
+    }
+
+    /// The names of the rules that the request sets, other than criteria, and that no reviewer gave a verdict on.
+    fn unchecked(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let checks = self.reviews.iter().flat_map(|review| &review.checks);
+        for check in checks.filter(|check| is_rule(check) && !is_verdict(check)) {
+            let name = check["name"].as_str().or_else(|| check["id"].as_str());
+            let name = name.filter(|name| !names.iter().any(|known| known == name));
+            names.extend(name.map(str::to_owned));
+        }
+        names
     }
 
     /// The names of what no reviewer gave a verdict on: criteria, and other checks.
@@ -183,13 +195,8 @@ impl<'a> Verdicts<'a> {
     }
 }
 
-/// Whether somebody judged what this is a check of.
-fn is_verdict(check: &Value) -> bool {
-    matches!(check["verdict"].as_str(), Some("pass" | "fail"))
-}
-
-/// How many criteria are met, and which nobody checked; `None` where all were checked.
-fn unchecked(report: &[Value]) -> Option<String> {
+/// How many criteria are met, and which criteria and rules nobody checked; `None` where all were checked.
+fn unchecked(report: &[Value], rules: &[String]) -> Option<String> {
     let open = report.iter().filter(|line| !is_verdict(line));
     let open: Vec<String> = open
         .filter_map(|line| Some(format!("`{}`", line["criterion"].as_str()?)))
@@ -197,13 +204,23 @@ fn unchecked(report: &[Value]) -> Option<String> {
     let met = report.iter().filter(|line| line["verdict"] == "pass");
     let met = met.count();
     let are = if met == 1 { "is" } else { "are" };
-    (!open.is_empty()).then(|| {
-        format!(
-            "{met} of {} criteria {are} met; nobody checked {}",
-            report.len(),
-            open.join(", ")
-        )
-    })
+    let mut parts = Vec::new();
+    if !report.is_empty() {
+        parts.push(format!("{met} of {} criteria {are} met", report.len()));
+    }
+    if !open.is_empty() {
+        parts.push(format!("nobody checked {}", open.join(", ")));
+    }
+    if !rules.is_empty() {
+        let named: Vec<String> = rules.iter().map(|rule| format!("`{rule}`")).collect();
+        let s = if rules.len() == 1 { "" } else { "s" };
+        parts.push(format!(
+            "nobody checked {} rule{s}: {}",
+            rules.len(),
+            named.join(", ")
+        ));
+    }
+    (!open.is_empty() || !rules.is_empty()).then(|| parts.join("; "))
 }
 
 /// Adds a step, and all that went into it.
@@ -216,6 +233,13 @@ fn cover(reached: &Reached, step: &str, covered: &mut BTreeSet<String>) {
             cover(reached, &needed, covered);
         }
     }
+}
+
+/// A step, and all that went into it.
+pub(super) fn origins(reached: &Reached, step: &str) -> BTreeSet<String> {
+    let mut origins = BTreeSet::new();
+    cover(reached, step, &mut origins);
+    origins
 }
 
 /// Whether two texts are the same but for the space between words.
@@ -306,6 +330,10 @@ pub(super) struct Closing<'a> {
     pub(super) summary: &'a str,
     /// Why the constraints are not met, if they are not.
     pub(super) explanation: Option<&'a str>,
+    /// Whether what was to be made in the end was made.
+    pub(super) is_made: bool,
+    /// What of the payload nobody takes.
+    pub(super) not_taken: Vec<String>,
 }
 
 /// The bundle.
@@ -324,6 +352,9 @@ pub(super) fn bundle(
     put("score", json!(verdicts.score()));
     put("threshold", json!(constraints.quality_threshold()));
     put("met", is_met.into());
+    put("made", closing.is_made.into());
+    put("unchecked", verdicts.unchecked().into());
+    put("notTaken", closing.not_taken.clone().into());
     put("notJudged", verdicts.not_judged(&report).into());
     put("depth", reached.depth.into());
     put("executionDepth", constraints.execution_depth().into());

@@ -220,6 +220,14 @@ impl Review {
         }
     }
 
+    /// Whether it lets nothing pass only because what was asked for could not be checked. Another round would not change that.
+    pub(super) fn is_open(&self) -> bool {
+        let is_asked = |check: &&Value| is_rule(check) || check["criterion"].is_string();
+        let has_failed = self.checks.iter().any(|check| check["verdict"] == "fail");
+        let mut asked = self.checks.iter().filter(is_asked);
+        !self.pass && self.issues.is_empty() && !has_failed && asked.any(|check| !is_verdict(check))
+    }
+
     /// As the model is told.
     pub(crate) fn told(&self) -> Value {
         json!({
@@ -231,4 +239,14 @@ impl Review {
             "round": self.depth,
         })
     }
+}
+
+/// Whether somebody judged what this is a check of.
+pub(super) fn is_verdict(check: &Value) -> bool {
+    matches!(check["verdict"].as_str(), Some("pass" | "fail"))
+}
+
+/// Whether this is a check of a rule that the request sets, other than a criterion.
+pub(super) fn is_rule(check: &Value) -> bool {
+    (check["hard"] == true || check["rule"] == true) && check["criterion"].is_null()
 }

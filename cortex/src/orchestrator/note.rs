@@ -71,6 +71,7 @@ pub(super) fn review(review: &Review, threshold: f64) -> Value {
     };
     let message = match review.issues.as_slice() {
         _ if review.pass => score,
+        _ if review.is_open() => format!("{score}, and could not check what was asked for"),
         [] => format!("{score}, and does not let it pass"),
         [issue] => format!("{score}, and does not let it pass: {issue}"),
         [first, others @ ..] => format!(

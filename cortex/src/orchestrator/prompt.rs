@@ -68,11 +68,11 @@ impl Prompt<'_> {
             messages.push(Message::data("outputs", outputs.into()));
         }
         if !self.reached.reviews.is_empty() {
-            let reviews = self
-                .reached
-                .reviews
-                .iter()
-                .map(|review| shown(&review.told()));
+            let reviews = self.reached.reviews.iter().map(|review| {
+                let mut told = review.told();
+                told["pass"] = (review.pass || review.is_open()).into();
+                shown(&told)
+            });
             messages.push(Message::data("reviews", reviews.collect()));
         }
         messages.push(Message::data("limits", self.limits()));

@@ -1,5 +1,7 @@
 //! How a run ends: what is noted of it, and the bundle.
 
+use std::collections::BTreeSet;
+
 use agenthub_sdk::runs::{
     Next, RunOutcome,
     plan::{Scope, resolve},
@@ -60,8 +62,16 @@ impl Play<'_> {
             Standing::Unmet(why) | Standing::Unchecked(why) => Some(why),
             Standing::NotReviewed => Some("nothing was reviewed".to_owned()),
         };
-        let unmet = unmet.map(|why| match self.refused() {
-            Some(refused) => format!("{refused}; {why}"),
+        let is_made = self.is_made(&form, &result);
+        let failed = (!is_made).then(|| self.came_to_nothing()).flatten();
+        let reasons = self.refused().into_iter().chain(failed);
+        let reasons = reasons.reduce(|a, b| format!("{a}; {b}"));
+        let unmet = match (unmet, is_made) {
+            (None, false) => Some("nothing was made".to_owned()),
+            (unmet, _) => unmet,
+        };
+        let unmet = unmet.map(|why| match reasons {
+            Some(reasons) => format!("{reasons}; {why}"),
             None => why,
         });
         let explanation = match (explanation, unmet) {
@@ -80,6 +90,8 @@ impl Play<'_> {
         let closing = Closing {
             summary: &ending.summary,
             explanation: explanation.as_deref(),
+            is_made,
+            not_taken: self.not_taken(),
         };
         let bundle = bundle::bundle(result, &verdicts, &self.reached, constraints, &closing);
         let text = match (&*ending.summary, &explanation) {
@@ -98,6 +110,67 @@ impl Play<'_> {
                 "scores": scores(&self.reached),
             }),
         }
+    }
+
+    /// Whether what was to be made in the end is there: of the parts of the result that are made, one that no other is made from. Where no
+    /// part of it is to be made, anything is.
+    fn is_made(&self, form: &Value, result: &Value) -> bool {
+        let reached = &self.reached;
+        let offers = &self.begun_with.offers;
+        let is_generation = |step: &String| match (
+            reached.steps.get(step),
+            reached.plan.steps.get(step.as_str()),
+        ) {
+            (Some(work), _) => work.phase == GENERATION,
+            (None, Some(planned)) => offers.iter().any(|offered| {
+                offered.offer.capability == planned.capability && offered.offer.phase == GENERATION
+            }),
+            (None, None) => false,
+        };
+        let made: BTreeSet<String> = bundle::steps_in(form).filter(is_generation).collect();
+        let goes_into_another = |step: &String| {
+            let mut others = made.iter().filter(|other| *other != step);
+            others.any(|other| bundle::origins(reached, other).contains(step))
+        };
+        let mut last = made.iter().filter(|step| !goes_into_another(step));
+        match made.is_empty() {
+            true => !result.is_null(),
+            false => last.any(|step| reached.outputs.contains_key(step)),
+        }
+    }
+
+    /// The steps that came to nothing without a person's doing, in words.
+    fn came_to_nothing(&self) -> Option<String> {
+        let steps = self.reached.steps.iter();
+        let steps = steps.filter(|(_, work)| {
+            !work.is_refused && matches!(work.state, WorkState::Failed | WorkState::Skipped)
+        });
+        let told: Vec<String> = steps
+            .map(|(step, work)| format!("step {step} came to nothing: {}", work.error))
+            .collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// What of the payload no capability takes by its name, and no step of the plan refers to.
+    fn not_taken(&self) -> Vec<String> {
+        let inputs = self.begun_with.offers.iter();
+        let inputs: Vec<&Value> = inputs.filter_map(|o| o.offer.input.as_ref()).collect();
+        let plan = &self.reached.plan;
+        let used: String = plan
+            .steps
+            .values()
+            .map(|step| step.payload.to_string())
+            .collect();
+        let used = used + &plan.result.to_string();
+        let is_taken = |key: &str| {
+            let is_named = |schema: &&Value| schema["properties"].get(key).is_some();
+            let refers = |end: &str| used.contains(&format!("${{input.{key}{end}"));
+            inputs.iter().any(is_named)
+                || ["}", ".", "["].into_iter().any(refers)
+                || used.contains("${input}")
+        };
+        let keys = self.input.brief.payload.keys();
+        keys.filter(|key| !is_taken(key)).cloned().collect()
     }
 
     /// The steps that a person refused, in words.

@@ -1,6 +1,6 @@
 //! Criteria that are met, not met, and not checked by anybody.
 
-use agenthub_sdk::runs::RunOutcome;
+use agenthub_sdk::runs::{Delegated, RunOutcome};
 use serde_json::{Value, json};
 
 use super::stage::*;
@@ -162,4 +162,87 @@ fn stand_ins_for_a_model_are_named() {
     assert_eq!(bundle["quality"]["standIns"], expected, "{bundle:#}");
     let (_, bundle) = ended(&mut Stage::new(Model::Offline, by("openai/gpt-5")));
     assert_eq!(bundle["quality"]["standIns"], json!([]));
+}
+
+/// spec: ORC-2.1
+#[test]
+fn a_rule_that_nobody_checked_is_not_met_and_no_reason_for_another_round() {
+    let checks = json!([
+        {"name": "Rule a", "hard": true, "verdict": "not_checked", "evidence": "no model"},
+        {"name": "Rule b", "rule": true, "verdict": "not_checked", "evidence": "no model"},
+        {"name": "Clear", "hard": false, "verdict": "not_checked", "evidence": "no model"},
+        {"name": "Red", "criterion": "is red", "hard": true, "verdict": "pass", "evidence": "1"},
+    ]);
+    let mut with_criteria = stage(&["is red"], checks.clone());
+    let (text, bundle) = ended(&mut with_criteria);
+    assert_eq!(with_criteria.handoffs.len(), 2, "nothing is made again");
+    let first = "1 of 1 criteria is met; nobody checked 2 rules: `Rule a`, `Rule b`";
+    assert_eq!(text.lines().next(), Some(first), "{bundle:#}");
+    assert_eq!(bundle["quality"]["met"], false);
+    assert_eq!(bundle["quality"]["unchecked"], json!(["Rule a", "Rule b"]));
+    let (_, bundle) = ended(&mut stage(&[], checks));
+    let first = "nobody checked 2 rules: `Rule a`, `Rule b`";
+    assert_eq!(bundle["quality"]["explanation"], first);
+}
+
+/// A reviewer that had nothing to go by lets nothing pass, which is no fault of the draft.
+///
+/// spec: ORC-2.1
+#[test]
+fn where_nothing_could_be_checked_nothing_is_made_again() {
+    let agents: Agents = Box::new(move |handoff| match &*handoff.capability {
+        "make" => completed("maker", json!({"thing": {"text": "a thing"}})),
+        _ => {
+            let checks = json!([{"name": "Rule", "rule": true, "verdict": "not_checked"}]);
+            completed(
+                "checker",
+                json!({"qa": {"pass": false, "score": 1, "issues": [], "checks": checks}}),
+            )
+        }
+    });
+    let mut stage = Stage::new(Model::Offline, agents);
+    stage.brief.constraints.acceptance_criteria = Vec::new();
+    let (_, bundle) = ended(&mut stage);
+    assert_eq!(stage.handoffs.len(), 2, "nothing is made again");
+    assert_eq!(
+        bundle["quality"]["explanation"],
+        "nobody checked 1 rule: `Rule`"
+    );
+}
+
+/// spec: ORC-2.4
+#[test]
+fn where_nothing_was_made_it_is_said_why() {
+    let agents: Agents = Box::new(|handoff| match &*handoff.capability {
+        "make" => Delegated {
+            agent: "maker".into(),
+            state: "failed".into(),
+            error: "the draft is empty".into(),
+            ..Delegated::default()
+        },
+        _ => completed(
+            "checker",
+            json!({"qa": {"pass": true, "score": 1, "issues": []}}),
+        ),
+    });
+    let (_, bundle) = ended(&mut Stage::new(Model::Offline, agents));
+    assert_eq!(bundle["quality"]["made"], false, "{bundle:#}");
+    let why = bundle["quality"]["explanation"]
+        .as_str()
+        .unwrap_or_default();
+    assert!(why.contains("the draft is empty"), "{why}");
+    let (_, bundle) = ended(&mut Stage::new(Model::Offline, passing_in_round(1)));
+    assert_eq!(bundle["quality"]["made"], true, "{bundle:#}");
+}
+
+/// spec: ORC-2.3
+#[test]
+fn what_of_the_payload_nobody_takes_is_named() {
+    let mut stage = Stage::new(Model::Offline, passing_in_round(1));
+    stage.brief.payload = json!({"brief": "b", "size": "s", "wordLimit": 2})
+        .as_object()
+        .cloned()
+        .expect("an object");
+    let (_, bundle) = ended(&mut stage);
+    assert_eq!(bundle["quality"]["notTaken"], json!(["wordLimit"]));
 }
