@@ -259,12 +259,9 @@ pub(super) fn best<'a>(reached: &'a Reached, than: &Review) -> Option<&'a Review
         let pass = f64::from(u8::from(review.pass));
         2.0 * pass + review.score.unwrap_or(0.0)
     };
-    let origins = |review: &Review| {
-        let mut steps = BTreeSet::new();
-        for step in &review.of {
-            cover(reached, step, &mut steps);
-        }
-        steps
+    let origins = |review: &Review| -> BTreeSet<String> {
+        let of = review.of.iter();
+        of.flat_map(|step| origins(reached, step)).collect()
     };
     let follows = |later: &Review, earlier: &Review| {
         let origins = origins(later);
