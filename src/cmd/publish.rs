@@ -162,6 +162,7 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use agenthub_proto::a2a::AgentSkill;
+    use agenthub_sdk::{Agent, Card, Failure, Skill, TaskContext};
 
     use super::*;
 
@@ -217,9 +218,11 @@ mod tests {
         assert_eq!(known("other", &older), "other");
         older.skills.push(skill("skill_1", "Sing"));
         assert_eq!(known("", &older), "", "which of them is meant is not known");
-        let of_sdk: AgentCard = agenthub_sdk::Card::new("a", "")
-            .skill(agenthub_sdk::Skill::new("echo", "Echo", ""))
-            .into();
+        let skill = Skill::new("echo", "Echo", "");
+        let agent = Agent::worker(Card::new("a", "").skill(skill))
+            .on("echo", async |_: TaskContext| Ok::<_, Failure>("hi"))
+            .build();
+        let of_sdk = agent.expect("it is whole").card().clone();
         assert_eq!(known("", &of_sdk), "");
         assert_eq!(known("Echo", &of_sdk), "echo");
     }
