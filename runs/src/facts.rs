@@ -28,6 +28,20 @@ pub struct Facts {
     account: Account,
     stopping: Option<RunOutcome>,
     ended: Option<RunOutcome>,
+    #[cfg(test)]
+    looks: Looks,
+}
+
+/// How often something was looked up.
+#[cfg(test)]
+#[derive(Debug, Default)]
+struct Looks(std::sync::atomic::AtomicUsize);
+
+#[cfg(test)]
+impl Clone for Looks {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// The last attempt at a step.
@@ -139,6 +153,19 @@ impl Facts {
         }
     }
 
+    /// Counts that something was looked up, in tests of what a decision costs.
+    fn look_up(&self) {
+        #[cfg(test)]
+        self.looks
+            .0
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn looks(&self) -> usize {
+        self.looks.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// How the run began; nothing before it has.
     pub fn started(&self) -> Option<&Started> {
         self.started.as_ref()
@@ -151,17 +178,20 @@ impl Facts {
 
     /// What a look saw.
     pub fn observed(&self, step: &StepId) -> Option<&Value> {
+        self.look_up();
         self.observed.get(step).map(|value| &**value)
     }
 
     /// What a note says, once it is written down.
     pub fn noted(&self, step: &StepId) -> Option<&Value> {
+        self.look_up();
         self.noted.get(step)
     }
 
     /// What came back of a step; nothing while it is out, waits for another attempt, or was never begun. What a person said about other
     /// arguments is no result, nor is what came back of another call or handoff under the same name: a run ends that asks for that.
     pub fn result(&self, step: &Step) -> Option<&StepResult> {
+        self.look_up();
         let record = self.steps.get(&step.id).filter(|r| r.is_about(step))?;
         if !changed::fits(Recorded::Begun(&record.what), &step.effect) {
             return None;
@@ -177,12 +207,14 @@ impl Facts {
 
     /// When the last attempt at a step came back, in milliseconds since 1970.
     pub fn ended_ms(&self, step: &Step) -> Option<u64> {
+        self.look_up();
         let (_, at_ms) = self.steps.get(&step.id)?.result.as_ref()?;
         Some(*at_ms)
     }
 
     /// What stands in the journal under the step's name.
     pub(crate) fn recorded(&self, step: &Step) -> Option<Recorded<'_>> {
+        self.look_up();
         let looked = self.observed.get(&step.id).map(|_| Recorded::Look);
         let noted = self.noted.get(&step.id).map(|_| Recorded::Note);
         let begun = self.steps.get(&step.id).map(|r| Recorded::Begun(&r.what));
@@ -190,14 +222,14 @@ impl Facts {
     }
 
     pub(crate) fn record(&self, step: &StepId) -> Option<&Record> {
+        self.look_up();
         self.steps.get(step)
     }
 
     /// The steps that are out.
     pub(crate) fn open(&self) -> impl Iterator<Item = (&StepId, &Record)> {
-        self.out
-            .iter()
-            .filter_map(|step| self.steps.get_key_value(step))
+        let out = self.out.iter().inspect(|_| self.look_up());
+        out.filter_map(|step| self.steps.get_key_value(step))
     }
 
     /// What is out, by step.

@@ -36,7 +36,7 @@ pub use facts::Facts;
 pub use id::{RunId, StepId, StepKey};
 pub use journal::Journal;
 pub use progress::Progress;
-pub use strategy::{Next, Strategy};
+pub use strategy::{Memory, Next, Strategy};
 pub use world::{StepContext, World};
 
 /// The examples of the guide, compiled and run with the tests.

@@ -15,7 +15,7 @@ use crate::{
     facts::{Facts, Record},
     id::{RunId, StepId, StepKey},
     model::{Request, ToolCall},
-    strategy::{Next, Strategy},
+    strategy::{Memory, Next, Strategy},
 };
 
 /// Something for the driver to do.
@@ -77,6 +77,23 @@ pub fn next(
     now_ms: u64,
     max_open: usize,
 ) -> Vec<Action> {
+    advance(
+        run,
+        facts,
+        (strategy, &mut Memory::default()),
+        now_ms,
+        max_open,
+    )
+}
+
+/// The same, from where the strategy stood when it was last asked about the run.
+pub fn advance(
+    run: &RunId,
+    facts: &Facts,
+    (strategy, memory): (&dyn Strategy, &mut Memory),
+    now_ms: u64,
+    max_open: usize,
+) -> Vec<Action> {
     if facts.ended().is_some() || facts.started().is_none() {
         return Vec::new();
     }
@@ -88,7 +105,7 @@ pub fn next(
         let outcome = strategy.cut_short(facts, "the time for it is over");
         return vec![Action::Stop(outcome)];
     }
-    let steps = match strategy.next(facts) {
+    let steps = match strategy.advance(facts, memory) {
         Next::Finish(outcome) => return vec![Action::Stop(outcome)],
         Next::Steps(steps) => steps,
     };

@@ -8,6 +8,8 @@
 mod arguments;
 mod failures;
 mod form;
+#[cfg(test)]
+mod going_on;
 mod input;
 mod peer;
 mod shortened;
@@ -24,7 +26,7 @@ use crate::{
     facts::Facts,
     id::StepId,
     model::Message,
-    strategy::{Next, Strategy},
+    strategy::{Memory, Next, Strategy},
 };
 
 pub use self::{
@@ -65,6 +67,19 @@ impl Strategy for ToolLoop {
             Ok(mut turns) => turns.next(facts),
             Err(next) => *next,
         }
+    }
+
+    fn advance(&self, facts: &Facts, memory: &mut Memory) -> Next {
+        let mut turns = match memory.take::<Turns>() {
+            Some(turns) => turns,
+            None => match begun(facts) {
+                Ok(turns) => turns,
+                Err(next) => return *next,
+            },
+        };
+        let next = turns.next(facts);
+        memory.leave(turns);
+        next
     }
 
     fn cut_short(&self, facts: &Facts, error: &str) -> RunOutcome {

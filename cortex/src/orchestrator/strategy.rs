@@ -9,14 +9,18 @@
 mod closing;
 mod deciding;
 mod handing_over;
+mod standing;
 
 pub(crate) use closing::scores;
 
-use agenthub_sdk::runs::{Effect, Facts, Next, RunOutcome, Step, StepId, Strategy};
+use agenthub_sdk::runs::{Effect, Facts, Memory, Next, RunOutcome, Step, StepId, Strategy};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::deciding::Accepted;
+use self::{
+    deciding::Accepted,
+    standing::{Began, Standing},
+};
 use super::{
     bundle,
     handoff::Instructions,
@@ -48,8 +52,20 @@ impl Strategy for Orchestrator {
     }
 
     fn next(&self, facts: &Facts) -> Next {
-        match Play::of(facts) {
-            Ok(mut play) => play.run(),
+        self.advance(facts, &mut Memory::default())
+    }
+
+    fn advance(&self, facts: &Facts, memory: &mut Memory) -> Next {
+        let play = match memory.take::<Standing>() {
+            Some(standing) => Ok(standing.go_on(facts)),
+            None => Play::of(facts),
+        };
+        match play {
+            Ok(mut play) => {
+                let (next, began) = play.run();
+                memory.leave(play.back_at(began));
+                next
+            }
             Err(outcome) => Next::Finish(outcome),
         }
     }
@@ -66,9 +82,11 @@ pub(crate) fn reached(facts: &Facts) -> Reached {
     }
 }
 
-/// A run, played from its beginning.
+/// A run, played from its beginning or from a turn that is not over.
 struct Play<'a> {
     facts: &'a Facts,
+    /// From 1.
+    turn: u32,
     input: Input,
     told: Instructions,
     /// The payload, and what the constraints add to it.
@@ -91,6 +109,7 @@ impl<'a> Play<'a> {
         *criteria = bundle::named(criteria);
         Ok(Self {
             facts,
+            turn: 1,
             told: Instructions::new(&input.run, RULES),
             input,
             material: Value::Null,
@@ -103,13 +122,21 @@ impl<'a> Play<'a> {
         })
     }
 
-    fn run(&mut self) -> Next {
-        let next = (1..).find_map(|turn| self.turn(turn).err());
-        next.expect("there is a last turn")
+    /// What is to be done, and how the turn began in which that is.
+    fn run(&mut self) -> (Next, Began) {
+        loop {
+            let began = self.began();
+            match self.turn(self.turn) {
+                Ok(()) => self.turn += 1,
+                Err(next) => return (next, began),
+            }
+        }
     }
 
     /// Goes through a turn that is over; otherwise the error is what is to be done.
     fn turn(&mut self, turn: u32) -> Result<(), Next> {
+        #[cfg(test)]
+        tests::PLAYED.with(|played| played.set(played.get() + 1));
         if turn == 1 {
             self.enter(turn, note::PLANNING)?;
         }

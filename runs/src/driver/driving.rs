@@ -23,7 +23,7 @@ use crate::{
     journal::{self, Entry, Tally},
     progress::{self, Piece},
     run::{self, Action, Outgoing, Work},
-    strategy::Strategy,
+    strategy::{Memory, Strategy},
     world::World,
 };
 
@@ -65,6 +65,8 @@ impl Kind {
 pub(super) struct Driving<'a> {
     hand: InHand,
     strategy: &'a dyn Strategy,
+    /// How far the strategy has come.
+    memory: Memory,
     world: Arc<dyn World>,
     commands: watch::Receiver<Command>,
     out: HashMap<StepKey, Out>,
@@ -88,6 +90,7 @@ impl<'a> Driving<'a> {
         Self {
             hand,
             strategy,
+            memory: Memory::default(),
             world,
             commands,
             out: HashMap::new(),
@@ -135,10 +138,10 @@ impl<'a> Driving<'a> {
             if let Some(command) = self.command() {
                 self.obey(command).await?;
             }
-            let actions = run::next(
+            let actions = run::advance(
                 &self.hand.run,
                 &self.hand.facts,
-                self.strategy,
+                (self.strategy, &mut self.memory),
                 self.world.now_ms(),
                 self.hand.driver.max_open,
             );

@@ -24,6 +24,9 @@ const LAST_TURN: &str =
 
 /// The turns so far.
 pub(super) struct Turns {
+    /// The turn that is not over, and where it began.
+    turn: u32,
+    mark: Mark,
     input: Input,
     words: String,
     found: Vec<String>,
@@ -40,6 +43,16 @@ pub(super) struct Turns {
     cut_short: Option<String>,
 }
 
+/// How much there was when a turn began.
+#[derive(Clone, Copy)]
+struct Mark {
+    found: usize,
+    messages: usize,
+    calls: u32,
+    rejected: u32,
+    reports: usize,
+}
+
 impl Turns {
     pub(super) fn new(input: Input, earlier: Vec<Message>) -> Self {
         let mut messages = Vec::new();
@@ -50,6 +63,14 @@ impl Turns {
         messages.extend_from_slice(&input.messages);
         let asked = input.messages.iter().rev().find(|m| m.role == Role::User);
         Self {
+            turn: 1,
+            mark: Mark {
+                found: 0,
+                messages: messages.len(),
+                calls: 0,
+                rejected: 0,
+                reports: 0,
+            },
             words: asked.and_then(Message::text).unwrap_or_default(),
             found: Vec::new(),
             messages,
@@ -62,18 +83,20 @@ impl Turns {
         }
     }
 
-    /// What is to be done, and with it what became of the agents so far.
+    /// What is to be done, and with it what became of the agents so far. Turns that are over are not gone through again.
     pub(super) fn next(&mut self, facts: &Facts) -> Next {
         self.is_deepest = facts.account().budget().depth == Some(0);
-        for turn in 1.. {
+        self.go_back();
+        for turn in self.turn.. {
+            self.begin_turn(turn);
             let look = StepId::new(format!("look-{turn}"));
             let Some(seen) = facts.observed(&look) else {
                 return Next::Steps(vec![self.look(look)]);
             };
             let offered = Vec::<Offered>::deserialize(seen).unwrap_or_default();
-            let ask = self.ask(turn, &offered);
-            let answer = match facts.result(&ask) {
-                None => return Next::Steps(vec![ask]),
+            let step = self.question(turn);
+            let answer = match facts.result(&step) {
+                None => return Next::Steps(vec![self.ask(step, turn, &offered)]),
                 Some(StepResult::ModelAnswered(answer)) => answer.clone(),
                 Some(StepResult::Failed(failure)) => {
                     let error = format!("the model did not answer: {failure}");
@@ -101,6 +124,26 @@ impl Turns {
             }
         }
         unreachable!("the last turn is an end")
+    }
+
+    fn begin_turn(&mut self, turn: u32) {
+        self.turn = turn;
+        self.mark = Mark {
+            found: self.found.len(),
+            messages: self.messages.len(),
+            calls: self.calls,
+            rejected: self.rejected,
+            reports: self.reports.len(),
+        };
+    }
+
+    /// To where the turn began that is not over.
+    fn go_back(&mut self) {
+        self.found.truncate(self.mark.found);
+        self.messages.truncate(self.mark.messages);
+        self.calls = self.mark.calls;
+        self.rejected = self.mark.rejected;
+        self.reports.truncate(self.mark.reports);
     }
 
     /// How it ends before there is an answer. Whoever was to work for it and has given nothing so far is reported as called back.
@@ -177,7 +220,13 @@ impl Turns {
         Step::new(id.as_str(), Effect::Look(json!(query)))
     }
 
-    fn ask(&self, turn: u32, offered: &[Offered]) -> Step {
+    /// The question of a turn, without what is asked.
+    fn question(&self, turn: u32) -> Step {
+        let timeout_ms = self.input.limits.model_timeout_ms;
+        Step::ask(format!("turn-{turn}"), Request::default()).timeout_ms(timeout_ms)
+    }
+
+    fn ask(&self, question: Step, turn: u32, offered: &[Offered]) -> Step {
         let mut request = Request::new(shortened(self.messages.clone(), MAX_TOKENS));
         match self.is_last(turn) {
             true if turn > 1 && self.rejected == 0 => {
@@ -191,7 +240,10 @@ impl Turns {
         }
         request.temperature = self.input.temperature;
         request.max_output_tokens = self.input.max_output_tokens;
-        Step::ask(format!("turn-{turn}"), request).timeout_ms(self.input.limits.model_timeout_ms)
+        Step {
+            effect: Effect::Ask(Box::new(request)),
+            ..question
+        }
     }
 
     /// The calls of a turn that have not come back; if none, their results stand in the conversation.

@@ -86,11 +86,12 @@ impl Play<'_> {
                     work.is_stand_in = is_stand_in;
                     work.state = WorkState::Completed;
                 });
-                self.reached.outputs.insert(name.clone(), output.clone());
-                match offer.phase == QA {
-                    true => self.reviewed(turn, &name, &agent, &used, &payload, &output),
-                    false => Ok(()),
+                if offer.phase == QA {
+                    self.reviewed(turn, &name, &agent, &used, &payload, &output)?;
                 }
+                // With the end of the turn: until then nothing of it changes but how far steps are.
+                self.reached.outputs.insert(name, output);
+                Ok(())
             }
             Err(why) => {
                 let state = match step.recovery {

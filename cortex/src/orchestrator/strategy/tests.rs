@@ -5,3 +5,8 @@ mod shown;
 mod stage;
 mod steps;
 mod verdicts;
+
+thread_local! {
+    /// The turns that were played.
+    pub(super) static PLAYED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}

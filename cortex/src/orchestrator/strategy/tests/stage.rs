@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use agenthub_sdk::{
     model::{Completion, DeltaSink, LanguageModel, Offline, Request},
     runs::{
-        Budget, Decision, Delegated, Facts, Failure, Handoff, RunEvent, RunId, RunOutcome, Spent,
-        Started, StepResult,
+        Budget, Decision, Delegated, Facts, Failure, Handoff, Memory, RunEvent, RunId, RunOutcome,
+        Spent, Started, StepResult, Strategy,
         journal::Entry,
         plan::Offer,
         run::{self, Action, Outgoing},
@@ -22,6 +22,8 @@ use crate::{
     },
     runs::{Brief, Constraints, Frames},
 };
+
+use super::PLAYED;
 
 pub(super) type Agents = Box<dyn FnMut(&Handoff) -> Delegated>;
 
@@ -167,7 +169,7 @@ impl Stage {
         )
     }
 
-    /// Plays it to the end. After each event the run is folded anew, as if it had been taken up.
+    /// Plays it to the end. After each event the run is folded anew, as if it had been taken up, and gone on with; both decide the same.
     pub(super) fn play(&mut self) -> RunOutcome {
         let run = RunId::new("run-1");
         let input = Input {
@@ -185,8 +187,16 @@ impl Stage {
             thread: "t".into(),
             at_ms: 0,
         })];
+        let mut memory = Memory::default();
         for at_ms in 1..2_000 {
-            let actions = run::next(&run, &Facts::of(&events), &Orchestrator, at_ms, 16);
+            let facts = Facts::of(&events);
+            let actions = run::next(&run, &facts, &Orchestrator, at_ms, 16);
+            let before = PLAYED.get();
+            let going_on = (&Orchestrator as &dyn Strategy, &mut memory);
+            let going_on = run::advance(&run, &facts, going_on, at_ms, 16);
+            assert_eq!(going_on, actions, "whoever has decided before");
+            let played = PLAYED.get() - before;
+            assert!(played <= 2, "{played} turns after {} events", events.len());
             for action in actions {
                 match action {
                     Action::Look(step, _) => events.push(RunEvent::Observed {
