@@ -291,16 +291,21 @@ async fn a_run_that_is_drained_waits_for_no_agent() {
     assert_eq!(stage.world.count("recall"), 0);
 }
 
+/// Also where nothing is out any more that draining waits for: who was asked has to confirm.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_cancelled_while_it_is_drained_is_cancelled() {
-    let world = StandIn::new().does("a", Does::Heeds(Duration::ZERO, output("late")));
+    let world = StandIn::new()
+        .does("a", Does::Heeds(Duration::ZERO, output("late")))
+        .does("b", Does::Hangs)
+        .recalls_after(Duration::from_secs(7));
     let stage = Arc::new(Stage::new(world));
-    let task = stage.start("one", together(vec![tool("a")]));
-    stage.world.until("call a#1").await;
+    let task = stage.start("one", together(vec![tool("a"), agent("b")]));
+    stage.world.until("delegate b#1").await;
     drain(&stage);
     tokio::time::sleep(Duration::from_millis(10)).await;
     cancel(&stage);
     assert_eq!(ended(task).await, Ok(cancelled()));
+    assert_eq!(stage.world.count("recalled b#1"), 1);
 }
 
 /// What it gives then is no result: it was made to stop, and is called again under the same key.
