@@ -104,17 +104,52 @@ fn private_folder() -> DirBuilder {
     folder
 }
 
-/// Makes the file, where it is missing, so that only its owner can read it. SQLite gives those that it puts beside it the same mode. One
-/// that is there is not opened: closing it would end the locks that SQLite has on it in this process.
+/// Makes the file, where it is missing, so that only its owner can read it. SQLite gives those that it puts beside it the same mode. Files
+/// that are there and that others could read are closed to them, without being opened: closing one would end the locks that SQLite
+/// has on it in this process.
 fn make_private(path: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new();
     file.create_new(true).write(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut file, OWNER);
     match file.open(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let beside = |end: &str| {
+                let mut name = path.as_os_str().to_owned();
+                name.push(end);
+                PathBuf::from(name)
+            };
+            close_to_others(path)?;
+            close_to_others(&beside("-wal"))?;
+            close_to_others(&beside("-shm"))
+        }
+        Err(error) => Err(error),
     }
+}
+
+/// The owner alone reads and writes.
+#[cfg(unix)]
+const OWNER: u32 = 0o600;
+
+#[cfg(unix)]
+fn close_to_others(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut permissions = match path.metadata() {
+        Ok(metadata) => metadata.permissions(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if permissions.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    permissions.set_mode(OWNER);
+    std::fs::set_permissions(path, permissions)
+}
+
+#[cfg(not(unix))]
+fn close_to_others(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Another connection to a file that is prepared.

@@ -60,8 +60,18 @@ async fn only_the_owner_can_read_what_is_kept() {
         metadata.permissions().mode() & 0o777
     };
     assert_eq!(mode(path.parent().expect("a folder")), 0o700);
-    assert_eq!(mode(&path), 0o600);
-    assert_eq!(mode(&path.with_extension("db-wal")), 0o600);
+    let files = ["db", "db-wal", "db-shm"].map(|end| path.with_extension(end));
+    assert_eq!(files.each_ref().map(|file| mode(file)), [0o600; 3]);
+
+    // What was made less private is closed, also while another one has it open.
+    for file in &files {
+        let open = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(file, open).expect("it is ours");
+    }
+    let other = SqliteJournal::open(&path).expect("it opens");
+    assert_eq!(files.each_ref().map(|file| mode(file)), [0o600; 3]);
+    made(&other, &run("other")).await;
+    made(&journal, &run("private")).await;
 }
 
 #[tokio::test]
