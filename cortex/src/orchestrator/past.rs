@@ -181,27 +181,44 @@ impl Past {
             }
         };
         let mut all = Vec::new();
-        for Listed { run, .. } in listed {
-            match self.one(&run).await {
-                Ok(ended) => all.push((run, ended)),
-                Err(error) => tracing::warn!(%run, %error, "an earlier run cannot be read"),
+        for listed in listed {
+            match self.one(&listed).await {
+                Ok(ended) => all.push((listed.run, ended)),
+                Err(error) => {
+                    tracing::warn!(run = %listed.run, %error, "an earlier run cannot be read")
+                }
             }
         }
         all
     }
 
-    async fn one(&self, run: &RunId) -> Result<Arc<Ended>, journal::Error> {
+    async fn one(&self, listed: &Listed) -> Result<Arc<Ended>, journal::Error> {
+        let run = &listed.run;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ended) = known().get(run) {
             return Ok(Arc::clone(ended));
         }
-        let ended = Arc::new(Ended::of(&self.facts(run).await?));
+        let mut facts = self.ends(listed).await?;
+        if !says_all(&facts) {
+            facts = self.facts(run).await?;
+        }
+        let ended = Arc::new(Ended::of(&facts));
         let mut known = known();
         if known.len() >= 4 * MAX_RUNS {
             known.clear();
         }
         known.insert(run.clone(), Arc::clone(&ended));
         Ok(ended)
+    }
+
+    /// What the first event of a run says and the last one, however many are between them.
+    async fn ends(&self, listed: &Listed) -> Result<Facts, journal::Error> {
+        let mut facts = Facts::default();
+        for after in [0, listed.last.saturating_sub(1)] {
+            let entries = self.journal.read(&listed.run, after, 1).await?;
+            entries.iter().for_each(|entry| facts.apply(&entry.event));
+        }
+        Ok(facts)
     }
 
     async fn facts(&self, run: &RunId) -> Result<Facts, journal::Error> {
@@ -218,6 +235,16 @@ impl Past {
             after = last;
         }
     }
+}
+
+/// Whether the ends of a run say what it led to. In runs of earlier releases the scores are between them.
+fn says_all(facts: &Facts) -> bool {
+    let is_results = facts.started().is_some_and(|s| s.strategy == RESULTS);
+    is_results
+        || match facts.ended() {
+            Some(RunOutcome::Completed { data, .. }) => data.get("scores").is_some(),
+            _ => false,
+        }
 }
 
 impl Ended {
