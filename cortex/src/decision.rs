@@ -32,7 +32,7 @@ static RESPONSE: LazyLock<Validator> =
     LazyLock::new(|| validator("/properties/actions/items/anyOf/0"));
 static REQUEST: LazyLock<Validator> = LazyLock::new(|| validator(REQUEST_AT));
 
-/// Where the schema has what a task is.
+/// JSON pointer to a task in the schema.
 const REQUEST_AT: &str = "/properties/actions/items/anyOf/1";
 
 fn validator(pointer: &str) -> Validator {
@@ -184,7 +184,7 @@ pub(crate) fn called(answer: &Completion, agents: &[Candidate]) -> Result<Decisi
     Ok(Decision { actions: decided })
 }
 
-/// What a refusal of calls names them.
+/// Name of the list in refusals of calls.
 const CALLS: &str = "calls";
 
 /// The task that a call hands over.

@@ -1,4 +1,4 @@
-//! What is left when all is said to be done: calls of the tool, open tasks and runs, and programs without an owner.
+//! The state of things once all is said to be done: calls of the tool, open tasks and runs, and programs without an owner.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -16,7 +16,7 @@ use super::cast::Cast;
 const OPEN_TASKS: [&str; 3] = ["submitted", "working", "input-required"];
 const OPEN_RUNS: [&str; 4] = ["submitted", "working", "awaiting-approval", "cancelling"];
 
-/// How long a program may outlive whoever started it.
+/// Time by which a program may outlive whoever started it.
 const OUTLIVES: Duration = Duration::from_secs(5);
 
 /// The calls of the tool.

@@ -22,7 +22,7 @@ pub(crate) const PRESS: &str = "agent_press";
 /// The supervisor.
 pub(crate) const CHIEF: &str = "agent_chief";
 
-/// How long a process may take to end that is told to: what the hub and agents promise.
+/// Time in which a process ends that is told to, as the hub and agents promise.
 const TO_END: Duration = Duration::from_secs(10);
 
 /// A tool that takes up to a second, and notes the key and the word of each call when it begins and when it is done.
@@ -42,7 +42,7 @@ echo "pressed $word"
 input = { type = 'object', required = ['text'], properties = { text = { type = 'string' } } }
 "#;
 
-/// How a process is ended.
+/// The signal that ends a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// SIGKILL.
@@ -113,7 +113,7 @@ impl Cast {
         Ok(cast)
     }
 
-    /// How many they are.
+    /// Number of processes.
     pub(crate) fn len(&self) -> usize {
         self.members.len()
     }
@@ -192,7 +192,7 @@ impl Cast {
         Ok(false)
     }
 
-    /// What a command of the program prints that ends by itself, line by line.
+    /// Runs a command of the program that ends by itself, and returns the lines that it prints.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ const AT_ONCE: usize = 6;
 const TOLD: usize = 5;
 /// The longest that a process stays away.
 const AWAY: Duration = Duration::from_secs(1);
-/// How often is looked for programs without an owner.
+/// Interval at which programs without an owner are looked for.
 const GLANCE: Duration = Duration::from_millis(500);
 /// A word about how far it is after so many ends.
 const NEWS: u64 = 100;

@@ -1,4 +1,4 @@
-//! What the test says in the end.
+//! The report at the end of the test.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Report {
         }
     }
 
-    /// Takes in what the requests came to.
+    /// Takes in the ends of the requests.
     pub(crate) fn requests(&mut self, tally: &Tally, answered_twice: &[String]) {
         self.asked = tally.asked;
         self.answered = tally.answered;
@@ -47,7 +47,7 @@ impl Report {
         self.answered_twice = number(answered_twice.len());
     }
 
-    /// Takes in what was left.
+    /// Takes in the audit.
     pub(crate) fn audit(&mut self, calls: &Calls, tasks: &[String], runs: &[String]) {
         self.calls = number(calls.begun);
         self.calls_again = number(calls.again);
@@ -60,7 +60,7 @@ impl Report {
         self.seconds = took.as_secs();
     }
 
-    /// Whether everything ended, once, as it was asked for.
+    /// True if everything ended, once, as it was asked for.
     pub(crate) fn is_good(&self) -> bool {
         let faults = [
             self.failed,

@@ -1,4 +1,4 @@
-//! Who asks, and what becomes of each request.
+//! The requests, and the end of each.
 
 use std::{
     collections::BTreeSet,
@@ -18,10 +18,10 @@ use super::cast::{CHIEF, PRESS};
 /// How long before a call is tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What became of the requests so far.
+/// Counts and faults so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Those that the hub took.
+    /// Requests that the hub took.
     pub(crate) asked: u64,
     /// Those that were answered with what was asked for.
     pub(crate) answered: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Tally {
     pub(crate) open: BTreeSet<String>,
 }
 
-/// How a request ends.
+/// The end of a request.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Done,
@@ -120,7 +120,7 @@ impl Requests {
     }
 }
 
-/// How many answers the hub's record of a task has.
+/// Number of answers in the hub's record of a task.
 async fn answers(client: &Client, task_id: &str) -> usize {
     loop {
         match client.task(task_id, 0).await {

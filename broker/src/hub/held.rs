@@ -57,7 +57,7 @@ impl Core {
         self.check_held()
     }
 
-    /// Whether what was accepted can go on.
+    /// Checks that work which was accepted can go on.
     ///
     /// # Errors
     ///

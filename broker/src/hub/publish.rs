@@ -255,7 +255,7 @@ impl Core {
         Ok(self.receipt(event_id, position))
     }
 
-    /// Whether it is what an agent says of a task that it has and that is open.
+    /// True for words of an agent about an open task that it has.
     fn is_of_accepted(&self, body: &Body, routing: &AgentEventMetadata) -> bool {
         let known = self.state.tasks.get(body.task_id());
         known.is_some_and(|known| {

@@ -47,7 +47,7 @@ impl Commit {
         }
     }
 
-    /// Whether what was accepted can go on, however far the log is behind.
+    /// Checks that work which was accepted can go on, however far the log is behind.
     ///
     /// # Errors
     ///

@@ -119,7 +119,7 @@ pub(crate) trait EventLog: fmt::Debug + Send {
     /// [`Error::ResourceExhausted`] while the disk is full or the log is behind, [`Error::Unavailable`] once it has failed.
     fn admit(&self) -> Result<(), Error>;
 
-    /// Whether what was accepted can go on, such as to the end of a task. A full disk has a reserve for that.
+    /// Checks that work which was accepted can go on, such as to the end of a task. A full disk has a reserve for that.
     ///
     /// # Errors
     ///

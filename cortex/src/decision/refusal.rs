@@ -15,14 +15,14 @@ impl Refusal {
         Self(reason.into())
     }
 
-    /// So many things of a list of this name.
+    /// More entries in a list than a decision may have.
     pub(super) fn too_many(count: usize, list: &str) -> Self {
         Self(format!(
             "{count} {list} are too many; give at most {MAX_ACTIONS}"
         ))
     }
 
-    /// What is wrong with one thing of a list.
+    /// An error in one entry of a list, shortened.
     pub(super) fn at(list: &str, index: usize, reason: &str) -> Self {
         let reason = format!("{list}[{index}]: {reason}");
         Self(match reason.char_indices().nth(MAX_REASON) {

@@ -58,7 +58,7 @@ impl Keeper {
         Ok(agent.drain_timeout(self.origin.drain))
     }
 
-    /// Whether the hub has work for an agent that is not over. Where it does not say so, it may.
+    /// True if the hub has open work for an agent, or does not say.
     pub(super) async fn has_work(&self, name: &str) -> bool {
         let open = [
             TaskState::Submitted,

@@ -1,6 +1,6 @@
 //! Requests that are a sum of numbers: the stand-in can count, and needs nobody for it.
 
-/// What may stand before a sum.
+/// Words that may stand before a sum.
 const BEFORE: [&str; 12] = [
     "what",
     "whats",
