@@ -79,16 +79,32 @@ pub(crate) fn tasks(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// The latest runs, with what they are to do.
 pub(crate) fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates(typed, async |hub| {
-        let line = Line::to(&hub).ok()?;
-        let most = usize::try_from(LATEST_FEW).unwrap_or_default();
-        let (runs, _) = line
-            .list_asked(ListRunsRequest::default(), most)
-            .await
-            .ok()?;
-        let described = runs.into_iter().map(|run| (run.id, run.objective));
+        let described = latest_runs(&hub, ListRunsRequest::default()).await?;
         let latest = (LATEST.to_owned(), "the latest run".to_owned());
         Some([latest].into_iter().chain(described).collect())
     })
+}
+
+/// The runs that wait for a person, with what they are to do.
+pub(crate) fn runs_that_ask(typed: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(typed, async |hub| {
+        let request = ListRunsRequest {
+            state: "awaiting-approval".to_owned(),
+            ..ListRunsRequest::default()
+        };
+        latest_runs(&hub, request).await
+    })
+}
+
+async fn latest_runs(hub: &str, request: ListRunsRequest) -> Option<Vec<(String, String)>> {
+    let line = Line::to(hub).ok()?;
+    let most = usize::try_from(LATEST_FEW).unwrap_or_default();
+    let (runs, _) = line.list_asked(request, most).await.ok()?;
+    Some(
+        runs.into_iter()
+            .map(|run| (run.id, run.objective))
+            .collect(),
+    )
 }
 
 /// The ids that begin as typed, of those that a hub knows. None where there is no hub: a shell has no place for errors.

@@ -153,6 +153,7 @@ pub(crate) fn tool() -> Tool {
             "required": ["taskType", "targetAgent"],
             "additionalProperties": false,
         }),
+        agent: None,
     }
 }
 

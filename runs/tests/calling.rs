@@ -30,6 +30,7 @@ fn called(arguments: Value) -> Simulation {
             name: "agent_writer".into(),
             description: "Writes.".into(),
             parameters,
+            agent: None,
         },
         agent: Some(Peer {
             id: "writer".into(),

@@ -26,6 +26,7 @@ fn offered() -> Value {
         name,
         description: String::new(),
         parameters: json!({}),
+        agent: None,
     };
     let agents = AGENTS.map(|id| Offered {
         tool: tool(format!("agent_{id}")),

@@ -26,6 +26,7 @@ fn begun(has_tool: bool) -> Simulation {
             name: "count".into(),
             description: String::new(),
             parameters: json!({}),
+            agent: None,
         },
         agent: None,
     };

@@ -113,6 +113,7 @@ fn offered() -> Value {
             name: name.into(),
             description: format!("What {name} does."),
             parameters: json!({ "type": "object" }),
+            agent: None,
         },
         agent,
     };

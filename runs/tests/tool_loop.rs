@@ -123,6 +123,7 @@ fn offered() -> Value {
             name: name.into(),
             description: String::new(),
             parameters: json!({}),
+            agent: None,
         },
         agent,
     };

@@ -50,6 +50,9 @@ pub enum Error {
     /// The caller may not do this.
     #[error("denied: {0}")]
     Denied(String),
+    /// A bound of the hub is reached: its log is behind, its disk or a mailbox is full. Later there may be room.
+    #[error("the hub has no room for this at present: {0}")]
+    Busy(String),
     /// The hub cannot do it at present.
     #[error("the hub cannot do this at present: {0}")]
     Unavailable(String),
@@ -91,7 +94,7 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
-            Self::NoHub { .. } | Self::Unavailable(_) | Self::Timeout(_)
+            Self::NoHub { .. } | Self::Busy(_) | Self::Unavailable(_) | Self::Timeout(_)
         )
     }
 
@@ -111,10 +114,8 @@ impl Error {
             Code::NotFound => Self::NotFound(text),
             Code::AlreadyExists | Code::FailedPrecondition => Self::Conflict(text),
             Code::Aborted => Self::Superseded(text),
-            Code::InvalidArgument
-            | Code::OutOfRange
-            | Code::ResourceExhausted
-            | Code::Unimplemented => Self::Invalid(text),
+            Code::InvalidArgument | Code::OutOfRange | Code::Unimplemented => Self::Invalid(text),
+            Code::ResourceExhausted => Self::Busy(text),
             Code::PermissionDenied | Code::Unauthenticated => Self::Denied(text),
             _ => Self::Unavailable(text),
         }
@@ -146,7 +147,8 @@ mod tests {
         assert_eq!(of(Code::NotFound), Error::NotFound("why".into()));
         assert_eq!(of(Code::AlreadyExists), Error::Conflict("why".into()));
         assert_eq!(of(Code::Aborted), Error::Superseded("why".into()));
-        assert_eq!(of(Code::ResourceExhausted), Error::Invalid("why".into()));
+        assert_eq!(of(Code::ResourceExhausted), Error::Busy("why".into()));
+        assert!(of(Code::ResourceExhausted).is_retryable());
         assert!(of(Code::Unavailable).is_retryable());
         assert!(!of(Code::InvalidArgument).is_retryable());
         assert!(!Error::from_code(Code::Unknown, "").to_string().is_empty());

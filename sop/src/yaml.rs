@@ -11,7 +11,8 @@ use serde::{
 };
 use serde_json::Number;
 use serde_saphyr::{
-    Location, Options, Spanned, options::DuplicateKeyPolicy, options::NonFiniteFloatPolicy,
+    Location, Options, Spanned, granit_parser::ErrorKind, localizer::ExternalMessageSource,
+    options::DuplicateKeyPolicy, options::NonFiniteFloatPolicy,
     with_deserializer_from_str_with_options,
 };
 
@@ -90,8 +91,79 @@ pub enum Kind {
     NonFinite,
     /// A value is of another type than what is read there.
     OtherType,
-    /// Anything else: what is no YAML, or too much of it.
+    /// A value has no key.
+    NoKey,
+    /// An alias names nothing.
+    UnknownAlias,
+    /// More, or deeper, than may be read.
+    TooMuch,
+    /// It is no YAML.
+    Syntax(Syntax),
+    /// Anything else.
     Other,
+}
+
+/// Mistakes of writers that are no YAML.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// A colon stands where no value can begin.
+    Colon,
+    /// A tab stands where only spaces may.
+    Tab,
+    /// A quote or a bracket is not closed, or not by its own kind.
+    NotClosed,
+    /// Text goes on after its closing quote.
+    AfterQuote,
+    /// An escape in quotes means nothing.
+    Escape,
+    /// A text begins with a character that is reserved.
+    Reserved(char),
+    /// Something else was expected here.
+    Misplaced,
+    /// Anything else.
+    Other,
+}
+
+impl Syntax {
+    fn of(error: &ErrorKind) -> Self {
+        match error {
+            ErrorKind::MappingValueNotAllowed => Self::Colon,
+            ErrorKind::TabNotAllowed
+            | ErrorKind::TabInBlockIndentation
+            | ErrorKind::TabAtBlockScalarStart
+            | ErrorKind::TabInIndentation
+            | ErrorKind::TabInPlainScalar => Self::Tab,
+            ErrorKind::UnexpectedEofFlowSequence
+            | ErrorKind::UnexpectedEofFlowMapping
+            | ErrorKind::UnexpectedEofImplicitFlowMapping
+            | ErrorKind::ExpectedFlowMappingSeparator
+            | ErrorKind::ExpectedFlowSequenceSeparator
+            | ErrorKind::MisplacedFlowCollectionEnd
+            | ErrorKind::MismatchedFlowCollectionEnd { .. }
+            | ErrorKind::UnclosedFlowCollection { .. }
+            | ErrorKind::DocumentIndicatorInQuotedScalar
+            | ErrorKind::UnclosedQuotedScalar
+            | ErrorKind::InvalidQuotedScalarIndent
+            | ErrorKind::InvalidFlowScalarIndent
+            | ErrorKind::FlowMappingValueAdjacentCollection
+            | ErrorKind::InvalidColonPlacement => Self::NotClosed,
+            ErrorKind::InvalidTrailingSingleQuotedScalar
+            | ErrorKind::InvalidTrailingDoubleQuotedScalar => Self::AfterQuote,
+            ErrorKind::UnknownQuotedScalarEscape
+            | ErrorKind::InvalidQuotedScalarHexEscape
+            | ErrorKind::InvalidLowSurrogateHexEscape
+            | ErrorKind::InvalidLowSurrogate
+            | ErrorKind::MissingLowSurrogate
+            | ErrorKind::UnpairedLowSurrogate
+            | ErrorKind::InvalidUnicodeEscape => Self::Escape,
+            ErrorKind::UnexpectedCharacter { character } => Self::Reserved(*character),
+            ErrorKind::ExpectedNodeContent
+            | ErrorKind::ExpectedDocumentStart
+            | ErrorKind::ExpectedBlockMappingKey
+            | ErrorKind::ExpectedBlockSequenceEntry => Self::Misplaced,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl Kind {
@@ -109,6 +181,13 @@ impl Kind {
             | Error::SerdeInvalidValue { .. }
             | Error::SerdeInvalidLength { .. } => Self::OtherType,
             Error::AliasError { error, .. } => Self::of(error),
+            Error::NullIntoString { .. } => Self::NoKey,
+            Error::UnknownAnchor { .. } => Self::UnknownAlias,
+            Error::Budget { .. } => Self::TooMuch,
+            Error::ExternalMessage { source, .. } => match &**source {
+                ExternalMessageSource::Parser(error) => Self::Syntax(Syntax::of(error.kind())),
+                _ => Self::Other,
+            },
             _ => Self::Other,
         }
     }

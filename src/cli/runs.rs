@@ -210,7 +210,7 @@ pub(crate) enum Runs {
     /// Allows what a run asks a person for; without a run, lists what waits
     Approve {
         /// The run
-        #[arg(add = ArgValueCompleter::new(complete::runs))]
+        #[arg(add = ArgValueCompleter::new(complete::runs_that_ask))]
         run: Option<String>,
         /// Which of its approvals; needed where several wait
         approval: Option<String>,
@@ -224,7 +224,7 @@ pub(crate) enum Runs {
     /// Refuses what a run asks a person for
     Refuse {
         /// The run
-        #[arg(add = ArgValueCompleter::new(complete::runs))]
+        #[arg(add = ArgValueCompleter::new(complete::runs_that_ask))]
         run: String,
         /// Which of its approvals; needed where several wait
         approval: Option<String>,

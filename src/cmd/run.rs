@@ -15,7 +15,7 @@ use crate::{
     banner,
     cli::Run,
     output,
-    run::{Line, Source, Trouble, Watching, watch},
+    run::{Line, ResultFile, Source, Trouble, Watching, watch},
     settings::Settings,
     stop::Signals,
 };
@@ -29,6 +29,8 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
 /// Starts a run and shows it until it ends.
 pub(super) async fn run(args: Run, settings: &Settings) -> anyhow::Result<ExitCode> {
     let source = args.brief.as_deref().map(Source::read).transpose()?;
+    let output = args.shown.output.as_deref();
+    let output = output.map(ResultFile::at).transpose()?;
     let request = request(source.as_ref(), &args)?;
     let mut signals = Signals::new()?;
     let here = match args.detach {
@@ -57,7 +59,7 @@ pub(super) async fn run(args: Run, settings: &Settings) -> anyhow::Result<ExitCo
             run,
             after: 0,
             json: args.shown.json,
-            output: args.shown.output.clone(),
+            output,
             may_cancel: true,
         };
         watch(watching, &mut signals).await.map(|left| left.code())
@@ -121,10 +123,16 @@ async fn start(
     source: Option<&Source>,
 ) -> anyhow::Result<String> {
     let begin = Instant::now();
+    let mut told = None;
     loop {
         match line.start(request.clone()).await {
             Ok(run) => return Ok(run.id),
-            Err(Trouble::NotReady(_)) if begin.elapsed() < PATIENCE => sleep(PAUSE).await,
+            Err(Trouble::NotReady(why)) if begin.elapsed() < PATIENCE => {
+                told.get_or_insert_with(|| {
+                    output::aside(format!("{why}; tried for {} s", PATIENCE.as_secs()));
+                });
+                sleep(PAUSE).await;
+            }
             Err(Trouble::Invalid { field, why }) => {
                 let placed = source.map(|source| source.placed(field.as_deref(), &why));
                 return Err(anyhow!(placed.unwrap_or(why)));

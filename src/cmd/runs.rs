@@ -19,7 +19,7 @@ use crate::{
     listing::runs as listing,
     logging::{self, Target},
     output,
-    run::{Answer, Line, Trouble, Watching, answer, user, watch, width},
+    run::{Answer, Line, ResultFile, Trouble, Watching, answer, user, watch, width},
     settings::Settings,
     stop::Signals,
 };
@@ -168,6 +168,8 @@ async fn watch_run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> 
     else {
         return Ok(ExitCode::SUCCESS);
     };
+    let output = shown.output.as_deref();
+    let output = output.map(ResultFile::at).transpose()?;
     let mut signals = Signals::new()?;
     let Some(mut place) = Place::find(&at, Here::by_flag(here), settings, &mut signals).await?
     else {
@@ -182,7 +184,7 @@ async fn watch_run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> 
             run: id,
             after,
             json: shown.json,
-            output: shown.output,
+            output,
             may_cancel: false,
         };
         watch(watching, &mut signals).await

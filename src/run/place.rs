@@ -69,7 +69,7 @@ fn why(unread: &Unread) -> String {
             let taken = taken.map_or("a text", |(_, taken)| taken);
             format!("`{path}` takes {taken}")
         }
-        Kind::Other if is_whole => said.to_owned(),
-        Kind::Other => format!("`{path}`: {said}"),
+        _ if is_whole => said.to_owned(),
+        _ => format!("`{path}`: {said}"),
     }
 }

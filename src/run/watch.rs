@@ -2,14 +2,12 @@
 
 use std::{
     collections::VecDeque,
-    env, fs,
+    env,
     io::{self, IsTerminal},
-    path::PathBuf,
     time::Duration,
 };
 
 use agenthub_proto::cortex::{DecideApprovalRequest, Frame};
-use anyhow::Context;
 use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -19,6 +17,7 @@ use super::{
     frame,
     keys::Keys,
     line::Line,
+    result_file::ResultFile,
     screen::{Screen, width},
     view::{Asked, End, Show, View},
 };
@@ -44,7 +43,7 @@ pub(crate) struct Watching {
     /// Prints the frames.
     pub(crate) json: bool,
     /// Where what comes of it is written, too.
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Option<ResultFile>,
     /// Ctrl-C asks whether to cancel the run; otherwise it only leaves.
     pub(crate) may_cancel: bool,
     /// What there is to say when the run is left.
@@ -288,11 +287,14 @@ impl Watcher {
     }
 
     fn result(&self, verdict: Verdict, result: &Value) -> anyhow::Result<()> {
-        if let Some(file) = &self.watching.output {
-            let mut text = serde_json::to_string_pretty(result)?;
-            text.push('\n');
-            fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        self.print(verdict, result)?;
+        match &self.watching.output {
+            Some(file) => file.write(result),
+            None => Ok(()),
         }
+    }
+
+    fn print(&self, verdict: Verdict, result: &Value) -> anyhow::Result<()> {
         if self.watching.json {
             return Ok(());
         }

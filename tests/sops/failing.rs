@@ -188,6 +188,8 @@ fn an_agent_that_cannot_start_fails_as_one_that_was_asked_does() {
     let value = json_of(&partial);
     assert_eq!(value["partial"], true, "{value:#}");
     assert_eq!(value["failed"][0]["agent"], "stranded", "{value:#}");
+    let answer = value["answer"].as_str().unwrap_or_default();
+    assert!(answer.contains("\nstranded could not start: "), "{value:#}");
     assert!(value["unusable"].to_string().contains("broken.md"));
     for part in [
         "the answer is without stranded, which could not start",

@@ -216,7 +216,7 @@ pub(super) fn claims(frame: &[u8], log: LogId) -> Result<Vec<(u32, Position)>, E
             let token = token.bytes().map_err(malformed)?;
             claims.extend(position(token, log).ok().map(|at| (subscription, at)));
             if claims.len() > MAX_CLAIMS {
-                return Err(Error::ResourceExhausted(format!(
+                return Err(Error::InvalidArgument(format!(
                     "the first frame claims more than {MAX_CLAIMS} deliveries"
                 )));
             }
@@ -360,10 +360,7 @@ mod tests {
         let mut claimed = Notes::of(frame.into(), LOG, false);
         assert_eq!(claimed.next_hold(), (Vec::new(), Ok(())));
         let many = claiming(tokens(0..=MAX_CLAIMS as u64)).encode_to_vec();
-        assert!(matches!(
-            claims(&many, LOG),
-            Err(Error::ResourceExhausted(_))
-        ));
+        assert!(matches!(claims(&many, LOG), Err(Error::InvalidArgument(_))));
     }
 
     /// promise 10

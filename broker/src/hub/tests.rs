@@ -7,6 +7,7 @@ mod directory;
 mod failing;
 mod fold;
 mod full;
+mod orphans;
 mod passing;
 mod portions;
 mod runs;
@@ -130,13 +131,27 @@ struct Bench {
 
 impl Bench {
     fn new(settings: Settings) -> Self {
+        let state = blank(&settings);
+        Self::with(settings, state)
+    }
+
+    /// The next hub, which knows what this one knew.
+    fn restarted(self) -> Self {
+        let Core {
+            settings, state, ..
+        } = self.core;
+        let mut next = Self::with(settings, state);
+        next.now = self.now;
+        next
+    }
+
+    fn with(settings: Settings, state: State) -> Self {
         let log = Keeping {
             log: MemoryLog::new(settings.log_events, settings.log_bytes),
             records: Arc::default(),
             commits: Arc::new(Committer::new(Commit::Upto(Position(0)))),
             is_stalled: Arc::default(),
         };
-        let state = blank(&settings);
         Self {
             records: log.records.clone(),
             commits: log.commits.clone(),

@@ -139,6 +139,26 @@ pub struct Tool {
     pub description: String,
     /// The JSON Schema of its arguments, an object.
     pub parameters: Value,
+    /// The agent that a call hands work to, where the description presents one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Presented>,
+}
+
+/// An agent as a tool's description presents it. Models read the description; this is for programs that stand in for one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Presented {
+    /// The agent's id.
+    pub id: String,
+    /// The byte of the description from which on the words are the agent's own.
+    pub own_words_at: usize,
+}
+
+impl Tool {
+    /// The description without the words that presenting any agent takes.
+    pub fn own_words(&self) -> &str {
+        let at = self.agent.as_ref().map_or(0, |agent| agent.own_words_at);
+        self.description.get(at..).unwrap_or(&self.description)
+    }
 }
 
 /// Nobody but the system says anything in a request.

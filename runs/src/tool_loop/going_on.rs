@@ -28,6 +28,7 @@ fn tool(name: &str, agent: Option<&str>) -> Offered {
             name: name.to_owned(),
             description: String::new(),
             parameters: json!({"type": "object"}),
+            agent: None,
         },
         agent: agent.map(peer),
     }

@@ -171,6 +171,7 @@ impl World for Traced {
                 name: name.into(),
                 description: String::new(),
                 parameters: json!({ "type": "object" }),
+                agent: None,
             },
             agent,
         };

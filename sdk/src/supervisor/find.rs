@@ -31,6 +31,7 @@ pub(super) fn tool(left_out: usize) -> Offered {
             "required": ["query"],
             "additionalProperties": false,
         }),
+        agent: None,
     };
     Offered { tool, agent: None }
 }

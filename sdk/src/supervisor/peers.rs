@@ -11,7 +11,7 @@ use agenthub_proto::{
 };
 use agenthub_runs::{
     Delegated,
-    model::Tool,
+    model::{Presented, Tool},
     tool_loop::{Calling, Offered, Peer, Query},
 };
 use serde_json::{Map, Value, json};
@@ -135,18 +135,18 @@ fn offer(name: &str, card: &AgentCard, peers: &Peers, left: &mut usize) -> Offer
     let as_task = (peers.wanted() == Calling::Task)
         .then(|| tasks::parameters(card))
         .flatten();
-    let (calling, description, parameters) = match as_task.filter(fits) {
+    let (calling, (description, own_words_at), parameters) = match as_task.filter(fits) {
         Some(parameters) => {
             let own = peers
                 .is_own(card)
                 .then(|| tasks::description(card))
                 .flatten();
-            let said = own.unwrap_or_else(|| description(card));
+            let said = own.map_or_else(|| presented(card), |own| (own, 0));
             (Calling::Task, said, parameters)
         }
         None => (
             Calling::Request,
-            description(card),
+            presented(card),
             request(&skills, card, fits),
         ),
     };
@@ -155,6 +155,10 @@ fn offer(name: &str, card: &AgentCard, peers: &Peers, left: &mut usize) -> Offer
         name: name.to_owned(),
         description,
         parameters,
+        agent: Some(Presented {
+            id: card.name.clone(),
+            own_words_at,
+        }),
     };
     let agent = Some(Peer {
         id: card.name.clone(),
@@ -183,13 +187,15 @@ fn skills(card: &AgentCard) -> Vec<String> {
         .collect()
 }
 
-/// What the agent says of itself, each text on a line of its own.
-fn description(card: &AgentCard) -> String {
+/// A description with the agent's own words, each text on a line of its own, and the byte at which they begin.
+fn presented(card: &AgentCard) -> (String, usize) {
     let mut text = format!("Hands work to the agent {}.", line(&card.name, MAX_TEXT));
     let own = line(&card.description, MAX_DESCRIPTION);
     if !own.is_empty() {
-        text.push_str(&format!(" It says of itself: {own}"));
+        text.push_str(" It says of itself: ");
     }
+    let own_words_at = text.len();
+    text.push_str(&own);
     for skill in card.skills.iter().take(MAX_SKILLS) {
         text.push_str(&format!("\n- {}", described(card, skill)));
     }
@@ -197,7 +203,7 @@ fn description(card: &AgentCard) -> String {
     if more > 0 {
         text.push_str(&format!("\n- and {more} more skills"));
     }
-    text
+    (text, own_words_at)
 }
 
 fn described(card: &AgentCard, skill: &AgentSkill) -> String {

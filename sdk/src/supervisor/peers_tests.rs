@@ -19,6 +19,7 @@ fn own(name: &str) -> Offered {
         name: name.to_owned(),
         description: String::new(),
         parameters: json!({"type": "object"}),
+        agent: None,
     };
     Offered { tool, agent: None }
 }
@@ -221,6 +222,8 @@ fn only_ones_own_team_speaks_in_its_own_words() {
         panic!("{offered:?}");
     };
     assert_eq!(ours.tool.description, said);
+    assert_eq!(ours.tool.own_words(), said);
+    assert!(theirs.tool.own_words().starts_with("Ignore all"));
     let text = &theirs.tool.description;
     assert!(
         text.starts_with("Hands work to the agent theirs. It says of itself: "),

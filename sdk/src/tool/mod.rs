@@ -135,6 +135,7 @@ impl Tool {
             name: self.name().to_owned(),
             description: self.description().to_owned(),
             parameters: self.schema().clone(),
+            agent: None,
         }
     }
 }

@@ -166,6 +166,7 @@ async fn a_tool_without_an_object_and_with_a_long_name_is_offered_and_called() {
         name: name.into(),
         description: "Adds".into(),
         parameters: json!({"type": "array", "items": {"type": "integer"}}),
+        agent: None,
     }];
     let completion = ask(settings(&provider), request.clone())
         .await

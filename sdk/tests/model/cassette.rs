@@ -211,6 +211,7 @@ async fn everything_that_the_model_is_told_counts_and_a_long_difference_is_bound
         name: "agent_echo".into(),
         description: "Repeats".into(),
         parameters: json!({ "type": "object" }),
+        agent: None,
     };
     for (part, changed) in [
         (

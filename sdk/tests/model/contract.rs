@@ -26,6 +26,7 @@ pub(crate) fn question_for_tools() -> Request {
         name: name.into(),
         description: "Repeats what it is told".into(),
         parameters: text.clone(),
+        agent: None,
     };
     let mut request = Request::new(vec![
         Message::system("Be brief."),

@@ -142,6 +142,7 @@ async fn a_tool_without_an_object_and_with_a_long_name_is_offered_and_called() {
         name: name.into(),
         description: "Switches".into(),
         parameters: json!({"enum": ["on", "off"]}),
+        agent: None,
     }];
     let completion = ask(settings(&provider), request.clone())
         .await

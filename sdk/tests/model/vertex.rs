@@ -175,6 +175,7 @@ async fn tools_go_there_and_calls_come_back() {
         name: "agent_echo".into(),
         description: "Echoes".into(),
         parameters,
+        agent: None,
     }];
     let completion = ask(settings(&provider), request).await.expect("a call");
     let calls: Vec<_> = completion

@@ -71,7 +71,7 @@ impl Story {
         };
         let offered = ["researcher", "critic"].map(agent).into_iter();
         let search = json!([{ "tool": Tool {
-            name: "web_search".into(), description: String::new(), parameters: json!({}),
+            name: "web_search".into(), description: String::new(), parameters: json!({}), agent: None,
         } }]);
         let mut offered: Vec<Value> = offered.collect();
         offered.extend(search.as_array().cloned().unwrap_or_default());
@@ -255,6 +255,7 @@ fn agent(id: &str) -> Value {
         name: format!("agent_{id}"),
         description: String::new(),
         parameters,
+        agent: None,
     };
     json!({ "tool": tool, "agent": { "id": id, "skills": [id] } })
 }

@@ -1,88 +1,79 @@
 //! Says in plain words why front matter is no YAML.
 
 use super::{faults::Faults, front::BEGIN};
-use crate::{Place, yaml::Unread};
+use crate::{
+    Place,
+    yaml::{Kind, Syntax, Unread},
+};
 
 /// What is wrong, and what to do.
 type Words = (String, String);
 
-/// What writers get wrong: what the reader says of it, what it is, what to do.
-const KNOWN: [(&str, &str, &str); 8] = [
-    (
-        "alias references unknown anchor",
-        "a text can't begin with `*` here",
-        "put the text into quotes",
-    ),
-    (
-        "trailing content after",
-        "the text goes on after its closing quote",
-        "write `\\\"` for a quote inside a text in quotes",
-    ),
-    (
-        "unknown escape",
-        "the text holds a `\\` that means nothing",
-        "write `\\\\` for a `\\`, or put the text into single quotes",
-    ),
-    (
-        "did not find expected",
-        "this does not belong to what stands above it",
-        "begin all fields in the same column, each with its name, a colon and a space",
-    ),
-    (
-        "null into string",
-        "a field has no name",
-        "write its name before the colon",
-    ),
-    (
-        "expected string scalar",
-        "a field can't be called so",
-        "the name of a field is one word",
-    ),
-    (
-        "multiple YAML documents",
-        "something follows after the end of the front matter",
-        "leave `...` out, or end the front matter with `---` above it",
-    ),
-    (
-        "budget",
-        "this is more, or deeper, than front matter can hold",
-        "leave out what does not belong to the agent",
-    ),
-];
-
 /// Tells why front matter can't be read.
 pub(crate) fn tell(unread: &Unread, front: &str, faults: &mut Faults<'_>) {
-    let why = unread.why.as_str();
     let place = unread.place.filter(|place| place.line > 0).unwrap_or(BEGIN);
-    let (place, (message, help)) = if why.contains("mapping values are not allowed") {
-        (place, colon(front, place))
-    } else if why.contains("a tab") || why.contains("tabs disallowed") || why.contains("tab cannot")
-    {
-        let words = words(
+    let place = match &unread.kind {
+        Kind::Syntax(Syntax::Tab) => tab(front, place),
+        Kind::Syntax(Syntax::NotClosed) => open(front, place).unwrap_or(place),
+        _ => place,
+    };
+    let (message, help) = said(unread, front, place);
+    faults.error(place, message, help);
+}
+
+fn said(unread: &Unread, front: &str, place: Place) -> Words {
+    match &unread.kind {
+        Kind::Syntax(Syntax::Colon) => colon(front, place),
+        Kind::Syntax(Syntax::Tab) => words(
             "a tab stands here; front matter is indented with spaces",
             "use spaces instead of tabs",
-        );
-        (tab(front, place), words)
-    } else if let Some(open) = open(front, place).filter(|_| is_open(why)) {
-        let words = words(
+        ),
+        Kind::Syntax(Syntax::NotClosed) => words(
             "what begins here does not end",
             "close the quote or the bracket",
-        );
-        (open, words)
-    } else if let Some((_, rest)) = why.split_once("unexpected character: `") {
-        let character: String = rest.chars().take(1).collect();
-        let message = format!("a text can't begin with `{character}` here");
-        (place, words(&message, "put the text into quotes"))
-    } else if let Some((_, message, help)) = KNOWN.iter().find(|(said, ..)| why.contains(said)) {
-        (place, words(message, help))
-    } else {
-        let words = words(
-            &format!("the front matter is no YAML: {why}"),
+        ),
+        Kind::Syntax(Syntax::AfterQuote) => words(
+            "the text goes on after its closing quote",
+            "write `\\\"` for a quote inside a text in quotes",
+        ),
+        Kind::Syntax(Syntax::Escape) => words(
+            "the text holds a `\\` that means nothing",
+            "write `\\\\` for a `\\`, or put the text into single quotes",
+        ),
+        Kind::Syntax(Syntax::Reserved(character)) => words(
+            &format!("a text can't begin with `{character}` here"),
+            "put the text into quotes",
+        ),
+        Kind::UnknownAlias => words(
+            "a text can't begin with `*` here",
+            "put the text into quotes",
+        ),
+        Kind::Syntax(Syntax::Misplaced) => words(
+            "this does not belong to what stands above it",
+            "begin all fields in the same column, each with its name, a colon and a space",
+        ),
+        Kind::NoKey => words("a field has no name", "write its name before the colon"),
+        Kind::OtherType => words(
+            "a field can't be called so",
+            "the name of a field is one word",
+        ),
+        Kind::SecondDocument => words(
+            "something follows after the end of the front matter",
+            "leave `...` out, or end the front matter with `---` above it",
+        ),
+        Kind::TooMuch => words(
+            "this is more, or deeper, than front matter can hold",
+            "leave out what does not belong to the agent",
+        ),
+        Kind::Syntax(Syntax::Other)
+        | Kind::UnknownField(_)
+        | Kind::DuplicateKey(_)
+        | Kind::NonFinite
+        | Kind::Other => words(
+            &format!("the front matter is no YAML: {}", unread.why),
             "a field is its name, a colon, a space and its value, such as `name: researcher`",
-        );
-        (place, words)
-    };
-    faults.error(place, message, help);
+        ),
+    }
 }
 
 fn words(message: &str, help: &str) -> Words {
@@ -133,19 +124,6 @@ fn tab(front: &str, place: Place) -> Place {
     found.into_iter().next().unwrap_or(place)
 }
 
-/// Whether the end of the front matter came before that of a quote or a bracket.
-fn is_open(why: &str) -> bool {
-    let parts = [
-        "quoted scalar",
-        "bracket",
-        "illegal placement of ':'",
-        "flow ",
-    ];
-    parts.iter().any(|part| why.contains(part))
-        && !why.contains("escape")
-        && !why.contains("trailing")
-}
-
 /// The nearest value above a place that begins with a quote or a bracket and does not end in its line.
 fn open(front: &str, place: Place) -> Option<Place> {
     let above: Vec<(u32, &str)> = (1..=place.line).zip(front.lines()).collect();
@@ -186,7 +164,7 @@ fn line(text: &str, place: Place) -> std::ops::Range<usize> {
 
 /// The text with the value of a line in quotes, if a colon in it is what can't be read. Other programs read such lines.
 pub(crate) fn quoted(front: &str, unread: &Unread) -> Option<String> {
-    if !unread.why.contains("mapping values are not allowed") {
+    if unread.kind != Kind::Syntax(Syntax::Colon) {
         return None;
     }
     let range = line(front, unread.place?);

@@ -47,7 +47,7 @@ impl Core {
                 return Err(tasks_are_full());
             }
             if known.bytes() + message.encoded_len() > self.settings.task_bytes {
-                return Err(Error::ResourceExhausted(format!(
+                return Err(Error::InvalidArgument(format!(
                     "task \"{task_id}\" would be larger than {} bytes with this message; go on in another task",
                     self.settings.task_bytes
                 )));

@@ -101,7 +101,7 @@ impl Core {
             return Err(tasks_are_full());
         }
         if known.bytes() + update.encoded_len() > self.settings.task_bytes {
-            return Err(Error::ResourceExhausted(format!(
+            return Err(Error::InvalidArgument(format!(
                 "task \"{task}\" would be larger than {} bytes with this artifact; send large content as a file part with a URI",
                 self.settings.task_bytes
             )));

@@ -21,12 +21,15 @@ const GROUP: usize = 64;
 type Call = Box<dyn FnOnce(Result<&Connection, Error>) -> Reply + Send>;
 type Reply = Box<dyn FnOnce(Result<(), Error>) + Send>;
 
+/// A call outside of any transaction, which replies by itself. It returns an error after which nothing may be written any more.
+type AloneCall = Box<dyn FnOnce(Result<&Connection, Error>) -> Option<Error> + Send>;
+
 /// A call that waits.
 enum Job {
     /// Done in one transaction with those around it.
     Together(Call),
     /// Done outside of any.
-    Alone(Call),
+    Alone(AloneCall),
 }
 
 /// What a call does. Errors of SQLite and those of journals are kept apart.
@@ -71,8 +74,15 @@ impl Worker {
         call: impl FnOnce(&Connection) -> Done<T> + Send + 'static,
     ) -> Result<T, Error> {
         let path = self.path.clone();
-        let call = move |connection: &Connection| apart(connection, &path, call);
-        self.wait(call, Job::Together).await
+        let (reply, answer) = oneshot::channel();
+        let job = Job::Together(Box::new(move |connection| {
+            let result = connection.and_then(|connection| apart(connection, &path, call));
+            Box::new(move |committed| {
+                // Who asked may have gone.
+                let _ = reply.send(result.and_then(|value| committed.map(|()| value)));
+            })
+        }));
+        self.wait(job, answer).await
     }
 
     /// Does something that no transaction may be around.
@@ -81,25 +91,28 @@ impl Worker {
         call: impl FnOnce(&Connection) -> Result<T, rusqlite::Error> + Send + 'static,
     ) -> Result<T, Error> {
         let path = self.path.clone();
-        let call = move |connection: &Connection| {
-            call(connection).map_err(|error| unavailable(&path, &error))
-        };
-        self.wait(call, Job::Alone).await
+        let (reply, answer) = oneshot::channel();
+        let job = Job::Alone(Box::new(move |connection| {
+            let mut lasting = None;
+            let result = connection.and_then(|connection| {
+                call(connection).map_err(|error| {
+                    let said = unavailable(&path, &error);
+                    lasting = is_lasting(&error).then(|| said.clone());
+                    said
+                })
+            });
+            // Who asked may have gone.
+            let _ = reply.send(result);
+            lasting
+        }));
+        self.wait(job, answer).await
     }
 
-    async fn wait<T: Send + 'static>(
+    async fn wait<T>(
         &self,
-        call: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
-        job: impl FnOnce(Call) -> Job,
+        job: Job,
+        answer: oneshot::Receiver<Result<T, Error>>,
     ) -> Result<T, Error> {
-        let (reply, answer) = oneshot::channel();
-        let job = job(Box::new(move |connection| {
-            let result = connection.and_then(call);
-            Box::new(move |committed| {
-                // Who asked may have gone.
-                let _ = reply.send(result.and_then(|value| committed.map(|()| value)));
-            })
-        }));
         let closed = || Error::Unavailable("it is closed".to_owned());
         let jobs = self.jobs.as_ref().ok_or_else(closed)?;
         jobs.send(job).await.map_err(|_| closed())?;
@@ -127,7 +140,7 @@ fn work(connection: &Connection, path: &Path, mut queue: mpsc::Receiver<Job>, ac
                 Job::Together(call) => vec![call],
                 Job::Alone(call) => {
                     let usable = broken.clone().map_or(Ok(connection), Err);
-                    call(usable)(Ok(()));
+                    broken = call(usable).or(broken);
                     break;
                 }
             };
@@ -234,4 +247,29 @@ fn unavailable(path: &Path, error: &rusqlite::Error) -> Error {
         }
         _ => format!("{path}: {error}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_written_after_the_disk_failed_outside_of_a_transaction() {
+        let connection = Connection::open_in_memory().expect("there is memory");
+        let worker = Worker::start(connection, Path::new("a"), Access::Write).expect("it starts");
+        let failing = |code: i32| {
+            worker.run_alone(move |_| {
+                let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+                Err::<(), _>(error)
+            })
+        };
+        let write = || worker.run(|connection| Ok(Ok(connection.is_autocommit())));
+        failing(ffi::SQLITE_BUSY).await.expect_err("locked");
+        assert_eq!(write().await, Ok(false), "a lock passes");
+        let why = failing(ffi::SQLITE_IOERR_FSYNC).await.expect_err("broken");
+        assert_eq!(write().await, Err(why.clone()));
+        assert_eq!(failing(ffi::SQLITE_BUSY).await, Err(why));
+    }
 }

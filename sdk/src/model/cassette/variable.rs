@@ -46,6 +46,9 @@ impl Normal {
     /// Takes out of a request what differs from run to run.
     pub(super) fn of(request: &Request) -> Self {
         let mut variables = Variables::default();
+        let mut request = request.clone();
+        // No provider sees this.
+        request.tools.iter_mut().for_each(|tool| tool.agent = None);
         let value = serde_json::to_value(request).expect("a request is JSON");
         let value = each_text(value, &mut |text| variables.taken_out(text));
         Self {

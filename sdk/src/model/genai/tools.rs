@@ -175,6 +175,7 @@ mod tests {
             name: name.into(),
             description: String::new(),
             parameters,
+            agent: None,
         }
     }
 

@@ -177,6 +177,7 @@ mod tests {
             name: "t".into(),
             description: String::new(),
             parameters: json!({"type": "object"}),
+            agent: None,
         }];
         request
     }

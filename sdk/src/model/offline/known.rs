@@ -5,11 +5,6 @@ use serde_json::Value;
 use crate::model::Tool;
 use crate::relevance::{self, Card, Skill};
 
-/// How a supervisor describes an agent: its id follows, and a full stop.
-const AGENT: &str = "Hands work to the agent ";
-/// What stands before the agent's own words.
-const OWN_WORDS: &str = ". It says of itself: ";
-
 /// The longest name at the head of a line, in bytes.
 const MAX_HEAD: usize = 100;
 
@@ -71,15 +66,12 @@ struct One<'a> {
 
 impl<'a> One<'a> {
     fn of(tool: &'a Tool) -> Self {
-        let (agent, description) = match agent(&tool.description) {
-            Some((agent, description)) => (Some(agent), description),
-            None => (None, &*tool.description),
-        };
+        let description = tool.own_words();
         let mut heads: Vec<&str> = description.lines().filter_map(head).collect();
         enumerated(&tool.parameters, &mut heads);
         Self {
             tool,
-            agent,
+            agent: tool.agent.as_ref().map(|agent| &*agent.id),
             description,
             heads: heads.join(" "),
             // Every second piece between quotation marks was inside of them.
@@ -99,21 +91,6 @@ impl<'a> One<'a> {
             }],
         }
     }
-}
-
-/// What a tool says of itself, without the words that all agents have in common.
-pub(super) fn own_words(description: &str) -> &str {
-    agent(description).map_or(description, |(_, own)| own)
-}
-
-/// The agent's id and its own words, where the description is that of an agent.
-fn agent(description: &str) -> Option<(&str, &str)> {
-    let rest = description.strip_prefix(AGENT)?;
-    let (first, skills) = rest.split_once('\n').unwrap_or((rest, ""));
-    Some(match first.split_once(OWN_WORDS) {
-        Some((id, _)) => (id, &rest[id.len() + OWN_WORDS.len()..]),
-        None => (first.trim_end_matches('.'), skills),
-    })
 }
 
 /// What names the subject of a line: all up to the first full stop or quotation mark in a list, else the first word.
@@ -151,33 +128,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn tool(description: &str) -> Tool {
-        Tool {
-            name: "agent_scribe-7".into(),
-            description: description.into(),
-            parameters: json!({"type": "object"}),
-        }
-    }
+    use crate::model::Presented;
 
     #[test]
     fn of_an_agent_only_its_own_words_count() {
-        for (description, id, own) in [
-            (
-                "Hands work to the agent Scribe 7. It says of itself: Writes. A lot.\n- draft: Draft",
-                "Scribe 7",
-                "Writes. A lot.\n- draft: Draft",
-            ),
-            ("Hands work to the agent a.b.\n- x", "a.b", "- x"),
-            ("Hands work to the agent bare.", "bare", ""),
-        ] {
-            assert_eq!(agent(description), Some((id, own)));
-        }
-        assert_eq!(agent("Adds numbers"), None);
-
-        let tools = [tool(
-            "Hands work to the agent Scribe 7. It says of itself: Writes.",
-        )];
+        let description = "Hands work to the agent Scribe 7. It says of itself: Writes.";
+        let tools = [Tool {
+            name: "agent_scribe-7".into(),
+            description: description.into(),
+            parameters: json!({"type": "object"}),
+            agent: Some(Presented {
+                id: "Scribe 7".into(),
+                own_words_at: description.len() - "Writes.".len(),
+            }),
+        }];
         let known = Known::of(&tools);
         assert_eq!(known.best("my hands hurt from work", ""), None);
         assert_eq!(known.best("write to mother", ""), Some(0));

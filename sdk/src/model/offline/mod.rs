@@ -170,6 +170,7 @@ mod tests {
             name: "echo".into(),
             description: "Echoes".into(),
             parameters: json!({"type": "object"}),
+            agent: None,
         }];
         let completion = Offline
             .complete(asked, DeltaSink::ignored())

@@ -201,6 +201,7 @@ mod tests {
             name: name.into(),
             description: String::new(),
             parameters: json!({"type": "object"}),
+            agent: None,
         };
         vec![
             tool("agent_writer"),

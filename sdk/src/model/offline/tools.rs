@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::arguments::arguments;
 use super::handing_on;
-use super::known::{Known, own_words};
+use super::known::Known;
 use super::procedure::{Next, Procedure};
 use super::sums;
 use super::told::told;
@@ -92,8 +92,7 @@ fn guesses(request: &Request, turn: &Turn<'_>) -> String {
         let (made, guessed) = arguments(&tool.parameters, words);
         let is_made = |call: &&ToolCall| call.name == tool.name && call.arguments == made;
         // An agent makes of a sentence what it can.
-        let is_agent = tool.name.starts_with("agent_");
-        let Some(first) = guessed.first().filter(|_| !is_agent) else {
+        let Some(first) = guessed.first().filter(|_| tool.agent.is_none()) else {
             continue;
         };
         if turn.calls().any(|call| is_made(&call)) {
@@ -197,8 +196,7 @@ fn introduction(tools: &[Tool]) -> String {
     );
     for tool in tools.iter().take(MAX_LISTED) {
         text.push_str(&format!("\n- {}", tool.name));
-        let own = own_words(&tool.description);
-        let first = own.lines().next().unwrap_or_default().trim();
+        let first = tool.own_words().lines().next().unwrap_or_default().trim();
         if !first.is_empty() {
             text.push_str(&format!(": {}", cut(first)));
         }

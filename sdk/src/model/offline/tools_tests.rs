@@ -1,13 +1,14 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::{Message, Role};
+use crate::model::{Message, Presented, Role};
 
 fn tool(name: &str, description: &str, parameters: Value) -> Tool {
     Tool {
         name: name.into(),
         description: description.into(),
         parameters,
+        agent: None,
     }
 }
 
@@ -155,11 +156,14 @@ fn agents_are_handed_work_in_words_under_their_skill() {
                 "input": {"type": "object"},
             },
         });
-        tool(
-            name,
-            &format!("Hands work to the agent {id}. It says of itself: {own}"),
-            parameters,
-        )
+        let presenting = format!("Hands work to the agent {id}. It says of itself: ");
+        Tool {
+            agent: Some(Presented {
+                id: id.into(),
+                own_words_at: presenting.len(),
+            }),
+            ..tool(name, &format!("{presenting}{own}"), parameters)
+        }
     };
     let tools = vec![
         agent(

@@ -63,7 +63,7 @@ impl Question<'_> {
         if self.args.json {
             let (text, data, task) = match outcome {
                 Ok(outcome) => (
-                    ok.then(|| answer(outcome)),
+                    ok.then(|| answer(outcome, absent)),
                     outcome.message.as_ref().and_then(|m| m.data().next()),
                     Some(&outcome.task_id),
                 ),
@@ -105,7 +105,7 @@ impl Question<'_> {
             output::aside(format!("error: {}", output::plain(&error)));
             return Ok(code);
         }
-        let answer = answer(outcome);
+        let answer = answer(outcome, absent);
         let is_shown = io::stdout().is_terminal() && progress.has_shown();
         match progress.rest(&answer).filter(|_| is_shown) {
             Some(rest) => output::line(output::plain(rest.trim_end()))?,
@@ -199,11 +199,17 @@ impl Screen {
     }
 }
 
-/// The answer in words.
-fn answer(outcome: &Outcome) -> String {
+/// The answer in words, and a line for each agent that it is without since it could not start.
+fn answer(outcome: &Outcome, absent: &Absent) -> String {
     let said = outcome.message.as_ref().map(|m| m.text());
-    said.filter(|text| !text.is_empty())
-        .unwrap_or_else(|| outcome.text.clone())
+    let mut answer = said
+        .filter(|text| !text.is_empty())
+        .unwrap_or_else(|| outcome.text.clone());
+    for (agent, why) in &absent.agents {
+        let why = output::cut(why, MAX_WHY);
+        answer.push_str(&format!("\n{agent} could not start: {why}"));
+    }
+    answer
 }
 
 #[cfg(test)]
