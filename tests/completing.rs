@@ -56,7 +56,7 @@ fn tab_offers_commands_and_the_ids_that_a_hub_knows() {
     let run = runs[0]["id"].as_str().expect("an id");
     assert_eq!(offered(&system, &["runs", "show", run]), [run]);
     assert_eq!(
-        offered(&system, &["runs", "approve", ""]),
+        offered(&system, &["runs", "approve", run]),
         [""; 0],
         "it asks nobody"
     );
