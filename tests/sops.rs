@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::harness::{Finished, Process, System, free_address};
 
 /// The team that comes with the repository.
-const SOPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sops");
+const SOPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sops");
 
 const WORDS: &str = "Write a short article about what survives a crash";
 

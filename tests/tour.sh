@@ -104,8 +104,8 @@ here agent_project
 here agent_lead
 expect "agent_project" "$(line 'agenthub publish --to agent_lead')"
 
-expect "sops" "$(line 'agenthub sop check sops')"
-expect "on disk before its sender is told so" "$(line 'agenthub sop ask sops')"
+expect "sops" "$(line 'agenthub sop check examples/sops')"
+expect "on disk before its sender is told so" "$(line 'agenthub sop ask examples/sops')"
 expect "You MUST ask researcher" "$(line 'agenthub sop report')"
 
 run=$(line 'agenthub run examples/')
@@ -140,7 +140,8 @@ wait "$up" || fail "the first command did not end well on SIGTERM: $?"
 up=
 
 unset AGENTHUB_DATA
-cp -r sops "$folder"
+mkdir "$folder/examples"
+cp -r examples/sops "$folder/examples"
 cd "$folder"
 page "$root/docs/SOPS.md"
 printf '\nthe tour works\n'
