@@ -12,7 +12,7 @@ use agenthub_proto::{
         agent_hub_client::AgentHubClient,
     },
 };
-use agenthub_sdk::{Agent, Card, Connection, Failure, Skill, TaskContext};
+use agenthub_sdk::{Agent, Card, Connection, Skill, TaskContext};
 use tokio::{sync::mpsc, time::timeout};
 use tonic::transport::Endpoint;
 
@@ -154,11 +154,11 @@ async fn peers_behind_a_slow_link_stay_connected() {
     let agent = Agent::worker(Card::new("agent", "Takes").skill(skill))
         .concurrency(4)
         .connect_timeout(PATIENCE)
-        .on("take", move |task: TaskContext| {
+        .on_task_type("take", move |task: TaskContext| {
             let took = took.clone();
             async move {
                 let _ = took.send(task.text().len()).await;
-                Ok::<_, Failure>("")
+                Ok("")
             }
         })
         .start(system.hub())

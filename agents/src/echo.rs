@@ -15,8 +15,8 @@ pub const NAME: &str = "agent_echo";
 /// The agent under this name. It takes tasks of the types `echo_request` and `echo`.
 pub fn agent(name: &str) -> AgentBuilder {
     Agent::worker(card(name))
-        .on("echo_request", echo)
-        .on("echo", echo)
+        .on_task_type("echo_request", echo)
+        .on_task_type("echo", echo)
 }
 
 fn card(name: &str) -> Card {

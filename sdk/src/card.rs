@@ -1,12 +1,12 @@
 //! Cards, written in a few lines.
 
 use agenthub_proto::{
-    a2a::{AgentCapabilities, AgentCard, AgentExtension, AgentSkill},
+    a2a::{AgentCapabilities, AgentCard, AgentExtension},
     json,
 };
 use serde_json::{Value, json};
 
-use crate::Phase;
+use crate::{Phase, skill::Declared};
 
 /// The card extension for what cards have no field for. Its parameters are `agentType` and, by skill id, `skills` with an
 /// `inputSchema`, an `outputSchema` and a `phase` each.
@@ -44,10 +44,10 @@ impl Card {
         self
     }
 
-    /// Something that the agent can do.
+    /// Something that the agent can do, with what it takes and gives.
     #[must_use]
-    pub fn skill(mut self, skill: impl Into<AgentSkill>) -> Self {
-        self.0.skills.push(skill.into());
+    pub fn skill(mut self, skill: impl Into<Declared>) -> Self {
+        declare(&mut self.0, skill.into());
         self
     }
 
@@ -92,6 +92,41 @@ impl From<Card> for AgentCard {
     }
 }
 
+/// Puts a skill on a card.
+pub(crate) fn declare(card: &mut AgentCard, declared: Declared) {
+    let Declared {
+        skill,
+        input,
+        output,
+        phase,
+    } = declared;
+    let phase = phase.map(|phase| phase.as_str().into());
+    for (field, value) in [
+        ("inputSchema", input),
+        ("outputSchema", output),
+        ("phase", phase),
+    ] {
+        if let Some(value) = value {
+            extend(card, |params| params["skills"][&*skill.id][field] = value);
+        }
+    }
+    card.skills.push(skill);
+}
+
+/// The ids of skills about which a card says something though it has none of that id.
+pub(crate) fn undeclared(card: &AgentCard) -> Vec<String> {
+    let extensions = card.capabilities.iter().flat_map(|c| &c.extensions);
+    let params = extensions
+        .filter(|e| e.uri == EXTENSION)
+        .find_map(|e| e.params.as_ref())
+        .map(json::from_struct)
+        .unwrap_or_default();
+    let ids = params["skills"].as_object().into_iter().flatten();
+    ids.map(|(id, _)| id.clone())
+        .filter(|id| card.skills.iter().all(|skill| skill.id != *id))
+        .collect()
+}
+
 /// Changes the parameters of the card's extension, a JSON object.
 pub(crate) fn extend(card: &mut AgentCard, change: impl FnOnce(&mut Value)) {
     let extensions = &mut card.capabilities.get_or_insert_default().extensions;
@@ -107,62 +142,4 @@ pub(crate) fn extend(card: &mut AgentCard, change: impl FnOnce(&mut Value)) {
     let mut changed = params.as_ref().map_or_else(|| json!({}), json::from_struct);
     change(&mut changed);
     *params = Some(json::to_struct(&changed));
-}
-
-/// Something that an agent can do. `Into<AgentSkill>`; takes and gives plain text unless told otherwise.
-#[derive(Clone, Debug)]
-pub struct Skill(AgentSkill);
-
-impl Skill {
-    /// A skill; the id is what others name to get it.
-    pub fn new(
-        id: impl Into<String>,
-        name: impl Into<String>,
-        description: impl Into<String>,
-    ) -> Self {
-        Self(AgentSkill {
-            id: id.into(),
-            name: name.into(),
-            description: description.into(),
-            input_modes: vec!["text/plain".to_owned()],
-            output_modes: vec!["text/plain".to_owned()],
-            ..Default::default()
-        })
-    }
-
-    /// Words to find it by.
-    #[must_use]
-    pub fn tags<S: Into<String>>(mut self, tags: impl IntoIterator<Item = S>) -> Self {
-        self.0.tags = strings(tags);
-        self
-    }
-
-    /// Requests that it is right for.
-    #[must_use]
-    pub fn examples<S: Into<String>>(mut self, examples: impl IntoIterator<Item = S>) -> Self {
-        self.0.examples = strings(examples);
-        self
-    }
-
-    /// The MIME types that it takes and gives.
-    #[must_use]
-    pub fn modes<S: Into<String>>(
-        mut self,
-        input: impl IntoIterator<Item = S>,
-        output: impl IntoIterator<Item = S>,
-    ) -> Self {
-        self.0.input_modes = strings(input);
-        self.0.output_modes = strings(output);
-        self
-    }
-}
-
-impl From<Skill> for AgentSkill {
-    fn from(skill: Skill) -> Self {
-        skill.0
-    }
-}
-
-fn strings<S: Into<String>>(items: impl IntoIterator<Item = S>) -> Vec<String> {
-    items.into_iter().map(Into::into).collect()
 }

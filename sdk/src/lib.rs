@@ -4,16 +4,15 @@
 //! itself, and gets its messages from a mailbox that outlives it. This is a whole one:
 //!
 //! ```no_run
-//! use agenthub_sdk::{Agent, Card, Error, Failure, Skill, TaskContext};
+//! use agenthub_sdk::prelude::*;
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), Error> {
 //!     let shout = Skill::new("shout", "Shout", "Says a text in capital letters")
 //!         .tags(["text", "capitals"])
 //!         .examples(["shout hello", "say this louder"]);
-//!     let card = Card::new("agent_shout", "Makes texts louder").skill(shout);
-//!     Agent::worker(card)
-//!         .on("shout", async |task: TaskContext| Ok::<_, Failure>(task.text().to_uppercase()))
+//!     Agent::worker(Card::new("agent_shout", "Makes texts louder"))
+//!         .on(&shout, async |_, text| text.to_uppercase())
 //!         .run("http://127.0.0.1:50051")
 //!         .await
 //! }
@@ -23,7 +22,7 @@
 //! task's status:
 //!
 //! ```no_run
-//! use agenthub_sdk::{Agent, Card, Error, Failure, Tool, ToolContext, schemars};
+//! use agenthub_sdk::{prelude::*, schemars};
 //!
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
 //! struct Place {
@@ -33,8 +32,8 @@
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), Error> {
-//!     let weather = Tool::typed("weather", "Tells the weather", async |_: ToolContext, place: Place| {
-//!         Ok::<_, Failure>(format!("It rains in {}.", place.city))
+//!     let weather = Tool::typed("weather", "Tells the weather", async |_, place: Place| {
+//!         format!("It rains in {}.", place.city)
 //!     });
 //!     Agent::worker(Card::new("agent_weather", "Knows the weather"))
 //!         .model("openai/gpt-5")
@@ -66,6 +65,8 @@
 //! What travels between process and hub is in `connection`; which handler gets a message is decided in `agent/routes.rs`; what
 //! came back for a delegated task is folded in `pending/fold.rs`; which agents a model is offered is decided in `supervisor/peers.rs`.
 
+pub mod prelude;
+
 mod agent;
 mod agent_tools;
 mod bounds;
@@ -90,6 +91,7 @@ mod providers;
 pub mod relevance;
 mod reply;
 mod schema;
+mod skill;
 mod spans;
 mod supervisor;
 mod takes;
@@ -101,11 +103,12 @@ mod usage;
 pub use agent::{Agent, AgentBuilder, AgentType, RunningAgent};
 pub use agent_tools::AgentTool;
 pub use agenthub_proto as proto;
+pub use agenthub_proto::a2a::{Artifact, Message, Part, Role};
 pub use agenthub_proto::trace::TraceContext;
 pub use agenthub_runs as runs;
 use agenthub_runs::redact;
 pub use agenthub_runs::redact::{error as redacted, shown as redacted_value};
-pub use card::{Card, Skill};
+pub use card::Card;
 pub use client::{Client, ClientBuilder, EventStream};
 pub use conductor::{Beginning, Conductor, Identity};
 pub use connection::{Connection, Published};
@@ -120,8 +123,9 @@ pub use outcome::{Outcome, assemble};
 pub use pending::{Pending, Update, Updates};
 pub use progress::{ArtifactUpdate, TaskUpdate};
 pub use providers::{Bedrock, OpenAi, ProviderAgent, bedrock_agent, openai_agent};
-pub use reply::{BoxError, Failure, Reply};
+pub use reply::{Failure, IntoOutput, Reply};
 pub use schemars;
+pub use skill::{Declared, Skill};
 pub use spans::{SpanSink, Spans};
 pub use supervisor::Peers;
 pub use task_context::TaskContext;

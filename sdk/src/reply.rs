@@ -3,11 +3,13 @@
 use std::fmt;
 
 use agenthub_proto::a2a::{Artifact, Message, Part, Role};
+use agenthub_runs::ToolOutput;
+use serde_json::Value;
 
 use crate::error;
 
 /// Any error that can be sent between threads.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The result of a handler: a message to the requester, artifacts, both, or nothing. Text, a [`Message`], an [`Artifact`], a
 /// JSON value (as a data part) and `()` turn into one.
@@ -78,13 +80,59 @@ impl From<Artifact> for Reply {
     }
 }
 
-impl From<serde_json::Value> for Reply {
-    fn from(value: serde_json::Value) -> Self {
+impl From<Value> for Reply {
+    fn from(value: Value) -> Self {
         let mut message = Message::new(Role::Agent, "");
         message.content = vec![Part::data(&value)];
         message.into()
     }
 }
+
+/// What a handler or a tool may return where `O` is wanted: something that becomes one, or a `Result` of that with a [`Failure`], so that
+/// `?` works on any error.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is nothing that a handler or tool can return for `{O}`",
+    note = "return it itself, a text or a JSON value, or a `Result` of one of these with `Failure`; `?` makes a `Failure` of any error"
+)]
+pub trait IntoOutput<O> {
+    /// The output, or why there is none.
+    ///
+    /// # Errors
+    ///
+    /// The failure that was returned.
+    fn into_output(self) -> Result<O, Failure>;
+}
+
+impl<O> IntoOutput<O> for O {
+    fn into_output(self) -> Result<O, Failure> {
+        Ok(self)
+    }
+}
+
+impl<O> IntoOutput<O> for Result<O, Failure> {
+    fn into_output(self) -> Result<O, Failure> {
+        self
+    }
+}
+
+macro_rules! becomes {
+    ($output:ty: $($from:ty),+) => {$(
+        impl IntoOutput<$output> for $from {
+            fn into_output(self) -> Result<$output, Failure> {
+                Ok(self.into())
+            }
+        }
+
+        impl IntoOutput<$output> for Result<$from, Failure> {
+            fn into_output(self) -> Result<$output, Failure> {
+                self.map(Into::into)
+            }
+        }
+    )+};
+}
+
+becomes!(Reply: (), &'static str, String, Message, Artifact, Value);
+becomes!(ToolOutput: (), &'static str, String, Value, bool, i32, i64, u32, u64, f64, Vec<Value>, Vec<String>);
 
 /// Why a handler has no result. Any error that boxes, and text, turn into [`Failure::failed`], so that `?` works.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -77,7 +77,7 @@ async fn the_steps_of_a_run_are_logged_with_its_workflow_and_trace_and_no_payloa
     let hub = hub().await;
     let url = format!("http://{}", hub.address());
     let look = Tool::new("look", "", json!({"type": "object"}), async |_, _| {
-        Ok::<_, Failure>("a tool's secret")
+        Ok("a tool's secret")
     });
     let call = ToolCall {
         id: "call_1".into(),
@@ -157,11 +157,11 @@ async fn what_a_handler_logs_carries_its_task_and_trace_and_no_payload() {
     let hub = hub().await;
     let url = format!("http://{}", hub.address());
     let _agent = Agent::worker(Card::new("a", "An agent of a test"))
-        .on("work", async |task: TaskContext| {
+        .on_task_type("work", async |task: TaskContext| {
             tracing::info!("inside the handler");
-            Ok::<_, Failure>(task.text())
+            Ok(task.text())
         })
-        .on("fail", async |_: TaskContext| {
+        .on_task_type("fail", async |_: TaskContext| {
             Err::<(), _>(Failure::failed("cannot do it with password=hunter2"))
         })
         .start(&url)

@@ -162,7 +162,7 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use agenthub_proto::a2a::AgentSkill;
-    use agenthub_sdk::{Agent, Card, Failure, Skill, TaskContext};
+    use agenthub_sdk::{Agent, Card, Skill, TaskContext};
 
     use super::*;
 
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(known("", &older), "", "which of them is meant is not known");
         let skill = Skill::new("echo", "Echo", "");
         let agent = Agent::worker(Card::new("a", "").skill(skill))
-            .on("echo", async |_: TaskContext| Ok::<_, Failure>("hi"))
+            .on_task_type("echo", async |_: TaskContext| Ok("hi"))
             .build();
         let of_sdk = agent.expect("it is whole").card().clone();
         assert_eq!(known("", &of_sdk), "");

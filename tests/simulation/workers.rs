@@ -35,7 +35,7 @@ pub(crate) async fn run(
             .instance_id(process.clone())
             .concurrency(4)
             .connector(network::dial)
-            .on("work", move |task| handle(task, book.clone(), name.clone()));
+            .on_task_type("work", move |task| handle(task, book.clone(), name.clone()));
         match worker.start(network::url()).await {
             Ok(running) => {
                 note_connections(&running, &process, &ledger).await;

@@ -22,7 +22,7 @@ pub(super) fn survey() -> Tool {
         SURVEY,
         "Tells how many past posts there are, the knobs with their ranges and wishes, and the metrics, each with the number of posts that have it",
         json!({"type": "object", "additionalProperties": false}),
-        async |context: ToolContext, _: Value| Ok::<_, Failure>(surveyed(&asked(&context))),
+        async |context: ToolContext, _: Value| Ok(surveyed(&asked(&context))),
     )
 }
 

@@ -9,8 +9,7 @@ use std::{
 };
 
 use agenthub_sdk::{
-    Agent, Card, Client, Delegation, Error, Failure, RunningAgent, Skill, TaskContext,
-    proto::a2a::Role,
+    Agent, Card, Client, Delegation, Error, RunningAgent, Skill, TaskContext, proto::a2a::Role,
 };
 use tokio::time::sleep;
 
@@ -59,7 +58,7 @@ pub(crate) async fn worker(url: &str, board: Arc<Board>, seed: u64) -> Result<Ru
     let skill = Skill::new(SKILL, "Work", "Does a piece of work");
     let card = Card::new(NAME, "Does the work of a crash test").skill(skill);
     Agent::worker(card)
-        .on(SKILL, move |task: TaskContext| {
+        .on_task_type(SKILL, move |task: TaskContext| {
             let text = task.text();
             let execution = executions.fetch_add(1, Ordering::Relaxed);
             if let Ok(operation) = text.parse() {
@@ -69,7 +68,7 @@ pub(crate) async fn worker(url: &str, board: Arc<Board>, seed: u64) -> Result<Ru
             let time = WORK.mul_f64(fastrand::Rng::with_seed(seed ^ execution).f64());
             async move {
                 sleep(time).await;
-                Ok::<_, Failure>(text)
+                Ok(text)
             }
         })
         .start(url)

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthub_sdk::{
-    Failure,
-    model::{Completion, DeltaSink, Error, LanguageModel, Request, ToolCall},
-};
+use agenthub_sdk::model::{Completion, DeltaSink, Error, LanguageModel, Request, ToolCall};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -62,7 +59,7 @@ async fn tasks_go_out_by_calls_and_words_are_shown_as_they_come() {
     let model = Calling::default();
     let was_shown = model.was_shown.clone();
     let world = World::new(model).await;
-    let work = |_| async { Ok::<_, Failure>("a hole".to_owned()) };
+    let work = |_| async { Ok("a hole".to_owned()) };
     let _agent = world.agent(worker("agent_a", work)).await;
     let mut client = serve(&world.cortex).await;
 

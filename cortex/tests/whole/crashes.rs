@@ -8,7 +8,6 @@ use std::sync::{
 use agenthub_broker::Server;
 use agenthub_cortex::Running;
 use agenthub_sdk::{
-    Failure,
     model::{LanguageModel, Request},
     proto::a2a::{Message, Role},
     runs::{
@@ -197,7 +196,7 @@ impl Digger {
             async move {
                 at_work.send(()).await?;
                 wait.notified().await;
-                Ok::<_, Failure>("a hole".to_owned())
+                Ok("a hole".to_owned())
             }
         });
         let agent = agent.start(url(hub)).await.expect("the hub runs");

@@ -29,7 +29,9 @@ fn endless(name: &str) -> (agenthub_sdk::AgentBuilder, mpsc::Receiver<()>) {
 #[tokio::test]
 async fn failures_and_rejections_reach_the_user() {
     let world = World::new(Scripted::from_fn(delegating)).await;
-    let fails = worker("agent_fails", |_| async { Err("out of paper") });
+    let fails = worker("agent_fails", |_| async {
+        Err(Failure::failed("out of paper"))
+    });
     let _fails = world.agent(fails).await;
     // It has no skills, so that any task type is tried, and refuses them all.
     let picky = Agent::worker(Card::new("agent_picky", "Does something else"));
@@ -143,9 +145,7 @@ async fn a_model_that_does_not_let_itself_be_asked_fails_the_task_in_plain_words
         None => delegating(request),
     });
     let world = World::new(model).await;
-    let works = worker("agent_a", |_| async {
-        Ok::<_, Failure>("precious".to_owned())
-    });
+    let works = worker("agent_a", |_| async { Ok("precious".to_owned()) });
     let _works = world.agent(works).await;
     let outcome = world.user("ann").await.ask("c", "agent_a").await;
     assert_eq!(outcome.state, TaskState::Failed);
@@ -166,9 +166,7 @@ async fn a_model_that_does_not_let_itself_be_asked_fails_the_task_in_plain_words
 async fn a_model_that_only_delegates_is_stopped_after_its_rounds() {
     let model = Scripted::from_fn(|_| Ok(delegate(&["agent_a"])));
     let world = World::with(model.clone(), |s| s.max_rounds = 3).await;
-    let works = worker("agent_a", |_| async {
-        Ok::<_, Failure>("piece".to_owned())
-    });
+    let works = worker("agent_a", |_| async { Ok("piece".to_owned()) });
     let _works = world.agent(works).await;
     let answer = world.user("ann").await.answer("c", "go").await;
     assert_eq!(answer.matches("agent_a: piece").count(), 2, "{answer}");
@@ -185,14 +183,16 @@ async fn a_question_of_an_agent_reaches_the_user_and_its_task_is_not_left_open()
     let world = World::new(Scripted::from_fn(delegating)).await;
     let (tell, mut tasks) = mpsc::channel(1);
     let skill = Skill::new("work", "Work", "");
-    let agent =
-        Agent::worker(Card::new("agent_asks", "Asks").skill(skill)).on("work", move |task| {
+    let agent = Agent::worker(Card::new("agent_asks", "Asks").skill(skill)).on_task_type(
+        "work",
+        move |task| {
             let tell = tell.clone();
             async move {
                 tell.send(TaskContext::task_id(&task).to_owned()).await?;
-                Ok::<_, Failure>(Reply::input_required("which colour?"))
+                Ok(Reply::input_required("which colour?"))
             }
-        });
+        },
+    );
     let _agent = world.agent(agent).await;
     let ann = world.user("ann").await;
     assert_eq!(

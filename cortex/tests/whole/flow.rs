@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agenthub_agents::echo;
 use agenthub_cortex::CHAT_RESPONSE;
 use agenthub_sdk::{
-    Card, Failure, Skill, TaskContext, TraceContext,
+    Card, Skill, TaskContext, TraceContext,
     model::{Offline, Scripted},
     proto::{
         a2a::{Message, Role, TaskState},
@@ -79,7 +79,7 @@ async fn a_delegated_message_has_the_words_the_payload_and_its_envelope() {
         let seen = seen.clone();
         async move {
             seen.send(task).await?;
-            Ok::<_, Failure>("done".to_owned())
+            Ok("done".to_owned())
         }
     });
     let _agent = world.agent(agent).await;
@@ -109,7 +109,7 @@ async fn one_trace_goes_from_the_user_to_the_agent_and_back() {
         let seen = seen.clone();
         async move {
             seen.send(task.trace().trace_id()).await?;
-            Ok::<_, Failure>("done".to_owned())
+            Ok("done".to_owned())
         }
     });
     let _agent = world.agent(agent).await;
@@ -177,7 +177,7 @@ async fn agents_that_are_asked_together_work_at_the_same_time() {
             let both = both.clone();
             async move {
                 both.wait().await;
-                Ok::<_, Failure>(format!("{name} met the other"))
+                Ok(format!("{name} met the other"))
             }
         });
         running.push(world.agent(agent).await);

@@ -204,17 +204,16 @@ pub(crate) fn message(context_id: &str, role: Role, text: &str) -> Message {
 }
 
 /// An agent with one skill, `work`.
-pub(crate) fn worker<F, E>(
+pub(crate) fn worker<F>(
     name: &str,
     work: impl Fn(TaskContext) -> F + Send + Sync + 'static,
 ) -> AgentBuilder
 where
-    F: Future<Output = Result<String, E>> + Send + 'static,
-    E: Into<Failure>,
+    F: Future<Output = Result<String, Failure>> + Send + 'static,
 {
     let skill = Skill::new("work", "Work", "Does what it is told");
     Agent::worker(Card::new(name, "A worker").skill(skill))
-        .on("work", work)
+        .on_task_type("work", work)
         .drain_timeout(Duration::from_millis(50))
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_sdk::{
-    Agent, AgentBuilder, Card, Failure, Phase, Skill, TaskContext,
+    Agent, AgentBuilder, Card, Phase, Skill, TaskContext,
     model::Offline,
     proto::a2a::{Message, Part, Role},
 };
@@ -24,12 +24,12 @@ fn maker() -> AgentBuilder {
         .output_schema("make", object("text"))
         .phase("make", Phase::Generation);
     Agent::worker(card)
-        .on("make", async |_: TaskContext| {
+        .on_task_type("make", async |_: TaskContext| {
             let mut message = Message::new(Role::Agent, "made");
             message
                 .content
                 .push(Part::data(&json!({"text": "a fine thing"})));
-            Ok::<_, Failure>(message)
+            Ok(message)
         })
         .drain_timeout(Duration::from_millis(50))
 }

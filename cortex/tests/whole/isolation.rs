@@ -1,7 +1,7 @@
 //! What one user or agent says stays where it belongs.
 
 use agenthub_sdk::{
-    Agent, Card, Failure, Skill,
+    Agent, Card, Skill,
     model::{Part, Scripted},
 };
 
@@ -13,7 +13,7 @@ async fn two_users_in_one_context_never_see_each_others_words() {
     let model = Scripted::from_fn(delegating);
     let world = World::new(model.clone()).await;
     let agent = worker("agent_a", |task| async move {
-        Ok::<_, Failure>(format!("for {}", task.text()))
+        Ok(format!("for {}", task.text()))
     });
     let _agent = world.agent(agent).await;
     let (ann, bob) = (world.user("ann").await, world.user("bob").await);
@@ -55,10 +55,8 @@ async fn cards_and_results_with_instructions_stay_quoted() {
     let model = Scripted::from_fn(delegating);
     let world = World::new(model.clone()).await;
     let skill = Skill::new("work", evil, evil).tags([evil]).examples([evil]);
-    let agent =
-        Agent::worker(Card::new("agent_evil", evil).skill(skill)).on("work", move |_| async move {
-            Ok::<_, Failure>(evil.to_owned())
-        });
+    let agent = Agent::worker(Card::new("agent_evil", evil).skill(skill))
+        .on_task_type("work", move |_| async move { Ok(evil.to_owned()) });
     let _agent = world.agent(agent).await;
     world.user("ann").await.ask("c", "agent_evil").await;
 

@@ -10,7 +10,7 @@ use std::{
 
 use agenthub_cortex::CORTEX;
 use agenthub_sdk::{
-    Agent, AgentBuilder, Card, Failure, Phase, Skill, TaskContext,
+    Agent, AgentBuilder, Card, Phase, Skill, TaskContext,
     model::{Completion, DeltaSink, Error, LanguageModel, Message, Offline, Part, Request},
     runs::{Journal, journal::MemoryJournal},
 };
@@ -49,16 +49,12 @@ fn maker(name: &'static str, given: &Given) -> AgentBuilder {
             ),
         )
         .phase("make", Phase::Generation);
-    Agent::worker(card).on("make", move |task: TaskContext| {
+    Agent::worker(card).on_task_type("make", move |task: TaskContext| {
         given
             .lock()
             .expect("no panic")
             .push(format!("{:?} {:?}", task.message(), task.data()));
-        async move {
-            Ok::<_, Failure>(
-                json!({"thing": {"text": format!("by {name}")}, "knobs": {"size": 0.3}}),
-            )
-        }
+        async move { Ok(json!({"thing": {"text": format!("by {name}")}, "knobs": {"size": 0.3}})) }
     })
 }
 
@@ -74,14 +70,12 @@ fn checker(liked: &'static str) -> AgentBuilder {
         .input_schema("check", object(json!({"thing": thing}), json!(["thing"])))
         .output_schema("check", object(json!({"qa": verdict}), json!(["qa"])))
         .phase("check", Phase::Qa);
-    Agent::worker(card).on("check", move |task: TaskContext| async move {
+    Agent::worker(card).on_task_type("check", move |task: TaskContext| async move {
         let data = task.data().unwrap_or_default();
         let is_liked = data["thing"]["text"]
             .as_str()
             .is_some_and(|text| text.contains(liked));
-        Ok::<_, Failure>(
-            json!({"qa": {"pass": is_liked, "score": if is_liked { 0.9 } else { 0.2 }}}),
-        )
+        Ok(json!({"qa": {"pass": is_liked, "score": if is_liked { 0.9 } else { 0.2 }}}))
     })
 }
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agenthub_sdk::{Failure, model::Scripted};
+use agenthub_sdk::model::Scripted;
 use tokio::{
     sync::{Barrier, Notify, mpsc},
     time::sleep,
@@ -99,7 +99,7 @@ async fn a_long_task_does_not_block_the_chat() {
         async move {
             at_work.send(()).await?;
             wait.notified().await;
-            Ok::<_, Failure>("at last".to_owned())
+            Ok("at last".to_owned())
         }
     });
     let _agent = world.agent(agent).await;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use agenthub_sdk::{
-    Failure, SpanSink, TaskContext, TraceContext,
+    SpanSink, TaskContext, TraceContext,
     model::Scripted,
     proto::cortex::{ChatRequest, StartRunRequest},
     runs::spans::{Parent, Span},
@@ -85,7 +85,7 @@ async fn a_call_goes_on_in_the_callers_trace_and_its_agents_in_that_of_the_call(
         move |task: TaskContext| {
             let traceparent = task.routing().traceparent.clone();
             *came.lock().expect("no panic while it is locked") = traceparent;
-            async { Ok::<_, Failure>("done".to_owned()) }
+            async { Ok("done".to_owned()) }
         }
     });
     let _agent = world.agent(agent).await;

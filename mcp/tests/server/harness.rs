@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use agenthub_broker::{Server as Broker, Settings as BrokerSettings};
 use agenthub_mcp::server::{Server, Settings};
-use agenthub_sdk::{Agent, Card, Failure, Reply, RunningAgent, Skill, TaskContext};
+use agenthub_sdk::{Agent, Card, Failure, IntoOutput, Reply, RunningAgent, Skill, TaskContext};
 use rmcp::{
     ClientHandler, RoleClient,
     model::{CallToolRequestParams, CallToolResult, ProgressNotificationParam, ProtocolVersion},
@@ -60,12 +60,12 @@ impl Hub {
         handler: impl Fn(TaskContext) -> F + Send + Sync + 'static,
     ) -> RunningAgent
     where
-        F: Future<Output = Result<R, Failure>> + Send + 'static,
-        R: Into<Reply>,
+        F: Future<Output = R> + Send + 'static,
+        R: IntoOutput<Reply>,
     {
         let work = Skill::new("work", "Work", "Works");
         let card = Card::new(name, "An agent of a test").skill(work);
-        let agent = Agent::worker(card).on("work", handler);
+        let agent = Agent::worker(card).on_task_type("work", handler);
         agent.start(self.url()).await.expect("it starts")
     }
 

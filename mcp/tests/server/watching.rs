@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agenthub_sdk::{
-    ArtifactUpdate, Failure, TaskContext,
+    ArtifactUpdate, TaskContext,
     proto::a2a::{Artifact, Part},
 };
 use rmcp::model::{CallToolRequest, ClientRequest};
@@ -25,7 +25,7 @@ async fn what_an_agent_shows_is_progress_that_rises() {
         task.publish_artifact(ArtifactUpdate::new(piece).in_memory())
             .await?;
         task.publish_update("writing").await?;
-        Ok::<_, Failure>("done")
+        Ok("done")
     };
     let _agent = hub.agent("worker", work).await;
     let server = Arc::new(hub.served().await);
@@ -118,7 +118,7 @@ async fn a_server_that_is_stopped_calls_everything_back_first() {
 #[tokio::test]
 async fn a_trace_goes_on_in_the_agent() {
     let hub = Hub::start().await;
-    let trace = async |task: TaskContext| Ok::<_, Failure>(task.trace().to_string());
+    let trace = async |task: TaskContext| Ok(task.trace().to_string());
     let _agent = hub.agent("tracer", trace).await;
     let server = Arc::new(hub.served().await);
     let client = McpClient::piped(&server).await;

@@ -1,6 +1,7 @@
 //! How an agent is put together.
 
 use std::{
+    future::ready,
     io,
     sync::Arc,
     time::{Duration, SystemTime},
@@ -8,12 +9,16 @@ use std::{
 
 use agenthub_proto::a2a::AgentCard;
 use agenthub_runs::Journal;
+use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Agent, AgentType, Handler, RunningAgent, runs::Keep};
 use crate::{
-    Conductor, Error, Failure, Reply, SpanSink, TaskContext, connection::Connector,
-    deadline::Clock, tool_loop::ModelSettings,
+    Conductor, Error, IntoOutput, Reply, Skill, SpanSink, TaskContext,
+    card::{declare, undeclared},
+    connection::Connector,
+    deadline::Clock,
+    tool_loop::ModelSettings,
 };
 
 /// How an agent is to be.
@@ -68,17 +73,42 @@ impl AgentBuilder {
         self
     }
 
-    /// Handles the messages of this task type, or for the skill with this id or name. The agent registers for it. Handlers are
-    /// called in the order in which messages come and then run at the same time, but for messages of one task, which wait for
-    /// each other. A message to this agent without a task type goes to the first handler, unless there is one for
+    /// Does what a skill is: the handler gets what the skill takes and returns what it gives, see [`Skill`]. The skill is put on the card if
+    /// none of its id is there. Handlers are called in the order in which messages come and then run at the same time, but for messages of
+    /// one task, which wait for each other. A message to this agent without a task type goes to the first handler, unless there is one for
     /// [any](Self::on_any).
     #[must_use]
-    pub fn on<H, F, R, E>(mut self, task_type: impl Into<String>, handler: H) -> Self
+    pub fn on<I, O, H, F, R>(mut self, skill: &Skill<I, O>, handler: H) -> Self
+    where
+        I: 'static,
+        O: 'static,
+        H: Fn(TaskContext, I) -> F + Send + Sync + 'static,
+        F: Future<Output = R> + Send + 'static,
+        R: IntoOutput<O>,
+    {
+        let id = skill.id().to_owned();
+        if self.card.skills.iter().all(|known| known.id != id) {
+            declare(&mut self.card, skill.into());
+        }
+        let (read, answer) = (skill.read, skill.answer);
+        let handler = Handler::Call(Arc::new(move |context| match read(&context) {
+            Ok(input) => {
+                let working = handler(context, input);
+                async move { working.await.into_output().and_then(answer) }.boxed()
+            }
+            Err(failure) => ready(Err(failure)).boxed(),
+        }));
+        self.handlers.push((id, handler));
+        self
+    }
+
+    /// Handles the messages of this task type, or for the skill with this id or name, as [`on`](Self::on) does. The agent registers for it.
+    #[must_use]
+    pub fn on_task_type<H, F, R>(mut self, task_type: impl Into<String>, handler: H) -> Self
     where
         H: Fn(TaskContext) -> F + Send + Sync + 'static,
-        F: Future<Output = Result<R, E>> + Send + 'static,
-        R: Into<Reply>,
-        E: Into<Failure>,
+        F: Future<Output = R> + Send + 'static,
+        R: IntoOutput<Reply>,
     {
         self.handlers.push((task_type.into(), boxed(handler)));
         self
@@ -86,18 +116,17 @@ impl AgentBuilder {
 
     /// Handles the messages that no other handler is for, broadcasts and answers without a task among them.
     #[must_use]
-    pub fn on_any<H, F, R, E>(mut self, handler: H) -> Self
+    pub fn on_any<H, F, R>(mut self, handler: H) -> Self
     where
         H: Fn(TaskContext) -> F + Send + Sync + 'static,
-        F: Future<Output = Result<R, E>> + Send + 'static,
-        R: Into<Reply>,
-        E: Into<Failure>,
+        F: Future<Output = R> + Send + 'static,
+        R: IntoOutput<Reply>,
     {
         self.any = Some(boxed(handler));
         self
     }
 
-    /// Makes a run of each message of this task type, as [`on`](Self::on) calls a handler for it.
+    /// Makes a run of each message of this task type, as [`on_task_type`](Self::on_task_type) calls a handler for it.
     #[must_use]
     pub fn conduct(mut self, task_type: impl Into<String>, conductor: Arc<dyn Conductor>) -> Self {
         self.handlers
@@ -223,17 +252,23 @@ impl AgentBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] for an agent without a name, without anything that handles its messages, or with a model or tools that cannot be
-    /// used. It says what to do about it.
+    /// [`Error::Invalid`] for an agent without a name, without anything that handles its messages, with a schema for a skill that its card
+    /// does not have, or with a model or tools that cannot be used. It says what to do about it.
     pub fn build(self) -> Result<Agent, Error> {
         if self.card.name.is_empty() {
             return Err(Error::Invalid("the agent's card has no name".to_owned()));
+        }
+        if let Some(id) = undeclared(&self.card).first() {
+            return Err(Error::Invalid(format!(
+                "the card of {} has a schema or a phase for the skill {id:?}, which is not on it: add the skill, or correct the id",
+                self.card.name
+            )));
         }
         let mut parts = self.think()?;
         parts.agent_type.declare(&mut parts.card);
         if parts.handlers.is_empty() && parts.any.is_none() {
             return Err(Error::Invalid(format!(
-                "the {} {} has no handler and no model: add .on(task_type, handler) or .model(\"provider/model\")",
+                "the {} {} has no handler and no model: add .on(&skill, handler) or .model(\"provider/model\")",
                 parts.agent_type.as_str(),
                 parts.card.name
             )));
@@ -268,15 +303,14 @@ impl std::fmt::Debug for AgentBuilder {
     }
 }
 
-fn boxed<H, F, R, E>(handler: H) -> Handler
+fn boxed<H, F, R>(handler: H) -> Handler
 where
     H: Fn(TaskContext) -> F + Send + Sync + 'static,
-    F: Future<Output = Result<R, E>> + Send + 'static,
-    R: Into<Reply>,
-    E: Into<Failure>,
+    F: Future<Output = R> + Send + 'static,
+    R: IntoOutput<Reply>,
 {
     Handler::Call(Arc::new(move |context| {
-        let future = handler(context);
-        Box::pin(async move { future.await.map(Into::into).map_err(Into::into) })
+        let working = handler(context);
+        async move { working.await.into_output() }.boxed()
     }))
 }

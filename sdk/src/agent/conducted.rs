@@ -69,7 +69,7 @@ impl Conducted {
         let begin = AssertUnwindSafe(|| {
             let beginning = self.conductor.begin(&self.context)?;
             let world = self.conductor.world(&self.context, self.held.run());
-            Ok::<_, Failure>((beginning, world))
+            Ok((beginning, world))
         });
         let (beginning, world) = std::panic::catch_unwind(begin)
             .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))?;

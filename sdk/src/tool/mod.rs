@@ -15,14 +15,14 @@ use serde_json::Value;
 pub use context::ToolContext;
 pub(crate) use toolbox::{MAX_TOOLS, Toolbox};
 
-use crate::Failure;
+use crate::IntoOutput;
 
 type Function = dyn Fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput> + Send + Sync;
 
 /// Something that a model can call. Cheap to clone.
 ///
 /// ```
-/// use agenthub_sdk::{Failure, Tool, ToolContext, schemars};
+/// use agenthub_sdk::{Tool, ToolContext, schemars};
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Sum {
@@ -31,7 +31,7 @@ type Function = dyn Fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput> + S
 /// }
 ///
 /// let sum = Tool::typed("sum", "Adds numbers up", async |_: ToolContext, input: Sum| {
-///     Ok::<_, Failure>(input.numbers.iter().sum::<f64>())
+///     input.numbers.iter().sum::<f64>()
 /// });
 /// assert_eq!(sum.name(), "sum");
 /// ```
@@ -50,7 +50,7 @@ impl Tool {
     /// The function sees only input that fits. What it gives, a text or a JSON value, is what the model is told, and so is a failure's
     /// text; the model can then mend what it asked for. After a crash it may be called once more with the same input and the same
     /// [key](ToolContext::idempotency_key). When the run is cancelled, it has 5 s from [`ToolContext::cancelled`] on.
-    pub fn new<H, F, R, E>(
+    pub fn new<H, F, R>(
         name: impl Into<String>,
         description: impl Into<String>,
         schema: Value,
@@ -58,9 +58,8 @@ impl Tool {
     ) -> Self
     where
         H: Fn(ToolContext, Value) -> F + Send + Sync + 'static,
-        F: Future<Output = Result<R, E>> + Send + 'static,
-        R: Into<ToolOutput>,
-        E: Into<Failure>,
+        F: Future<Output = R> + Send + 'static,
+        R: IntoOutput<ToolOutput>,
     {
         Self {
             name: name.into().into(),
@@ -74,7 +73,7 @@ impl Tool {
     }
 
     /// A tool whose input is a struct: its schema follows from the type, its fields' descriptions from their doc comments.
-    pub fn typed<A, H, F, R, E>(
+    pub fn typed<A, H, F, R>(
         name: impl Into<String>,
         description: impl Into<String>,
         handler: H,
@@ -82,9 +81,8 @@ impl Tool {
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
         H: Fn(ToolContext, A) -> F + Send + Sync + 'static,
-        F: Future<Output = Result<R, E>> + Send + 'static,
-        R: Into<ToolOutput>,
-        E: Into<Failure>,
+        F: Future<Output = R> + Send + 'static,
+        R: IntoOutput<ToolOutput>,
     {
         let generator = SchemaSettings::draft2020_12().into_generator();
         let schema = generator.into_root_schema_for::<A>().to_value();
@@ -148,9 +146,8 @@ impl fmt::Debug for Tool {
     }
 }
 
-fn into_output<R: Into<ToolOutput>, E: Into<Failure>>(result: Result<R, E>) -> ToolOutput {
-    match result {
-        Ok(output) => output.into(),
-        Err(failure) => ToolOutput::error(failure.into().text),
-    }
+fn into_output(result: impl IntoOutput<ToolOutput>) -> ToolOutput {
+    result
+        .into_output()
+        .unwrap_or_else(|failure| ToolOutput::error(failure.text))
 }

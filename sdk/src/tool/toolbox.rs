@@ -99,11 +99,10 @@ fn is_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Failure;
 
     fn tool(name: &str) -> Tool {
         let schema = json!({"type": "object"});
-        Tool::new(name, "", schema, async |_, _| Ok::<_, Failure>(""))
+        Tool::new(name, "", schema, async |_, _| Ok(""))
     }
 
     fn refused(tools: Vec<Tool>) -> String {
@@ -127,9 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_no_struct_is_no_input() {
-        let tool = Tool::typed("t", "", async |_: ToolContext, _: String| {
-            Ok::<_, Failure>("")
-        });
+        let tool = Tool::typed("t", "", async |_: ToolContext, _: String| Ok(""));
         let error = refused(vec![tool]);
         assert!(error.contains("the tool t"), "{error}");
         assert!(error.contains("use a struct"), "{error}");

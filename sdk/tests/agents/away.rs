@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agenthub_broker::{Server, Settings};
 use agenthub_sdk::{
-    Agent, AgentBuilder, BoxError, Card, RunningAgent, Skill, TaskContext, model::Scripted,
+    Agent, AgentBuilder, Card, RunningAgent, Skill, TaskContext, model::Scripted,
     proto::a2a::TaskState,
 };
 use serde_json::json;
@@ -26,12 +26,12 @@ fn card() -> Card {
 fn hanging(told: mpsc::Sender<()>) -> AgentBuilder {
     Agent::worker(card())
         .drain_timeout(Duration::from_millis(10))
-        .on("hang", move |_: TaskContext| {
+        .on_task_type("hang", move |_: TaskContext| {
             let told = told.clone();
             async move {
                 told.send(()).await?;
                 std::future::pending::<()>().await;
-                Ok::<_, BoxError>(())
+                Ok(())
             }
         })
 }
@@ -61,9 +61,8 @@ async fn an_agent_that_is_started_again_keeps_its_work() {
         soon(tells.recv()).await;
         first.stop().await;
         sleep_until(Instant::now() + RESTART).await;
-        let again = Agent::worker(card()).on("hang", async |_: TaskContext| {
-            Ok::<_, BoxError>("here I am")
-        });
+        let again =
+            Agent::worker(card()).on_task_type("hang", async |_: TaskContext| Ok("here I am"));
         start(again, &hub).await
     };
     let (watched, _again) = tokio::join!(ask(&client, "lead", "go"), restarting);

@@ -167,7 +167,7 @@ pub(crate) fn sum() -> Tool {
     Tool::typed(
         "sum",
         "Adds numbers up",
-        async |_: ToolContext, input: Numbers| Ok::<_, Failure>(input.numbers.iter().sum::<i64>()),
+        async |_: ToolContext, input: Numbers| Ok(input.numbers.iter().sum::<i64>()),
     )
 }
 

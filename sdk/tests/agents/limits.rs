@@ -9,7 +9,7 @@ use std::{
 };
 
 use agenthub_sdk::{
-    Agent, Card, Delegation, Failure, MAX_HOPS, Tool, ToolContext,
+    Agent, Card, Delegation, MAX_HOPS, Tool, ToolContext,
     model::{Message, Role, Scripted},
     proto::a2a::TaskState,
     runs::{Budget, tool_loop::Limits},
@@ -28,7 +28,7 @@ fn counting() -> (Tool, Arc<AtomicUsize>) {
         json!({"type": "object"}),
         move |_: ToolContext, _: Value| {
             counted.fetch_add(1, Ordering::SeqCst);
-            async { Ok::<_, Failure>("counted") }
+            async { Ok("counted") }
         },
     );
     (tool, count)
@@ -143,7 +143,7 @@ async fn a_tool_that_takes_too_long_is_given_up_and_the_model_is_told() {
         async |context: ToolContext, _: Value| {
             context.cancelled().await;
             std::future::pending::<()>().await;
-            Ok::<_, Failure>(())
+            Ok(())
         },
     );
     let model = script([calls([("hang", json!({}))]), says("it hangs")]);

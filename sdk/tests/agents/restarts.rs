@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use agenthub_sdk::{
-    Agent, BoxError, Card, Delegation, RunningAgent, Tool, ToolContext, Update, model::Scripted,
+    Agent, Card, Delegation, RunningAgent, Tool, ToolContext, Update, model::Scripted,
     proto::a2a::TaskState,
 };
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub(crate) fn waiting(told: mpsc::Sender<String>, go_on: Arc<Semaphore>) -> Tool
             async move {
                 told.send(context.idempotency_key()).await?;
                 go_on.acquire().await?.forget();
-                Ok::<_, BoxError>("waited")
+                Ok("waited")
             }
         },
     )

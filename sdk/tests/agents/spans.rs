@@ -6,7 +6,7 @@ use std::{
 };
 
 use agenthub_sdk::{
-    Agent, Card, Delegation, Error, RunningAgent, Skill, SpanSink, TaskContext, TraceContext,
+    Agent, Card, Delegation, RunningAgent, Skill, SpanSink, TaskContext, TraceContext,
     model::Scripted, runs::spans::Span,
 };
 use serde_json::json;
@@ -199,10 +199,11 @@ async fn what_a_handler_asks_for_hangs_where_the_handler_was_asked() {
     let worker = Agent::worker(card("worker")).model(script([says("three")]));
     let worker = worker.spans(collected.clone()).start(url(&hub)).await;
     let _worker = worker.expect("it starts");
-    let between = Agent::worker(card("between")).on("between", async |task: TaskContext| {
-        let asked = Delegation::to("worker").text(task.text());
-        Ok::<_, Error>(task.delegate(asked).await?.outcome().await?.text)
-    });
+    let between =
+        Agent::worker(card("between")).on_task_type("between", async |task: TaskContext| {
+            let asked = Delegation::to("worker").text(task.text());
+            Ok(task.delegate(asked).await?.outcome().await?.text)
+        });
     let _between = between.start(url(&hub)).await.expect("it starts");
     let above = TraceContext::start().child();
     let asked = Delegation::to("between").text("add up").trace(above);

@@ -2,7 +2,7 @@
 
 use agenthub_broker::Server;
 use agenthub_sdk::{
-    Agent, Card, Failure, Reply, RunningAgent, Skill, TaskContext,
+    Agent, Card, Reply, RunningAgent, Skill, TaskContext,
     proto::a2a::{Artifact, Part},
 };
 
@@ -12,8 +12,8 @@ use crate::harness::url;
 pub(crate) async fn shouter(hub: &Server, name: &str) -> RunningAgent {
     let skill = Skill::new("shout", "Shout", "Says it in capitals");
     let agent = Agent::worker(Card::new(name, "Shouts").skill(skill))
-        .on("shout", async |task: TaskContext| {
-            Ok::<_, Failure>(task.text().to_uppercase())
+        .on_task_type("shout", async |task: TaskContext| {
+            Ok(task.text().to_uppercase())
         });
     agent.start(url(hub)).await.expect("it starts")
 }
@@ -21,7 +21,7 @@ pub(crate) async fn shouter(hub: &Server, name: &str) -> RunningAgent {
 /// A worker that gives its answer as an artifact.
 pub(crate) async fn writer(hub: &Server, name: &str) -> RunningAgent {
     let skill = Skill::new("write", "Write", "Writes a text");
-    let agent = Agent::worker(Card::new(name, "Writes").skill(skill)).on(
+    let agent = Agent::worker(Card::new(name, "Writes").skill(skill)).on_task_type(
         "write",
         async |task: TaskContext| {
             let artifact = Artifact {
@@ -29,7 +29,7 @@ pub(crate) async fn writer(hub: &Server, name: &str) -> RunningAgent {
                 parts: vec![Part::text(format!("About {}", task.text()))],
                 ..Default::default()
             };
-            Ok::<_, Failure>(Reply::none().artifact(artifact))
+            Ok(Reply::none().artifact(artifact))
         },
     );
     agent.start(url(hub)).await.expect("it starts")

@@ -56,7 +56,7 @@ fn piece(text: &str) -> ArtifactUpdate {
 /// An agent that shows a part of its answer and then waits until it is cancelled, of which it tells.
 fn waits(name: &str, begun: &Arc<Notify>, cancelled: &mpsc::Sender<()>) -> AgentBuilder {
     let (begun, cancelled) = (Arc::clone(begun), cancelled.clone());
-    Agent::worker(card(name)).on(name, move |task: TaskContext| {
+    Agent::worker(card(name)).on_task_type(name, move |task: TaskContext| {
         let (begun, cancelled) = (Arc::clone(&begun), cancelled.clone());
         async move {
             task.publish_artifact(piece("Half ")).await?;
@@ -72,7 +72,7 @@ fn waits(name: &str, begun: &Arc<Notify>, cancelled: &mpsc::Sender<()>) -> Agent
 /// An agent that shows a part of its answer, and fails once it is let.
 fn breaks(name: &str, let_go: &Arc<Notify>) -> AgentBuilder {
     let let_go = Arc::clone(let_go);
-    Agent::worker(card(name)).on(name, move |task: TaskContext| {
+    Agent::worker(card(name)).on_task_type(name, move |task: TaskContext| {
         let let_go = Arc::clone(&let_go);
         async move {
             task.publish_artifact(piece("A begin")).await?;
@@ -212,11 +212,11 @@ fn tells(name: &str, told: &mpsc::Sender<TaskContext>) -> AgentBuilder {
     let card = Card::new(name, "Writes.\nBriefly.")
         .skill(Skill::new(name, name, ""))
         .input_schema(name, takes);
-    Agent::worker(card).on(name, move |task: TaskContext| {
+    Agent::worker(card).on_task_type(name, move |task: TaskContext| {
         let told = told.clone();
         async move {
             told.send(task.clone()).await?;
-            Ok::<_, agenthub_sdk::BoxError>("done")
+            Ok("done")
         }
     })
 }
@@ -282,9 +282,7 @@ async fn only_the_agents_of_a_team_are_found() {
     ]);
     let own = (0..63).map(|n| {
         let schema = json!({"type": "object"});
-        Tool::new(format!("t{n}"), "", schema, async |_, _| {
-            Ok::<_, Failure>(1)
-        })
+        Tool::new(format!("t{n}"), "", schema, async |_, _| Ok(1))
     });
     let agent = lead(&model, ErrorMode::Tell)
         .peers(Peers::chosen(in_team))

@@ -143,7 +143,7 @@ async fn the_calls_of_one_turn_are_made_together() {
         let together = Arc::clone(&together);
         async move {
             together.wait().await;
-            Ok::<_, Failure>("here")
+            Ok("here")
         }
     });
     let agent = Agent::worker(card()).model(model.clone()).tool(meet);
@@ -167,7 +167,7 @@ async fn no_more_calls_than_a_run_may_have_out_are_made_at_once() {
                 counts.1.fetch_max(out, Ordering::SeqCst);
                 tokio::task::yield_now().await;
                 counts.0.fetch_sub(1, Ordering::SeqCst);
-                Ok::<_, Failure>(())
+                Ok(())
             }
         }
     });
@@ -194,7 +194,7 @@ async fn a_tool_knows_its_call() {
             async move {
                 context.progress("half way").await?;
                 told.send(context).await?;
-                Ok::<_, agenthub_sdk::BoxError>("known")
+                Ok("known")
             }
         },
     );
@@ -232,9 +232,7 @@ async fn a_handler_is_asked_before_the_model() {
     let model = script([says("the model")]);
     let agent = Agent::worker(card())
         .model(model)
-        .on("exact", async |_: TaskContext| {
-            Ok::<_, Failure>("the handler")
-        });
+        .on_task_type("exact", async |_: TaskContext| Ok("the handler"));
     let _agent = agent.start(url(&hub)).await.expect("it starts");
     let client = user(&hub).await;
     let to = || agenthub_sdk::Delegation::to("calculator").text("go");

@@ -25,7 +25,7 @@ use crate::{
 /// An agent that shows something, and ends its tasks in every way there is.
 fn with_every_end(builder: AgentBuilder, stand_ins: &Arc<StandIns>) -> AgentBuilder {
     builder
-        .on(
+        .on_task_type(
             "work",
             async |task: TaskContext| -> Result<Reply, Failure> {
                 // What an agent is, is not for a handler to say.
@@ -131,8 +131,8 @@ async fn an_agent_with_a_plain_handler_is_a_worker() {
     let hub = Hub::start().await;
     // As every agent was written before there were kinds of agents.
     let _agent = Agent::worker(card("a"))
-        .on("work", async |task: TaskContext| {
-            Ok::<_, Failure>(task.text().to_uppercase())
+        .on_task_type("work", async |task: TaskContext| {
+            Ok(task.text().to_uppercase())
         })
         .start(hub.url())
         .await

@@ -1,8 +1,6 @@
 //! Agents that ask agents.
 
-use agenthub_sdk::{
-    Agent, BoxError, Delegation, Error, Failure, TaskContext, proto::a2a::TaskState,
-};
+use agenthub_sdk::{Agent, Delegation, Error, Failure, TaskContext, proto::a2a::TaskState};
 use tokio::sync::mpsc;
 
 use crate::harness::{Hub, card, soon};
@@ -12,24 +10,24 @@ async fn agents_ask_each_other_in_one_context_with_one_handler_each() {
     let hub = Hub::start().await;
     let _a = Agent::worker(card("a"))
         .concurrency(1)
-        .on(
+        .on_task_type(
             "begin",
-            async |task: TaskContext| -> Result<String, BoxError> {
+            async |task: TaskContext| -> Result<String, Failure> {
                 let outcome = task.ask("b", "from a").await?;
                 Ok(format!("a({})", outcome.text))
             },
         )
-        .on("help", async |task: TaskContext| {
-            Ok::<_, Failure>(format!("help({})", task.text()))
+        .on_task_type("help", async |task: TaskContext| {
+            Ok(format!("help({})", task.text()))
         })
         .start(hub.url())
         .await
         .expect("it starts");
     let _b = Agent::worker(card("b"))
         .concurrency(1)
-        .on(
+        .on_task_type(
             "work",
-            async |task: TaskContext| -> Result<String, BoxError> {
+            async |task: TaskContext| -> Result<String, Failure> {
                 let delegation = Delegation::to("a").capability("help").text("from b");
                 let outcome = task.delegate(delegation).await?.outcome().await?;
                 Ok(format!("b({})", outcome.text))
@@ -58,9 +56,9 @@ async fn what_is_handed_on_inherits_from_its_task() {
     let hub = Hub::start().await;
     let (told, mut tells) = mpsc::channel(8);
     let _a = Agent::worker(card("a"))
-        .on(
+        .on_task_type(
             "work",
-            async |task: TaskContext| -> Result<String, BoxError> {
+            async |task: TaskContext| -> Result<String, Failure> {
                 Ok(task.ask("b", "x").await?.text)
             },
         )
@@ -68,11 +66,11 @@ async fn what_is_handed_on_inherits_from_its_task() {
         .await
         .expect("it starts");
     let _b = Agent::worker(card("b"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             let told = told.clone();
             async move {
                 told.send(task).await?;
-                Ok::<_, Failure>("y")
+                Ok("y")
             }
         })
         .start(hub.url())
@@ -102,13 +100,14 @@ async fn a_circle_of_agents_ends() {
     let hub = Hub::start().await;
     let mut agents = Vec::new();
     for (me, other) in [("a", "b"), ("b", "a")] {
-        let agent = Agent::worker(card(me)).on("work", move |task: TaskContext| async move {
-            let outcome = task.ask(other, "your turn").await?;
-            match outcome.is_completed() {
-                true => Ok(outcome.text),
-                false => Err(Failure::failed(outcome.error)),
-            }
-        });
+        let agent =
+            Agent::worker(card(me)).on_task_type("work", move |task: TaskContext| async move {
+                let outcome = task.ask(other, "your turn").await?;
+                match outcome.is_completed() {
+                    true => Ok(outcome.text),
+                    false => Err(Failure::failed(outcome.error)),
+                }
+            });
         agents.push(agent.start(hub.url()).await.expect("it starts"));
     }
     let client = hub.client().await;
@@ -125,9 +124,9 @@ async fn who_is_cancelled_cancels_what_he_asked_for() {
     let hub = Hub::start().await;
     let (told, mut tells) = mpsc::channel(8);
     let _a = Agent::worker(card("a"))
-        .on(
+        .on_task_type(
             "work",
-            async |task: TaskContext| -> Result<String, BoxError> {
+            async |task: TaskContext| -> Result<String, Failure> {
                 Ok(task.ask("b", "x").await?.text)
             },
         )
@@ -135,13 +134,13 @@ async fn who_is_cancelled_cancels_what_he_asked_for() {
         .await
         .expect("it starts");
     let _b = Agent::worker(card("b"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             let told = told.clone();
             async move {
                 told.send("at work").await?;
                 task.cancelled().await;
                 told.send("cancelled").await?;
-                Ok::<_, Failure>(())
+                Ok(())
             }
         })
         .start(hub.url())

@@ -10,7 +10,7 @@ use std::{
 
 use agenthub_broker::Settings;
 use agenthub_sdk::{
-    Agent, Client, Connection, Delegation, Error, Failure, Reply, TaskContext, Update,
+    Agent, Client, Connection, Delegation, Error, Reply, TaskContext, Update,
     proto::{
         a2a::{Message, Role, TaskState},
         agenthub::{AgentEventMetadata, Durability},
@@ -25,9 +25,7 @@ use crate::harness::{Hub, Line, card, connect, eventually, soon};
 async fn after_a_restart_of_the_hub_all_come_back_and_work() {
     let hub = Hub::start().await;
     let _agent = Agent::worker(card("a"))
-        .on("work", async |task: TaskContext| {
-            Ok::<_, Failure>(task.text())
-        })
+        .on_task_type("work", async |task: TaskContext| Ok(task.text()))
         .start(hub.url())
         .await
         .expect("it starts");
@@ -69,13 +67,13 @@ async fn a_task_that_a_restart_has_lost_is_said_to_be_lost() {
     let hub = Hub::start().await;
     let (told, mut tells) = mpsc::channel(8);
     let agent = Agent::worker(card("a"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             let told = told.clone();
             async move {
                 told.send("at work").await?;
                 task.cancelled().await;
                 told.send("told to stop").await?;
-                Ok::<_, Failure>(())
+                Ok(())
             }
         })
         .start(hub.url())
@@ -103,14 +101,14 @@ async fn a_line_that_breaks_mid_task_still_yields_exactly_one_outcome() {
     let (began, mut begun) = mpsc::channel(8);
     let (held, called) = (gate.clone(), calls.clone());
     let agent = Agent::worker(card("a"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             let (gate, calls, began) = (held.clone(), called.clone(), began.clone());
             async move {
                 calls.fetch_add(1, Ordering::SeqCst);
                 began.send(()).await?;
                 gate.acquire().await?.forget();
                 task.publish_update("half").await?;
-                Ok::<_, Failure>("done")
+                Ok("done")
             }
         })
         .start(line.url())
@@ -160,9 +158,7 @@ async fn many_breaks_lose_and_repeat_nothing() {
     .await;
     let line = Line::to(hub.address()).await;
     let _agent = Agent::worker(card("a"))
-        .on("work", async |task: TaskContext| {
-            Ok::<_, Failure>(task.text())
-        })
+        .on_task_type("work", async |task: TaskContext| Ok(task.text()))
         .start(line.url())
         .await
         .expect("it starts");
@@ -205,9 +201,9 @@ async fn the_view_of_the_agents_does_not_flicker_while_the_line_is_away() {
     let hub = Hub::start().await;
     let line = Line::to(hub.address()).await;
     let agent = |name: &str| {
-        let handler = async |_: TaskContext| Ok::<_, Failure>(());
+        let handler = async |_: TaskContext| Ok(());
         Agent::worker(card(name))
-            .on("work", handler)
+            .on_task_type("work", handler)
             .start(hub.url())
     };
     let _stays = agent("stays").await.expect("it starts");
@@ -252,11 +248,11 @@ async fn a_handler_may_take_longer_than_the_ack_deadline() {
     let calls = Arc::new(AtomicUsize::new(0));
     let called = calls.clone();
     let _agent = Agent::worker(card("a"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             called.fetch_add(1, Ordering::SeqCst);
             async move {
                 tokio::time::sleep(Duration::from_millis(900)).await;
-                Ok::<_, Failure>(task.attempt().to_string())
+                Ok(task.attempt().to_string())
             }
         })
         .start(hub.url())
@@ -296,12 +292,12 @@ async fn stopping_does_not_wait_for_a_hub_that_is_away() {
     let held = gate.clone();
     let agent = Agent::worker(card("a"))
         .drain_timeout(Duration::from_millis(100))
-        .on("work", move |_: TaskContext| {
+        .on_task_type("work", move |_: TaskContext| {
             let (gate, began) = (held.clone(), began.clone());
             async move {
                 began.send(()).await?;
                 gate.acquire().await?.forget();
-                Ok::<_, Failure>("nobody hears this")
+                Ok("nobody hears this")
             }
         })
         .start(line.url())
@@ -330,12 +326,12 @@ async fn stopping_ends_although_the_hub_is_away_and_everything_is_full() {
     let held = gate.clone();
     let agent = Agent::worker(card("a"))
         .drain_timeout(Duration::from_millis(100))
-        .on("work", move |_: TaskContext| {
+        .on_task_type("work", move |_: TaskContext| {
             let (gate, began) = (held.clone(), began.clone());
             async move {
                 began.send(()).await?;
                 gate.acquire().await?.forget();
-                Ok::<_, Failure>(Reply::none())
+                Ok(Reply::none())
             }
         })
         .start(line.url())

@@ -7,7 +7,7 @@ use std::{
 
 use agenthub_broker::{KeptLog, Settings, Storage};
 use agenthub_sdk::{
-    Agent, BoxError, Delegation, Error, Failure, TaskContext,
+    Agent, Delegation, Error, Failure, TaskContext,
     proto::a2a::TaskState,
     runs::{Budget, Spent},
 };
@@ -31,9 +31,9 @@ async fn what_is_handed_on_is_within_what_was_granted() {
     let hub = Hub::start().await;
     let (told, mut tells) = mpsc::channel(8);
     let _a = Agent::worker(card("a"))
-        .on(
+        .on_task_type(
             "work",
-            async |task: TaskContext| -> Result<String, BoxError> {
+            async |task: TaskContext| -> Result<String, Failure> {
                 let delegation = Delegation::to("b").text("x").budget(tokens(1_000_000));
                 Ok(task.delegate(delegation).await?.outcome().await?.text)
             },
@@ -42,7 +42,7 @@ async fn what_is_handed_on_is_within_what_was_granted() {
         .await
         .expect("it starts");
     let _b = Agent::worker(card("b"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             let told = told.clone();
             async move {
                 told.send(task.budget()).await?;
@@ -181,11 +181,11 @@ async fn a_budget_outlives_the_hub() {
     let hub = Hub::start_with(settings).await;
     let (told, mut tells) = mpsc::channel(1);
     let _a = Agent::worker(card("a"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             let told = told.clone();
             async move {
                 told.send(task.budget().tokens).await?;
-                Ok::<_, Failure>(())
+                Ok(())
             }
         })
         .start(hub.url())

@@ -104,14 +104,14 @@ async fn a_task_is_cancelled_when_its_function_has_stopped() {
     let gate = Arc::new(Semaphore::new(0));
     let hold = gate.clone();
     let _agent = Agent::worker(card("a"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             let (told, hold) = (told.clone(), hold.clone());
             async move {
                 told.send("at work").await?;
                 task.cancelled().await;
                 told.send("stopping").await?;
                 hold.acquire().await?.forget();
-                Ok::<_, Failure>("too late")
+                Ok("too late")
             }
         })
         .start(hub.url())
@@ -181,12 +181,12 @@ async fn what_is_still_on_its_way_is_called_back_too() {
 
     let (told, mut tells) = mpsc::channel(8);
     let _agent = Agent::worker(card("a"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             let told = told.clone();
             async move {
                 told.send(()).await?;
                 task.cancelled().await;
-                Ok::<_, Failure>(())
+                Ok(())
             }
         })
         .start(hub.url())
@@ -209,9 +209,9 @@ async fn what_is_still_on_its_way_is_called_back_too() {
 async fn what_is_called_back_while_the_hub_is_away_does_not_start_later() {
     let hub = Hub::start().await;
     let _agent = Agent::worker(card("a"))
-        .on("work", |task: TaskContext| async move {
+        .on_task_type("work", |task: TaskContext| async move {
             task.cancelled().await;
-            Ok::<_, Failure>(())
+            Ok(())
         })
         .start(hub.url())
         .await

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_sdk::{
-    Agent, Client, Delegation, Error, Failure, TaskContext,
+    Agent, Client, Delegation, Error, TaskContext,
     proto::{
         a2a::{Artifact, Part, TaskState, TaskStatus},
         agenthub::{
@@ -67,9 +67,7 @@ async fn peers_may_bring_their_own_connections() {
         TcpStream::connect(address).await
     };
     let echo = Agent::worker(card("echo"))
-        .on("echo", async |task: TaskContext| {
-            Ok::<_, Failure>(task.text())
-        })
+        .on_task_type("echo", async |task: TaskContext| Ok(task.text()))
         .connector(tunnel);
     let echo = soon(echo.start("far-away:7")).await.expect("connected");
     let builder = Client::builder("http://far-away:7").connector(tunnel);
@@ -94,7 +92,7 @@ async fn a_peer_that_the_hub_does_not_want_learns_why() {
         .connect()
         .await;
     assert!(matches!(error, Err(Error::Refused(_))), "{error:?}");
-    let nameless = Agent::worker(card("")).on_any(async |_: TaskContext| Ok::<_, Failure>(()));
+    let nameless = Agent::worker(card("")).on_any(async |_: TaskContext| Ok(()));
     assert!(matches!(
         nameless.start(hub.url()).await,
         Err(Error::Invalid(_))
@@ -108,9 +106,9 @@ async fn a_peer_that_the_hub_does_not_want_learns_why() {
 async fn the_directory_follows_the_agents() {
     let hub = Hub::start().await;
     let agent = |name: &str| {
-        let handler = async |_: TaskContext| Ok::<_, Failure>(());
+        let handler = async |_: TaskContext| Ok(());
         Agent::worker(card(name))
-            .on("work", handler)
+            .on_task_type("work", handler)
             .start(hub.url())
     };
     let _early = agent("early").await.expect("it starts");
@@ -164,7 +162,7 @@ async fn the_directory_follows_the_agents() {
 async fn tasks_can_be_listed_and_watched() {
     let hub = Hub::start().await;
     let _agent = Agent::worker(card("a"))
-        .on("work", async |_: TaskContext| Ok::<_, Failure>("done"))
+        .on_task_type("work", async |_: TaskContext| Ok("done"))
         .start(hub.url())
         .await
         .expect("it starts");
@@ -199,7 +197,7 @@ async fn tasks_can_be_listed_and_watched() {
 async fn dropping_a_client_frees_the_hub_of_it() {
     let hub = Hub::start().await;
     let agent = Agent::worker(card("a"))
-        .on("work", async |_: TaskContext| Ok::<_, Failure>(()))
+        .on_task_type("work", async |_: TaskContext| Ok(()))
         .start(hub.url())
         .await
         .expect("it starts");
@@ -218,7 +216,7 @@ async fn listings_of_many_pages_come_whole() {
     let mut agents = Vec::new();
     for name in ["a", "b", "c"] {
         let agent = Agent::worker(card(name))
-            .on("work", async |_: TaskContext| Ok::<_, Failure>(()))
+            .on_task_type("work", async |_: TaskContext| Ok(()))
             .start(hub.url());
         agents.push(agent.await.expect("it starts"));
     }

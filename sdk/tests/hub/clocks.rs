@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use agenthub_sdk::{Agent, BoxError, Delegation, TaskContext, model::Scripted};
+use agenthub_sdk::{Agent, Delegation, TaskContext, model::Scripted};
 
 use crate::harness::{Hub, card, soon};
 
@@ -34,13 +34,13 @@ async fn work_has_the_time_that_is_left_whatever_the_clock_of_its_agent_says() {
         ("behind", behind),
         ("right", SystemTime::now),
     ] {
-        let agent = Agent::worker(card(name)).clock(clock).on(
+        let agent = Agent::worker(card(name)).clock(clock).on_task_type(
             "work",
             move |task: TaskContext| async move {
                 let left = task.budget().time_ms.map(|ms| ms / 1_000);
                 let by_clock = task.deadline().map(|at| at.duration_since(clock()));
                 let by_clock = by_clock.and_then(Result::ok).map(|left| left.as_secs());
-                Ok::<_, BoxError>(format!("{left:?} {by_clock:?}"))
+                Ok(format!("{left:?} {by_clock:?}"))
             },
         );
         let agent = soon(agent.start(hub.url())).await.expect("it starts");
@@ -75,9 +75,9 @@ async fn a_run_has_the_time_that_is_left_whatever_the_clock_of_its_agent_says() 
 async fn a_task_is_over_when_the_time_is_that_it_was_given_whatever_the_clock_of_who_asks_says() {
     let hub = Hub::start().await;
     let told = |task: TaskContext| async move {
-        Ok::<_, BoxError>(task.budget().time_ms.unwrap_or_default().to_string())
+        Ok(task.budget().time_ms.unwrap_or_default().to_string())
     };
-    let agent = Agent::worker(card("right")).on("work", told);
+    let agent = Agent::worker(card("right")).on_task_type("work", told);
     let _agent = soon(agent.start(hub.url())).await.expect("it starts");
     for clock in [ahead as fn() -> SystemTime, behind] {
         let client = agenthub_sdk::Client::builder(hub.url()).clock(clock);

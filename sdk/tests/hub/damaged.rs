@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use agenthub_sdk::{
-    Agent, Client, Delegation, Failure, Pending, TaskContext,
+    Agent, Client, Delegation, Pending, TaskContext,
     proto::a2a::TaskState,
     runs::{Budget, Driver, Journal, RunId, RunOutcome, Started, journal::MemoryJournal},
 };
@@ -95,7 +95,7 @@ async fn a_run_that_nothing_here_can_decide_fails_its_task() {
     let (pending, run) = left_behind(&hub, &journal, &client).await;
     let _a = Agent::worker(card("a"))
         .instance_id("a-1")
-        .on("work", |_: TaskContext| async { Ok::<_, Failure>("hi") })
+        .on_task_type("work", |_: TaskContext| async { Ok("hi") })
         .journal(Kept::new(&journal))
         .start(hub.url())
         .await
@@ -128,7 +128,7 @@ async fn a_run_that_nothing_here_can_decide_calls_back_what_it_handed_over() {
     let _a = Agent::worker(card("a"))
         .instance_id("a-1")
         .journal(Kept::new(&journal))
-        .on("work", |_: TaskContext| async { Ok::<_, Failure>("hi") })
+        .on_task_type("work", |_: TaskContext| async { Ok("hi") })
         .start(hub.url())
         .await
         .expect("it starts");

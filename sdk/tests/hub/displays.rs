@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agenthub_sdk::{
-    Agent, Delegation, Failure, Tool, ToolContext,
+    Agent, Delegation, Tool, ToolContext,
     model::{Completion, DeltaSink, Error, LanguageModel, Request, ToolCall},
     runs::{
         Journal, RunEvent,
@@ -63,7 +63,7 @@ async fn a_run_goes_on_while_nobody_can_be_shown_it() {
         go_on: go_on.clone(),
     };
     let look = Tool::new("look", "Looks", json!({"type": "object"}), {
-        |_: ToolContext, _: Value| async { Ok::<_, Failure>("seen") }
+        |_: ToolContext, _: Value| async { Ok("seen") }
     });
     let _agent = Agent::worker(card("a"))
         .model(model)

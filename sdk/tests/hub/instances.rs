@@ -4,8 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use agenthub_broker::Settings;
 use agenthub_sdk::{
-    Agent, AgentBuilder, BoxError, Connection, Delegation, Error, Failure, TaskContext, Tool,
-    ToolContext,
+    Agent, AgentBuilder, Connection, Delegation, Error, TaskContext, Tool, ToolContext,
     model::{self, Completion, Request, Scripted, ToolCall},
     proto::{
         a2a::{Message, Role},
@@ -27,12 +26,12 @@ async fn two_instances_share_the_work() {
         Agent::worker(card("a"))
             .instance_id(name)
             .concurrency(1)
-            .on("work", move |_: TaskContext| {
+            .on_task_type("work", move |_: TaskContext| {
                 let (began, gate) = (began.clone(), gate.clone());
                 async move {
                     began.send(name).await?;
                     gate.acquire().await?.forget();
-                    Ok::<_, Failure>(name)
+                    Ok(name)
                 }
             })
             .start(hub.url())
@@ -55,12 +54,12 @@ async fn two_instances_share_the_work() {
 }
 
 fn slow(began: mpsc::Sender<u32>, gate: Arc<Semaphore>) -> AgentBuilder {
-    Agent::worker(card("a")).on("work", move |task: TaskContext| {
+    Agent::worker(card("a")).on_task_type("work", move |task: TaskContext| {
         let (began, gate) = (began.clone(), gate.clone());
         async move {
             began.send(task.attempt()).await?;
             gate.acquire().await?.forget();
-            Ok::<_, Failure>("done")
+            Ok("done")
         }
     })
 }
@@ -169,7 +168,7 @@ fn thinking(began: mpsc::Sender<()>, free: Arc<Semaphore>) -> AgentBuilder {
         async move {
             began.send(()).await?;
             free.acquire().await?.forget();
-            Ok::<_, BoxError>("waited")
+            Ok("waited")
         }
     };
     let model = Scripted::from_completion_fn(|request: &Request| {

@@ -25,6 +25,7 @@ mod replacing;
 mod runs;
 #[cfg(unix)]
 mod signals;
+mod skills;
 mod slow_journals;
 mod stopping;
 mod tasks;

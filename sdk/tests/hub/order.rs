@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use agenthub_sdk::{
-    Agent, Delegation, Failure, Reply, TaskContext,
+    Agent, Delegation, Reply, TaskContext,
     proto::{
         a2a::{Message, Role, TaskState},
         agenthub::AgentEventMetadata,
@@ -21,11 +21,11 @@ async fn two_tasks_run_at_once() {
     let hub = Hub::start().await;
     let both = Arc::new(Barrier::new(2));
     let _agent = Agent::worker(card("a"))
-        .on("work", move |_: TaskContext| {
+        .on_task_type("work", move |_: TaskContext| {
             let both = both.clone();
             async move {
                 both.wait().await;
-                Ok::<_, Failure>("met")
+                Ok("met")
             }
         })
         .start(hub.url())
@@ -44,12 +44,12 @@ async fn messages_of_one_task_wait_for_each_other() {
     let go_on = Arc::new(Semaphore::new(0));
     let gate = go_on.clone();
     let _agent = Agent::worker(card("a"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             let (began, gate) = (began.clone(), gate.clone());
             async move {
                 began.send(task.text()).await?;
                 gate.acquire().await?.forget();
-                Ok::<_, Failure>(match task.text().as_str() {
+                Ok(match task.text().as_str() {
                     "first" => Reply::input_required("and then?"),
                     text => Reply::text(text),
                 })
@@ -95,7 +95,7 @@ async fn no_more_handlers_run_than_the_agent_allows() {
     let (gate, counted) = (go_on.clone(), most.clone());
     let _agent = Agent::worker(card("a"))
         .concurrency(2)
-        .on("work", move |_: TaskContext| {
+        .on_task_type("work", move |_: TaskContext| {
             let (gate, running, most) = (gate.clone(), running.clone(), counted.clone());
             let began = began.clone();
             async move {
@@ -103,7 +103,7 @@ async fn no_more_handlers_run_than_the_agent_allows() {
                 began.send(()).await?;
                 gate.acquire().await?.forget();
                 running.fetch_sub(1, Ordering::SeqCst);
-                Ok::<_, Failure>(())
+                Ok(())
             }
         })
         .start(hub.url())
@@ -139,9 +139,9 @@ async fn handlers_are_called_in_the_order_of_delivery() {
     let hub = Hub::start().await;
     let (called, mut calls) = mpsc::channel(64);
     let _agent = Agent::worker(card("a"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             called.try_send(task.text()).expect("there is room");
-            async { Ok::<_, Failure>(()) }
+            async { Ok(()) }
         })
         .start(hub.url())
         .await

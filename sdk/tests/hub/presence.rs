@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_broker::Settings;
-use agenthub_sdk::{Agent, Client, Failure, TaskContext};
+use agenthub_sdk::{Agent, Client, TaskContext};
 use tokio::time::timeout;
 
 use crate::harness::{Hub, card, soon};
@@ -19,7 +19,7 @@ async fn an_idle_agent_stays_online_on_an_unbroken_connection() {
     })
     .await;
     let agent = Agent::worker(card("a"))
-        .on("work", async |_: TaskContext| Ok::<_, Failure>(()))
+        .on_task_type("work", async |_: TaskContext| Ok(()))
         .start(hub.url())
         .await
         .expect("it starts");

@@ -10,7 +10,7 @@ use std::{
 };
 
 use agenthub_sdk::{
-    Agent, Delegation, Failure, RunningAgent, TaskContext,
+    Agent, Delegation, RunningAgent, TaskContext,
     proto::json,
     runs::{Budget, journal::SqliteJournal},
 };
@@ -84,12 +84,12 @@ impl Helper {
         let gate = Arc::new(Semaphore::new(0));
         let (count, hold) = (asked.clone(), gate.clone());
         let says = name.to_owned();
-        let agent = Agent::worker(card(name)).on("work", move |_: TaskContext| {
+        let agent = Agent::worker(card(name)).on_task_type("work", move |_: TaskContext| {
             let (count, hold, says) = (count.clone(), hold.clone(), says.clone());
             async move {
                 count.fetch_add(1, Ordering::SeqCst);
                 hold.acquire().await?.forget();
-                Ok::<_, Failure>(says)
+                Ok(says)
             }
         });
         Self {

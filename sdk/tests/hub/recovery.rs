@@ -9,7 +9,7 @@ use std::{
 };
 
 use agenthub_sdk::{
-    Agent, Client, Delegation, Failure, Pending, RunningAgent, TaskContext,
+    Agent, Client, Delegation, Pending, RunningAgent, TaskContext,
     proto::{
         a2a::{Message, Role, TaskState},
         agenthub::{AgentEventMetadata, ListMailboxesRequest},
@@ -75,7 +75,7 @@ impl Helper {
         let gate = Arc::new(Semaphore::new(0));
         let (count, hold) = (asked.clone(), gate.clone());
         let agent = Agent::worker(card("b"))
-            .on("work", move |task: TaskContext| {
+            .on_task_type("work", move |task: TaskContext| {
                 let (count, hold) = (count.clone(), hold.clone());
                 async move {
                     count.fetch_add(1, Ordering::SeqCst);
@@ -83,7 +83,7 @@ impl Helper {
                     task.publish_message(Message::new(Role::Agent, "nearly"))
                         .await?;
                     hold.acquire().await?.forget();
-                    Ok::<_, Failure>("two")
+                    Ok("two")
                 }
             })
             .start(hub.url())
@@ -351,13 +351,13 @@ async fn a_step_that_is_sent_again_is_the_same_to_the_byte() {
         let hub = Hub::start().await;
         let (told, mut tells) = mpsc::channel(1);
         let _b = Agent::worker(card("b"))
-            .on("work", move |task: TaskContext| {
+            .on_task_type("work", move |task: TaskContext| {
                 let told = told.clone();
                 async move {
                     told.send((task.message().clone(), task.routing().clone()))
                         .await?;
                     task.cancelled().await;
-                    Ok::<_, Failure>(())
+                    Ok(())
                 }
             })
             .start(hub.url())

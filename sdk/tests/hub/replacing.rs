@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agenthub_sdk::{
-    Agent, AgentBuilder, Delegation, Error, Failure, TaskContext,
+    Agent, AgentBuilder, Delegation, Error, TaskContext,
     proto::a2a::{AgentCard, AgentSkill},
 };
 use tokio::sync::{Notify, mpsc};
@@ -18,9 +18,7 @@ fn version(version: &str) -> AgentCard {
 }
 
 fn says(card: AgentCard, text: &'static str) -> AgentBuilder {
-    Agent::worker(card).on("work", async move |_: TaskContext| {
-        Ok::<_, Failure>(text.to_owned())
-    })
+    Agent::worker(card).on_task_type("work", async move |_: TaskContext| Ok(text.to_owned()))
 }
 
 #[tokio::test]
@@ -28,14 +26,14 @@ async fn what_is_under_way_ends_as_it_began_and_what_comes_is_for_the_other() {
     let hub = Hub::start().await;
     let (told, mut tells) = mpsc::channel(1);
     let go = Arc::new(Notify::new());
-    let first = Agent::worker(version("1.0.0")).on("work", {
+    let first = Agent::worker(version("1.0.0")).on_task_type("work", {
         let go = Arc::clone(&go);
         move |_: TaskContext| {
             let (told, go) = (told.clone(), Arc::clone(&go));
             async move {
                 told.send(()).await?;
                 go.notified().await;
-                Ok::<_, Failure>("as before")
+                Ok("as before")
             }
         }
     });

@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use agenthub_sdk::{
-    Agent, AgentBuilder, Client, Delegation, Failure, TaskContext, Update,
+    Agent, AgentBuilder, Client, Delegation, TaskContext, Update,
     proto::{
         a2a::{Message, Role, TaskState},
         agenthub::{AgentEventMetadata, ListMailboxesRequest},
@@ -91,7 +91,7 @@ async fn a_message_without_a_task_is_a_run_too_and_is_answered_once() {
             let heard = heard.clone();
             async move {
                 heard.send(task.text()).await?;
-                Ok::<_, Failure>(())
+                Ok(())
             }
         })
         .start(hub.url())

@@ -2,7 +2,7 @@
 
 use std::{process::Stdio, sync::Arc, time::Duration};
 
-use agenthub_sdk::{Agent, BoxError, Delegation, Failure, TaskContext};
+use agenthub_sdk::{Agent, Delegation, Failure, TaskContext};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -23,9 +23,9 @@ const HUB: &str = "SDK_TEST_HUB";
 async fn the_agent_that_is_signalled() {
     let hub = std::env::var(HUB).expect("the test says where its hub is");
     Agent::worker(card("a"))
-        .on(
+        .on_task_type(
             "work",
-            async |task: TaskContext| -> Result<String, BoxError> {
+            async |task: TaskContext| -> Result<String, Failure> {
                 Ok(format!(
                     "gate said {}",
                     task.ask("gate", "may I?").await?.text
@@ -45,12 +45,12 @@ async fn on_sigterm_an_agent_ends_what_it_has_in_hand_and_says_goodbye() {
     let (asked, mut asks) = mpsc::channel(1);
     let held = open.clone();
     let _gate = Agent::worker(card("gate"))
-        .on("work", move |_: TaskContext| {
+        .on_task_type("work", move |_: TaskContext| {
             let (open, asked) = (held.clone(), asked.clone());
             async move {
                 asked.send(()).await?;
                 open.acquire().await?.forget();
-                Ok::<_, Failure>("go on")
+                Ok("go on")
             }
         })
         .start(hub.url())

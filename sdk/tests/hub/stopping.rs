@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agenthub_sdk::{Agent, Delegation, Error, Failure, TaskContext, Update, proto::a2a::TaskState};
+use agenthub_sdk::{Agent, Delegation, Error, TaskContext, Update, proto::a2a::TaskState};
 use tokio::sync::mpsc;
 
 use crate::harness::{Hub, card, soon};
@@ -12,13 +12,13 @@ async fn a_cancellation_reaches_the_handler() {
     let hub = Hub::start().await;
     let (told, mut tells) = mpsc::channel(8);
     let _agent = Agent::worker(card("a"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             let told = told.clone();
             async move {
                 told.send(Ok(())).await?;
                 task.cancelled().await;
                 told.send(task.publish_update("too late").await).await?;
-                Ok::<_, Failure>("too late")
+                Ok("too late")
             }
         })
         .start(hub.url())
@@ -54,12 +54,12 @@ async fn a_deadline_ends_the_task_and_its_handler() {
     let hub = Hub::start().await;
     let (told, mut tells) = mpsc::channel(8);
     let _agent = Agent::worker(card("a"))
-        .on("work", move |task: TaskContext| {
+        .on_task_type("work", move |task: TaskContext| {
             let told = told.clone();
             async move {
                 task.cancelled().await;
                 told.send(task.deadline()).await?;
-                Ok::<_, Failure>(())
+                Ok(())
             }
         })
         .start(hub.url())

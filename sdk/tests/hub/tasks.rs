@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agenthub_broker::Settings;
 use agenthub_sdk::{
-    Agent, ArtifactUpdate, BoxError, Delegation, Failure, Reply, TaskContext, TaskUpdate, Update,
+    Agent, ArtifactUpdate, Delegation, Failure, Reply, TaskContext, TaskUpdate, Update,
     proto::a2a::{Artifact, Message, Part, Role, TaskState},
 };
 use tokio::sync::mpsc;
@@ -24,8 +24,8 @@ fn artifact(id: &str, text: &str) -> Artifact {
 async fn an_agent_registers_is_asked_and_completes() {
     let hub = Hub::start().await;
     let agent = Agent::worker(card("shouter"))
-        .on("shout", async |task: TaskContext| {
-            Ok::<_, Failure>(task.text().to_uppercase())
+        .on_task_type("shout", async |task: TaskContext| {
+            Ok(task.text().to_uppercase())
         })
         .start(hub.url())
         .await
@@ -57,13 +57,13 @@ async fn a_failure_says_why_with_its_sources() {
 
     let hub = Hub::start().await;
     let _agent = Agent::worker(card("a"))
-        .on("fail", async |_: TaskContext| -> Result<(), BoxError> {
+        .on_task_type("fail", async |_: TaskContext| -> Result<(), Failure> {
             Err(LookUp(std::io::Error::other("the disk is gone")))?
         })
-        .on("panic", async |_: TaskContext| -> Result<(), Failure> {
+        .on_task_type("panic", async |_: TaskContext| -> Result<(), Failure> {
             panic!("a bug")
         })
-        .on("refuse", async |_: TaskContext| -> Result<(), Failure> {
+        .on_task_type("refuse", async |_: TaskContext| -> Result<(), Failure> {
             Err(Failure::rejected("not on Sundays"))
         })
         .start(hub.url())
@@ -95,13 +95,13 @@ async fn a_failure_says_why_with_its_sources() {
 async fn words_data_and_artifacts_travel_both_ways() {
     let hub = Hub::start().await;
     let _agent = Agent::worker(card("a"))
-        .on("work", async |task: TaskContext| {
+        .on_task_type("work", async |task: TaskContext| {
             let n = task
                 .data()
                 .and_then(|d| d["n"].as_i64())
                 .unwrap_or_default();
             let reply = Reply::text(format!("{} {n}", task.text()));
-            Ok::<_, Failure>(reply.artifact(artifact("double", &(2 * n).to_string())))
+            Ok(reply.artifact(artifact("double", &(2 * n).to_string())))
         })
         .start(hub.url())
         .await
@@ -121,7 +121,7 @@ async fn words_data_and_artifacts_travel_both_ways() {
 async fn progress_comes_in_order_and_chunks_join() {
     let hub = Hub::start().await;
     let _agent = Agent::worker(card("a"))
-        .on(
+        .on_task_type(
             "work",
             async |task: TaskContext| -> Result<&'static str, Failure> {
                 task.publish_update(TaskUpdate::new("one").metadata("step", 1))
@@ -189,14 +189,14 @@ async fn a_message_without_a_task_is_answered_with_a_message() {
             let heard = heard.clone();
             async move {
                 heard.send((task.sender().to_owned(), task.text())).await?;
-                Ok::<_, Failure>(())
+                Ok(())
             }
         })
         .start(hub.url())
         .await
         .expect("it starts");
     let answerer = Agent::worker(card("answerer"))
-        .on("greet", async |_: TaskContext| Ok::<_, Failure>("hello"))
+        .on_task_type("greet", async |_: TaskContext| Ok("hello"))
         .start(hub.url())
         .await
         .expect("it starts");
@@ -220,12 +220,8 @@ async fn a_message_without_a_task_is_answered_with_a_message() {
 async fn a_result_that_the_hub_does_not_take_fails_the_task() {
     let hub = Hub::start().await;
     let _agent = Agent::worker(card("a"))
-        .on("large", async |_: TaskContext| {
-            Ok::<_, Failure>("x".repeat(2 << 20))
-        })
-        .on("huge", async |_: TaskContext| {
-            Ok::<_, Failure>("x".repeat(20 << 20))
-        })
+        .on_task_type("large", async |_: TaskContext| Ok("x".repeat(2 << 20)))
+        .on_task_type("huge", async |_: TaskContext| Ok("x".repeat(20 << 20)))
         .start(hub.url())
         .await
         .expect("it starts");
@@ -253,9 +249,8 @@ async fn an_agent_that_has_done_much_says_no_more_than_before() {
     });
     let hub = hub.await;
     let line = Line::to(hub.address()).await;
-    let agent = Agent::worker(card("a")).on("work", async |task: TaskContext| {
-        Ok::<_, Failure>(task.text())
-    });
+    let agent =
+        Agent::worker(card("a")).on_task_type("work", async |task: TaskContext| Ok(task.text()));
     let agent = agent.start(line.url()).await.expect("it starts");
     let client = hub.client().await;
     for n in 0..TASKS {

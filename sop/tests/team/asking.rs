@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_sdk::{
-    Agent, Card, Delegation, Failure, Skill, TaskContext,
+    Agent, Card, Delegation, Skill, TaskContext,
     model::{Error, Scripted},
     proto::a2a::TaskState,
 };
@@ -29,7 +29,7 @@ async fn team() -> World {
 async fn the_orchestrator_leads_by_its_own_words_exactly_the_agents_of_its_folder() {
     let world = team().await;
     let stranger = Card::new("stranger", "Not of the folder").skill(Skill::new("x", "X", "X"));
-    let stranger = Agent::worker(stranger).on("x", async |_: TaskContext| Ok::<_, Failure>("x"));
+    let stranger = Agent::worker(stranger).on_task_type("x", async |_: TaskContext| Ok("x"));
     let _stranger = stranger.start(world.url()).await.expect("it starts");
     let leads = world.model("lead", asks_everyone());
     let critic = world.model("critic", says("too long"));

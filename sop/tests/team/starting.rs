@@ -1,6 +1,6 @@
 //! Who may start, and who may not.
 
-use agenthub_sdk::{Agent, Card, Failure, TaskContext, contracts};
+use agenthub_sdk::{Agent, Card, TaskContext, contracts};
 use agenthub_sop::StartError;
 
 use crate::world::{World, lead, sop};
@@ -76,8 +76,8 @@ async fn a_folder_that_there_is_not_is_named() {
 #[tokio::test]
 async fn an_id_that_another_agent_has_is_refused_and_two_processes_of_one_sop_are_not() {
     let world = World::new(&[("a.md", &sop("a", "", "x")), ("lead.md", &lead("x"))]).await;
-    let other = Agent::worker(Card::new("a", "Another"))
-        .on_any(async |_: TaskContext| Ok::<_, Failure>("another"));
+    let other =
+        Agent::worker(Card::new("a", "Another")).on_any(async |_: TaskContext| Ok("another"));
     let other = other.start(world.url()).await.expect("it starts");
     let team = world.start().await;
     let news = world.news();

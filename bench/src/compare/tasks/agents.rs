@@ -38,8 +38,8 @@ impl Agents {
             let card = Card::new(name(hop), "Answers a question").skill(skill);
             let agent = Agent::worker(card).concurrency(concurrency);
             let agent = match hop == hops {
-                true => agent.on(SKILL, answer),
-                false => agent.on(SKILL, move |task| pass_on(task, hop + 1)),
+                true => agent.on_task_type(SKILL, answer),
+                false => agent.on_task_type(SKILL, move |task| pass_on(task, hop + 1)),
             };
             chain.push(agent.start(&url).await?);
         }

@@ -307,7 +307,7 @@ async fn a_brief_over_the_hub_waits_for_nobody_and_is_refused_while_its_thread_i
 async fn one_talks_with_an_agent_by_name() {
     let world = World::new(Scripted::from_fn(delegating)).await;
     let shout = worker("agent_a", async |task: TaskContext| {
-        Ok::<_, Failure>(format!(
+        Ok(format!(
             "{} {}",
             task.text().to_uppercase(),
             task.data().unwrap_or_default()

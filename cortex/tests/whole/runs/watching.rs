@@ -7,9 +7,7 @@ use super::*;
 async fn a_run_goes_on_by_itself_and_shows_the_same_to_whoever_watches_and_whenever() {
     let world = World::new(Scripted::from_fn(delegating)).await;
     let _agent = world
-        .agent(worker("agent_a", async |_| {
-            Ok::<_, Failure>("done".to_owned())
-        }))
+        .agent(worker("agent_a", async |_| Ok("done".to_owned())))
         .await;
     let mut client = serve(&world.cortex).await;
     let run = start(&mut client, chat("agent_a")).await;

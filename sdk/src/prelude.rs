@@ -1,0 +1,6 @@
+//! What most agents need: `use agenthub_sdk::prelude::*;`.
+
+pub use crate::{
+    Agent, Artifact, Card, Client, Delegation, Error, Failure, Message, Part, Reply, Role, Skill,
+    TaskContext, Tool, ToolContext,
+};
