@@ -22,6 +22,7 @@ mod logging;
 mod model;
 mod open_files;
 mod output;
+mod partial;
 mod rpc;
 mod run;
 mod serve;

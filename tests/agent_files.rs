@@ -106,6 +106,40 @@ fn a_worker_takes_its_tools_from_a_file_and_has_its_data_folder_alone() {
     assert!(wrong.stderr.contains("nobody.md"), "{wrong:?}");
 }
 
+#[test]
+fn an_answer_for_which_every_tool_failed_is_not_done() {
+    let (system, _broker) = System::broker();
+    let broken = "name = 'agent_words'\n[[tool]]\nname = 'count_words'\ndescription = 'Counts the words of a text'\n\
+        command = ['sh', '-c', 'echo it is locked >&2; exit 3']\n\
+        input = { type = 'object', properties = { text = { type = 'string' } } }\n";
+    write(&system, "broken.toml", broken);
+    let _worker = system.start(&["agent", "run", "broken.toml"]);
+    system.wait_online("agent_words");
+    let to = ["publish", "--to", "agent_words", "--wait"];
+    let words = ["count the words of this text"];
+    let answer = system.run(&[&to[..], &words].concat(), "");
+    assert_eq!(answer.code, Some(3), "{answer:?}");
+    let warning = "warning: the answer is without count_words, which failed: ";
+    for part in [warning, "it is locked"] {
+        assert!(answer.stderr.contains(part), "{part}: {answer:?}");
+    }
+    let json = system.run(&[&to[..], &["--json"], &words].concat(), "");
+    assert_eq!(json.code, Some(3), "{json:?}");
+    assert!(json.stdout.contains(r#""agent":"count_words""#), "{json:?}");
+
+    let missing = broken.replace(
+        "['sh', '-c', 'echo it is locked >&2; exit 3']",
+        "['./no-such-program']",
+    );
+    write(&system, "missing.toml", &missing);
+    let checked = system.run(&["agent", "check", "missing.toml"], "");
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    assert!(
+        checked.stderr.contains("cannot all run here"),
+        "{checked:?}"
+    );
+}
+
 /// A program that is killed can't end what it has started: a tool's program ends with its agent all the same, and with all of its own.
 #[cfg(target_os = "linux")]
 #[test]

@@ -217,7 +217,12 @@ fn failing_fast_is_about_agents_and_not_about_own_tools_or_bad_calls() {
     run.settle(&ToolLoop);
     run.ends("turn-2", says("well"), None);
     run.settle(&ToolLoop);
-    assert_eq!(run.ended(), Some(&RunOutcome::completed("well")));
+    let failed = json!({"tool": "clock", "state": "failed", "error": "it stands still"});
+    let nothing_came_of_it = RunOutcome::Completed {
+        text: "well".into(),
+        data: json!({"partial": true, "results": [failed]}),
+    };
+    assert_eq!(run.ended(), Some(&nothing_came_of_it));
 }
 
 /// spec: SOP-8.6, SOP-8.7

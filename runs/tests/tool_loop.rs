@@ -324,7 +324,22 @@ fn what_fails_is_told_to_the_model() {
         ("agent_echo", json!({ "request": "la" })),
     ]);
     let told = case.play(vec![turn, says("well")]);
-    assert_eq!(told.ended, completed("well"));
+    let RunOutcome::Completed { text, data } = told.ended.as_ref().expect("it ended") else {
+        panic!("{:?}", told.ended);
+    };
+    assert_eq!((&**text, &data["partial"]), ("well", &json!(true)));
+    let ends = data["results"].as_array().expect("the ends of all calls");
+    let ends: Vec<_> = ends
+        .iter()
+        .map(|end| (&end["tool"], &end["error"]))
+        .collect();
+    let expected = [
+        (json!("clock"), json!("it stands still")),
+        (json!("search"), json!("it broke off")),
+        (json!("agent_echo"), json!("hoarse")),
+    ];
+    let expected: Vec<_> = expected.iter().map(|(tool, error)| (tool, error)).collect();
+    assert_eq!(ends, expected, "nothing came back but errors");
     let wanted = [
         json!({ "error": "it stands still" }),
         json!({ "error": "it broke off" }),

@@ -161,9 +161,12 @@ async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::
     };
     let (name, kind) = (&definition.name, definition.agent_type.as_str());
     let model = model::described(&model);
-    output::line(output::plain(&format!(
+    let said = format!(
         "{} {is}: {name} ({kind}); {tools}; model: {model}",
         file.display()
-    )))?;
-    Ok(())
+    );
+    match missing.is_empty() {
+        true => Ok(output::line(output::plain(&said))?),
+        false => bail!(output::plain(&said).into_owned()),
+    }
 }

@@ -14,7 +14,7 @@ use agenthub_sdk::{Client, Delegation, Error, Outcome, task_type};
 use anyhow::{Context, bail};
 use serde_json::json;
 
-use crate::{cli::Publish, connect, output, stop::Signals};
+use crate::{cli::Publish, connect, output, partial, stop::Signals};
 
 /// Stands for what comes on standard input.
 const STDIN: &str = "-";
@@ -47,7 +47,7 @@ pub(super) async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode
     let client = connect::client(hub, args.from.as_deref()).await?;
     if let Some(to) = &args.to {
         let entry = client.agent(to).await;
-        if let Some(line) = absence(to, &entry) {
+        if let Some(line) = absence(to, &entry, args.wait) {
             output::aside(output::plain(&line));
         }
         let card = entry.ok().and_then(|entry| entry.agent_card);
@@ -80,14 +80,21 @@ fn known_as(wanted: Option<String>, card: &AgentCard) -> Option<String> {
 }
 
 /// What there is to say about a recipient that will not have the message at once.
-fn absence(to: &str, entry: &Result<AgentEntry, Error>) -> Option<String> {
+fn absence(to: &str, entry: &Result<AgentEntry, Error>, waits: bool) -> Option<String> {
+    let how_long = match waits {
+        true => format!(" for {} s at most", Delegation::DEFAULT_TIMEOUT.as_secs()),
+        false => String::new(),
+    };
     match entry {
+        Err(Error::NotFound(_)) if waits => Some(format!(
+            "agent \"{to}\" is not known here: it is waited for{how_long}"
+        )),
         Err(Error::NotFound(_)) => Some(format!(
             "agent \"{to}\" is not known here: the message waits ten minutes for it"
         )),
-        Ok(entry) if entry.state() == AgentState::Offline => {
-            Some(format!("{to} is offline: the message waits for it"))
-        }
+        Ok(entry) if entry.state() == AgentState::Offline => Some(format!(
+            "{to} is offline: the message waits for it{how_long}"
+        )),
         // Whether anything else is in the way turns out when it is published.
         _ => None,
     }
@@ -138,6 +145,10 @@ async fn ask(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
 }
 
 fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
+    let failed = partial::failed(outcome);
+    for (name, why) in &failed {
+        partial::warn(name, "failed", why);
+    }
     if json {
         let value = json!({
             "taskId": outcome.task_id,
@@ -145,6 +156,7 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
             "state": outcome.state.label(),
             "text": outcome.text,
             "error": outcome.error,
+            "failed": failed.iter().map(|(name, why)| json!({"agent": name, "error": why})).collect::<Vec<_>>(),
         });
         output::line(value.to_string())?;
     } else if outcome.is_completed() {
@@ -153,10 +165,11 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
         let (id, state) = (&outcome.task_id, outcome.state.label());
         bail!("task {id} is {state}: {}", outcome.error);
     }
-    match outcome.is_completed() {
-        true => Ok(ExitCode::SUCCESS),
-        false => Ok(ExitCode::FAILURE),
-    }
+    Ok(match (outcome.is_completed(), failed.is_empty()) {
+        (true, true) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::from(partial::EXIT_CODE),
+        (false, _) => ExitCode::FAILURE,
+    })
 }
 
 #[cfg(test)]
@@ -183,7 +196,7 @@ mod tests {
                 ..Default::default()
             })
         };
-        let said = |entry| absence("ghost", &entry).unwrap_or_default();
+        let said = |entry| absence("ghost", &entry, false).unwrap_or_default();
         assert_eq!(
             said(Err(Error::NotFound("agent not found".into()))),
             "agent \"ghost\" is not known here: the message waits ten minutes for it"

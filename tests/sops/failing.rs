@@ -184,7 +184,7 @@ fn an_agent_that_cannot_start_fails_as_one_that_was_asked_does() {
 
     let more = ["--json", "--error-mode", "continue"];
     let partial = begin(&system, &brain, &more).finish("");
-    assert_eq!(partial.code, Some(0), "{partial:?}");
+    assert_eq!(partial.code, Some(3), "{partial:?}");
     let value = json_of(&partial);
     assert_eq!(value["partial"], true, "{value:#}");
     assert_eq!(value["failed"][0]["agent"], "stranded", "{value:#}");
@@ -216,7 +216,7 @@ fn where_it_continues_the_answer_has_what_there_is_and_says_what_is_missing() {
     brain.wait_asked(FAILS, 1);
     brain.let_go();
     let finished = asking.finish("");
-    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(finished.code, Some(3), "{finished:?}");
     let value = json_of(&finished);
     assert_eq!(value["partial"], true, "{value:#}");
     assert_eq!(asked(&value).len(), 2, "{value:#}");
@@ -260,6 +260,6 @@ fn a_second_request_in_the_same_folder_does_without_files() {
     }
     brain.let_go();
     let first = first.finish("");
-    assert_eq!(first.code, Some(0), "{first:?}");
+    assert_eq!(first.code, Some(3), "it is partial: {first:?}");
     assert!(first.stderr.contains("sop report "), "{first:?}");
 }

@@ -35,12 +35,15 @@ impl Hub {
         let mut found = self.read(vec![content]).await?;
         // One that has just become too old may be gone.
         let task = found.pop().filter(|task| task.id == id);
-        Ok(with_history(task.ok_or_else(task_not_found)?, history))
+        Ok(with_history(
+            task.ok_or_else(|| task_not_found(id))?,
+            history,
+        ))
     }
 
     fn content(&self, id: &str) -> Result<Content, Error> {
         let core = self.core();
-        let known = core.state.tasks.get(id).ok_or_else(task_not_found)?;
+        let known = core.state.tasks.get(id).ok_or_else(|| task_not_found(id))?;
         Ok(known.content())
     }
 
@@ -95,7 +98,7 @@ impl Hub {
         }
         self.synced().await?;
         let mut found = self.read(vec![self.content(id)?]).await?;
-        found.pop().ok_or_else(task_not_found)
+        found.pop().ok_or_else(|| task_not_found(id))
     }
 
     fn begin_to_cancel(
@@ -108,7 +111,7 @@ impl Hub {
         limits::required("task_id", id)?;
         limits::size("reason", reason.len())?;
         let mut core = self.core();
-        let entry = core.state.tasks.get(id).ok_or_else(task_not_found)?;
+        let entry = core.state.tasks.get(id).ok_or_else(|| task_not_found(id))?;
         if entry.is_terminal() {
             return Err(Error::FailedPrecondition(format!(
                 "the task has ended ({}): it cannot be cancelled",
@@ -173,6 +176,6 @@ impl Hub {
     }
 }
 
-fn task_not_found() -> Error {
-    Error::NotFound("task not found".to_owned())
+fn task_not_found(id: &str) -> Error {
+    Error::NotFound(format!("task not found: \"{id}\""))
 }

@@ -37,7 +37,12 @@ impl Core {
             self.give_up(undelivered, now);
         }
         for task in self.state.tasks.overdue(TASKS_AT_ONCE, now.time) {
-            self.end_task(&task, TaskState::Failed, "its deadline has passed", now);
+            let state = self.state.tasks.get(&task).map(|known| known.state());
+            let why = match state {
+                Some(TaskState::Submitted) => "its deadline has passed, and no agent began it",
+                _ => "its deadline has passed",
+            };
+            self.end_task(&task, TaskState::Failed, why, now);
         }
         for (agent, instance) in self.presence.overdue(INSTANCES_AT_ONCE, now.instant) {
             self.forget_instance(&agent, &instance, now);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     effect::{Delegated, Handoff},
     event::{RunOutcome, StepResult},
+    model::ToolCall,
 };
 
 /// The longest text in the results of an outcome, in bytes: all of them together stay well below what a message may have.
@@ -134,6 +135,49 @@ impl Report {
         }
         told
     }
+}
+
+/// How a call of one of the agent's own tools ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ToolEnd {
+    tool: String,
+    /// `None` if it gave something.
+    error: Option<String>,
+}
+
+impl ToolEnd {
+    pub(super) fn of(call: &ToolCall, result: &StepResult) -> Self {
+        let error = match result {
+            StepResult::ToolReturned(output) if !output.is_error => None,
+            StepResult::ToolReturned(output) => Some(match &output.value {
+                Value::String(text) => text.clone(),
+                value => value.to_string(),
+            }),
+            StepResult::Failed(failure) => Some(failure.message.clone()),
+            _ => Some("it did not come to its end".to_owned()),
+        };
+        Self {
+            tool: call.name.clone(),
+            error,
+        }
+    }
+}
+
+/// The data of an answer for which tools or agents were called, and nothing came back but errors: `{"partial": true, "results": [{"tool",
+/// "state": "failed", "error"}]}`. Whatever the model made of that, it is not what was asked for.
+pub(super) fn of_nothing(tools: &[ToolEnd], reports: &[Report]) -> Option<Value> {
+    let has_any = tools.iter().any(|tool| tool.error.is_none())
+        || reports.iter().any(|report| !report.is_failed());
+    if has_any || tools.is_empty() {
+        return None;
+    }
+    let failed = tools.iter().map(|end| {
+        let error = line(end.error.as_deref().unwrap_or_default());
+        json!({ "tool": end.tool, "state": "failed", "error": error })
+    });
+    let mut results: Vec<Value> = failed.collect();
+    results.extend(self::results(reports));
+    Some(json!({ "partial": true, "results": results }))
 }
 
 /// Why there is no result, in words.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     ErrorMode, FIND_AGENTS, Input, Look, Offered, Query, Verdict,
-    failures::{self, Report},
+    failures::{self, Report, ToolEnd},
     form::{self, CORRECTIONS},
     shortened::{MAX_TOKENS, shortened},
     told::{asked, told},
@@ -39,6 +39,8 @@ pub(super) struct Turns {
     is_deepest: bool,
     /// What became of the agents that were asked, in the order in which they were.
     reports: Vec<Report>,
+    /// What became of its own tools.
+    tools: Vec<ToolEnd>,
     /// Why the run ends while agents are at work, if it does.
     cut_short: Option<String>,
 }
@@ -51,6 +53,7 @@ struct Mark {
     calls: u32,
     rejected: u32,
     reports: usize,
+    tools: usize,
 }
 
 impl Turns {
@@ -70,6 +73,7 @@ impl Turns {
                 calls: 0,
                 rejected: 0,
                 reports: 0,
+                tools: 0,
             },
             words: asked.and_then(Message::text).unwrap_or_default(),
             found: Vec::new(),
@@ -78,6 +82,7 @@ impl Turns {
             rejected: 0,
             is_deepest: false,
             reports: Vec::new(),
+            tools: Vec::new(),
             cut_short: None,
             input,
         }
@@ -134,6 +139,7 @@ impl Turns {
             calls: self.calls,
             rejected: self.rejected,
             reports: self.reports.len(),
+            tools: self.tools.len(),
         };
     }
 
@@ -144,6 +150,7 @@ impl Turns {
         self.calls = self.mark.calls;
         self.rejected = self.mark.rejected;
         self.reports.truncate(self.mark.reports);
+        self.tools.truncate(self.mark.tools);
     }
 
     /// How it ends before there is an answer. Whoever was to work for it and has given nothing so far is reported as called back.
@@ -167,6 +174,10 @@ impl Turns {
 
     /// How it ends with an answer.
     fn completed(&self, text: String, data: Value) -> RunOutcome {
+        let data = match failures::of_nothing(&self.tools, &self.reports) {
+            Some(failed) if data.is_null() => failed,
+            _ => data,
+        };
         match self.input.on_failure {
             ErrorMode::Tell | ErrorMode::FailFast => RunOutcome::Completed { text, data },
             ErrorMode::Continue => failures::answered(text, data, &self.reports),
@@ -332,8 +343,13 @@ impl Turns {
 
     /// What the model is told of a step that came back.
     fn came_back(&mut self, step: &Step, result: &StepResult) -> Value {
-        let Effect::Delegate(handoff) = &step.effect else {
-            return told(result);
+        let handoff = match &step.effect {
+            Effect::Delegate(handoff) => handoff,
+            Effect::Call(call) if call.name != FIND_AGENTS => {
+                self.tools.push(ToolEnd::of(call, result));
+                return told(result);
+            }
+            _ => return told(result),
         };
         let report = Report::of(handoff, result);
         let told = match (self.input.on_failure, result) {

@@ -6,7 +6,7 @@ use agenthub_proto::{
     agenthub::{TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
     json::from_struct,
 };
-use agenthub_sdk::{ANSWER_ARTIFACT, Outcome, Update};
+use agenthub_sdk::{ANSWER_ARTIFACT, Update};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -97,6 +97,12 @@ impl Progress {
             .collect()
     }
 
+    /// Whether any agent that was asked gave a result.
+    pub(super) fn has_any_completed(&self) -> bool {
+        let mut asked = self.asked.values();
+        asked.any(|asked| asked.error.is_none() && asked.seconds.is_some())
+    }
+
     /// The agents that failed and why, in the order in which they did.
     pub(super) fn failed(&self) -> impl Iterator<Item = (String, String)> {
         let failed = self.failed.iter().filter_map(|task| self.asked.get(task));
@@ -181,26 +187,6 @@ impl Progress {
         }
         shows
     }
-}
-
-/// The agents without which an answer had to do, and why, as the outcome's data say it.
-pub(super) fn failed(outcome: &Outcome) -> Vec<(String, String)> {
-    let data = outcome.message.as_ref().and_then(|m| m.data().next());
-    let Some(data) = data.filter(|data| data["partial"] == true) else {
-        return Vec::new();
-    };
-    let results = data["results"].as_array().into_iter().flatten();
-    results
-        .filter(|result| result["state"] != "completed")
-        .map(|result| {
-            let text = |key: &str| result[key].as_str().unwrap_or_default();
-            let why = match text("error") {
-                "" => text("state"),
-                error => error,
-            };
-            (text("agent").to_owned(), why.to_owned())
-        })
-        .collect()
 }
 
 /// A value on one line, cut.

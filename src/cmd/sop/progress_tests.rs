@@ -120,34 +120,6 @@ fn the_answer_grows_and_begins_anew_and_its_rest_follows() {
     assert_eq!(Progress::default().rest("Another"), None);
 }
 
-/// spec: SOP-8.7
-#[test]
-fn a_partial_answer_names_who_failed() {
-    let outcome = |data: &Value| {
-        let mut message = Message::new(Role::Agent, "so far");
-        message.content.push(Part::data(data));
-        Outcome {
-            task_id: String::new(),
-            agent: String::new(),
-            state: TaskState::Completed,
-            text: String::new(),
-            artifacts: Vec::new(),
-            message: Some(message),
-            error: String::new(),
-            spent: None,
-            model: String::new(),
-        }
-    };
-    let data = json!({"partial": true, "results": [
-        {"agent": "a", "state": "completed", "text": "x"},
-        {"agent": "b", "state": "failed", "error": "no model"},
-        {"agent": "c", "state": "away"},
-    ]});
-    let expected = [("b", "no model"), ("c", "away")].map(|(a, b)| (a.to_owned(), b.to_owned()));
-    assert_eq!(failed(&outcome(&data)), expected);
-    assert!(failed(&outcome(&json!({"partial": false}))).is_empty());
-}
-
 /// spec: SOP-8.5
 #[test]
 fn who_failed_is_told_whole_and_in_the_order_of_the_failures() {

@@ -11,10 +11,7 @@ use anyhow::{Context, anyhow};
 use serde_json::json;
 
 use super::{Asked, CANCELLED, Question, absent::Absent};
-use crate::{
-    cmd::sop::progress::{Show, failed},
-    output,
-};
+use crate::{cmd::sop::progress::Show, output, partial};
 
 /// The longest reason in a warning, in characters.
 const MAX_WHY: usize = 300;
@@ -49,13 +46,16 @@ impl Question<'_> {
             ),
             false => error,
         };
-        let mut failed = outcome.as_ref().map(failed).unwrap_or_default();
+        let mut failed = outcome.as_ref().map(partial::failed).unwrap_or_default();
         if !ok && failed.is_empty() && !is_cancelled {
             // What comes after the first is called back, where the first one ends it.
             let most = if self.is_fail_fast() { 1 } else { usize::MAX };
             failed = progress.failed().take(most).collect();
         }
+        let is_partial = ok && !(failed.is_empty() && absent.agents.is_empty());
         let code = match (ok, *is_cancelled) {
+            (true, _) if is_partial && !progress.has_any_completed() => ExitCode::FAILURE,
+            (true, _) if is_partial => ExitCode::from(partial::EXIT_CODE),
             (true, _) => ExitCode::SUCCESS,
             (false, true) => ExitCode::from(CANCELLED),
             (false, false) => ExitCode::FAILURE,
@@ -76,7 +76,7 @@ impl Question<'_> {
                 "orchestrator": self.leads.name,
                 "answer": text,
                 "data": data,
-                "partial": ok && !(failed.is_empty() && absent.agents.is_empty()),
+                "partial": is_partial,
                 "failed": absent.agents.iter().chain(&failed).map(|(agent, why)| json!({"agent": agent, "error": why})).collect::<Vec<_>>(),
                 "unusable": absent.unusable,
                 "agents": progress.agents(),
@@ -123,18 +123,12 @@ impl Question<'_> {
 
 /// Says whom the answer is without, if there is one, and which files are nobody.
 fn warn(failed: &[(String, String)], absent: &Absent, is_answered: bool) {
-    let without = |agent: &str, what: &str, why: &str| {
-        output::aside(format!(
-            "warning: the answer is without {agent}, which {what}: {}",
-            output::cut(why, MAX_WHY)
-        ));
-    };
     if is_answered {
         for (agent, why) in &absent.agents {
-            without(agent, "could not start", why);
+            partial::warn(agent, "could not start", why);
         }
         for (agent, why) in failed {
-            without(agent, "failed", why);
+            partial::warn(agent, "failed", why);
         }
     }
     for fault in absent.files() {
