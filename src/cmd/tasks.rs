@@ -95,7 +95,9 @@ async fn task_id(client: &Client, given: String) -> anyhow::Result<String> {
         return latest.map(|task| task.id).context("there are no tasks");
     }
     let found = meant(&given, known.iter().map(|task| task.id.as_str()))?;
-    Ok(found.unwrap_or(given))
+    found.with_context(|| {
+        format!("there is no task \"{given}\", nor one among the latest whose id begins so: `agenthub tasks list` shows them")
+    })
 }
 
 /// Hands the tasks that fit to `each`, page by page, latest change first, `most` of them.

@@ -35,15 +35,12 @@ impl Hub {
         let mut found = self.read(vec![content]).await?;
         // One that has just become too old may be gone.
         let task = found.pop().filter(|task| task.id == id);
-        Ok(with_history(
-            task.ok_or_else(|| task_not_found(id))?,
-            history,
-        ))
+        Ok(with_history(task.ok_or_else(task_not_found)?, history))
     }
 
     fn content(&self, id: &str) -> Result<Content, Error> {
         let core = self.core();
-        let known = core.state.tasks.get(id).ok_or_else(|| task_not_found(id))?;
+        let known = core.state.tasks.get(id).ok_or_else(task_not_found)?;
         Ok(known.content())
     }
 
@@ -98,7 +95,7 @@ impl Hub {
         }
         self.synced().await?;
         let mut found = self.read(vec![self.content(id)?]).await?;
-        found.pop().ok_or_else(|| task_not_found(id))
+        found.pop().ok_or_else(task_not_found)
     }
 
     fn begin_to_cancel(
@@ -111,7 +108,7 @@ impl Hub {
         limits::required("task_id", id)?;
         limits::size("reason", reason.len())?;
         let mut core = self.core();
-        let entry = core.state.tasks.get(id).ok_or_else(|| task_not_found(id))?;
+        let entry = core.state.tasks.get(id).ok_or_else(task_not_found)?;
         if entry.is_terminal() {
             return Err(Error::FailedPrecondition(format!(
                 "the task has ended ({}): it cannot be cancelled",
@@ -176,6 +173,6 @@ impl Hub {
     }
 }
 
-fn task_not_found(id: &str) -> Error {
-    Error::NotFound(format!("task not found: \"{id}\""))
+fn task_not_found() -> Error {
+    Error::NotFound("task not found".to_owned())
 }

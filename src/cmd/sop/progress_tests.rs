@@ -1,5 +1,5 @@
 use agenthub_proto::{
-    a2a::{Artifact, Message, Part, Role, TaskState},
+    a2a::{Artifact, Part},
     json::to_struct,
 };
 
