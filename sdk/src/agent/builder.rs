@@ -285,6 +285,19 @@ impl AgentBuilder {
         self.build()?.run(hub_url).await
     }
 
+    /// [Builds](Self::build) the agent and [runs](Agent::run_until) it until `shutdown` is ready.
+    ///
+    /// # Errors
+    ///
+    /// Those of both.
+    pub async fn run_until(
+        self,
+        hub_url: impl Into<String>,
+        shutdown: impl Future,
+    ) -> Result<(), Error> {
+        self.build()?.run_until(hub_url, shutdown).await
+    }
+
     /// [Builds](Self::build) the agent and [starts](Agent::start) it.
     ///
     /// # Errors

@@ -86,7 +86,20 @@ impl Agent {
     ///
     /// Those of [`start`](Self::start), and [`Error::Closed`] if the hub ends the connection for good.
     pub async fn run(self, hub_url: impl Into<String>) -> Result<(), Error> {
-        running::run(self.parts, hub_url.into()).await
+        self.run_until(hub_url, running::asked_to_stop()).await
+    }
+
+    /// Registers with the hub at this address and works until `shutdown` is ready, then [stops](RunningAgent::stop).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run).
+    pub async fn run_until(
+        self,
+        hub_url: impl Into<String>,
+        shutdown: impl Future,
+    ) -> Result<(), Error> {
+        running::run_until(self.parts, hub_url.into(), shutdown).await
     }
 
     /// Registers with the hub at this address and works until it is [stopped](RunningAgent::stop).

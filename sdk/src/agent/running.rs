@@ -216,11 +216,15 @@ fn topics(agent: &AgentBuilder) -> Vec<String> {
     topics.into_iter().cloned().collect()
 }
 
-pub(super) async fn run(builder: AgentBuilder, hub_url: String) -> Result<(), Error> {
+pub(super) async fn run_until(
+    builder: AgentBuilder,
+    hub_url: String,
+    shutdown: impl Future,
+) -> Result<(), Error> {
     let agent = start(builder, hub_url).await?;
     tracing::info!(agent = agent.client.agent_id(), "at work");
     let closed = tokio::select! {
-        () = asked_to_stop() => None,
+        _ = shutdown => None,
         reason = agent.closed() => Some(reason),
     };
     agent.stop().await;
@@ -231,7 +235,7 @@ pub(super) async fn run(builder: AgentBuilder, hub_url: String) -> Result<(), Er
 }
 
 /// Waits for SIGTERM or SIGINT.
-async fn asked_to_stop() {
+pub(super) async fn asked_to_stop() {
     let interrupted = async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;

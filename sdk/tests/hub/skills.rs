@@ -94,3 +94,30 @@ fn a_schema_for_a_skill_that_is_not_there_is_an_error_at_build() {
         "{why}"
     );
 }
+
+#[tokio::test]
+async fn an_agent_runs_until_it_is_to_end_and_ends_what_it_has_in_hand() {
+    let hub = Hub::start().await;
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let slow = Skill::new("slow", "Slow", "Takes its time");
+    let begun = std::sync::Arc::new(tokio::sync::Notify::new());
+    let begins = begun.clone();
+    let agent = Agent::worker(Card::new("helper", "Helps")).on(&slow, move |_, text| {
+        let begins = begins.clone();
+        async move {
+            begins.notify_one();
+            tokio::task::yield_now().await;
+            text
+        }
+    });
+    let running = tokio::spawn(agent.run_until(hub.url(), ended));
+    let client = hub.client().await;
+    let asked = Delegation::to("helper").capability("slow").text("done");
+    let pending = client.delegate(asked).await.expect("it is taken");
+    soon(begun.notified()).await;
+    end.send(()).expect("it runs");
+    let stopped = soon(running).await.expect("it does not panic");
+    assert_eq!(stopped, Ok(()));
+    let outcome = soon(pending.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.text, "done");
+}
