@@ -121,18 +121,27 @@ impl<'a> Verdicts<'a> {
                 _ => {}
             }
         }
-        match unchecked(&report, &self.unchecked()) {
+        match unchecked(&report, &self.unchecked(&report)) {
             None => Standing::Met,
             Some(why) => Standing::Unchecked(why),
         }
     }
 
-    /// The names of the rules that the request sets, other than criteria, and that no reviewer gave a verdict on.
-    fn unchecked(&self) -> Vec<String> {
+    /// The names of the rules and criteria that the request sets, other than the criteria of the report, and that no reviewer gave a
+    /// verdict on.
+    fn unchecked(&self, report: &[Value]) -> Vec<String> {
+        let is_reported = |check: &Value| {
+            let criterion = check["criterion"].as_str();
+            let mut lines = report.iter().filter_map(|line| line["criterion"].as_str());
+            criterion.is_some_and(|criterion| lines.any(|line| same(line, criterion)))
+        };
+        let is_asked = |check: &&Value| is_rule(check) || check["criterion"].is_string();
         let mut names: Vec<String> = Vec::new();
         let checks = self.reviews.iter().flat_map(|review| &review.checks);
-        for check in checks.filter(|check| is_rule(check) && !is_verdict(check)) {
-            let name = check["name"].as_str().or_else(|| check["id"].as_str());
+        let checks = checks.filter(|check| is_asked(check) && !is_reported(check));
+        for check in checks.filter(|check| !is_verdict(check)) {
+            let mut known = ["name", "criterion", "id"].into_iter();
+            let name = known.find_map(|field| check[field].as_str());
             let name = name.filter(|name| !names.iter().any(|known| known == name));
             names.extend(name.map(str::to_owned));
         }
@@ -168,9 +177,10 @@ impl<'a> Verdicts<'a> {
                 .as_str()
                 .is_some_and(|c| same(c, criterion))
         };
-        let said = self.reviews.iter().filter_map(|review| {
-            let check = review.checks.iter().find(is_it)?;
-            Some((check["verdict"].as_str()?, check, *review))
+        // A criterion that stands there twice holds only if both do.
+        let said = self.reviews.iter().flat_map(|review| {
+            let checks = review.checks.iter().filter(is_it);
+            checks.filter_map(|check| Some((check["verdict"].as_str()?, check, *review)))
         });
         let said: Vec<(&str, &Value, &Review)> = said.collect();
         let of = |verdict: &str| said.iter().find(|(said, ..)| *said == verdict);
@@ -350,7 +360,7 @@ pub(super) fn bundle(
     put("threshold", json!(constraints.quality_threshold()));
     put("met", is_met.into());
     put("made", closing.is_made.into());
-    put("unchecked", verdicts.unchecked().into());
+    put("unchecked", verdicts.unchecked(&report).into());
     put("notTaken", closing.not_taken.clone().into());
     put("notJudged", verdicts.not_judged(&report).into());
     put("depth", reached.depth.into());

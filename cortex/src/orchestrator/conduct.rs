@@ -45,6 +45,10 @@ pub(crate) fn asked(shared: &Shared, task: &TaskContext, mode: Mode) -> Result<I
             "the brief's mode is not that of the task type",
         ));
     }
+    let brief = match mode {
+        Mode::App => brief.with_payload_held_to(),
+        Mode::Chat => brief,
+    };
     let thread = context_of(task);
     if let Err(other) = shared.threads().take(&thread, &task.run_id()) {
         let why = format!(

@@ -29,6 +29,10 @@ pub(crate) const MAX_DEPTH: u32 = 20;
 /// The most turns of the orchestrator.
 pub(crate) const MAX_TURNS: u32 = 200;
 
+/// What the payload holds the result to, as reviewers know it.
+const ACCEPTANCE_CRITERIA: &str = "acceptanceCriteria";
+const QUALITY_THRESHOLD: &str = "qualityThreshold";
+
 /// What stands for all capabilities.
 const ALL: &str = "*";
 /// So alike are two names of which one may be meant by the other.
@@ -170,10 +174,65 @@ impl Brief {
             }
         }
         self.constraints.check()?;
-        if self.mode == Mode::Chat {
-            self.constraints.suits_a_chat()?;
+        match self.mode {
+            Mode::Chat => self.constraints.suits_a_chat()?,
+            Mode::App => self.payload_is_held_to()?,
         }
         self.budget.check()
+    }
+
+    /// # Errors
+    ///
+    /// The first of the constraints among the payload that does not keep to its bounds.
+    fn payload_is_held_to(&self) -> Result<(), Fault> {
+        let given = |field: &str| self.payload.get(field).filter(|value| !value.is_null());
+        if let Some(threshold) = given(QUALITY_THRESHOLD) {
+            let is_one = |number: f64| (0.0..=1.0).contains(&number);
+            if !threshold.as_f64().is_some_and(is_one) {
+                let why = format!("is {threshold}; it is a number from 0 to 1");
+                return Err(Fault::new(format!("payload.{QUALITY_THRESHOLD}"), why));
+            }
+        }
+        let Some(criteria) = given(ACCEPTANCE_CRITERIA) else {
+            return Ok(());
+        };
+        let at = format!("payload.{ACCEPTANCE_CRITERIA}");
+        let Some(criteria) = criteria.as_array() else {
+            return Err(Fault::new(at, "takes a list of texts and checks"));
+        };
+        are_criteria(&at, criteria)?;
+        let all = self.clone().with_payload_held_to();
+        match all.constraints.acceptance_criteria.len() {
+            count if count > MAX_CRITERIA => {
+                let why = format!(
+                    "makes {count} with constraints.{ACCEPTANCE_CRITERIA}; at most {MAX_CRITERIA}"
+                );
+                Err(Fault::new(at, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same brief whose constraints have what the payload holds the result to: its criteria behind those of the constraints, and the
+    /// higher of the two thresholds.
+    pub(crate) fn with_payload_held_to(mut self) -> Self {
+        let criteria = self.payload.shift_remove(ACCEPTANCE_CRITERIA);
+        let all = &mut self.constraints.acceptance_criteria;
+        for criterion in criteria
+            .as_ref()
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            if !all.contains(criterion) {
+                all.push(criterion.clone());
+            }
+        }
+        let threshold = self.payload.shift_remove(QUALITY_THRESHOLD);
+        let threshold = threshold.as_ref().and_then(Value::as_f64);
+        let known = self.constraints.quality_threshold;
+        self.constraints.quality_threshold = known.into_iter().chain(threshold).reduce(f64::max);
+        self
     }
 }
 
@@ -233,19 +292,7 @@ impl Constraints {
         for (index, capability) in self.approvals.iter().enumerate() {
             is_name(&format!("{at}[{index}]"), capability, MAX_NAME_BYTES)?;
         }
-        let at = "constraints.acceptanceCriteria";
-        let criteria = &self.acceptance_criteria;
-        if criteria.len() > MAX_CRITERIA {
-            let why = format!("has {} entries; at most {MAX_CRITERIA}", criteria.len());
-            return Err(Fault::new(at, why));
-        }
-        for (index, criterion) in criteria.iter().enumerate() {
-            let at = format!("{at}[{index}]");
-            criterion::check(&at, criterion)?;
-            is_short(&at, criterion.to_string().len(), MAX_CRITERION_BYTES)?;
-            is_flat(&at, criterion)?;
-        }
-        Ok(())
+        are_criteria("constraints.acceptanceCriteria", &self.acceptance_criteria)
     }
 
     /// # Errors
@@ -343,6 +390,23 @@ impl Budget {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// # Errors
+///
+/// There are too many, or the first that is none.
+fn are_criteria(at: &str, criteria: &[Value]) -> Result<(), Fault> {
+    if criteria.len() > MAX_CRITERIA {
+        let why = format!("has {} entries; at most {MAX_CRITERIA}", criteria.len());
+        return Err(Fault::new(at, why));
+    }
+    for (index, criterion) in criteria.iter().enumerate() {
+        let at = format!("{at}[{index}]");
+        criterion::check(&at, criterion)?;
+        is_short(&at, criterion.to_string().len(), MAX_CRITERION_BYTES)?;
+        is_flat(&at, criterion)?;
+    }
+    Ok(())
 }
 
 fn is_short(at: &str, bytes: usize, most: usize) -> Result<(), Fault> {

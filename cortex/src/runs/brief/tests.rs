@@ -90,6 +90,51 @@ fn everything_has_bounds_and_a_fault_names_its_field() {
     threshold.check().expect_err("no number");
 }
 
+/// spec: ORC-2.1, ORC-2.3
+#[test]
+fn criteria_and_a_threshold_in_the_payload_are_held_to_beside_those_of_the_constraints() {
+    let brief = json!({
+        "objective": "o",
+        "payload": {"acceptanceCriteria": ["It rhymes.", "is red"], "qualityThreshold": 0.9, "tone": "warm"},
+        "constraints": {"acceptanceCriteria": ["is red"], "qualityThreshold": 0.5},
+    });
+    assert_eq!(check(brief.clone()), Ok(()));
+    let brief: Brief = serde_json::from_value(brief).expect("it is a brief");
+    let brief = brief.with_payload_held_to();
+    let constraints = &brief.constraints;
+    assert_eq!(constraints.acceptance_criteria, ["is red", "It rhymes."]);
+    assert_eq!(constraints.quality_threshold(), 0.9);
+    assert_eq!(Value::from(brief.payload), json!({"tone": "warm"}));
+    for (payload, fault) in [
+        (
+            json!({"acceptanceCriteria": "It rhymes."}),
+            "`payload.acceptanceCriteria` takes a list of texts and checks",
+        ),
+        (
+            json!({"acceptanceCriteria": ["a", 3]}),
+            "`payload.acceptanceCriteria[1]` is neither a text nor an object",
+        ),
+        (
+            json!({"qualityThreshold": "high"}),
+            "`payload.qualityThreshold` is \"high\"; it is a number from 0 to 1",
+        ),
+    ] {
+        let said = check(json!({"objective": "o", "payload": payload}));
+        assert_eq!(said, Err(fault.to_owned()));
+    }
+    let many = |name: &str| (0..40).map(|n| format!("{name} {n}")).collect::<Vec<_>>();
+    let said = check(json!({
+        "objective": "o",
+        "payload": {"acceptanceCriteria": many("a")},
+        "constraints": {"acceptanceCriteria": many("b")},
+    }));
+    let said = said.expect_err("they are 80");
+    assert!(
+        said.starts_with("`payload.acceptanceCriteria` makes 80"),
+        "{said}"
+    );
+}
+
 #[test]
 fn what_is_given_stands_before_what_was_given() {
     let given = Constraints {

@@ -246,3 +246,39 @@ fn what_of_the_payload_nobody_takes_is_named() {
     let (_, bundle) = ended(&mut stage);
     assert_eq!(bundle["quality"]["notTaken"], json!(["wordLimit"]));
 }
+
+/// spec: ORC-2.1
+#[test]
+fn a_criterion_that_only_the_reviewer_knew_and_nobody_checked_is_not_met() {
+    let agents: Agents = Box::new(move |handoff| match &*handoff.capability {
+        "make" => completed("maker", json!({"thing": {"text": "a thing"}})),
+        _ => {
+            let checks = json!([{"id": "criterion.1", "name": "It rhymes.", "criterion": "It rhymes.", "hard": true, "rule": true, "verdict": "not_checked"}]);
+            completed(
+                "checker",
+                json!({"qa": {"pass": false, "score": 1, "issues": [], "checks": checks}}),
+            )
+        }
+    });
+    let mut stage = Stage::new(Model::Offline, agents);
+    stage.brief.constraints.acceptance_criteria = Vec::new();
+    let (_, bundle) = ended(&mut stage);
+    let quality = &bundle["quality"];
+    assert_eq!(quality["met"], false, "{bundle:#}");
+    assert_eq!(quality["unchecked"], json!(["It rhymes."]));
+    assert_eq!(
+        quality["explanation"],
+        "nobody checked 1 rule: `It rhymes.`"
+    );
+}
+
+/// spec: ORC-2.1
+#[test]
+fn a_criterion_that_stands_twice_in_a_review_is_met_only_if_both_are() {
+    let checks = json!([
+        {"criterion": "is red", "verdict": "pass", "evidence": "1"},
+        {"criterion": "is red", "verdict": "not_checked", "evidence": "no model"},
+    ]);
+    let (_, bundle) = ended(&mut stage(&["is red"], checks));
+    assert_eq!(bundle["quality"]["met"], false, "{bundle:#}");
+}
