@@ -26,12 +26,16 @@ impl Folded {
             ..Self::default()
         };
         for (origin, cluster) in original.grapheme_indices(true) {
-            let start = folded.text.len();
+            let mut start = folded.text.len();
             for c in cluster.nfkc().filter(|&c| !is_unseen(c)) {
+                if c == '%' && folded.ends_with_a_number_and_space() {
+                    folded.text.pop();
+                    start = start.min(folded.text.len());
+                }
                 match c.is_whitespace() {
                     true if folded.text.ends_with(' ') || folded.text.is_empty() => {}
                     true => folded.text.push(' '),
-                    false => folded.text.extend(c.to_lowercase().nfkc()),
+                    false => folded.text.extend(c.to_lowercase().nfkc().map(typewritten)),
                 }
             }
             if folded.text.len() > start {
@@ -41,6 +45,11 @@ impl Folded {
         let length = folded.text.trim_end().len();
         folded.text.truncate(length);
         folded
+    }
+
+    fn ends_with_a_number_and_space(&self) -> bool {
+        let before = self.text.strip_suffix(' ');
+        before.is_some_and(|text| text.ends_with(char::is_numeric))
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -57,6 +66,17 @@ impl Folded {
         let mut places = self.places(other);
         let place = places.find(|p| self.is_boundary(p.start) && self.is_boundary(p.end))?;
         Some(self.origin(place))
+    }
+
+    /// Whether it begins with the words of `other`.
+    pub(super) fn begins_with(&self, other: &Self) -> bool {
+        self.text.starts_with(&other.text) && self.is_boundary(other.text.len())
+    }
+
+    /// Whether it ends with the words of `other`.
+    pub(super) fn ends_with(&self, other: &Self) -> bool {
+        let before = self.text.strip_suffix(&*other.text);
+        before.is_some_and(|before| self.is_boundary(before.len()))
     }
 
     /// Where in the folded text `other` stands.
@@ -86,6 +106,16 @@ impl Folded {
         let of = |index: usize| self.origins.get(index).map_or(self.original, |o| o.1);
         let start = after(piece.start).saturating_sub(1);
         of(start)..of(after(piece.end.saturating_sub(1)))
+    }
+}
+
+/// Apostrophes, quotation marks and hyphens as a typewriter has them. Em dashes are left as they are.
+fn typewritten(c: char) -> char {
+    match c {
+        '‘' | '’' | '‛' | 'ʼ' | 'ʹ' | '′' => '\'',
+        '“' | '”' | '„' | '‟' => '"',
+        '\u{2010}'..='\u{2013}' | '\u{2212}' => '-',
+        c => c,
     }
 }
 
@@ -136,6 +166,21 @@ mod tests {
         );
         assert_eq!(position("ﬁne １２", "fine 12"), Some(0));
         assert_eq!(position("ÅNGSTRÖM", "ångström"), Some(0));
+        for (text, part) in [
+            ("don’t", "don't"),
+            ("don't", "don’t"),
+            ("donʼt", "don′t"),
+            ("“free”", "\"free\""),
+            ("e\u{2011}mail", "e-mail"),
+            ("10–12", "10-12"),
+            ("3\u{a0}March", "3 March"),
+            ("3\u{202f}March", "3 March"),
+            ("100 % sure", "100% sure"),
+            ("100% sure", "100 % sure"),
+        ] {
+            assert_eq!(position(text, part), Some(0), "{text} {part}");
+        }
+        assert_eq!(place("so 100 % sure", "100%"), Some(3..8));
         assert_eq!(position("שָׁלוֹם", "שלום"), None);
     }
 

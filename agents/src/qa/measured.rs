@@ -13,7 +13,7 @@ pub enum Measured {
     Lines,
     /// `#word`.
     Hashtags,
-    /// What begins with `http://`, `https://` or `www.`.
+    /// Addresses with a scheme, bare domains, and targets of Markdown and HTML links.
     Links,
     /// `@name`.
     Mentions,

@@ -82,7 +82,10 @@ impl<'a> Phrases<'a> {
         let found = places.find(|there| {
             let mut pairs = there.iter().zip(&wanted);
             let are_words = pairs.all(|((stem, place), (word, wanted))| {
-                stem == wanted || goes_on(word, &self.folded[place.clone()])
+                let there = &self.folded[place.clone()];
+                let owner = there.strip_suffix("'s");
+                let is_owner = |o: &str| o == *word || self.stem(o) == *wanted;
+                stem == wanted || goes_on(word, there) || owner.is_some_and(is_owner)
             });
             let mut gaps = there.windows(2).map(|pair| pair[0].1.end..pair[1].1.start);
             are_words && gaps.all(|gap| is_gap(&self.folded[gap]))
@@ -152,6 +155,19 @@ mod tests {
         assert!(!is_found("carefree", "free"));
         assert!(!is_found("It is not", "no"));
         assert!(!is_found("It is free. Shipping costs.", "free shipping"));
+    }
+
+    #[test]
+    fn a_possessive_hides_no_word() {
+        for (draft, phrase, language) in [
+            ("AI’s power is here.", "AI", "en"),
+            ("AI's power is here.", "AI", ""),
+            ("We never use the EU’s money.", "EU", "en"),
+            ("Die KI’s Macht ist da.", "KI", "de"),
+        ] {
+            assert!(found(draft, phrase, language).is_some(), "{draft}");
+        }
+        assert!(is_found("You don’t need it.", "don't"));
     }
 
     #[test]

@@ -318,7 +318,7 @@ proptest! {
             "language": language,
             "platformRules": { "maxCharacters": number, "minWords": 3, (item.clone()): criterion },
             "brandRules": { "forbidden": [item, criterion], "tone": criterion },
-            "acceptanceCriteria": [criterion, { "text": item, "check": { "kind": "matches", "value": criterion } }],
+            "acceptanceCriteria": [criterion, { "text": item, "check": { "kind": "matches", "value": format!("x{criterion}") } }],
             "knobs": { (item.clone()): number, "length": { "value": number, "measure": "length" } },
             "qualityThreshold": threshold,
         });

@@ -4,13 +4,23 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 use unicode_normalization::UnicodeNormalization;
-use unicode_properties::{EmojiStatus, UnicodeEmoji};
+use unicode_properties::{GeneralCategory, UnicodeEmoji, UnicodeGeneralCategory};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{folded::Folded, measured::Measured};
 
 /// Marks that end a question.
 const QUESTION_MARKS: [char; 4] = ['?', '؟', '՞', '፧'];
+
+/// A link: an address with a scheme, `www.`, `mailto:` or `tel:`; the target of a Markdown or HTML link; an address that begins with `//`; a
+/// domain under a common top level; a domain under any other, with a path.
+const LINK: &str = concat!(
+    r"(?i)[a-z][a-z0-9+.\-]*://\S+|\b(?:www\.|mailto:|tel:)\S+|\bhref\s*=\s*\S+|\]\([^)\s]+",
+    r#"|(?:^|[\s"'(<])(//\w[\w.\-]*\.\w\S*)"#,
+    r"|(?:^|[^\w.@＠/\-])((?:[\p{L}\d][\p{L}\d\-]*\.)+",
+    r"(?:(?:com|org|net|edu|gov|int|info|biz|app|dev|io|ai|co|me|tv|eu|uk|us|de|fr|es|it|nl|be|at|ch|dk|se|no|fi|pl|pt|cz|ie|ca|au|nz|jp|",
+    r"cn|in|br|ru|shop|store|blog|online|site|xyz|club|link|page|cloud|tech|news|example|test)\b(?:[:/?#]\S*)?|[a-z]{2,24}/\S*))"
+);
 
 /// A sentence, by Unicode's rules (UAX #29). At least one word begins in it; a line break ends it.
 #[derive(Clone, Debug)]
@@ -149,7 +159,7 @@ pub(super) fn letters(word: &str) -> usize {
 
 /// The text with spaces for links, hashtags and mentions, and how many there are of each.
 fn without_marks(text: &str) -> (String, [u64; 3]) {
-    static LINKS: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)\b(?:https?://|www\.)\S+"));
+    static LINKS: LazyLock<Regex> = LazyLock::new(|| regex(LINK));
     static HASHTAGS: LazyLock<Regex> =
         LazyLock::new(|| regex(r"(?:^|[^\w&/#＃])([#＃]\w*[\p{L}\p{M}_]\w*)"));
     static MENTIONS: LazyLock<Regex> =
@@ -160,7 +170,7 @@ fn without_marks(text: &str) -> (String, [u64; 3]) {
         let mut rest = String::with_capacity(prose.len());
         let mut done = 0;
         for found in regex.captures_iter(&prose) {
-            let Some(mark) = found.get(1).or(found.get(0)) else {
+            let Some(mark) = found.iter().skip(1).flatten().next().or(found.get(0)) else {
                 continue;
             };
             let word = mark.as_str();
@@ -183,16 +193,14 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant that a test compiles")
 }
 
-/// Whether these characters, which are drawn as one, are drawn as a picture.
+/// Whether these characters, which are drawn as one, are an emoji or a picture that readers call one. Digits, `#`, `*`, `©`, `®` and `™` are
+/// only with the selector that makes them one.
 fn is_emoji(cluster: &str) -> bool {
     let is_picture = |c: char| {
-        matches!(
-            c.emoji_status(),
-            EmojiStatus::EmojiPresentation
-                | EmojiStatus::EmojiPresentationAndModifierBase
-                | EmojiStatus::EmojiPresentationAndModifierAndEmojiComponent
-                | EmojiStatus::EmojiPresentationAndEmojiComponent
-        )
+        let is_plain = c.is_ascii() || matches!(c, '©' | '®' | '™');
+        let is_symbol = c.general_category() == GeneralCategory::OtherSymbol
+            && matches!(c, '\u{2600}'..='\u{27bf}' | '\u{1f000}'..='\u{1faff}');
+        !is_plain && (c.is_emoji_char() || is_symbol)
     };
     let mut chars = cluster.chars();
     let is_made_one =
@@ -239,6 +247,35 @@ mod tests {
         let marks = [Measured::Hashtags, Measured::Links, Measured::Mentions];
         assert_eq!(marks.map(|what| text.count(what)), [0, 0, 0]);
         assert_eq!(text.count(Measured::Emoji), 1);
+    }
+
+    #[test]
+    fn links_of_every_form_are_counted() {
+        for (text, links) in [
+            ("See seedlibrary.example/open for what we have.", 1),
+            ("Visit havncycles.example/ride or example.com.", 2),
+            ("See [here](/x).", 1),
+            ("[https://a.example](https://a.example)", 1),
+            ("Get ftp://x.y, mailto:a@b.c", 2),
+            ("<a href=\"//x.y\">Here</a>", 1),
+            ("Go to //x.example/y", 1),
+            (
+                "Mail a@b.example at 3.50 a day.Next, e.g. at 8 p.m. with Node.js",
+                0,
+            ),
+        ] {
+            assert_eq!(Text::new(text).count(Measured::Links), links, "{text}");
+        }
+    }
+
+    #[test]
+    fn pictures_are_emoji() {
+        for emoji in ["☺", "❤", "☎", "✓", "★", "😀", "©️", "🐝"] {
+            assert_eq!(Text::new(emoji).count(Measured::Emoji), 1, "{emoji}");
+        }
+        for other in ["1", "#", "*", "©", "®", "™", "→", "é", "€"] {
+            assert_eq!(Text::new(other).count(Measured::Emoji), 0, "{other}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     check::{Check, Issue},
-    folded::excerpt,
+    folded::{Folded, excerpt},
     phrases::Phrases,
     text::Text,
 };
@@ -58,6 +58,10 @@ impl Criterion {
         let check = fields.get("check").filter(|check| !check.is_null());
         if let Some(Value::Object(check)) = check {
             takes(".check", check, &["kind", "value"])?;
+            let value = check.get("value").and_then(Value::as_str);
+            if value.is_some_and(|value| Folded::new(value).as_str().is_empty()) {
+                return Err(".check.value has nothing that can be seen".to_owned());
+            }
         }
         let (text, test) = match (text, check) {
             (None, None) => return Err(" has neither a `text` nor a `check`".to_owned()),
@@ -325,6 +329,16 @@ mod tests {
             );
         }
         for value in [json!(5), json!({}), json!({"id": "x"}), json!([])] {
+            assert!(Criterion::read(&value).is_err(), "{value}");
+        }
+        for kind in [
+            "starts_with",
+            "ends_with",
+            "matches",
+            "contains",
+            "not_contains",
+        ] {
+            let value = json!({"check": {"kind": kind, "value": "\u{200b} "}});
             assert!(Criterion::read(&value).is_err(), "{value}");
         }
     }

@@ -139,20 +139,26 @@ impl Test {
                     Err((why, item)) => told(Err(why), Some(Fix::Append(item.clone()))),
                 }
             }
+            Self::Lacks(item) | Self::StartsWith(item) | Self::EndsWith(item)
+                if Folded::new(item).as_str().is_empty() =>
+            {
+                Found {
+                    holds: None,
+                    evidence: "the text has nothing that can be seen".to_owned(),
+                    fix: None,
+                }
+            }
             Self::Lacks(item) => match phrases.find(text, item) {
                 Some(place) => told(Err(place), Some(Fix::Remove(item.clone()))),
                 None => told(Ok(phrases.absence()), None),
             },
             Self::StartsWith(start) => {
-                let holds = text
-                    .folded
-                    .as_str()
-                    .starts_with(Folded::new(start).as_str());
+                let holds = text.folded.begins_with(&Folded::new(start));
                 let start: String = text.raw.trim_start().chars().take(60).collect();
                 told_so(holds, format!("it begins {}", json!(excerpt(&start))))
             }
             Self::EndsWith(end) => {
-                let holds = text.folded.as_str().ends_with(Folded::new(end).as_str());
+                let holds = text.folded.ends_with(&Folded::new(end));
                 let mut end: Vec<char> = text.raw.trim_end().chars().rev().take(60).collect();
                 end.reverse();
                 let end: String = end.into_iter().collect();
@@ -262,6 +268,20 @@ mod tests {
             );
         }
         assert_eq!(found("max_lix", json!(20)).holds, None);
+    }
+
+    #[test]
+    fn a_draft_begins_and_ends_with_whole_words() {
+        for (kind, value) in [
+            ("starts_with", "com"),
+            ("starts_with", "Come to th"),
+            ("ends_with", "air"),
+        ] {
+            assert_eq!(found(kind, json!(value)).holds, Some(false), "{value}");
+        }
+        for kind in ["starts_with", "ends_with", "not_contains"] {
+            assert_eq!(found(kind, json!(" \u{200b}")).holds, None, "{kind}");
+        }
     }
 
     #[test]
