@@ -2,6 +2,7 @@
 
 mod ended_tasks;
 mod environment;
+mod fault;
 mod hub;
 mod keep_runs;
 mod tools;
@@ -248,7 +249,7 @@ impl Settings {
             .merge(Serialized::defaults(flags));
         let mut settings: Self = match figment.extract() {
             Ok(settings) => settings,
-            Err(error) => bail!("in the settings: {}", without_profile(&error)),
+            Err(error) => bail!("in the settings: {}", fault::told(&error)),
         };
         settings.model.cassette = Cassette::open(flags.model.cassette.as_ref())?;
         if let Some(replayer) = settings.model.cassette.replayer() {
@@ -260,12 +261,6 @@ impl Settings {
         }
         Ok(settings)
     }
-}
-
-/// The error with the key as it stands in the file: profiles are the library's own, and nobody has named one.
-fn without_profile(error: &figment::Error) -> String {
-    let named = |profile| format!("for key \"{profile}");
-    error.to_string().replace(&named("default."), &named(""))
 }
 
 #[cfg(test)]
@@ -417,7 +412,7 @@ mod tests {
             (error(&[], "grcp = 1"), "grcp"),
             (
                 error(&[], "[model]\ncolour = 1"),
-                "for key \"model.colour\"",
+                "no setting `colour` in [model]",
             ),
             (error(&[], "grpc = 'x'"), "`x` is no address"),
             (error(&[("AGENTHUB_HTTP", "x")], ""), "AGENTHUB_HTTP"),
@@ -429,7 +424,10 @@ mod tests {
                 error(&[("AGENTHUB_KEEP_RUNS_DAYS", "writer")], ""),
                 "AGENTHUB_KEEP_RUNS_DAYS",
             ),
-            (error(&[], "[keep_runs]\nwriter = 3"), "keep_runs.writer"),
+            (
+                error(&[], "[keep_runs]\nwriter = 3"),
+                "no setting `writer` in [keep_runs]",
+            ),
             (
                 error(&[("AGENTHUB_INSECURE", "maybe")], ""),
                 "AGENTHUB_INSECURE",

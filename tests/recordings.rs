@@ -147,6 +147,11 @@ fn flags_that_make_no_sense_say_what_does() {
             assert!(elsewhere.stderr.contains(part), "{part}: {elsewhere:?}");
         }
     }
+    let model = system.run(&["run", "--objective", "x", "--model", "openai/a"], "");
+    assert_eq!(model.code, Some(1), "{model:?}");
+    for part in ["--model openai/a", "--here", &system.hub()] {
+        assert!(model.stderr.contains(part), "{part}: {model:?}");
+    }
     for other in [["--model", "offline"], ["--record", "b.jsonl"]] {
         let both = [&["up", "--replay", "a.jsonl"][..], &other[..]].concat();
         assert_eq!(system.run(&both, "").code, Some(2), "{both:?}");

@@ -74,8 +74,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place that the flags name; without any, the default hub if one listens, else this process. Starts logging. `None` if the
-    /// process was told to stop meanwhile.
+    /// The place that the flags name; without any, the default hub if one listens, else this process. Starts logging. `model` is that of
+    /// the command line. `None` if the process was told to stop meanwhile.
     ///
     /// # Errors
     ///
@@ -83,6 +83,7 @@ impl Place {
     pub(super) async fn find(
         at: &CortexAt,
         here: Here,
+        model: Option<&str>,
         settings: &Settings,
         signals: &mut Signals,
     ) -> anyhow::Result<Option<Self>> {
@@ -105,6 +106,12 @@ impl Place {
             let url = at.cortex.as_deref().unwrap_or(&settings.hub);
             let elsewhere = format!("the Cortex at {url}");
             settings.model.cassette.refuse_elsewhere(&elsewhere)?;
+            if let Some(model) = model {
+                bail!(
+                    "--model {model} is for a run in this process, but {elsewhere} runs it with a model of its own: add --here, or name the model \
+                     where that is started"
+                );
+            }
             return Ok(Some(Self {
                 line: Line::to(url)?,
                 data: None,

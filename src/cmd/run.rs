@@ -37,7 +37,15 @@ pub(super) async fn run(args: Run, settings: &Settings) -> anyhow::Result<ExitCo
         true => Here::Never,
         false => Here::by_flag(args.here),
     };
-    let Some(mut place) = Place::find(&args.at, here, settings, &mut signals).await? else {
+    let Some(mut place) = Place::find(
+        &args.at,
+        here,
+        args.model.model.as_deref(),
+        settings,
+        &mut signals,
+    )
+    .await?
+    else {
         return Ok(ExitCode::FAILURE);
     };
     let (line, farewell, is_here) = (place.line(), place.farewell(), place.is_here());

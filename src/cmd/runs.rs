@@ -163,6 +163,7 @@ async fn watch_run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> 
         shown,
         here,
         at,
+        model,
         ..
     } = args
     else {
@@ -171,7 +172,14 @@ async fn watch_run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> 
     let output = shown.output.as_deref();
     let output = output.map(ResultFile::at).transpose()?;
     let mut signals = Signals::new()?;
-    let Some(mut place) = Place::find(&at, Here::by_flag(here), settings, &mut signals).await?
+    let Some(mut place) = Place::find(
+        &at,
+        Here::by_flag(here),
+        model.model.as_deref(),
+        settings,
+        &mut signals,
+    )
+    .await?
     else {
         return Ok(ExitCode::FAILURE);
     };

@@ -260,6 +260,18 @@ fn without_gaps(value: &Value) -> Value {
     }
 }
 
+/// Whether the request set anything that a result can keep to or not: a criterion, or a rule that a reviewer knew.
+fn is_held_to_anything(bundle: &Value) -> bool {
+    let criteria = bundle["acceptance-report"].as_array();
+    let reviews = bundle["quality"]["reviews"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let mut checks = reviews.flat_map(|r| r["checks"].as_array().into_iter().flatten());
+    let is_rule = |check: &Value| check["hard"] == true || check["rule"] == true;
+    criteria.is_some_and(|criteria| !criteria.is_empty()) || checks.any(is_rule)
+}
+
 /// The verdict, and how good what was judged is.
 fn quality(bundle: &Value) -> String {
     let quality = &bundle["quality"];
@@ -269,8 +281,20 @@ fn quality(bundle: &Value) -> String {
         items.filter_map(Value::as_str).collect()
     };
     let criteria = Criteria::of(bundle);
+    let untaken = texts("notTaken").into_iter();
+    let untaken: Vec<String> = untaken.map(|key| format!("payload.{key}")).collect();
+    let untaken = untaken.join(", ");
     let verdict = match (Verdict::of(bundle), criteria.in_words()) {
-        (Verdict::Met, _) => "all constraints are met".to_owned(),
+        (Verdict::Met, _) => {
+            let met = match is_held_to_anything(bundle) {
+                true => "all constraints are met",
+                false => "no criteria were given; the review lets it pass",
+            };
+            match untaken.is_empty() {
+                true => met.to_owned(),
+                false => format!("{met}, but nobody took {untaken}"),
+            }
+        }
         (Verdict::Failed, _) => "nothing was made".to_owned(),
         (_, Some(words)) if !criteria.are_met() => format!("{words}: this is the best there is"),
         (_, Some(words)) => {
@@ -302,10 +326,8 @@ fn quality(bundle: &Value) -> String {
             "         {who} without a language model: stand-ins measure, and understand nothing"
         )
     }));
-    let untaken = texts("notTaken");
-    if !untaken.is_empty() {
-        let keys: Vec<String> = untaken.iter().map(|key| format!("payload.{key}")).collect();
-        lines.push(format!("ignored  nobody took {}", keys.join(", ")));
+    if !untaken.is_empty() && !verdict.ends_with(&untaken) {
+        lines.push(format!("ignored  nobody took {untaken}"));
     }
     if let (Some(depth), Some(most)) = (number("depth"), number("executionDepth")) {
         lines.push(format!("rounds   {depth} of at most {most}"));

@@ -87,6 +87,30 @@ fn what_nobody_checked_stands_in_the_first_line_and_is_not_met() {
 
 /// spec: ORC-2.1
 #[test]
+fn where_nothing_was_asked_for_nothing_is_called_met() {
+    let first = |bundle: &Value| parts(bundle, 100).report.lines().next().map(str::to_owned);
+    let mut bundle = json!({"result": {"post": "Hi"}, "quality": {"met": true, "score": 0.9, "threshold": 0.7}, "acceptance-report": []});
+    assert_eq!(
+        first(&bundle).as_deref(),
+        Some("verdict  no criteria were given; the review lets it pass")
+    );
+    bundle["quality"]["notTaken"] = json!(["tone"]);
+    let ignored = first(&bundle).unwrap_or_default();
+    assert!(
+        ignored.ends_with("but nobody took payload.tone"),
+        "{ignored}"
+    );
+    bundle["quality"]["reviews"] =
+        json!([{"checks": [{"name": "Language", "hard": true, "verdict": "pass"}]}]);
+    let ruled = first(&bundle).unwrap_or_default();
+    assert!(
+        ruled.starts_with("verdict  all constraints are met"),
+        "{ruled}"
+    );
+}
+
+/// spec: ORC-2.1
+#[test]
 fn rules_that_nobody_checked_stand_in_the_first_line() {
     let mut bundle = unchecked();
     bundle["quality"]["unchecked"] = json!(["Platform rule a: 4", "Objective fit"]);

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    io,
     path::Path,
 };
 
@@ -22,6 +23,10 @@ pub(super) fn lock(folder: &Path) -> Result<File, OpenError> {
         path: folder.to_owned(),
         source,
     };
+    if folder.is_file() {
+        let why = "it is a file; name a folder, or nothing that exists";
+        return Err(problem(io::Error::new(io::ErrorKind::NotADirectory, why)));
+    }
     fs::create_dir_all(folder).map_err(problem)?;
     // A folder survives a power cut once its parent is synced.
     let real = folder.canonicalize().map_err(problem)?;
