@@ -14,6 +14,7 @@ use super::{
     fix::Fix,
     text::{Text, letters},
 };
+use crate::sentences;
 
 /// ISO 639-3: for a macrolanguage, the member of it that the detector knows.
 const MACROLANGUAGES: &str = include_str!("macrolanguages.csv");
@@ -103,14 +104,39 @@ pub(super) fn check(text: &Text, wanted: &str) -> Check {
         json!(expected.code()),
     );
     if found == expected {
-        return check.pass(evidence);
+        return match foreign(text, expected) {
+            None => check.pass(evidence),
+            Some((sentence, other)) => unsure(format!(
+                "{evidence}; but a sentence looks like {}: {}",
+                json!(other.code()),
+                json!(sentence)
+            )),
+        };
     }
-    if !info.is_reliable() || !has_letters(text, ENOUGH_LETTERS) {
+    if !info.is_reliable() {
         return unsure(format!("{evidence}, which is not sure enough"));
+    }
+    if !has_letters(text, ENOUGH_LETTERS) {
+        return unsure(format!(
+            "{evidence}; fewer than {ENOUGH_LETTERS} letters say too little"
+        ));
     }
     let wrong = format!("the draft looks like language {}", json!(found.code()));
     let fix = Fix::Language(wanted.to_owned());
     check.fail(evidence, Issue::new("language", wrong, fix))
+}
+
+/// A sentence that is long enough to tell, and surely in another language; the text as a whole hides it.
+fn foreign(text: &Text, expected: Lang) -> Option<(&str, Lang)> {
+    let prose = text.prose();
+    let end = prose.floor_char_boundary(MOST_BYTES);
+    let sentences = sentences::of(&prose[..end]).into_iter();
+    let mut long = sentences.filter(|sentence| letters(sentence) >= FEWEST_LETTERS);
+    long.find_map(|sentence| {
+        let info = whatlang::detect(sentence)?;
+        let is_other = info.is_reliable() && info.lang() != expected;
+        is_other.then_some((sentence, info.lang()))
+    })
 }
 
 fn looked_at(text: &Text) -> Result<Info, String> {
@@ -157,6 +183,21 @@ mod tests {
             issue,
             "language: the draft looks like language \"deu\"; write in language \"en\"."
         );
+    }
+
+    #[test]
+    fn a_text_of_two_languages_is_in_neither_for_sure() {
+        let mixed = format!("{ENGLISH} {GERMAN}");
+        for wanted in ["en", "de"] {
+            assert_ne!(verdict(&mixed, wanted), Verdict::Pass, "{wanted}");
+        }
+        let foreign =
+            "Das Treffen ist am Montag im Garten und das Wetter wird wohl ganz gut werden.";
+        let hidden = format!("{} {foreign}", format!("{ENGLISH} ").repeat(6));
+        let check = check(&Text::new(&hidden), "en");
+        assert_eq!(check.verdict, Verdict::NotChecked, "{}", check.evidence);
+        let named = "a sentence looks like \"deu\": \"Das Treffen";
+        assert!(check.evidence.contains(named), "{}", check.evidence);
     }
 
     #[test]

@@ -294,10 +294,13 @@ pub(super) fn named(criteria: &[Value]) -> Vec<Value> {
                 let mut fields = fields.clone();
                 let text = fields.get("text").and_then(Value::as_str).map(str::trim);
                 let text = text.filter(|text| !text.is_empty()).map(str::to_owned);
-                fields.insert(
-                    "text".into(),
-                    text.unwrap_or_else(|| format!("criterion {number}")).into(),
-                );
+                let check = fields.get("check").unwrap_or(&Value::Null);
+                let checked = check["kind"]
+                    .as_str()
+                    .map(|kind| format!("check {kind} {}", check["value"]));
+                let text = text.or(checked);
+                let text = text.unwrap_or_else(|| format!("criterion {number}"));
+                fields.insert("text".into(), text.into());
                 fields.into()
             }
             other => other.clone(),

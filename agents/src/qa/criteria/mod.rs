@@ -35,6 +35,8 @@ pub(super) struct Criterion {
     pub(super) id: Option<String>,
     /// The criterion, word for word.
     pub(super) text: String,
+    /// The check that decides it, where its text says something else.
+    by: Option<String>,
     /// How code decides it; else why it cannot, if there is more to say than that it is only words.
     test: Result<Vec<Test>, Option<String>>,
 }
@@ -66,15 +68,22 @@ impl Criterion {
         let (text, test) = match (text, check) {
             (None, None) => return Err(" has neither a `text` nor a `check`".to_owned()),
             (Some(text), None) => return Ok(Self::of_words(text).map(|c| c.called(fields))),
-            (None, Some(check)) => (check.to_string(), Test::read(check)),
+            (None, Some(check)) => (named(check), Test::read(check)),
             (Some(text), Some(check)) => {
                 let test = Test::read(check).and_then(|test| agreeing(text, check, test));
                 (text.to_owned(), test)
             }
         };
+        let by = check.map(named);
+        let by = by.filter(|by| *by != text && forms::read(&text).is_none());
         let test = test.map(|test| vec![test]).map_err(Some);
-        let id = None;
-        Ok(Some(Self { id, text, test }.called(fields)))
+        let criterion = Self {
+            id: None,
+            text,
+            by,
+            test,
+        };
+        Ok(Some(criterion.called(fields)))
     }
 
     fn of_words(text: &str) -> Option<Self> {
@@ -83,6 +92,7 @@ impl Criterion {
         (!text.is_empty()).then_some(Self {
             id: None,
             text,
+            by: None,
             test,
         })
     }
@@ -92,6 +102,12 @@ impl Criterion {
         let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
         Self { id, ..self }
     }
+}
+
+/// A check in words: `check contains "seed"`.
+fn named(check: &Value) -> String {
+    let kind = check["kind"].as_str().unwrap_or_default();
+    format!("check {kind} {}", check["value"])
 }
 
 /// # Errors
@@ -180,7 +196,15 @@ pub(super) fn checks(text: &Text, phrases: &Phrases<'_>, criteria: &[Criterion])
                 };
             }
         };
-        decide(check, text, phrases, tests)
+        let mut check = decide(check, text, phrases, tests);
+        if let Some(by) = &criterion.by {
+            check.evidence = format!(
+                "{}, which is not the whole sentence: {}",
+                excerpt(by),
+                check.evidence
+            );
+        }
+        check
     };
     criteria.iter().enumerate().map(check).collect()
 }
@@ -220,6 +244,23 @@ mod tests {
         let criterion = criterion.expect("a criterion");
         let text = Text::new(draft);
         checks(&text, &Phrases::new(&text, None), &[criterion]).remove(0)
+    }
+
+    #[test]
+    fn a_check_under_words_that_it_does_not_test_is_named() {
+        let check = check(
+            "The seed library opens",
+            json!({"text": "It rhymes", "check": {"kind": "contains", "value": "seed"}}),
+        );
+        assert_eq!(check.verdict, Verdict::Pass);
+        let named = "check contains \"seed\", which is not the whole sentence: ";
+        assert!(check.evidence.starts_with(named), "{}", check.evidence);
+        let alone = self::check(
+            "a seed",
+            json!({"check": {"kind": "contains", "value": "seed"}}),
+        );
+        assert_eq!(alone.criterion.as_deref(), Some("check contains \"seed\""));
+        assert!(!alone.evidence.contains("sentence"), "{}", alone.evidence);
     }
 
     /// spec: ORC-2.1
