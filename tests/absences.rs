@@ -6,7 +6,7 @@ use std::{
 };
 
 const ROOMS: [&str; 9] = [
-    "agents", "broker", "cortex", "mcp", "proto", "runs", "sdk", "sop", "src",
+    "agents", "broker", "cortex", "gateway", "proto", "runs", "sdk", "sop", "src",
 ];
 
 fn root() -> &'static Path {
@@ -90,9 +90,9 @@ fn decisions_know_neither_runtime_nor_network() {
         "cortex/src/orchestrator/strategy.rs",
         "cortex/src/runs/frames.rs",
         "cortex/src/runs/graph.rs",
-        "mcp/src/server/progress.rs",
-        "mcp/src/server/result.rs",
-        "mcp/src/server/tools.rs",
+        "gateway/mcp/src/server/progress.rs",
+        "gateway/mcp/src/server/result.rs",
+        "gateway/mcp/src/server/tools.rs",
         "proto/src/socket/liveness.rs",
         "runs/src/begin.rs",
         "runs/src/changed.rs",
@@ -145,7 +145,7 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("broker"), ["proto"]);
     assert_eq!(depends_on("agents"), ["sdk"]);
     assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
-    assert_eq!(depends_on("mcp"), ["sdk"]);
+    assert_eq!(depends_on("gateway/mcp"), ["sdk"]);
     assert_eq!(depends_on("sop"), ["agents", "sdk"]);
     for (file, code) in sources() {
         let is_choice = file.starts_with("src/") || file.starts_with("sdk/src/model");
@@ -193,7 +193,7 @@ fn what_runs_are_about_is_not_in_the_code() {
                 (path.display().to_string(), text)
             })
         });
-    let rooms = ["agents/", "cortex/", "mcp/", "runs/", "sdk/", "sop/"];
+    let rooms = ["agents/", "cortex/", "gateway/mcp/", "runs/", "sdk/", "sop/"];
     let code = sources()
         .into_iter()
         .filter(|(file, _)| rooms.iter().any(|room| file.starts_with(room)));
