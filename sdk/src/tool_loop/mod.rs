@@ -22,7 +22,7 @@ use agenthub_runs::{
 use serde_json::{Value, json};
 
 pub(crate) use settings::ModelSettings;
-pub use settings::{IntoModel, ToolLoopSettings};
+pub use settings::ToolLoopSettings;
 use world::TaskWorld;
 
 use crate::{

@@ -30,46 +30,6 @@ pub struct ToolLoopSettings {
     pub about: Value,
 }
 
-/// What [`AgentBuilder::model`](crate::AgentBuilder::model) takes: the name of a model (`openai/gpt-5`, `offline`), or a model.
-pub trait IntoModel {
-    /// The model.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`model::named`].
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error>;
-}
-
-impl IntoModel for &str {
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error> {
-        model::named(self)
-    }
-}
-
-impl IntoModel for String {
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error> {
-        model::named(&self)
-    }
-}
-
-impl IntoModel for model::Settings {
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error> {
-        model::configured(self)
-    }
-}
-
-impl IntoModel for Arc<dyn LanguageModel> {
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error> {
-        Ok(self)
-    }
-}
-
-impl<M: LanguageModel + 'static> IntoModel for M {
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, model::Error> {
-        Ok(Arc::new(self))
-    }
-}
-
 /// What a builder was told of a model and what belongs to one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ModelSettings {

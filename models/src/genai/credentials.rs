@@ -1,0 +1,138 @@
+//! The key or token that a call carries.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use gcp_auth::TokenProvider;
+use tokio::sync::OnceCell;
+
+use super::aws::AccessKey;
+use super::settings::Credential;
+use crate::{Error, Secret};
+
+const SCOPES: &[&str] = &["https://www.googleapis.com/auth/cloud-platform"];
+
+/// Where the key of a call comes from. Google's tokens are kept and renewed by their provider.
+pub(super) enum Credentials {
+    Key(Secret),
+    Aws(AccessKey),
+    Google(OnceCell<Arc<dyn TokenProvider>>),
+}
+
+impl Credentials {
+    pub(super) fn new(credential: Credential) -> Self {
+        match credential {
+            Credential::Key(key) => Self::Key(key),
+            Credential::Aws(key) => Self::Aws(key),
+            Credential::GoogleDefault => Self::Google(OnceCell::new()),
+        }
+    }
+
+    /// The key for one call.
+    pub(super) async fn key(&self) -> Result<String, Error> {
+        match self {
+            Self::Key(key) => Ok(key.reveal().to_owned()),
+            Self::Aws(key) => Ok(key.api_key(SystemTime::now())),
+            Self::Google(cell) => {
+                let token = google(cell).await?.token(SCOPES).await;
+                Ok(token
+                    .map_err(|error| unavailable(&error))?
+                    .as_str()
+                    .to_owned())
+            }
+        }
+    }
+
+    /// The project that Google's credentials belong to.
+    pub(super) async fn project(&self) -> Result<String, Error> {
+        let unknown =
+            || Error::InvalidRequest("no Google Cloud project is known: set GCP_PROJECT".into());
+        match self {
+            Self::Key(_) | Self::Aws(_) => Err(unknown()),
+            Self::Google(cell) => {
+                let project = google(cell).await?.project_id().await;
+                project.map(|id| id.to_string()).map_err(|_| unknown())
+            }
+        }
+    }
+}
+
+async fn google(cell: &OnceCell<Arc<dyn TokenProvider>>) -> Result<&Arc<dyn TokenProvider>, Error> {
+    cell.get_or_try_init(gcp_auth::provider)
+        .await
+        .map_err(|error| unavailable(&error))
+}
+
+fn unavailable(error: &gcp_auth::Error) -> Error {
+    match error {
+        gcp_auth::Error::Http(what, _) => {
+            Error::Unavailable(format!("Google's token service: {what}"))
+        }
+        _ => Error::Unauthorized(
+            "no Google credentials work here: run `gcloud auth application-default login`, or set \
+             GOOGLE_APPLICATION_CREDENTIALS to a service account's file"
+                .into(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use gcp_auth::Token;
+
+    use super::*;
+
+    struct Fake {
+        project: Option<&'static str>,
+    }
+
+    #[async_trait]
+    impl TokenProvider for Fake {
+        async fn token(&self, scopes: &[&str]) -> Result<Arc<Token>, gcp_auth::Error> {
+            assert_eq!(scopes, SCOPES);
+            let token = serde_json::json!({"access_token": "ya29.fake", "expires_in": 3600, "token_type": "Bearer"});
+            Ok(Arc::new(
+                serde_json::from_value(token).expect("a token as Google sends it"),
+            ))
+        }
+
+        async fn project_id(&self) -> Result<Arc<str>, gcp_auth::Error> {
+            self.project
+                .map(Arc::from)
+                .ok_or(gcp_auth::Error::Str("no project"))
+        }
+    }
+
+    fn google(project: Option<&'static str>) -> Credentials {
+        Credentials::Google(OnceCell::new_with(Some(Arc::new(Fake { project }))))
+    }
+
+    #[tokio::test]
+    async fn default_credentials_give_a_token_and_their_project() {
+        let credentials = google(Some("mine"));
+        assert_eq!(credentials.key().await.as_deref(), Ok("ya29.fake"));
+        assert_eq!(credentials.project().await.as_deref(), Ok("mine"));
+    }
+
+    #[tokio::test]
+    async fn a_missing_project_is_said_with_the_way_out() {
+        let error = google(None)
+            .project()
+            .await
+            .expect_err("there is no project");
+        assert!(error.to_string().contains("set GCP_PROJECT"), "{error}");
+    }
+
+    #[test]
+    fn credentials_that_do_not_work_are_told_from_a_service_that_does_not_answer() {
+        let error = unavailable(&gcp_auth::Error::Str("no file"));
+        assert!(
+            !error.is_retryable()
+                && error
+                    .to_string()
+                    .contains("gcloud auth application-default login"),
+            "{error}"
+        );
+    }
+}

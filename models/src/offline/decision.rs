@@ -1,0 +1,294 @@
+//! Decisions: which agents a request is delegated to, and what is said of their results.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::sums;
+use super::words::asks_who_it_is;
+use super::{MAX_LISTED, how_to_configure};
+use crate::relevance::{self, Card, Skill};
+use crate::{Message, Part, Request, Role};
+
+/// What an agent is asked for of which neither skills nor task types are known.
+const ANY_TASK: &str = "task";
+
+/// The decision as JSON: what to delegate, or what to say.
+pub(super) fn decide(request: &Request, words: &str) -> Value {
+    let results = results(request);
+    if !results.is_empty() {
+        return respond(
+            &results
+                .iter()
+                .map(Outcome::told)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        );
+    }
+    let agents: Vec<Agent> = request.data("agents").map(list).unwrap_or_default();
+    let cards: Vec<Card<'_>> = agents.iter().map(Agent::card).collect();
+    let away = request.data("named").map(|named| list(&named["away"]));
+    let away: Vec<String> = away.unwrap_or_default();
+    let is_named = || !relevance::named(words, &cards).is_empty();
+    if !away.is_empty() && !is_named() {
+        let are = if away.len() == 1 { "is" } else { "are" };
+        let (names, it) = (
+            away.join(" and "),
+            if away.len() == 1 { "it" } else { "they" },
+        );
+        return respond(&format!(
+            "{names} {are} away at the moment, so I have asked nobody. Ask again when {it} {} back, or leave the name out and I look for somebody else.",
+            if away.len() == 1 { "is" } else { "are" }
+        ));
+    }
+    let unknown = unknown(words, &cards);
+    if !unknown.is_empty() && !is_named() {
+        return respond(&format!(
+            "I know no agent called {}, so I have asked nobody. {}",
+            unknown.join(" or "),
+            introduction(&agents)
+        ));
+    }
+    let chosen = choose(words, &cards);
+    if !chosen.is_empty() {
+        let chosen = chosen
+            .into_iter()
+            .map(|index| (&agents[index], &cards[index]));
+        return delegate(words, chosen, &away);
+    }
+    if let Some(counted) = sums::answer(words) {
+        return respond(&counted);
+    }
+    if asks_who_it_is(words) {
+        return respond(&introduction(&agents));
+    }
+    respond(&format!(
+        "I found no agent for that. {}",
+        introduction(&agents)
+    ))
+}
+
+/// Words that can be nothing but ids of agents, and are nobody's.
+fn unknown<'w>(words: &'w str, cards: &[Card<'_>]) -> Vec<&'w str> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let ids = words.split(|c| !is_part(c));
+    let ids = ids.map(|id| id.trim_end_matches(['.', '-']));
+    ids.filter(|id| id.starts_with("agent_") && cards.iter().all(|card| card.id != *id))
+        .collect()
+}
+
+/// The agents that the request names, else the one that it matches best.
+fn choose(words: &str, cards: &[Card<'_>]) -> Vec<usize> {
+    let named = relevance::named(words, cards);
+    if !named.is_empty() {
+        return named;
+    }
+    if asks_who_it_is(words) {
+        return Vec::new();
+    }
+    let best = relevance::rank(words, cards).into_iter().next();
+    best.filter(|&(_, score)| score >= relevance::LIKELY)
+        .map(|(index, _)| index)
+        .into_iter()
+        .collect()
+}
+
+/// Asks those who are chosen, and says who was named as well and is away.
+fn delegate<'a>(
+    words: &str,
+    chosen: impl Iterator<Item = (&'a Agent, &'a Card<'a>)>,
+    away: &[String],
+) -> Value {
+    let task = |(index, (agent, card)): (usize, (&Agent, &Card<'_>))| {
+        let skill = relevance::best_skill(words, card).map(|index| card.skills[index].id);
+        let topic = || agent.task_types.first().map(String::as_str);
+        json!({
+            "type": "task.request",
+            "taskType": skill.or_else(topic).unwrap_or(ANY_TASK),
+            "targetAgent": card.id,
+            "payload": { "text": words },
+            "correlationId": (index + 1).to_string(),
+        })
+    };
+    let said = (!away.is_empty()).then(|| {
+        let text = format!("Away at the moment, and not asked: {}.", away.join(", "));
+        json!({ "type": "chat.response", "text": text })
+    });
+    let tasks = chosen.enumerate().map(task);
+    json!({ "actions": said.into_iter().chain(tasks).collect::<Vec<Value>>() })
+}
+
+fn respond(text: &str) -> Value {
+    json!({ "actions": [{ "type": "chat.response", "text": text }] })
+}
+
+fn introduction(agents: &[Agent]) -> String {
+    let mut text = String::from(
+        "I am an offline stand-in, not a language model: I match the words of a request with what agents say of themselves.",
+    );
+    if agents.is_empty() {
+        text.push_str(" No agent is here at the moment.");
+    } else {
+        text.push_str(" I can reach:");
+        for agent in agents.iter().take(MAX_LISTED) {
+            text.push_str(&format!("\n- {}", agent.told()));
+        }
+        if agents.len() > MAX_LISTED {
+            text.push_str(&format!("\n- and {} more", agents.len() - MAX_LISTED));
+        }
+    }
+    format!("{text}\n{}", how_to_configure())
+}
+
+/// The results that stand after the user's words.
+fn results(request: &Request) -> Vec<Outcome> {
+    let said = |message: &Message| message.role == Role::User && message.text().is_some();
+    let start = request.messages.iter().rposition(said).unwrap_or(0);
+    let parts = request.messages[start..]
+        .iter()
+        .enumerate()
+        .flat_map(|(offset, message)| {
+            let skip = if offset == 0 {
+                message
+                    .parts
+                    .iter()
+                    .rposition(is_text)
+                    .map_or(0, |at| at + 1)
+            } else {
+                0
+            };
+            &message.parts[skip..]
+        });
+    parts
+        .filter_map(|part| match part {
+            Part::Data { label, value } if label == "results" => Some(list(value)),
+            _ => None,
+        })
+        .flatten()
+        .collect()
+}
+
+fn is_text(part: &Part) -> bool {
+    matches!(part, Part::Text(_))
+}
+
+/// The elements of a JSON array that can be read.
+fn list<T: DeserializeOwned>(value: &Value) -> Vec<T> {
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|element| T::deserialize(element).ok())
+        .collect()
+}
+
+#[derive(Debug, Deserialize)]
+struct Agent {
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    skills: Vec<AgentSkill>,
+    /// What it registered for, where that is known.
+    #[serde(default)]
+    task_types: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct AgentSkill {
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    examples: Vec<String>,
+}
+
+impl Agent {
+    fn card(&self) -> Card<'_> {
+        let skills = self.skills.iter().map(|skill| Skill {
+            id: &skill.id,
+            name: &skill.name,
+            description: &skill.description,
+            tags: skill.tags.iter().map(String::as_str).collect(),
+            examples: skill.examples.iter().map(String::as_str).collect(),
+        });
+        Card {
+            id: &self.id,
+            name: &self.name,
+            description: &self.description,
+            skills: skills.collect(),
+        }
+    }
+
+    fn told(&self) -> String {
+        let what = [&self.description, &self.name]
+            .into_iter()
+            .find(|text| !text.is_empty());
+        let what = what.map(|text| format!(": {text}")).unwrap_or_default();
+        let example = self.skills.iter().flat_map(|skill| &skill.examples).next();
+        let example = example
+            .map(|example| format!(" (try \"{example}\")"))
+            .unwrap_or_default();
+        format!("{}{what}{example}", self.id)
+    }
+}
+
+/// What became of a delegated task.
+#[derive(Debug, Deserialize)]
+pub(super) struct Outcome {
+    agent: String,
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    text: Option<String>,
+    /// Why it was not done, as a sentence that names the agent.
+    #[serde(default)]
+    error: Option<String>,
+}
+
+impl Outcome {
+    /// Replaces what came of it.
+    pub(super) fn say(&mut self, text: Option<String>) {
+        self.text = text;
+    }
+
+    /// The outcome in a sentence that names the agent.
+    pub(super) fn told(&self) -> String {
+        let agent = &self.agent;
+        let text = self.text.as_deref().filter(|text| !text.is_empty());
+        let error = self.error.as_deref().filter(|error| !error.is_empty());
+        // It names the agent already.
+        if let Some(error) = error {
+            return error.to_owned();
+        }
+        let verb = match self.state.as_str() {
+            "completed" => {
+                return match text {
+                    Some(text) => format!("{agent} says: {text}"),
+                    None => format!("{agent} has done it and says nothing."),
+                };
+            }
+            "rejected" => "does not take this task",
+            "cancelled" => "was stopped before it was done",
+            "timed-out" => "did not answer in time",
+            "input-required" => "asks back",
+            "away" => "went away before it was done",
+            "lost" => "was asked, but the task was lost",
+            _ => "could not do it",
+        };
+        match text {
+            Some(text) => format!("{agent} {verb}: {text}"),
+            None => format!("{agent} {verb}."),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "decision_tests.rs"]
+mod tests;

@@ -1,0 +1,321 @@
+//! What an agent without tools answers: what it was given, in order, or what can be counted in it.
+
+use serde_json::Value;
+
+use super::handing_on::TOPICS;
+use super::passages::count;
+use super::turn::Turn;
+use super::words::{mention, subject};
+use crate::Request;
+
+/// Says who made a text. It stands in an answer once, at its end.
+pub(super) const MARK: &str =
+    "(Put together by the offline stand-in from what it was given. No language model wrote this.)";
+
+/// A task with one of these wants a text to be looked at, if one is given.
+const REVIEWS: [&str; 8] = [
+    "review",
+    "check",
+    "critici",
+    "judge",
+    "verify",
+    "proofread",
+    "assess",
+    "look",
+];
+
+/// The longest task that is a title, in words.
+const MAX_TITLE: usize = 6;
+
+/// Inputs that take the text that is to be looked at.
+const DRAFTS: [&str; 4] = ["draft", "text", "article", "content"];
+
+/// Whether the result, or its text, is marked.
+pub(super) fn is_marked(value: &Value) -> bool {
+    let text = value.get("text").unwrap_or(value);
+    text.as_str().is_some_and(|text| text.contains(MARK))
+}
+
+/// The text without the mark.
+pub(super) fn without_mark(text: &str) -> String {
+    text.replace(MARK, "").trim().to_owned()
+}
+
+/// An answer made of what came with the request; nothing where that is no more than a line of words.
+pub(super) fn answer(request: &Request) -> Option<String> {
+    let given = Given::of(&Turn::of(request));
+    if given.texts.is_empty() && given.title_from_words {
+        return None;
+    }
+    let said = match given.wants_review && given.draft.is_some() {
+        true => given.measured(),
+        false => given.laid_out(),
+    };
+    Some(format!("{said}\n\n{MARK}"))
+}
+
+/// What there is to work with.
+struct Given {
+    title: String,
+    title_from_words: bool,
+    wants_review: bool,
+    texts: Vec<String>,
+    /// The text that is to be looked at, where an input is called as such texts are.
+    draft: Option<String>,
+    /// The items of lists, with the names of their inputs.
+    lists: Vec<(String, Vec<String>)>,
+    /// The most words that a text may have.
+    most_words: Option<usize>,
+}
+
+impl Given {
+    fn of(turn: &Turn<'_>) -> Self {
+        let words = without_mark(&turn.words);
+        let (head, rest) = words.split_once("\n\n").unwrap_or((&words, ""));
+        // Whoever follows a procedure says first what is to be done, and then what was asked.
+        let (task, asked) = head.split_once(": ").unwrap_or((head, head));
+        let mut given = Self {
+            title: title(task, asked).to_owned(),
+            title_from_words: true,
+            wants_review: speaks_of_review(task),
+            texts: paragraphs(rest),
+            draft: None,
+            lists: Vec::new(),
+            most_words: None,
+        };
+        for (name, value) in turn.input.and_then(Value::as_object).into_iter().flatten() {
+            given.take(name, value);
+        }
+        given
+    }
+
+    fn take(&mut self, name: &str, value: &Value) {
+        match value {
+            Value::String(text) if TOPICS.contains(&name) => {
+                self.title.clone_from(text);
+                self.title_from_words = false;
+            }
+            // A single word is a choice between several.
+            Value::String(text)
+                if DRAFTS.contains(&name) || text.trim().contains(char::is_whitespace) =>
+            {
+                let text = without_mark(text);
+                self.texts.extend(paragraphs(&text));
+                if DRAFTS.contains(&name) {
+                    self.draft = Some(text);
+                }
+            }
+            Value::Array(items) => {
+                let items: Vec<String> = items
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect();
+                if !items.is_empty() {
+                    self.lists.push((name.replace('_', " "), items));
+                }
+            }
+            Value::Number(number) if mention(name, "words").is_some() => {
+                self.most_words = number.as_u64().and_then(|most| usize::try_from(most).ok());
+            }
+            _ => {}
+        }
+    }
+
+    /// The title and under it what was given, as far as there is room for it.
+    fn laid_out(&self) -> String {
+        let mut text = format!("# {}", capitalized(&self.title));
+        let mut left = self
+            .most_words
+            .unwrap_or(usize::MAX)
+            .saturating_sub(count(&text) + count(MARK));
+        let lists = self.lists.iter().map(|(_, items)| {
+            let items = items.iter().map(|item| format!("- {item}"));
+            items.collect::<Vec<_>>().join("\n")
+        });
+        let same = |paragraph: &String| {
+            capitalized(paragraph.trim_start_matches(['#', ' '])) == capitalized(&self.title)
+        };
+        for paragraph in self.texts.iter().filter(|p| !same(p)).cloned().chain(lists) {
+            let kept = within(&paragraph, left);
+            left = left.saturating_sub(count(&kept));
+            if !kept.is_empty() {
+                text.push_str(&format!("\n\n{kept}"));
+            }
+        }
+        if self.texts.is_empty() && self.lists.is_empty() {
+            text.push_str("\n\nNothing was given to say about it.");
+        }
+        text
+    }
+
+    /// What can be counted in the draft, and which of the demands they meet.
+    fn measured(&self) -> String {
+        let text = self.draft.as_deref().unwrap_or_default();
+        let body: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let body = body.join("\n");
+        let ends = |c: char| matches!(c, '.' | '!' | '?' | '\n');
+        let lengths = body.split(ends).map(count).filter(|words| *words > 0);
+        let lengths: Vec<usize> = lengths.collect();
+        let words = count(text);
+        let longest = lengths.iter().max().copied().unwrap_or(0);
+        let mut lines = vec![format!(
+            "It has {} in {}; the longest sentence has {}.",
+            so_many(words, "word"),
+            so_many(lengths.len(), "sentence"),
+            so_many(longest, "word"),
+        )];
+        match self.most_words {
+            Some(most) if words > most => lines.push(format!(
+                "It is {} over the limit of {most}.",
+                so_many(words - most, "word")
+            )),
+            Some(most) => lines.push(format!(
+                "It keeps to the limit of {}.",
+                so_many(most, "word")
+            )),
+            None => {}
+        }
+        for (name, items) in &self.lists {
+            let missing: Vec<&str> = items
+                .iter()
+                .map(String::as_str)
+                .filter(|item| mention(text, item).is_none())
+                .collect();
+            lines.push(match missing.is_empty() {
+                true => format!("It has all of: {name}."),
+                false => format!("It does not have (of: {name}): {}.", missing.join("; ")),
+            });
+        }
+        lines.push(
+            "Whether it is right and reads well takes a language model or a person.".to_owned(),
+        );
+        lines.join(" ")
+    }
+}
+
+fn speaks_of_review(task: &str) -> bool {
+    let task = task.to_lowercase();
+    let mut words = task.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| REVIEWS.iter().any(|stem| word.starts_with(stem)))
+}
+
+/// What the request is about, if it says so; else the task, if that is short enough.
+fn title<'t>(task: &'t str, asked: &'t str) -> &'t str {
+    match asked.contains("about ") || count(task) > MAX_TITLE {
+        true => subject(asked).split(": ").next().unwrap_or_default(),
+        false => subject(task),
+    }
+}
+
+fn paragraphs(text: &str) -> Vec<String> {
+    let all = text
+        .split("\n\n")
+        .map(|paragraph| paragraph.trim().to_owned());
+    all.filter(|paragraph| !paragraph.is_empty()).collect()
+}
+
+/// Whole sentences of a paragraph, at most so many words of them.
+fn within(paragraph: &str, most: usize) -> String {
+    if count(paragraph) <= most {
+        return paragraph.to_owned();
+    }
+    let mut kept = "";
+    for (at, _) in paragraph.match_indices(['.', '!', '?']) {
+        let piece = &paragraph[..=at];
+        if count(piece) > most {
+            break;
+        }
+        kept = piece;
+    }
+    kept.to_owned()
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+/// So many of something, in words.
+fn so_many(n: usize, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {one}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Message, Part, Role};
+
+    fn asked(words: &str, input: Value) -> String {
+        let mut parts = vec![Part::Text(words.to_owned())];
+        if !input.is_null() {
+            let label = "input".to_owned();
+            parts.push(Part::Data {
+                label,
+                value: input,
+            });
+        }
+        let request = Request::new(vec![Message::new(Role::User, parts)]);
+        answer(&request).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_was_given_is_laid_out_under_what_it_is_about() {
+        let marked = format!("Mail waits. It keeps.\n\nNobody loses it.\n\n{MARK}");
+        let input = json!({"topic": "how mail waits", "findings": marked, "tone": "plain", "points": ["seven days"]});
+        assert_eq!(
+            asked("Write it: Write about mail", input),
+            format!(
+                "# How mail waits\n\nMail waits. It keeps.\n\nNobody loses it.\n\n- seven days\n\n{MARK}"
+            )
+        );
+        let short = json!({"findings": "Mail waits. It keeps for days.", "max_words": 20});
+        assert_eq!(
+            asked("Write it: an article about mail", short),
+            format!("# Mail\n\nMail waits.\n\n{MARK}")
+        );
+        assert_eq!(
+            asked("Write: about mail\n\nIt waits.", Value::Null),
+            format!("# About mail\n\nIt waits.\n\n{MARK}")
+        );
+        let notes = json!({"notes": "Joe brings the key."});
+        assert_eq!(
+            asked(
+                "The tasks: Make minutes of this: Joe brings the key.",
+                notes
+            ),
+            format!("# The tasks\n\nJoe brings the key.\n\n{MARK}")
+        );
+        assert_eq!(
+            asked("Go", json!({"topic": "mail"})),
+            format!("# Mail\n\nNothing was given to say about it.\n\n{MARK}")
+        );
+    }
+
+    #[test]
+    fn a_review_counts_what_can_be_counted() {
+        let input = json!({"draft": "# Rain\n\nIt rains. It rains all day!", "findings": "It does rain.", "max_words": 6, "points": ["rain", "all day", "snow"]});
+        let said = asked("Check the draft: rain", input);
+        for part in [
+            "It has 8 words in 2 sentences; the longest sentence has 4 words.",
+            "It is 2 words over the limit of 6.",
+            "It does not have (of: points): snow.",
+            MARK,
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let said = asked("Review it", json!({"draft": "Fine.", "max_words": 6}));
+        assert!(said.contains("It keeps to the limit of 6 words."), "{said}");
+    }
+
+    #[test]
+    fn a_line_of_words_is_nothing_to_lay_out() {
+        assert_eq!(asked("Tell me about mail", Value::Null), "");
+    }
+}

@@ -1,0 +1,187 @@
+//! A stand-in that needs no network, no key and no model.
+//!
+//! It understands the four conventions of those who ask it.
+//!
+//! - **Decisions.** A request for JSON named `decision` holds the agents that may be chosen as the data `agents`, the user's
+//!   words as the last user message with text, and after them, once delegated tasks have ended, the data `results`. The
+//!   decision delegates to the agent whose card shares most words with the request, or to every agent that the request names;
+//!   with results it tells them.
+//! - **Tools.** A request for words that offers tools is answered with calls of the tools that the words name, else of those
+//!   that they match, with arguments made of the words; with results it tells them.
+//! - **Procedures.** Where the instructions of such a request have numbered steps under a heading with the word steps, procedure,
+//!   process or workflow, and the steps name offered tools or the agents behind them, the steps are done in their order.
+//!   - A step calls those that it addresses ("ask `x`", "with `x`", "give … to `x`", "`x` and `y`"), all at once; where it addresses
+//!     none, those that it names and no step before has called. Sentences with MUST NOT, do not or never call nobody.
+//!   - The task of a call is the step's words and the user's. An input called `topic`, `question` or the like gets what the request is
+//!     about; other texts get the result of a step before whose agent their name or description mentions, else, if they are
+//!     required, the last result. An agent with no such input gets the last result in its task. Of paths to choose from, those are read
+//!     that share words with the request.
+//!   - A step that begins with "If" and quotes a word is left out where the last results don't say that word.
+//!   - A last step that begins with "Answer", "Reply" or the like names whose result is the answer. Without one it is the last
+//!     result that is no review. Behind it stands in short what others said that the last step names, or who came later, and who failed.
+//!   - Whoever asks who it is, greets, or has numbers added ("7 times 6") gets an answer without any call. Whoever addresses one tool ("ask the critic to …")
+//!     gets that one alone.
+//! - **Proposals.** A request for JSON named `orchestration` holds what agents offer, a plan and how far it is. The next proposal
+//!   follows from what the capabilities' schemas take and give.
+//!
+//! A request for words without tools is answered with what came with it: the texts among its data, and the paragraphs of the words
+//! behind the first, under what it is about; a task to check or review an input such as `draft`, with what can be counted in it. A
+//! line in parentheses says who made that. Without a match it says what it is and whom or what it can reach. The same request gets
+//! the same answer.
+
+mod arguments;
+mod decision;
+mod handing_on;
+mod known;
+mod layout;
+mod naming;
+mod orchestration;
+mod passages;
+mod procedure;
+mod stated;
+mod steps;
+mod sums;
+mod told;
+mod tools;
+mod turn;
+mod words;
+
+use async_trait::async_trait;
+
+use super::{Completion, DeltaSink, Error, LanguageModel, Output, Request, ToolCall, stand_in};
+
+/// Agents or tools that are told about at most.
+const MAX_LISTED: usize = 20;
+
+/// The name of what stands in where there is no model.
+pub const STAND_IN: &str = "offline";
+
+/// Answers by matching words.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Offline;
+
+#[async_trait]
+impl LanguageModel for Offline {
+    fn name(&self) -> &str {
+        STAND_IN
+    }
+
+    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+        request.check()?;
+        let (text, tool_calls) = match answer(&request)? {
+            Answer::Text(text) => (text, Vec::new()),
+            Answer::Calls(calls) => (String::new(), calls),
+        };
+        stand_in::stream(&text, &deltas).await;
+        let usage = Some(stand_in::usage(&request, &text, &tool_calls));
+        Ok(Completion {
+            text,
+            tool_calls,
+            usage,
+        })
+    }
+}
+
+/// What there is to say or to do.
+#[derive(Debug, Clone, PartialEq)]
+enum Answer {
+    Text(String),
+    Calls(Vec<ToolCall>),
+}
+
+fn answer(request: &Request) -> Result<Answer, Error> {
+    let said = || request.last_user_text().unwrap_or_default();
+    match &request.output {
+        Output::Text if tools::are_used(request) => Ok(tools::answer(request)),
+        Output::Text => Ok(Answer::Text(layout::answer(request).unwrap_or_else(|| {
+            let said = words::cut(&said());
+            format!(
+                "I am an offline stand-in, not a language model, and have no tool for this, so nothing was done. You said: {said}"
+            )
+        }))),
+        Output::Json { name, .. } if name == "decision" => {
+            Ok(Answer::Text(decision::decide(request, &said()).to_string()))
+        }
+        Output::Json { name, .. } if name == "orchestration" => Ok(Answer::Text(
+            orchestration::propose(request, &said()).to_string(),
+        )),
+        Output::Json { name, .. } => Err(Error::Refused(format!(
+            "the offline stand-in only matches words and cannot make a {name}; to {HOW_TO_CONFIGURE}"
+        ))),
+    }
+}
+
+const HOW_TO_CONFIGURE: &str = "use a real model, set AGENTHUB_MODEL to provider/model, for example openai/gpt-5 with \
+    OPENAI_API_KEY, vertex/gemini-2.5-flash with GCP_PROJECT, or ollama/llama3.2";
+
+fn how_to_configure() -> String {
+    format!("To {HOW_TO_CONFIGURE}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Message, Tool, deltas};
+
+    #[test]
+    fn other_json_is_declined_with_the_way_out() {
+        let plan = Request::new(vec![Message::user("plan")]).json("plan", json!({}));
+        let error = answer(&plan).expect_err("a stand-in makes no plans");
+        assert!(
+            matches!(&error, Error::Refused(why) if why.contains("AGENTHUB_MODEL")),
+            "{error}"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_answer_is_streamed_in_pieces_and_its_cost_estimated() {
+        let (sink, mut reader) = deltas();
+        let asked = Request::new(vec![Message::user("who are you?")]).json("decision", json!({}));
+        let completion = tokio::spawn(Offline.complete(asked, sink));
+        let mut pieces = Vec::new();
+        while let Some(piece) = reader.next().await {
+            pieces.push(piece);
+        }
+        let completion = completion.await.expect("no panic").expect("an answer");
+        assert!(pieces.len() > 3, "{pieces:?}");
+        assert_eq!(pieces.concat(), completion.text);
+        let usage = completion.usage.expect("usage is estimated");
+        assert!(
+            usage.output_tokens > usage.input_tokens && usage.input_tokens > 0,
+            "{usage:?}"
+        );
+    }
+
+    #[test]
+    fn what_it_has_no_tool_for_is_said_to_be_undone() {
+        let asked = Request::new(vec![Message::user("print it")]);
+        let Ok(Answer::Text(said)) = answer(&asked) else {
+            panic!("it has nothing to call");
+        };
+        assert!(said.contains("nothing was done"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn calls_cost_something_as_well() {
+        let mut asked = Request::new(vec![Message::user("use echo")]);
+        asked.tools = vec![Tool {
+            name: "echo".into(),
+            description: "Echoes".into(),
+            parameters: json!({"type": "object"}),
+            agent: None,
+        }];
+        let completion = Offline
+            .complete(asked, DeltaSink::ignored())
+            .await
+            .expect("an answer");
+        assert_eq!(completion.text, "");
+        assert_eq!(completion.tool_calls.len(), 1);
+        assert!(
+            completion
+                .usage
+                .is_some_and(|usage| usage.output_tokens > 0)
+        );
+    }
+}

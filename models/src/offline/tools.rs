@@ -1,0 +1,212 @@
+//! Tools: which are called with what, and what is said of their results.
+
+use agenthub_runs::tool_loop::FIND_AGENTS;
+use serde_json::Value;
+
+use super::arguments::arguments;
+use super::handing_on;
+use super::known::Known;
+use super::procedure::{Next, Procedure};
+use super::sums;
+use super::told::told;
+use super::turn::Turn;
+use super::words::{asks_who_it_is, clauses, cut};
+use super::{Answer, MAX_LISTED, how_to_configure};
+use crate::{Part, Request, Tool, ToolCall};
+
+/// Whether there are tools, or results of tools that are gone.
+pub(super) fn are_used(request: &Request) -> bool {
+    !request.tools.is_empty() || Turn::of(request).results().next().is_some()
+}
+
+/// What the procedure of the instructions does next; without one, calls of what the words want, or words about what came back.
+///
+/// Everything after the last words of the user counts as done: no call is made twice with the same arguments.
+pub(super) fn answer(request: &Request) -> Answer {
+    let turn = Turn::of(request);
+    match procedure(request, &turn).map(|procedure| procedure.next(&turn)) {
+        Some(Next::Answer(text)) => return Answer::Text(text),
+        Some(Next::Calls(calls)) => return Answer::Calls(with_ids(request, calls)),
+        None => {}
+    }
+    let told = || Answer::Text(summary(&turn) + &guesses(request, &turn));
+    let only_found = turn.results().all(|(name, _)| name == FIND_AGENTS);
+    if !turn.rounds.is_empty() && !only_found {
+        return told();
+    }
+    let made = |name: &str, arguments: &Value| {
+        turn.calls()
+            .any(|call| call.name == name && call.arguments == *arguments)
+    };
+    let wanted = choose(&turn.words, &request.tools).into_iter();
+    let wanted = wanted
+        .flat_map(|(tool, words)| {
+            let filled = filled(tool, words, &turn).into_iter();
+            filled.map(|arguments| (tool.name.clone(), arguments))
+        })
+        .filter(|(name, arguments)| !made(name, arguments));
+    let calls = with_ids(request, wanted.collect());
+    if !calls.is_empty() {
+        return Answer::Calls(calls);
+    }
+    if !turn.rounds.is_empty() {
+        return told();
+    }
+    if let Some(counted) = sums::answer(&turn.words) {
+        return Answer::Text(counted);
+    }
+    let introduction = introduction(&request.tools);
+    Answer::Text(match asks_who_it_is(&turn.words) {
+        true => introduction,
+        false => format!("I found no tool for that. {introduction}"),
+    })
+}
+
+/// The procedure that the words want to be followed. Who asks who it is wants none, nor who has numbers added; whoever names one tool
+/// wants that one alone.
+fn procedure<'a>(request: &'a Request, turn: &Turn<'_>) -> Option<Procedure<'a>> {
+    let named = Known::of(&request.tools).named(&turn.words);
+    let wants_none = match named.as_slice() {
+        [] => asks_who_it_is(&turn.words) || sums::answer(&turn.words).is_some(),
+        named => named.len() == 1,
+    };
+    match wants_none {
+        true => None,
+        false => Procedure::of(request, &named),
+    }
+}
+
+/// The arguments of each call of a tool for these words.
+fn filled(tool: &Tool, words: &str, turn: &Turn<'_>) -> Vec<Value> {
+    let takes_a_task = !tool.parameters["properties"]["task"].is_null();
+    match takes_a_task && words == turn.words {
+        true => handing_on::calls(tool, "", turn, &[]),
+        false => vec![arguments(&tool.parameters, words).0],
+    }
+}
+
+/// What was guessed for the calls that were made; empty where nothing was.
+fn guesses(request: &Request, turn: &Turn<'_>) -> String {
+    let mut lines = String::new();
+    for (tool, words) in choose(&turn.words, &request.tools) {
+        let (made, guessed) = arguments(&tool.parameters, words);
+        let is_made = |call: &&ToolCall| call.name == tool.name && call.arguments == made;
+        // An agent makes of a sentence what it can.
+        let Some(first) = guessed.first().filter(|_| tool.agent.is_none()) else {
+            continue;
+        };
+        if turn.calls().any(|call| is_made(&call)) {
+            let (names, tool) = (guessed.join("`, `"), &tool.name);
+            lines.push_str(&format!(
+                "\nI am an offline stand-in, and could not tell what `{names}` of {tool} is to be: I gave it the whole sentence. Put what you \
+                 mean in quotation marks, or write {first}=…"
+            ));
+        }
+    }
+    lines
+}
+
+fn with_ids(request: &Request, calls: Vec<(String, Value)>) -> Vec<ToolCall> {
+    let calls = calls.into_iter().zip(free_ids(request));
+    let with_id = |((name, arguments), id)| ToolCall {
+        id,
+        name,
+        arguments,
+    };
+    calls.map(with_id).collect()
+}
+
+/// The results, a line each, and who has not answered.
+fn summary(turn: &Turn<'_>) -> String {
+    let lines: Vec<String> = turn
+        .results()
+        .map(|(name, value)| told(name, value))
+        .collect();
+    if lines.is_empty() {
+        let names: Vec<&str> = turn.calls().map(|call| call.name.as_str()).collect();
+        return format!("I have heard nothing from {}.", names.join(", "));
+    }
+    lines.join("\n")
+}
+
+/// The tools that the words name, with all the words; else those that the clauses of the words match, each with its own
+/// clauses; else the one that the words match best.
+fn choose<'a>(words: &'a str, tools: &'a [Tool]) -> Vec<(&'a Tool, &'a str)> {
+    let known = Known::of(tools);
+    let named = known.named(words);
+    if !named.is_empty() {
+        return named.into_iter().map(|at| (&tools[at], words)).collect();
+    }
+    if asks_who_it_is(words) {
+        return Vec::new();
+    }
+    let best = |words: &str| known.best(words, FIND_AGENTS);
+    let several = segments(words, best);
+    if several.len() > 1 {
+        let of = |(at, words)| (&tools[at], words);
+        return several.into_iter().map(of).collect();
+    }
+    let find = || {
+        let find = tools.iter().position(|tool| tool.name == FIND_AGENTS);
+        find.filter(|_| sums::answer(words).is_none())
+    };
+    let one = best(words).or_else(find);
+    one.map(|at| (&tools[at], words)).into_iter().collect()
+}
+
+/// The clauses of the words, joined to stretches that one tool matches. A clause that none matches belongs to the stretch
+/// before it.
+fn segments(words: &str, best: impl Fn(&str) -> Option<usize>) -> Vec<(usize, &str)> {
+    let offset = |piece: &str| piece.as_ptr() as usize - words.as_ptr() as usize;
+    let mut segments: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
+    for clause in clauses(words) {
+        let end = offset(clause) + clause.len();
+        match (best(clause), segments.last_mut()) {
+            (Some(tool), Some((current, range))) if tool == *current => range.end = end,
+            (None, Some((_, range))) => range.end = end,
+            (Some(tool), Some(_)) => segments.push((tool, offset(clause)..end)),
+            (Some(tool), None) => segments.push((tool, 0..end)),
+            (None, None) => {}
+        }
+    }
+    segments
+        .into_iter()
+        .map(|(tool, range)| (tool, words[range].trim_start()))
+        .collect()
+}
+
+/// Ids that no call in the conversation has.
+fn free_ids(request: &Request) -> impl Iterator<Item = String> {
+    let parts = request.messages.iter().flat_map(|m| &m.parts);
+    let taken: Vec<&str> = parts
+        .filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call.id.as_str()),
+            Part::ToolResult { call_id, .. } => Some(call_id.as_str()),
+            _ => None,
+        })
+        .collect();
+    let ids = (1u64..).map(|n| format!("call_{n}"));
+    ids.filter(move |id| !taken.contains(&id.as_str()))
+}
+
+fn introduction(tools: &[Tool]) -> String {
+    let mut text = String::from(
+        "I am an offline stand-in, not a language model: I match the words of a request with what tools say of themselves. I \
+         can call:",
+    );
+    for tool in tools.iter().take(MAX_LISTED) {
+        text.push_str(&format!("\n- {}", tool.name));
+        let first = tool.own_words().lines().next().unwrap_or_default().trim();
+        if !first.is_empty() {
+            text.push_str(&format!(": {}", cut(first)));
+        }
+    }
+    if tools.len() > MAX_LISTED {
+        text.push_str(&format!("\n- and {} more", tools.len() - MAX_LISTED));
+    }
+    format!("{text}\n{}", how_to_configure())
+}
+
+#[cfg(test)]
+#[path = "tools_tests.rs"]
+mod tests;

@@ -1,0 +1,91 @@
+//! What was said last, and what was done since.
+
+use serde_json::Value;
+
+use crate::{Message, Part, Request, Role, ToolCall};
+
+/// What the user said last, and what was done since.
+pub(super) struct Turn<'a> {
+    /// The words; where there are none, what is handed over as data.
+    pub(super) words: String,
+    /// The data that came with them.
+    pub(super) input: Option<&'a Value>,
+    pub(super) rounds: Vec<Round<'a>>,
+}
+
+/// The calls that were made at once, each with its result.
+pub(super) struct Round<'a>(pub(super) Vec<(&'a ToolCall, Option<&'a Value>)>);
+
+impl<'a> Turn<'a> {
+    pub(super) fn of(request: &'a Request) -> Self {
+        let messages = &request.messages;
+        let last = |speaks: &dyn Fn(&Part) -> bool| {
+            let by_user = |m: &Message| m.role == Role::User;
+            messages
+                .iter()
+                .rposition(|m| by_user(m) && m.parts.iter().any(speaks))
+        };
+        // Where nobody says anything in words, what is handed over as data is what is asked.
+        let start = last(&|part| matches!(part, Part::Text(_)))
+            .or_else(|| last(&|part| matches!(part, Part::Data { .. })))
+            .unwrap_or(0);
+        let asked = messages.get(start);
+        let words = asked.and_then(|message| {
+            let given = || message.parts.iter().find_map(data_text);
+            message.text().or_else(given)
+        });
+        let input = asked.and_then(|message| {
+            message.parts.iter().find_map(|part| match part {
+                Part::Data { label, value } if label == "input" => Some(value),
+                _ => None,
+            })
+        });
+        let since = || messages.iter().skip(start);
+        let results: Vec<(&str, &Value)> = since()
+            .flat_map(|m| &m.parts)
+            .filter_map(|part| match part {
+                Part::ToolResult { call_id, value, .. } => Some((call_id.as_str(), value)),
+                _ => None,
+            })
+            .collect();
+        let of = |call: &'a ToolCall| {
+            let mut results = results.iter();
+            let result = results.find(|(id, _)| *id == call.id);
+            (call, result.map(|(_, value)| *value))
+        };
+        let rounds = since().map(|m| Round(calls(m).map(of).collect()));
+        Self {
+            words: words.unwrap_or_default(),
+            input,
+            rounds: rounds.filter(|round| !round.0.is_empty()).collect(),
+        }
+    }
+
+    /// Every call.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &'a ToolCall> {
+        self.rounds
+            .iter()
+            .flat_map(|r| r.0.iter().map(|(call, _)| *call))
+    }
+
+    /// Every result, with the name of its tool.
+    pub(super) fn results(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        let all = self.rounds.iter().flat_map(|round| &round.0);
+        all.filter_map(|(call, result)| Some((call.name.as_str(), (*result)?)))
+    }
+}
+
+fn calls(message: &Message) -> impl Iterator<Item = &ToolCall> {
+    message.parts.iter().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call),
+        _ => None,
+    })
+}
+
+fn data_text(part: &Part) -> Option<String> {
+    let Part::Data { value, .. } = part else {
+        return None;
+    };
+    let text = value.as_str().or_else(|| value.get("text")?.as_str());
+    Some(text.map_or_else(|| value.to_string(), str::to_owned))
+}

@@ -1,0 +1,218 @@
+//! What goes wrong at a provider, shown with OpenAI's wire format.
+
+use std::time::Duration;
+
+use agenthub_models::genai::{Genai, Settings};
+use agenthub_models::{Error, LanguageModel, deltas};
+use serde_json::json;
+
+use crate::openai::{answer, chunk, question, settings, text, usage};
+use crate::provider::{
+    KEY, Provider, Reply, ask, events, events_done, frames, gated, status, streamed,
+};
+
+#[tokio::test]
+async fn nothing_is_repeated_once_a_piece_was_handed_out() {
+    let provider = Provider::start([events(&[text("Hel"), text("lo")]), answer()]).await;
+    let (sink, mut reader) = deltas();
+    let model = Genai::new(settings(&provider)).expect("complete settings");
+    let completion = model.complete(question(), sink).await;
+    assert_eq!(
+        completion,
+        Err(Error::Unavailable("the answer broke off".into()))
+    );
+    assert_eq!(provider.asked().len(), 1);
+    assert_eq!(reader.next().await.as_deref(), Some("Hel"));
+}
+
+#[tokio::test]
+async fn transient_failures_are_asked_again() {
+    let busy = || {
+        status(
+            429,
+            &[("retry-after", "0")],
+            json!({"error": {"message": "slow down"}}),
+        )
+    };
+    let broken = || status(503, &[], "upstream");
+    let provider = Provider::start([busy(), broken(), answer()]).await;
+    let completion = ask(settings(&provider), question())
+        .await
+        .expect("the third attempt answers");
+    assert_eq!(completion.text, "Hello");
+    assert_eq!(provider.asked().len(), 3);
+}
+
+#[tokio::test]
+async fn retries_end() {
+    let provider =
+        Provider::always(|| status(500, &[], json!({"error": {"message": "oh no"}}))).await;
+    let settings = Settings {
+        max_retries: 2,
+        ..settings(&provider)
+    };
+    let error = ask(settings, question())
+        .await
+        .expect_err("it never answers");
+    assert_eq!(error, Error::Unavailable("oh no (HTTP 500)".into()));
+    assert!(error.is_retryable());
+    assert_eq!(provider.asked().len(), 3);
+}
+
+#[tokio::test]
+async fn a_wait_beyond_the_deadline_is_left_to_the_caller() {
+    for wait in ["3600", "1e19"] {
+        let busy = move || {
+            status(
+                429,
+                &[("retry-after", wait)],
+                json!({"error": {"message": "quota"}}),
+            )
+        };
+        let provider = Provider::always(busy).await;
+        let error = ask(settings(&provider), question())
+            .await
+            .expect_err("the quota is used up");
+        let seconds = wait.parse().expect("a number");
+        let retry_after = Some(Duration::from_secs_f64(seconds));
+        assert_eq!(
+            error,
+            Error::RateLimited {
+                message: "quota (HTTP 429)".into(),
+                retry_after
+            }
+        );
+        assert_eq!(provider.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_succeed_is_not_asked_again_and_keys_stay_secret() {
+    let wrong_key = json!({"error": {"message": format!("Incorrect API key provided: {KEY}.")}});
+    let missing = json!({"error": {"message": format!("no model for {KEY}")}});
+    for (code, body, expected) in [
+        (
+            401,
+            &wrong_key,
+            Error::Unauthorized("the provider refused the key (HTTP 401)".into()),
+        ),
+        (
+            404,
+            &missing,
+            Error::InvalidRequest("no model for … (HTTP 404)".into()),
+        ),
+        (307, &json!({}), Error::InvalidRequest("HTTP 307".into())),
+    ] {
+        let body = body.clone();
+        let provider =
+            Provider::always(move || status(code, &[("location", "http://127.0.0.1:1/")], &body))
+                .await;
+        let error = ask(settings(&provider), question())
+            .await
+            .expect_err("it is refused");
+        assert_eq!(error, expected);
+        assert_eq!(provider.asked().len(), 1);
+    }
+    let provider = Provider::start([]).await;
+    let shown = format!(
+        "{:?}",
+        Genai::new(settings(&provider)).expect("complete settings")
+    );
+    assert!(!shown.contains(KEY), "{shown}");
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_answer_is_malformed() {
+    for reply in [
+        streamed(
+            "text/event-stream",
+            vec!["data: {\"choices\": [\n\n".into()],
+        ),
+        streamed(
+            "text/html",
+            vec!["<html>welcome to the captive portal</html>".into()],
+        ),
+        streamed("text/event-stream", vec![]),
+        streamed("text/event-stream", vec!["data: [DONE]\n\n".into()]),
+        events_done(&[chunk(json!({}), Some("stop"))]),
+    ] {
+        let provider = Provider::start([reply]).await;
+        let error = ask(settings(&provider), question())
+            .await
+            .expect_err("there is no answer");
+        assert!(matches!(error, Error::Malformed(_)), "{error:?}");
+        assert_eq!(provider.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn filters_and_limits_are_told() {
+    let provider = Provider::start([events_done(&[
+        text("I"),
+        chunk(json!({}), Some("content_filter")),
+    ])])
+    .await;
+    let error = ask(settings(&provider), question())
+        .await
+        .expect_err("it is filtered");
+    assert!(matches!(error, Error::Refused(_)), "{error:?}");
+
+    let cut = || events_done(&[text("{\"a\":"), chunk(json!({}), Some("length")), usage()]);
+    let provider = Provider::start([cut(), cut()]).await;
+    let whole = ask(settings(&provider), question())
+        .await
+        .expect("a text may be cut");
+    assert_eq!(whole.text, "{\"a\":");
+    let error = ask(settings(&provider), question().json("a", json!({})))
+        .await
+        .expect_err("JSON may not");
+    assert!(matches!(error, Error::Malformed(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn errors_in_the_stream_are_told() {
+    let overloaded = json!({"error": {"message": "overloaded", "type": "server_error"}});
+    let provider = Provider::start([events(&[overloaded]), answer()]).await;
+    let completion = ask(settings(&provider), question())
+        .await
+        .expect("nothing was handed out, so it is asked again");
+    assert_eq!(completion.text, "Hello");
+}
+
+#[tokio::test]
+async fn a_stalled_provider_is_given_up() {
+    let (halfway, _never_opened) = gated(&frames(&[text("Hel")]), String::new());
+    for reply in [Reply::Silence, halfway] {
+        let provider = Provider::start([reply]).await;
+        let timeout = Duration::from_millis(300);
+        let settings = Settings {
+            timeout,
+            ..settings(&provider)
+        };
+        assert_eq!(
+            ask(settings, question()).await,
+            Err(Error::Timeout(timeout))
+        );
+        assert_eq!(provider.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn nobody_at_the_endpoint_is_said_plainly() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = free
+        .local_addr()
+        .expect("a bound port has an address")
+        .port();
+    drop(free);
+    let mut settings = Settings::new("openai/gpt-test");
+    settings.endpoint = Some(format!("http://127.0.0.1:{port}/v1"));
+    settings.max_retries = 0;
+    let error = ask(settings, question())
+        .await
+        .expect_err("nobody is there");
+    assert_eq!(
+        error.to_string(),
+        "the model is unavailable: cannot connect to its endpoint"
+    );
+}
