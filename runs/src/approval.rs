@@ -1,28 +1,29 @@
-//! What a person is asked to allow, and what they said.
+//! Approvals: requests for a person's permission, and the person's decision.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-/// Something that a person is to allow: a step with exactly these arguments.
+/// A request for permission to perform a step with exactly these arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
-    /// The beginning of the digest, 12 hexadecimal digits: by what a person names it.
+    /// The first 12 hexadecimal digits of the digest: the id that a person types.
     pub id: String,
-    /// SHA-256, hexadecimal, of run, subject, agent, capability and arguments as JSON with sorted keys. Other arguments have another one.
+    /// SHA-256, hexadecimal, of run, subject, agent, capability and arguments as JSON with sorted keys. Changes with
+    /// any of them.
     pub digest: String,
-    /// The step of the plan.
+    /// Name of the plan's step.
     pub subject: String,
-    /// Who would do it.
+    /// Agent that would perform the step.
     pub agent: String,
-    /// What for.
+    /// Capability that would be used.
     pub capability: String,
-    /// With what.
+    /// Arguments that would be sent.
     pub arguments: Value,
 }
 
 impl Approval {
-    /// What is to be allowed, with the digest of what is shown.
+    /// Creates a request and computes the digest of its fields.
     pub fn new(
         run: &str,
         subject: impl Into<String>,
@@ -45,19 +46,19 @@ impl Approval {
     }
 }
 
-/// What a person said.
+/// A person's decision on an [`Approval`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Whether it may be done.
+    /// True if permission is granted.
     pub approved: bool,
-    /// Who said so.
+    /// The person who decided.
     pub by: String,
-    /// What they said about it; may be empty.
+    /// Comment of the person; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub comment: String,
 }
 
-/// The same value, whatever the order in which its keys were written.
+/// The value with all object keys sorted, so that equal values serialize equally.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(values) => values.iter().map(sorted).collect(),

@@ -1,4 +1,4 @@
-//! How a step goes out: its ids, its part of the budget, its deadline.
+//! Dispatch of a step: its ids, its share of the budget, its deadline.
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -13,16 +13,16 @@ use crate::{
     run::{Outgoing, Work},
 };
 
-/// The time for a delegation that has no limit: 5 min.
+/// Default deadline of a delegation: 5 min.
 const DELEGATION_MS: u64 = 300_000;
 
-/// The longest answer that is paid for where nothing says how long it may be, in tokens.
+/// Output tokens reserved for an answer whose length is not limited.
 const ANSWER_TOKENS: u64 = 4_096;
 
-/// The shortest answer that is worth a question, in tokens.
+/// Minimum output tokens for which a model is called.
 const LEAST_ANSWER_TOKENS: u64 = 16;
 
-/// Why a step cannot begin.
+/// Reasons why a step cannot be dispatched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error(transparent)]
@@ -31,7 +31,7 @@ pub(crate) enum Refused {
     Depth,
 }
 
-/// A step that goes out for the first time in this attempt: what to journal, what to send, and what is reserved.
+/// First dispatch of an attempt: the event to journal, the work to send, and the budget to reserve.
 pub(crate) fn first(
     key: StepKey,
     step: Step,
@@ -89,8 +89,8 @@ pub(crate) fn first(
     Ok((event, work, grant))
 }
 
-/// A step that was out when the run was taken up, as it went out then. What works in this process has its time anew, as nothing
-/// worked on it meanwhile; an agent has the deadline that it was sent.
+/// Redispatch, unchanged, of a step that was in flight when the run was recovered. Timeouts of steps that run in this
+/// process start again, because nothing worked on them meanwhile; an agent keeps the deadline that it was sent.
 pub(crate) fn again(key: StepKey, step: Step, record: &Record, now_ms: u64) -> Work {
     let deadline_ms = match &record.what {
         Begun::Delegated(_) => record.deadline_ms,
@@ -120,7 +120,7 @@ pub(crate) fn again(key: StepKey, step: Step, record: &Record, now_ms: u64) -> W
     }
 }
 
-/// The answer may not be longer than what is left pays for.
+/// Limits the answer's length to what the remaining budget pays for.
 fn ask(mut request: Box<Request>, account: &Account) -> Result<(Begun, Outgoing, Budget), Refused> {
     let input = with_margin(request.estimate_tokens() as u64);
     account.check(Spent {
@@ -139,7 +139,7 @@ fn ask(mut request: Box<Request>, account: &Account) -> Result<(Begun, Outgoing,
     let grant = Budget {
         tokens,
         calls: Some(1),
-        // What an answer costs is known when it is there: until then nothing else is paid from what is left.
+        // An answer's cost is known only once it arrives, so all that is left is reserved for it.
         cost_micros: free.cost_micros,
         ..Budget::default()
     };
@@ -151,12 +151,12 @@ fn ask(mut request: Box<Request>, account: &Account) -> Result<(Begun, Outgoing,
     Ok((what, Outgoing::Ask(request), grant))
 }
 
-/// What a text that was estimated at so many tokens has at most, unless it is very unlike prose.
+/// An upper bound for a text of this many estimated tokens, unless it is very unlike prose.
 fn with_margin(tokens: u64) -> u64 {
     tokens + tokens.div_ceil(10)
 }
 
-/// The agent gets a part of what is free, and one level less to hand it on.
+/// Gives the agent a share of the free budget, and one level less of delegation depth.
 fn delegate(
     key: &StepKey,
     handoff: Handoff,
@@ -164,7 +164,8 @@ fn delegate(
     share: Budget,
     deadline_ms: u64,
 ) -> Result<(Begun, Outgoing, Budget), Refused> {
-    // What others have reserved may come back: an agent that can pay for nothing is not asked while that is so.
+    // Other steps may release parts of their reservations, so a delegation waits for them instead of asking an agent
+    // that can pay for nothing.
     let something = u64::from(account.has_reservations());
     account.check(Spent {
         tokens: something,
@@ -188,7 +189,7 @@ fn delegate(
         message_id: key.message_id().to_string(),
         deadline_ms,
         budget: Budget {
-            // The call itself is one.
+            // The delegation itself counts as one call.
             calls: grant.calls.map(|calls| calls - 1),
             ..grant
         },
@@ -200,7 +201,7 @@ fn delegate(
     ))
 }
 
-/// A digest of anything that can be written as JSON.
+/// Digest of a value's JSON.
 fn digest(value: &impl Serialize) -> String {
     let json = serde_json::to_vec(value).unwrap_or_default();
     Uuid::new_v5(&Uuid::NAMESPACE_OID, &json).to_string()

@@ -1,8 +1,8 @@
-//! What a run may still spend.
+//! Budgets of runs.
 //!
-//! A budget is a grant: what a step may cost is reserved before it begins, a delegation carries its part to the agent that works on it,
-//! and what was really used is settled when it ends. What is spent and what is reserved together never pass the grant, however
-//! many children run at once, because each has its own part.
+//! A budget is a grant: a step reserves its maximum cost before it begins, a delegation carries its share to the agent
+//! that works on it, and the actual cost is settled when the step ends. Spent and reserved amounts together never
+//! exceed the grant, however many children run at once, because each has its own share.
 
 use std::collections::BTreeMap;
 
@@ -10,44 +10,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::StepId;
 
-/// The most that a run and everything that it leads to may use. What is not given is not limited.
+/// Limits for a run and everything that it leads to. `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// Tokens, read and written, of all models.
+    /// Input and output tokens of all models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Calls of models, tools and agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// Money, in millionths of a US dollar.
+    /// Cost in millionths of a US dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
     /// Time from the start, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
-    /// Delegations, one inside the other; 0 allows none.
+    /// Nesting depth of delegations; 0 allows none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
 }
 
-/// What was used.
+/// Resources used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Spent {
-    /// Tokens, read and written.
+    /// Input and output tokens.
     pub tokens: u64,
     /// Calls of models, tools and agents.
     pub calls: u64,
-    /// Money, in millionths of a US dollar.
+    /// Cost in millionths of a US dollar.
     pub cost_micros: u64,
-    /// Whether some of the tokens are an estimate, and not the count of the model's provider.
+    /// True if some of the tokens are an estimate instead of the provider's count.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_estimated: bool,
 }
 
 impl Spent {
-    /// One call without any further cost.
+    /// One call without further cost.
     pub const CALL: Self = Self {
         tokens: 0,
         calls: 1,
@@ -55,7 +55,7 @@ impl Spent {
         is_estimated: false,
     };
 
-    /// Both together.
+    /// Sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl Spent {
 }
 
 impl Budget {
-    /// The smaller of both, limit by limit.
+    /// The stricter of both, limit by limit.
     #[must_use]
     pub fn within(self, other: Self) -> Self {
         fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
@@ -86,7 +86,7 @@ impl Budget {
         }
     }
 
-    /// One of `parts` equal parts of what can be divided, rounded down.
+    /// One of `parts` equal shares of every divisible limit, rounded down.
     #[must_use]
     pub fn divided(self, parts: u64) -> Self {
         let part = |whole: Option<u64>| whole.map(|w| w / parts.max(1));
@@ -98,7 +98,7 @@ impl Budget {
         }
     }
 
-    /// What is charged when a step does not tell what it used.
+    /// The charge for a step that does not report its cost: its whole grant.
     pub(crate) fn whole(self) -> Spent {
         Spent {
             tokens: self.tokens.unwrap_or(0),
@@ -109,21 +109,21 @@ impl Budget {
     }
 }
 
-/// A limit that a step would pass.
+/// Error: a step would exceed this limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the budget of {limit} {what} does not suffice: {left} left, {wanted} needed")]
 pub struct Exhausted {
-    /// Which limit.
+    /// Name of the limit.
     pub what: &'static str,
     /// The whole grant.
     pub limit: u64,
-    /// What is neither spent nor reserved.
+    /// Amount that is neither spent nor reserved.
     pub left: u64,
-    /// What the step needs at least.
+    /// Minimum that the step needs.
     pub wanted: u64,
 }
 
-/// A budget, what is spent of it, and what is reserved.
+/// A budget with its spent and reserved amounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     budget: Budget,
@@ -132,7 +132,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// A budget of which nothing is spent.
+    /// An account with nothing spent.
     pub fn new(budget: Budget) -> Self {
         Self {
             budget,
@@ -145,18 +145,18 @@ impl Account {
         self.budget
     }
 
-    /// What is spent so far.
+    /// Amount spent so far.
     pub fn spent(&self) -> Spent {
         self.spent
     }
 
-    /// Whether a step holds a reservation, which may be more than it will use.
+    /// True if a step holds a reservation, part of which may be released.
     pub fn has_reservations(&self) -> bool {
         let is_some = |grant: &Budget| grant.whole() != Spent::default();
         self.reserved.values().any(is_some)
     }
 
-    /// What is neither spent nor reserved.
+    /// Amount that is neither spent nor reserved.
     pub fn free(&self) -> Budget {
         let reserved = self
             .reserved
@@ -172,11 +172,11 @@ impl Account {
         }
     }
 
-    /// Whether a step that needs at least this much can begin.
+    /// Checks that a step with this minimum cost can begin.
     ///
     /// # Errors
     ///
-    /// The first limit that it would pass.
+    /// The first limit that it would exceed.
     pub fn check(&self, least: Spent) -> Result<(), Exhausted> {
         let free = self.free();
         let limits = [
@@ -204,12 +204,12 @@ impl Account {
         Ok(())
     }
 
-    /// Sets a part aside for a step.
+    /// Reserves an amount for a step.
     pub fn reserve(&mut self, step: StepId, grant: Budget) {
         self.reserved.insert(step, grant);
     }
 
-    /// Charges what a step has used, or, where it does not tell, all that was reserved for it.
+    /// Charges a step's reported cost, or its whole reservation if it reports none.
     pub fn settle(&mut self, step: &StepId, used: Option<Spent>) {
         let grant = self.reserved.remove(step).unwrap_or_default();
         self.spent = self.spent.plus(used.unwrap_or_else(|| grant.whole()));
@@ -222,7 +222,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the schedule of twenty children: as long as each keeps to its grant, the cap holds.
+        /// For every schedule of twenty children: as long as each keeps to its grant, the cap holds.
         #[test]
         fn parallel_children_never_pass_the_cap(
             cap in 1u64..10_000,

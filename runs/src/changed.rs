@@ -1,8 +1,9 @@
-//! Changed strategies: does a step ask for what its journal says went out under its name?
+//! Detection of changed programs: compares a step that is requested now with what the journal recorded under its name.
 //!
-//! The words of a question to a model may change between two versions of a program, and the recorded answer stands. So may what is said, how
-//! long is waited, and what a note or a look says. A call and a handoff are what they are by their arguments: what came back of others is
-//! no result. Approvals know an answer by its digest ([`Approval`](crate::Approval)).
+//! The wording of a question to a model may change between two versions of a program, and the recorded answer still
+//! holds. So may messages, durations of waits, notes and queries. Tool calls and handoffs are identified by their
+//! arguments: a result of other arguments does not apply. An approval's decision is found by the approval's digest
+//! ([`Approval`](crate::Approval)).
 
 use serde_json::{Map, Value};
 
@@ -15,13 +16,13 @@ use crate::{
     redact,
 };
 
-/// The most that an error shows of a value, in characters.
+/// Maximum characters of a value in an error.
 const MAX_SHOWN: usize = 160;
 
-/// How much of a text is shown before the place where it differs, in characters.
+/// Characters of context shown before the first difference of two texts.
 const SHOWN_BEFORE: usize = 20;
 
-/// What a journal has under a step's name.
+/// The journal's record of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Recorded<'a> {
     Look,
@@ -29,7 +30,7 @@ pub(crate) enum Recorded<'a> {
     Begun(&'a Begun),
 }
 
-/// A step that is asked for as something else than what went out.
+/// Error: a step was dispatched as something else than is requested now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the program has changed while the run was under way: step {step} is recorded as {recorded}, and is now asked for as {asked}; begin the \
@@ -41,7 +42,7 @@ pub(crate) struct ChangedStep {
     asked: String,
 }
 
-/// The first of these steps that went out as something else.
+/// The first of these steps that was dispatched as something else.
 pub(crate) fn first_changed(facts: &Facts, steps: &[Step]) -> Option<ChangedStep> {
     let changed = |step: &Step| {
         let recorded = facts.recorded(step).filter(|r| !fits(*r, &step.effect))?;
@@ -55,7 +56,7 @@ pub(crate) fn first_changed(facts: &Facts, steps: &[Step]) -> Option<ChangedStep
     steps.iter().find_map(changed)
 }
 
-/// Whether what went out is what the step asks for.
+/// True if the recorded dispatch matches the requested effect.
 pub(crate) fn fits(recorded: Recorded<'_>, asked: &Effect) -> bool {
     use Recorded::Begun as Is;
     match (recorded, asked) {
@@ -73,7 +74,7 @@ pub(crate) fn fits(recorded: Recorded<'_>, asked: &Effect) -> bool {
     }
 }
 
-/// What makes a handoff the work that it is. Metadata and the model's name for the agent do not.
+/// The parts of a handoff that identify its work. Metadata and the model's name for the agent are ignored.
 fn work(handoff: &Handoff) -> (&str, &str, &str, Option<&Value>) {
     (
         &handoff.agent,
@@ -83,7 +84,7 @@ fn work(handoff: &Handoff) -> (&str, &str, &str, Option<&Value>) {
     )
 }
 
-/// Both in words, with what differs between them.
+/// Describes both, with their differences.
 fn told(recorded: Recorded<'_>, asked: &Effect) -> (String, String) {
     match (recorded, asked) {
         (Recorded::Begun(Begun::ToolCalled(before)), Effect::Call(now)) => calls(before, now),
@@ -161,7 +162,7 @@ fn handoff(handoff: &Handoff) -> String {
     }
 }
 
-/// Of two objects the members that differ, at every level, and of two texts the place; of anything else all.
+/// The differing members of two objects, recursively; the differing part of two texts; both values whole otherwise.
 fn differing(before: &Value, now: &Value) -> (Value, Value) {
     let (before, now) = match (before, now) {
         (Value::Object(before), Value::Object(now)) => (before, now),
@@ -195,7 +196,7 @@ fn differing(before: &Value, now: &Value) -> (Value, Value) {
     (was.into(), is.into())
 }
 
-/// The beginning of a value, without secrets.
+/// The value's beginning, with secrets redacted.
 fn shown(value: &Value) -> String {
     let text = redact::shown(value).to_string();
     match text.char_indices().nth(MAX_SHOWN) {

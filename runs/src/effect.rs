@@ -1,4 +1,4 @@
-//! What a run does to the world, and what the world answers.
+//! Effects of a run, and their results.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,27 +10,28 @@ use crate::{
     model::{Request, ToolCall},
 };
 
-/// A step that a strategy wants to have been done.
+/// A step requested by a strategy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Its name: the same whenever the strategy is asked.
+    /// Name of the step, stable across calls of the strategy.
     pub id: StepId,
-    /// What it does.
+    /// The effect to perform.
     pub effect: Effect,
-    /// How often it is tried.
+    /// Retry policy.
     pub retry: Retry,
-    /// The time for one attempt, in milliseconds.
+    /// Timeout of one attempt, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// The pause between two attempts doubles each time, up to this many milliseconds. It stays the same if not given.
+    /// Maximum of the pause between attempts, in milliseconds. If set, the pause doubles up to it; if `None`, it is
+    /// constant.
     pub longest_pause_ms: Option<u64>,
 }
 
 impl Step {
-    /// How often a question to the model is tried: 6 times.
+    /// Attempts at a question to the model: 6.
     pub const MODEL_ATTEMPTS: u32 = 6;
 
-    /// A question to the model. Where it is not answered for the moment, as when the answer breaks off, it is asked again, up to
-    /// [`MODEL_ATTEMPTS`](Self::MODEL_ATTEMPTS) times, after pauses that double from 1 s up to 30 s.
+    /// A question to the model. Retried on passing failures, such as an answer that breaks off, up to
+    /// [`MODEL_ATTEMPTS`](Self::MODEL_ATTEMPTS) times, with pauses that double from 1 s up to 30 s.
     pub fn ask(id: impl Into<String>, request: Request) -> Self {
         Self {
             retry: Retry {
@@ -42,7 +43,7 @@ impl Step {
         }
     }
 
-    /// A step that is tried once, without a limit of its own.
+    /// A step with one attempt and no timeout.
     pub fn new(id: impl Into<String>, effect: Effect) -> Self {
         Self {
             id: StepId::new(id),
@@ -53,21 +54,21 @@ impl Step {
         }
     }
 
-    /// The time for one attempt.
+    /// Sets the timeout of one attempt.
     #[must_use]
     pub fn timeout_ms(mut self, timeout_ms: u64) -> Self {
         self.timeout_ms = Some(timeout_ms);
         self
     }
 
-    /// How often it is tried.
+    /// Sets the retry policy.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
     }
 
-    /// How long to wait after this attempt has failed, from 1, in milliseconds.
+    /// Pause after this attempt (from 1) failed, in milliseconds.
     pub(crate) fn pause_ms(&self, attempt: u32) -> u64 {
         let pause_ms = self.retry.pause_ms;
         match self.longest_pause_ms {
@@ -79,12 +80,12 @@ impl Step {
     }
 }
 
-/// How often a step is tried, and how long to wait in between.
+/// Retry policy of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retry {
-    /// All attempts together; at least 1.
+    /// Total attempts; at least 1.
     pub attempts: u32,
-    /// The pause after a failure, in milliseconds.
+    /// Pause after a failed attempt, in milliseconds.
     pub pause_ms: u64,
 }
 
@@ -97,10 +98,10 @@ impl Default for Retry {
     }
 }
 
-/// What a step does.
+/// An effect on the world.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Looks at who and what is there. Costs nothing and changes nothing, so only what was seen is journaled.
+    /// Queries the world. Has no cost and no side effects, so only the observed value is journaled.
     Look(Value),
     /// Asks the model.
     Ask(Box<Request>),
@@ -108,23 +109,23 @@ pub enum Effect {
     Call(ToolCall),
     /// Hands work to an agent.
     Delegate(Handoff),
-    /// Says something to who waits for the run, before it is over.
+    /// Sends a message to the requester before the run ends.
     Say(String),
     /// Waits until this time, in milliseconds since 1970.
     Wait(u64),
-    /// Writes something down for those who watch and for later decisions; done once it is journaled ([`Facts::noted`](crate::Facts::noted)).
+    /// Journals a value for watchers and later decisions; done once journaled ([`Facts::noted`](crate::Facts::noted)).
     Note(Value),
-    /// Asks a person.
+    /// Asks a person for approval.
     Approve(Approval),
 }
 
-/// *Who* shall do *what*, with *what*.
+/// Work for an agent: the agent, its capability, the request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Handoff {
     /// The agent's id; empty lets the hub choose one that has the capability.
     pub agent: String,
-    /// What for: a task type or skill.
+    /// Task type or skill.
     pub capability: String,
     /// The request in words.
     pub text: String,
@@ -134,39 +135,39 @@ pub struct Handoff {
     /// Further metadata of the message.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
-    /// The tool by which the model asked for it, for those who watch; it is not sent.
+    /// The tool by which the model requested it, for watchers; not sent to the agent.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tool: String,
 }
 
-/// A handoff as it goes out. Sending it again sends the same.
+/// A dispatched handoff. A redispatch sends exactly the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
-    /// Who, what, with what.
+    /// The handoff.
     pub handoff: Handoff,
-    /// The task that it makes.
+    /// Id of the created task.
     pub task_id: String,
-    /// The message that makes it.
+    /// Id of the message that creates the task.
     pub message_id: String,
-    /// When the task must be over.
+    /// Deadline of the task.
     pub deadline_ms: u64,
-    /// What the agent, and everything that it leads to, may use.
+    /// Budget of the agent and everything that it leads to.
     #[serde(default)]
     pub budget: Budget,
 }
 
-/// What a tool gave.
+/// Result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutput {
     /// The result, or the error's text.
     pub value: Value,
-    /// Whether the tool failed. The model is told, and can mend what it asked for.
+    /// True if the tool failed. The model is told, and can correct its call.
     #[serde(default)]
     pub is_error: bool,
 }
 
 impl ToolOutput {
-    /// What a tool that failed says.
+    /// Output of a failed tool.
     pub fn error(text: impl Into<String>) -> Self {
         Self {
             value: Value::String(text.into()),
@@ -184,43 +185,43 @@ impl<T: Into<Value>> From<T> for ToolOutput {
     }
 }
 
-/// What became of work that was handed to an agent.
+/// Result of a delegation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Delegated {
-    /// Who worked on it.
+    /// The agent that worked on it.
     pub agent: String,
     /// The state of its task: `completed`, `failed`, `rejected`, `cancelled`, `input-required`; or `timed-out`, `away`, `lost`.
     pub state: String,
-    /// The result in words.
+    /// The result as text.
     pub text: String,
     /// The result as data.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<Value>,
-    /// Why there is none; empty if there is one.
+    /// The error; empty on success.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
-    /// What it used, if the agent told.
+    /// Resources used, if the agent reported them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spent>,
-    /// The model that the agent thought with, as `provider/model`; empty if it did not tell.
+    /// The agent's model, as `provider/model`; empty if it reported none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub model: String,
 }
 
-/// Why a step came to nothing.
+/// Failure of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// Why, in words.
+    /// Message for people.
     pub message: String,
-    /// Whether another attempt may succeed.
+    /// True if another attempt may succeed.
     #[serde(default)]
     pub is_retryable: bool,
 }
 
 impl Failure {
-    /// A failure that would happen again.
+    /// A failure that another attempt would meet again.
     pub fn lasting(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -228,7 +229,7 @@ impl Failure {
         }
     }
 
-    /// A failure that may not happen again.
+    /// A failure that another attempt may not meet.
     pub fn passing(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),

@@ -1,6 +1,6 @@
-//! What happens in a run, as its journal has it.
+//! Events of a run, as its journal stores them.
 //!
-//! Times are milliseconds since 1970. The forms here are read back by later releases: fields are added, never renamed.
+//! Times are milliseconds since 1970. Later releases read these forms: fields are added, never renamed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,96 +13,96 @@ use crate::{
     model::{Completion, ToolCall},
 };
 
-/// One thing that happened. It is durable before anything follows from it.
+/// An event of a run. It is durable before its effect starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "few at a time, and short-lived")]
 pub enum RunEvent {
-    /// The run exists.
+    /// The run was created.
     Started(Started),
-    /// The strategy looked at the world. What it saw is kept, because the world changes.
+    /// A query of the world returned. The value is stored, because the world changes.
     Observed {
-        /// The look.
+        /// Step of the query.
         step: StepId,
-        /// What was seen; none where it was what `same_as` saw.
+        /// Observed value; `None` if it equals that of `same_as`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<Value>,
-        /// An earlier look that saw the same.
+        /// Earlier query that observed the same value.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         same_as: Option<StepId>,
-        /// When.
+        /// Time.
         at_ms: u64,
     },
-    /// A step goes out.
+    /// A step was dispatched.
     StepBegun {
         /// The step.
         step: StepId,
-        /// From 1.
+        /// Attempt, from 1.
         attempt: u32,
-        /// What goes out; sent again byte for byte when the run is taken up again.
+        /// The request; redispatched byte for byte when the run is recovered.
         what: Begun,
-        /// What is reserved for it.
+        /// Budget reserved for it.
         grant: Budget,
-        /// When it is given up.
+        /// Deadline of the attempt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline_ms: Option<u64>,
-        /// When.
+        /// Time.
         at_ms: u64,
     },
-    /// A step came back.
+    /// A step returned.
     StepEnded {
         /// The step.
         step: StepId,
-        /// From 1.
+        /// Attempt, from 1.
         attempt: u32,
-        /// With what.
+        /// Its result.
         result: StepResult,
-        /// What it used; none where it does not tell, and is charged its grant.
+        /// Resources used; `None` if not reported, which charges the whole grant.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spent: Option<Spent>,
-        /// When.
+        /// Time.
         at_ms: u64,
     },
-    /// The strategy wrote something down.
+    /// The strategy journaled a note.
     Noted {
-        /// The note.
+        /// Step of the note.
         step: StepId,
-        /// What it says.
+        /// Value of the note.
         value: Value,
-        /// When.
+        /// Time.
         at_ms: u64,
     },
-    /// A step that is out showed something. Nothing is decided by it.
+    /// A step in flight reported progress. Decisions ignore it.
     Progressed {
         /// The step.
         step: StepId,
-        /// From 1.
+        /// Attempt, from 1.
         attempt: u32,
-        /// What it showed.
+        /// Value of the progress.
         value: Value,
-        /// When.
+        /// Time.
         at_ms: u64,
     },
-    /// Nothing further begins; the run ends so as soon as what is out has come back.
+    /// No further step begins; the run ends with this outcome as soon as all steps in flight have returned.
     Stopping {
-        /// How it will end.
+        /// The outcome.
         outcome: RunOutcome,
-        /// When.
+        /// Time.
         at_ms: u64,
     },
-    /// The run is over, and who waits for it has been told.
+    /// The run ended, and the requester was told.
     Ended {
-        /// How.
+        /// The outcome.
         outcome: RunOutcome,
-        /// What all of it used.
+        /// Total resources used.
         spent: Spent,
-        /// When.
+        /// Time.
         at_ms: u64,
     },
 }
 
 impl RunEvent {
-    /// When it happened.
+    /// Time of the event.
     pub fn at_ms(&self) -> u64 {
         match self {
             Self::Started(Started { at_ms, .. })
@@ -117,42 +117,43 @@ impl RunEvent {
     }
 }
 
-/// How a run begins.
+/// First event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Started {
-    /// Which strategy drives it.
+    /// Name of the strategy.
     pub strategy: String,
-    /// What the strategy begins with.
+    /// Input of the strategy.
     pub input: Value,
-    /// The conversation that it belongs to; empty where there is none.
+    /// Conversation of the run; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub thread: String,
-    /// What who drives it needs to take it up again: whose task it is, and the way back.
+    /// The driver's data for recovery: whose task it is, and where the result goes.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub origin: Value,
-    /// What it may use.
+    /// Budget of the run.
     #[serde(default)]
     pub budget: Budget,
-    /// When it must be over.
+    /// Deadline of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
-    /// When.
+    /// Time.
     pub at_ms: u64,
 }
 
-/// What went out.
+/// A dispatched request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Begun {
-    /// A question to the model. The question follows from the journal; the digests tell those who read it whether two were the same.
+    /// A question to the model. It can be rebuilt from the journal; the digests tell readers whether two questions were
+    /// equal.
     ModelAsked {
-        /// Of the conversation.
+        /// Digest of the conversation.
         #[serde(default)]
         prompt: String,
-        /// Of the tools.
+        /// Digest of the tools.
         #[serde(default)]
         tools: String,
-        /// The longest answer, in tokens.
+        /// Maximum length of the answer, in tokens.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_output_tokens: Option<u32>,
     },
@@ -160,68 +161,68 @@ pub enum Begun {
     ToolCalled(ToolCall),
     /// Work for an agent.
     Delegated(Sent),
-    /// Words for who waits.
+    /// A message to the requester.
     Said {
-        /// The words.
+        /// Text of the message.
         text: String,
     },
     /// A wait.
     Waiting {
-        /// Until when.
+        /// End of the wait.
         until_ms: u64,
     },
-    /// A question to a person.
+    /// A request for a person's approval.
     ApprovalAsked(Approval),
 }
 
-/// What came back.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum StepResult {
     /// The model's answer.
     ModelAnswered(Completion),
-    /// The tool's.
+    /// The tool's output.
     ToolReturned(ToolOutput),
-    /// The agent's.
+    /// The agent's result.
     DelegationEnded(Delegated),
-    /// The words are out.
+    /// The message was sent.
     Said,
-    /// The time has come.
+    /// The wait is over.
     Woke,
-    /// The person's.
+    /// The person's decision.
     Decided(Decision),
-    /// Nothing: why.
+    /// The step failed.
     Failed(Failure),
-    /// It was called back.
+    /// The step was recalled.
     Cancelled,
 }
 
-/// How a run ends.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// With a result.
+    /// Success.
     Completed {
-        /// In words.
+        /// Result as text.
         text: String,
-        /// As data.
+        /// Result as data.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         data: Value,
     },
-    /// Without one.
+    /// Failure.
     Failed {
-        /// Why, in words for who waits.
+        /// Error, for the requester.
         error: String,
     },
-    /// It was not wanted any more.
+    /// Cancelled on request.
     Cancelled {
-        /// Why.
+        /// Reason.
         reason: String,
     },
 }
 
 impl RunOutcome {
-    /// A result in words.
+    /// A result that is text only.
     pub fn completed(text: impl Into<String>) -> Self {
         Self::Completed {
             text: text.into(),
@@ -236,7 +237,7 @@ impl RunOutcome {
         }
     }
 
-    /// One word for it.
+    /// The outcome's kind in one word.
     pub fn label(&self) -> &'static str {
         match self {
             Self::Completed { .. } => "completed",

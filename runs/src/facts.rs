@@ -1,4 +1,4 @@
-//! What is known of a run: the fold of its journal.
+//! Current state of a run: the fold of its journal.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,12 +15,12 @@ use crate::{
     id::StepId,
 };
 
-/// What is known of a run.
+/// Current state of a run, computed from its events.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     started: Option<Started>,
     steps: BTreeMap<StepId, Record>,
-    /// Those of them that are out.
+    /// The steps in flight.
     out: BTreeSet<StepId>,
     observed: BTreeMap<StepId, Arc<Value>>,
     last_observed: Option<StepId>,
@@ -32,7 +32,7 @@ pub struct Facts {
     looks: Looks,
 }
 
-/// How often something was looked up.
+/// Counts lookups in tests.
 #[cfg(test)]
 #[derive(Debug, Default)]
 struct Looks(std::sync::atomic::AtomicUsize);
@@ -44,19 +44,19 @@ impl Clone for Looks {
     }
 }
 
-/// The last attempt at a step.
+/// Record of a step's last attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
     pub(crate) attempt: u32,
     pub(crate) what: Begun,
     pub(crate) grant: Budget,
     pub(crate) deadline_ms: Option<u64>,
-    /// What came back, and when.
+    /// Result and time of return.
     pub(crate) result: Option<(StepResult, u64)>,
 }
 
 impl Record {
-    /// Whether it is about what the step is: what a person was asked about holds for nothing else.
+    /// True if the record belongs to this step: a decision applies only to the approval that was shown.
     pub(crate) fn is_about(&self, step: &Step) -> bool {
         match (&step.effect, &self.what) {
             (Effect::Approve(wanted), Begun::ApprovalAsked(asked)) => wanted.digest == asked.digest,
@@ -66,7 +66,7 @@ impl Record {
 }
 
 impl Facts {
-    /// The fold of these events.
+    /// Folds these events.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a RunEvent>) -> Self {
         let mut facts = Self::default();
         for event in events {
@@ -75,7 +75,7 @@ impl Facts {
         facts
     }
 
-    /// Takes in what happened. Nothing else changes what is known.
+    /// Applies an event. Facts change only here.
     pub fn apply(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Started(started) => {
@@ -125,7 +125,7 @@ impl Facts {
             RunEvent::Noted { step, value, .. } => {
                 self.noted.insert(step.clone(), value.clone());
             }
-            // Nothing is decided by it.
+            // Decisions ignore progress.
             RunEvent::Progressed { .. } => {}
             RunEvent::Stopping { outcome, .. } => self.stopping = Some(outcome.clone()),
             RunEvent::Ended { outcome, .. } => self.ended = Some(outcome.clone()),
@@ -139,7 +139,7 @@ impl Facts {
         self.last_observed = Some(step.clone());
     }
 
-    /// How a look at this time is to be journaled.
+    /// The event that journals an observation.
     pub(crate) fn observation(&self, step: StepId, value: Value, at_ms: u64) -> RunEvent {
         let last = self.last_observed.as_ref();
         let same_as = last
@@ -153,7 +153,7 @@ impl Facts {
         }
     }
 
-    /// Counts that something was looked up, in tests of what a decision costs.
+    /// Counts a lookup, in tests of the cost of a decision.
     fn look_up(&self) {
         #[cfg(test)]
         self.looks
@@ -166,30 +166,31 @@ impl Facts {
         self.looks.0.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// How the run began; nothing before it has.
+    /// The first event.
     pub fn started(&self) -> Option<&Started> {
         self.started.as_ref()
     }
 
-    /// What the strategy began with.
+    /// Input of the strategy.
     pub fn input(&self) -> &Value {
         self.started.as_ref().map_or(&Value::Null, |s| &s.input)
     }
 
-    /// What a look saw.
+    /// Observed value of a query.
     pub fn observed(&self, step: &StepId) -> Option<&Value> {
         self.look_up();
         self.observed.get(step).map(|value| &**value)
     }
 
-    /// What a note says, once it is written down.
+    /// Value of a note, once journaled.
     pub fn noted(&self, step: &StepId) -> Option<&Value> {
         self.look_up();
         self.noted.get(step)
     }
 
-    /// What came back of a step; nothing while it is out, waits for another attempt, or was never begun. What a person said about other
-    /// arguments is no result, nor is what came back of another call or handoff under the same name: a run ends that asks for that.
+    /// Result of a step; `None` while it is in flight, waits for another attempt, or has not begun. A decision about
+    /// other arguments is no result, nor is the result of another call or handoff under the same name: a run that
+    /// requests those ends.
     pub fn result(&self, step: &Step) -> Option<&StepResult> {
         self.look_up();
         let record = self.steps.get(&step.id).filter(|r| r.is_about(step))?;
@@ -205,14 +206,14 @@ impl Facts {
         }
     }
 
-    /// When the last attempt at a step came back, in milliseconds since 1970.
+    /// Time when the last attempt at a step returned, in milliseconds since 1970.
     pub fn ended_ms(&self, step: &Step) -> Option<u64> {
         self.look_up();
         let (_, at_ms) = self.steps.get(&step.id)?.result.as_ref()?;
         Some(*at_ms)
     }
 
-    /// What stands in the journal under the step's name.
+    /// The journal's record under the step's name.
     pub(crate) fn recorded(&self, step: &Step) -> Option<Recorded<'_>> {
         self.look_up();
         let looked = self.observed.get(&step.id).map(|_| Recorded::Look);
@@ -226,28 +227,28 @@ impl Facts {
         self.steps.get(step)
     }
 
-    /// The steps that are out.
+    /// The steps in flight.
     pub(crate) fn open(&self) -> impl Iterator<Item = (&StepId, &Record)> {
         let out = self.out.iter().inspect(|_| self.look_up());
         out.filter_map(|step| self.steps.get_key_value(step))
     }
 
-    /// What is out, by step.
+    /// The steps in flight with their requests.
     pub fn under_way(&self) -> impl Iterator<Item = (&StepId, &Begun)> {
         self.open().map(|(step, record)| (step, &record.what))
     }
 
-    /// The run's budget, and what is spent of it.
+    /// Budget of the run, with spent and reserved amounts.
     pub fn account(&self) -> &Account {
         &self.account
     }
 
-    /// What all of it used so far.
+    /// Resources used so far.
     pub fn spent(&self) -> Spent {
         self.account.spent()
     }
 
-    /// When the run must be over.
+    /// Deadline of the run.
     pub fn deadline_ms(&self) -> Option<u64> {
         let started = self.started.as_ref()?;
         let by_budget = started
@@ -260,12 +261,12 @@ impl Facts {
         }
     }
 
-    /// How the run will end, once that is decided.
+    /// The decided outcome, while the run waits for its steps in flight.
     pub fn stopping(&self) -> Option<&RunOutcome> {
         self.stopping.as_ref()
     }
 
-    /// How the run ended.
+    /// The final outcome.
     pub fn ended(&self) -> Option<&RunOutcome> {
         self.ended.as_ref()
     }

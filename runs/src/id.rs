@@ -1,25 +1,25 @@
-//! The names of runs and of their steps, and the ids that follow from them.
+//! Ids of runs and steps, and ids derived from them.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The space of all ids made here. Journals hold ids made in it: it never changes.
+/// Namespace of all derived ids. Journals contain derived ids: it never changes.
 const NAMESPACE: Uuid = Uuid::from_u128(0x6f1d_3c52_9a0e_4c1b_8d2f_52c1_7e6a_90b4);
 
-/// A run: unique among all runs of a journal.
+/// Id of a run, unique within a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(String);
 
 impl RunId {
-    /// The run with this id.
+    /// Wraps an existing id.
     pub fn new(id: impl Into<String>) -> Self {
         Self(id.into())
     }
 
-    /// The run that follows from these names: the same names give the same run, in every process.
+    /// Derives the id from names: the same names give the same id in every process.
     pub fn of(names: &[&str]) -> Self {
         Self(derived(names).to_string())
     }
@@ -36,7 +36,7 @@ impl fmt::Display for RunId {
     }
 }
 
-/// A step of a run: a name that its strategy gives, the same whenever it is asked.
+/// Id of a step: a name given by its strategy, stable across calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StepId(String);
@@ -59,24 +59,24 @@ impl fmt::Display for StepId {
     }
 }
 
-/// One attempt at a step. What it sends carries ids that follow from it, so that sending it again is known as the same.
+/// Key of one attempt at a step. Ids derived from it identify duplicates of what the attempt sends.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StepKey {
     /// The run.
     pub run: RunId,
     /// The step.
     pub step: StepId,
-    /// From 1. It rises only after a recorded failure or timeout, never when a run is taken up again.
+    /// Attempt, from 1. Rises only after a recorded failure or timeout, never on recovery.
     pub attempt: u32,
 }
 
 impl StepKey {
-    /// The id of the task that this attempt makes.
+    /// Id of the task that this attempt creates.
     pub fn task_id(&self) -> Uuid {
         self.derived("task")
     }
 
-    /// The id of the message that this attempt sends; also the idempotency key of a tool call.
+    /// Id of the message that this attempt sends; also the idempotency key of a tool call.
     pub fn message_id(&self) -> Uuid {
         self.derived("message")
     }
@@ -93,7 +93,7 @@ impl fmt::Display for StepKey {
     }
 }
 
-/// A UUIDv5 of the names. Their lengths are part of it, so that no two lists of names meet.
+/// A UUIDv5 of the names. Includes their lengths, so that different lists never collide.
 fn derived(names: &[&str]) -> Uuid {
     let mut bytes = Vec::new();
     for name in names {

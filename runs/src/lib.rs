@@ -1,11 +1,12 @@
 //! Durable runs: a chat turn, a tool loop, a plan.
 //!
-//! A run is a journal of what happened ([`RunEvent`]). Everything else follows from it: [`Facts`] is its fold, a [`Strategy`] says what is
-//! wanted given the facts, [`run::next`] says what is to be done about that, and the [`Driver`] does it through the port [`World`],
-//! writing down every step before it goes out and every answer before anything follows from it. A process that dies loses
-//! nothing: another one takes the run up from its journal.
+//! A run is a journal of events ([`RunEvent`]). Everything else follows from it: [`Facts`] is its fold, a [`Strategy`]
+//! returns the steps that it wants, given the facts, [`run::next`] turns them into actions, and the [`Driver`] performs
+//! those through the port [`World`]. It journals every step before dispatching it, and every result before acting on
+//! it. A process that dies loses nothing: another one recovers the run from its journal.
 //!
-//! `run.rs`, `facts.rs`, `begin.rs`, `changed.rs`, `approval.rs`, `budget.rs`, `tool_loop.rs`, `spans/` and the strategies of other rooms are pure.
+//! `run.rs`, `facts.rs`, `begin.rs`, `changed.rs`, `approval.rs`, `budget.rs`, `tool_loop.rs`, `spans/` and the
+//! strategies of other rooms are pure.
 
 mod approval;
 mod begin;

@@ -1,4 +1,4 @@
-//! What a step shows while it is out.
+//! Progress of steps in flight.
 
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::coop::consume_budget};
@@ -10,23 +10,23 @@ use crate::{
     journal::{self, Tally},
 };
 
-/// Pieces of one run that wait to be written down; a step that has more waits for room.
+/// Queued pieces of one run; a step that reports more waits for room.
 pub(crate) const ROOM: usize = 64;
 
-/// The largest piece, in bytes of JSON.
+/// Maximum bytes of a piece as JSON.
 const LARGEST: usize = 64 * 1024;
 
-/// The pieces that a run shows.
+/// Maximum pieces of a run.
 pub(crate) const MOST: u64 = 10_000;
 
-/// The bytes of them that a journal keeps: 8 MiB.
+/// Maximum bytes of a run's progress in the journal: 8 MiB.
 pub(crate) const MOST_BYTES: u64 = 8 << 20;
 
-/// What is kept of the texts in a piece that is too large, in bytes, as long as that makes it small enough.
+/// Bytes kept of each text in a piece that is too large: the first of these that makes it small enough.
 const KEPT: [usize; 3] = [16 * 1024, 1024, 64];
 
-/// Shows what a step does while it is out. What it is given is durable before [`World::show`](crate::World::show) sees it, in order, and
-/// before the end of the step; nothing is decided by it. Clones show the same step.
+/// Reports the progress of a step in flight. A piece is durable before [`World::show`](crate::World::show) sees it;
+/// pieces arrive in order and before the end of the step; decisions ignore them. Clones report for the same step.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Option<Showing>);
 
@@ -34,11 +34,11 @@ pub struct Progress(Option<Showing>);
 struct Showing {
     key: StepKey,
     pieces: mpsc::Sender<Piece>,
-    /// Cancelled when the step is over or called back.
+    /// Cancelled when the step has ended or is recalled.
     over: CancellationToken,
 }
 
-/// What an attempt at a step shows.
+/// A piece of progress of one attempt.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) key: StepKey,
@@ -46,7 +46,7 @@ pub(crate) struct Piece {
 }
 
 impl Progress {
-    /// For a step that nobody watches: what it shows is lost.
+    /// For a step without watchers: discards progress.
     pub fn unseen() -> Self {
         Self::default()
     }
@@ -55,8 +55,9 @@ impl Progress {
         Self(Some(Showing { key, pieces, over }))
     }
 
-    /// Shows this, and waits where others have shown much that is not written down yet. Of more than 64 KiB of JSON only the beginning of
-    /// each text is kept, and of what comes after 10,000 pieces or 8 MiB of a run nothing. Once the step is over or called back it does nothing.
+    /// Reports a piece; waits while the queue is full. Pieces over 64 KiB of JSON are truncated: only the beginning of
+    /// each text is kept. Pieces after the first 10,000 or 8 MiB of a run are dropped. No effect once the step has
+    /// ended or was recalled.
     pub async fn note(&self, value: Value) {
         let Some(Showing { key, pieces, over }) = &self.0 else {
             return;
@@ -65,19 +66,19 @@ impl Progress {
             key: key.clone(),
             value: within(value),
         };
-        // Who shows without end yields all the same, and can be stopped.
+        // Yields to other tasks, so that endless progress can be cancelled.
         consume_budget().await;
         tokio::select! {
             biased;
             () = over.cancelled() => {}
-            // An error says that nobody drives the run any more.
+            // An error means that no driver has the run any more.
             _ = pieces.send(piece) => {}
         }
     }
 }
 
-/// What is written down of a piece of a run that has shown so much. The first one that is too much makes room for a marker, and none follows
-/// that.
+/// The event to journal for a piece, given the progress so far. The first piece over the limit becomes a marker; later
+/// ones become nothing.
 pub(crate) fn written(before: Tally, Piece { key, value }: Piece, at_ms: u64) -> Option<RunEvent> {
     if before.pieces > MOST || before.bytes >= MOST_BYTES {
         return None;
@@ -96,7 +97,7 @@ pub(crate) fn written(before: Tally, Piece { key, value }: Piece, at_ms: u64) ->
     })
 }
 
-/// Stands where progress was dropped.
+/// Marker for dropped progress.
 fn marker() -> Value {
     let most = MOST_BYTES >> 20;
     json!({
@@ -106,8 +107,8 @@ fn marker() -> Value {
     })
 }
 
-/// What an event that is written down with so many bytes adds to the progress of its run; nothing where it is none. A marker weighs as much
-/// as all that may be shown, so that nothing fits behind it.
+/// The size that an event of this many serialized bytes adds to the run's progress; `None` if it is not progress. A
+/// marker counts as the full limit, so that nothing is journaled after it.
 pub(crate) fn weight(event: &RunEvent, bytes: usize) -> Option<Tally> {
     let RunEvent::Progressed { value, .. } = event else {
         return None;
@@ -119,7 +120,7 @@ pub(crate) fn weight(event: &RunEvent, bytes: usize) -> Option<Tally> {
     })
 }
 
-/// The value, shortened if it is too large.
+/// The value, truncated if it is too large.
 fn within(value: Value) -> Value {
     let bytes = length(&value);
     if bytes <= LARGEST {
@@ -132,7 +133,7 @@ fn within(value: Value) -> Value {
             return short;
         }
     }
-    // It has very many members: what is left are the texts at its top.
+    // The value has very many members: only the texts at its top level are kept.
     let texts = match value {
         Value::Object(members) => members.into_iter().filter(|(_, v)| v.is_string()).take(16),
         _ => return json!(format!("[{bytes} bytes left out]")),
@@ -146,7 +147,7 @@ fn length(value: &Value) -> usize {
     value.to_string().len()
 }
 
-/// Leaves the beginning of long texts.
+/// Truncates long texts.
 fn shorten(value: &mut Value, kept: usize) {
     match value {
         Value::String(text) if text.len() > 2 * kept => {

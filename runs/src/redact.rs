@@ -1,23 +1,23 @@
-//! What those who watch must not see: secrets, by the names of their fields and by their shapes.
+//! Redaction of secrets, recognised by field names and by their shapes.
 
 use std::{borrow::Cow, sync::LazyLock};
 
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-/// What stands in place of a secret.
+/// Replacement of a secret.
 const REDACTED: &str = "[redacted]";
 
-/// The most of an error that is shown, in characters.
+/// Maximum characters of a shown error.
 const MAX_ERROR: usize = 500;
 
-/// The most of a value that is shown, in bytes of JSON.
+/// Maximum bytes of a shown value, as JSON.
 const MAX_SHOWN: usize = 2 * 1024;
 
-/// Values that are nested deeper are shown as text.
+/// Nesting below which values are shown as text.
 const MAX_DEPTH: usize = 8;
 
-/// Parts of field names whose values are secrets, without `_`, `-` and capitals.
+/// Parts of the names of secret fields, without `_`, `-` and capitals.
 const SECRET_NAMES: [&str; 13] = [
     "password",
     "passwd",
@@ -34,10 +34,10 @@ const SECRET_NAMES: [&str; 13] = [
     "signature",
 ];
 
-/// What follows `token` in the name of a number of tokens.
+/// Words that follow `token` in the name of a count of tokens.
 const COUNTS: [&str; 5] = ["count", "limit", "budget", "usage", "total"];
 
-/// The shapes of well-known secrets. Where a shape has a group, the group is the secret.
+/// Patterns of well-known secrets. If a pattern has a group, the group is the secret.
 static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let shapes = [
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
@@ -58,7 +58,7 @@ static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The text without secrets.
+/// The text with secrets replaced.
 pub fn text(text: &str) -> Cow<'_, str> {
     SHAPES.iter().fold(Cow::Borrowed(text), |text, shape| {
         let found = shape.replace_all(&text, |found: &Captures<'_>| {
@@ -78,7 +78,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// An error as others see it: without what looks like a secret, and at most 500 characters of it.
+/// An error for watchers: secrets replaced, at most 500 characters.
 pub fn error(error: &str) -> String {
     let clean = text(error);
     match clean.char_indices().nth(MAX_ERROR) {
@@ -87,7 +87,7 @@ pub fn error(error: &str) -> String {
     }
 }
 
-/// A value as others see it: without secrets, and at most 2 KiB of it.
+/// A value for watchers: secrets replaced, at most 2 KiB.
 pub fn shown(value: &Value) -> Value {
     let clean = without_secrets(value);
     let is_small = |json: &str| json.len() <= MAX_SHOWN;
@@ -103,7 +103,7 @@ pub fn shown(value: &Value) -> Value {
     }
 }
 
-/// The beginning of a text, at most so many bytes of it, and how much is left out.
+/// The first `max_bytes` bytes of a text, and the size of the rest in words.
 pub fn head(mut text: String, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text;
@@ -130,7 +130,7 @@ fn without_secrets(value: &Value) -> Value {
     }
 }
 
-/// Counts of tokens are no secrets, nor is whether there is one.
+/// True if a field of this name is secret. Token counts and booleans are not.
 fn is_secret(name: &str, value: &Value) -> bool {
     let letters = name.chars().filter(|c| c.is_alphanumeric());
     let letters: String = letters.flat_map(char::to_lowercase).collect();
@@ -142,7 +142,7 @@ fn is_secret(name: &str, value: &Value) -> bool {
     SECRET_NAMES.iter().any(|secret| letters.contains(secret))
 }
 
-/// Whether the name is one of a count: `tokens`, `max_tokens`, `token_count`, `tokens_used`.
+/// True for names of counts: `tokens`, `max_tokens`, `token_count`, `tokens_used`.
 fn counts_tokens(letters: &str) -> bool {
     let others = letters.replacen("tokens", "", 1);
     let is_count = letters.contains("tokens")

@@ -1,7 +1,7 @@
-//! What does this run do next?
+//! The next actions of a run.
 //!
-//! The strategy says what it wants; here that meets what is already out, what came back, the budget, the deadline and a wish to stop.
-//! Nothing here waits, reads a clock or acts: [`driver`](crate::driver) does.
+//! Combines the steps that the strategy wants with those in flight, their results, the budget, the deadline and a
+//! request to stop. Nothing here waits, reads a clock or acts: [`driver`](crate::driver) does.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,40 +18,41 @@ use crate::{
     strategy::{Memory, Next, Strategy},
 };
 
-/// Something for the driver to do.
+/// An action for the driver.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "few at a time, and short-lived")]
 pub enum Action {
-    /// Look, and journal what was seen.
+    /// Query the world, and journal the observation.
     Look(StepId, serde_json::Value),
     /// Journal a note.
     Note(RunEvent),
-    /// Journal that a step goes out, then send it out.
+    /// Journal the dispatch of a step, then dispatch it.
     Begin(RunEvent, Work),
-    /// Send out again what was out when the run was taken up; leave alone what this driver has out itself.
+    /// Redispatch a step that was in flight when the run was recovered; no action if this driver has it in flight
+    /// itself.
     Resume(Work),
-    /// Call back what is out.
+    /// Recall a step in flight.
     Recall(StepKey, Begun),
-    /// Ask again at this time, at the latest.
+    /// Decide again at this time, at the latest.
     WakeAt(u64),
-    /// Journal how the run will end.
+    /// Journal the decided outcome.
     Stop(RunOutcome),
-    /// Tell who waits, then journal that the run is over.
+    /// Report the outcome to the requester, then journal the end.
     Conclude(RunOutcome),
 }
 
-/// A step on its way.
+/// A step to dispatch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
-    /// Which attempt at which step.
+    /// Key of the attempt.
     pub key: StepKey,
-    /// What goes out.
+    /// Request to send.
     pub what: Outgoing,
-    /// When it is given up.
+    /// Deadline of the attempt.
     pub deadline_ms: Option<u64>,
 }
 
-/// What goes out.
+/// A request to send.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outgoing {
     /// A question to the model.
@@ -60,16 +61,16 @@ pub enum Outgoing {
     Call(ToolCall),
     /// Work for an agent.
     Delegate(Sent),
-    /// Words for who waits.
+    /// A message to the requester.
     Say(String),
-    /// A wait until this time.
+    /// A wait until this time, in milliseconds since 1970.
     Wait(u64),
-    /// A question to a person.
+    /// A request for a person's approval.
     Approve(Approval),
 }
 
-/// What is to be done about a run, in this order; empty once it has ended. With nothing to do but to wait for what is out, it is
-/// what is out. At most `max_open` steps are out at one time.
+/// The next actions of a run, in order; empty once it has ended. If there is nothing to do but wait, the work in flight
+/// is returned. At most `max_open` steps are in flight.
 pub fn next(
     run: &RunId,
     facts: &Facts,
@@ -86,7 +87,7 @@ pub fn next(
     )
 }
 
-/// The same, from where the strategy stood when it was last asked about the run.
+/// Like [`next`], with the strategy's cached state of its last decision.
 pub fn advance(
     run: &RunId,
     facts: &Facts,
@@ -127,7 +128,7 @@ pub fn advance(
     actions
 }
 
-/// Calls back what is out; then the run is over.
+/// Recalls the steps in flight, then concludes the run.
 fn wind_up(run: &RunId, facts: &Facts, outcome: &RunOutcome) -> Vec<Action> {
     let open: Vec<Action> = facts
         .open()
@@ -151,14 +152,14 @@ fn key(run: &RunId, step: &StepId, attempt: u32) -> StepKey {
     }
 }
 
-/// One round of decisions.
+/// State of one round of decisions.
 struct Deciding<'a> {
     run: &'a RunId,
     facts: &'a Facts,
     now_ms: u64,
-    /// With what this round reserves.
+    /// The account, with the reservations of this round.
     account: Account,
-    /// How many more steps may go out.
+    /// Number of further steps that may begin.
     room: usize,
     actions: Vec<Action>,
 }
@@ -177,7 +178,7 @@ impl<'a> Deciding<'a> {
 
     /// # Errors
     ///
-    /// What is left does not reach for what is wanted.
+    /// The remaining budget does not suffice.
     fn decide(mut self, steps: Vec<Step>) -> Result<Vec<Action>, Refused> {
         self.recall_unwanted(&steps);
         let mut delegations = steps.iter().filter(|s| self.will_delegate(s)).count() as u64;
@@ -186,7 +187,7 @@ impl<'a> Deciding<'a> {
             if !decided.insert(step.id.clone()) {
                 continue;
             }
-            // The run keeps a part for itself, or it could not tell what it makes of the answers.
+            // The run keeps one share for itself, for processing the answers.
             let parts = delegations + 1;
             delegations -= u64::from(self.will_delegate(&step));
             self.step(step, parts)?;
@@ -206,7 +207,7 @@ impl<'a> Deciding<'a> {
             .extend(unwanted.map(|(step, record)| recall(self.run, step, record)));
     }
 
-    /// Whether a delegation goes out in this round or a later one.
+    /// True if this step is a delegation that will begin now or in a later round.
     fn will_delegate(&self, step: &Step) -> bool {
         let is_out = |record: &Record| record.result.is_none();
         matches!(step.effect, Effect::Delegate(_))
@@ -214,7 +215,7 @@ impl<'a> Deciding<'a> {
             && !self.facts.record(&step.id).is_some_and(is_out)
     }
 
-    /// Decides about one step. `parts` is by how many what is free is shared.
+    /// Decides about one step. `parts` is the number of shares of the free budget.
     fn step(&mut self, step: Step, parts: u64) -> Result<(), Refused> {
         if let Effect::Look(query) = step.effect {
             if self.facts.observed(&step.id).is_none() {
@@ -233,7 +234,7 @@ impl<'a> Deciding<'a> {
         let attempt = match self.facts.record(&step.id) {
             None => 1,
             Some(record) => match &record.result {
-                // It is called back, and goes out anew once that is done.
+                // The outdated approval is recalled; the new one begins after that.
                 None if !record.is_about(&step) => return Ok(()),
                 None => {
                     let key = key(self.run, &step.id, record.attempt);
@@ -277,7 +278,7 @@ impl<'a> Deciding<'a> {
                 self.actions.push(Action::Begin(event, work));
                 Ok(())
             }
-            // What is out may leave something of what is reserved for it.
+            // Steps in flight may release parts of their reservations, so this one waits.
             Err(Refused::Budget(_)) if self.account.has_reservations() => Ok(()),
             Err(refused) => Err(refused),
         }

@@ -1,9 +1,9 @@
-//! A model and its tools, until the model answers: the strategy of agents.
+//! The tool loop: a model calls tools until it answers. The strategy of agents.
 //!
-//! Before each turn the run looks which tools there are, since agents come and go. The calls of one turn go out together; what they
-//! gave is told to the model in the order in which it asked. Whatever the model gets wrong (a tool that is not there, arguments that do
-//! not fit, a call too many) comes back to it as the call's result, so that it can mend it. An answer that is to be data is looked at, and
-//! asked for again with what is wrong with it, at most twice.
+//! Before each turn the run queries the available tools, since agents come and go. The calls of one turn run in
+//! parallel; their results are returned to the model in the order of the calls. Every mistake of the model (an unknown
+//! tool, arguments that do not fit, too many calls) is returned as the call's result, so that the model can correct it.
+//! An answer with a form is validated, and requested again with its violations at most twice.
 
 mod arguments;
 mod failures;
@@ -37,23 +37,23 @@ pub use self::{
     peer::{Calling, Peer},
 };
 
-/// What a look asks for.
+/// Query for the available tools.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Query {
-    /// What was asked, to choose among many.
+    /// The request, for ranking agents.
     pub words: String,
-    /// Agents that the model has found and may call, whatever their match.
+    /// Agents that the model found and may call, whatever their rank.
     pub found: Vec<String>,
 }
 
-/// What a look for the earlier conversation asks for. It sees a list of [`Message`]s.
+/// Query for the earlier conversation. Its result is a list of [`Message`]s.
 pub const CONVERSATION: &str = "conversation";
 
-/// The tool by which a model finds agents that are not offered. Its result names them in `agents[].id`.
+/// Tool by which a model finds agents that are not offered. Its result names them in `agents[].id`.
 pub const FIND_AGENTS: &str = "find_agents";
 
-/// The strategy.
+/// The tool loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToolLoop;
 
@@ -90,7 +90,7 @@ impl Strategy for ToolLoop {
     }
 }
 
-/// The turns, from the first one; what is to be done before, while they cannot begin.
+/// The turns so far; or the first query, while it has no result.
 fn begun(facts: &Facts) -> Result<Turns, Box<Next>> {
     let input = Input::deserialize(facts.input()).map_err(|error| {
         let error = format!("the run's input cannot be read: {error}");
@@ -100,7 +100,7 @@ fn begun(facts: &Facts) -> Result<Turns, Box<Next>> {
     Ok(Turns::new(input, earlier))
 }
 
-/// What was said before; a look, while that is not known.
+/// The earlier conversation; or the query for it.
 fn recalled(input: &Input, facts: &Facts) -> Result<Vec<Message>, Box<Step>> {
     if !input.conversation {
         return Ok(Vec::new());

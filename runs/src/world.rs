@@ -1,4 +1,4 @@
-//! The port through which a run acts: models, tools, other agents, who waits, and the clock.
+//! The port through which a run acts: models, tools, other agents, the requester, and the clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,83 +17,84 @@ use crate::{
     progress::Progress,
 };
 
-/// A step as the world sees it.
+/// Context of a step.
 #[derive(Clone, Debug)]
 pub struct StepContext {
-    /// Which attempt at which step; its ids are to be sent along, so that what is sent again is known as the same.
+    /// Key of the attempt; send its ids along, so that duplicates are recognised.
     pub key: StepKey,
-    /// When it is given up, in milliseconds since 1970.
+    /// Deadline, in milliseconds since 1970.
     pub deadline_ms: Option<u64>,
-    /// Cancelled when the step is called back. A tool has 5 s from then on; everything else is dropped at once.
+    /// Cancelled when the step is recalled. A tool has a grace period of 5 s; every other future is dropped at once.
     pub cancelled: CancellationToken,
-    /// What the run may still use besides what is reserved for this step and others.
+    /// Budget that the run has left, without the reservations of this step and others.
     pub left: Budget,
-    /// Shows what the step does on its way.
+    /// Reports progress of the step.
     pub progress: Progress,
 }
 
-/// What a run acts on. The driver journals a step before it calls one of these, and calls it once for each attempt, or once more under
-/// the same key when the run was taken up by another driver meanwhile. Dropping a future stops what it does in this process.
+/// Effects of a run. The driver journals a step before it calls a method here, and calls it once per attempt, or again
+/// under the same key after another driver recovered the run. Dropping a future stops its work in this process.
 #[async_trait]
 pub trait World: Send + Sync {
-    /// Who and what is there. Quick; it never fails.
+    /// Queries the world. Quick and infallible.
     async fn look(&self, query: &Value) -> Value;
 
-    /// Asks the model.
+    /// Calls the model.
     ///
     /// # Errors
     ///
-    /// The model gave no answer.
+    /// There is no answer.
     async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure>;
 
-    /// Calls a tool. That the tool fails is an output as well.
+    /// Calls a tool. A failure of the tool is an output, too.
     ///
     /// # Errors
     ///
-    /// There is no output that a model could be told.
+    /// There is no output for the model.
     async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, Failure>;
 
-    /// Hands work to an agent, under the ids in `sent`, and waits for what becomes of it.
+    /// Hands work to an agent, under the ids in `sent`, and waits for its result.
     ///
     /// # Errors
     ///
-    /// It could not be handed over, and has cost nothing but the call. Once an agent may have it, whatever becomes of it is an outcome.
+    /// The work could not be handed over, and cost only the call. Once an agent may have received it, every result is
+    /// an `Ok`.
     async fn delegate(&self, step: &StepContext, sent: &Sent) -> Result<Delegated, Failure>;
 
-    /// Cancels work that was handed to an agent, if it was. Returns when the agent has confirmed that it stopped, or when its lease
-    /// is over; the run waits for that.
+    /// Cancels handed-over work, if it was handed over. Returns when the agent has confirmed the cancellation, or when
+    /// its lease expires; the run waits for that.
     async fn recall(&self, step: &StepContext, sent: &Sent);
 
-    /// Says something to who waits for the run.
+    /// Sends a message to the requester.
     ///
     /// # Errors
     ///
-    /// It could not be said.
+    /// The message could not be sent.
     async fn say(&self, step: &StepContext, text: &str) -> Result<(), Failure>;
 
-    /// Asks a person, and waits for what they say. When the run was taken up meanwhile, the same is asked again under the same id. It is
-    /// withdrawn by dropping the future.
+    /// Asks a person for approval, and waits for the decision. After recovery, the same approval is requested again
+    /// under the same id. Dropping the future withdraws it.
     ///
     /// # Errors
     ///
-    /// Nobody can be asked.
+    /// No person can be asked.
     async fn approve(&self, _: &StepContext, _: &Approval) -> Result<Decision, Failure> {
         Err(Failure::lasting("nobody can be asked"))
     }
 
-    /// Shows something that happened, in order, once it is durable. When a run was taken up, the last entries come again with `again`,
-    /// because the driver before may not have shown them. The run goes on once this returns, so it waits for nobody: what those who watch
-    /// have no room for is left out, and said to be missing.
+    /// Shows an event, in order, once it is durable. After recovery, the last entries are shown once more with `again`,
+    /// because the previous driver may not have shown them. The run continues when this returns, so do not wait for
+    /// watchers: omit what a slow one has no room for, and mark the gap.
     fn show(&self, entry: &Entry, again: bool);
 
-    /// Tells who waits how the run ended. Comes again, when it is not known whether they were told.
+    /// Reports the outcome to the requester. Called again if it is unknown whether the last call succeeded.
     ///
     /// # Errors
     ///
-    /// They were not told. It is tried again where that may help.
+    /// The requester was not told. Retried if the failure is retryable.
     async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure>;
 
-    /// What an answer of the model cost; nothing where it does not tell, and is charged all that was reserved for it.
+    /// Cost of a model's answer; `None` if it reports none, which charges the whole reservation.
     fn cost(&self, completion: &Completion) -> Option<Spent> {
         let usage = completion.usage?;
         Some(Spent {

@@ -1,4 +1,4 @@
-//! Questions to people, and what may follow from an answer.
+//! Approvals, and the effects that a decision permits.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ fn a_question_whose_arguments_change_is_withdrawn_and_asked_anew() {
     run.ends("ask", StepResult::Cancelled, None);
     assert_eq!(next(&run, &steps), ["begin ask#2"]);
     run.settle(&together(steps.to_vec()));
-    // A yes to the question that was withdrawn comes too late.
+    // A decision on the withdrawn approval arrives too late.
     run.happens(RunEvent::StepEnded {
         step: changed.id.clone(),
         attempt: 1,
@@ -85,7 +85,7 @@ fn a_yes_answers_one_question() {
     assert_eq!(next(&run, &steps), ["begin second#1"]);
 }
 
-/// Asks, and says what was answered.
+/// A strategy that asks, and completes with the decision.
 fn asking() -> Wants<impl Fn(&Facts) -> Next + Send + Sync> {
     Wants(|facts: &Facts| {
         let step = asks("ask", json!({ "to": "everyone" }));

@@ -1,4 +1,4 @@
-//! Budgets as grants: whatever the schedule, what is spent and what is reserved never pass the cap.
+//! Budgets as grants: for every schedule, spent and reserved amounts together never exceed the cap.
 
 use agenthub_runs::{
     Begun, Budget, Delegated, Effect, Handoff, RunEvent, RunOutcome, Spent, Started, Step,
@@ -22,7 +22,7 @@ fn children() -> Vec<Step> {
     (0..CHILDREN).map(child).collect()
 }
 
-/// Spent and reserved together.
+/// Spent and reserved amounts together.
 fn used(run: &Simulation) -> Spent {
     let reserved = run.out().into_iter().map(|event| match event {
         RunEvent::StepBegun { grant, .. } => Spent {
@@ -36,7 +36,7 @@ fn used(run: &Simulation) -> Spent {
     reserved.fold(run.facts.spent(), Spent::plus)
 }
 
-/// How a child uses its grant: the part in percent, and whether it tells.
+/// A child's use of its grant: the part in percent, and whether it reports its cost.
 type Child = (usize, u64, bool);
 
 proptest! {
@@ -77,7 +77,7 @@ proptest! {
             let RunEvent::StepBegun { step, what: Begun::Delegated(sent), .. } = out[pick % out.len()] else {
                 panic!("only delegations are out");
             };
-            // A child keeps to what it was sent; the call itself is one more.
+            // A child keeps to its grant; the delegation itself is one more call.
             let part = |limit: Option<u64>| limit.map_or(0, |l| l * percent / 100);
             let spent = Spent {
                 tokens: part(sent.budget.tokens),

@@ -1,4 +1,4 @@
-//! Agents that are called with a task and inputs.
+//! Calls of agents with a task and inputs.
 
 use agenthub_runs::{
     Handoff, RunOutcome, StepResult,

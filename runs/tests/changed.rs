@@ -1,4 +1,4 @@
-//! Programs that change while their runs are under way: which recorded results stand, and which runs end.
+//! Changed programs with runs in flight: recorded results that still apply, and runs that end.
 
 use std::sync::Arc;
 
@@ -42,21 +42,22 @@ fn ask(words: &str) -> Step {
     Step::ask("it", Request::new(vec![Message::user(words)]))
 }
 
-/// A run in which this went out.
+/// A run with this step in flight.
 fn out(step: &Step) -> Simulation {
     let mut run = Simulation::new(begins("wants", Value::Null));
     run.settle(&together(vec![step.clone()]));
     run
 }
 
-/// The run with what it has in its journal, as another process reads it.
+/// The run's journal, as another process reads it.
 fn read_back(run: &Simulation) -> Facts {
     let decode = |event| journal::decode(&journal::encode(event)).expect("it was just written");
     let events: Vec<RunEvent> = run.events.iter().map(decode).collect();
     Facts::of(&events)
 }
 
-/// What a program does that asks for `now` where `before` went out: while that is out, and when it has come back.
+/// Actions of a program that requests `now` where `before` was dispatched: while it is in flight, and after it
+/// returned.
 fn does(before: &Step, now: &Step) -> [String; 2] {
     let next = |run: &mut Simulation| {
         run.facts = read_back(run);
@@ -145,7 +146,7 @@ fn what_was_seen_or_noted_under_a_name_is_no_result_of_something_else() {
     }
 }
 
-/// What a recorded answer is worth does not follow from how the question was put.
+/// A recorded answer does not depend on the wording of the question.
 #[test]
 fn other_words_for_the_same_leave_a_run_as_it_is() {
     let said = |words: &str| Step::new("it", Effect::Say(words.into()));
@@ -172,7 +173,7 @@ fn other_words_for_the_same_leave_a_run_as_it_is() {
     }
 }
 
-/// A failed attempt is one at something; another thing has not been tried.
+/// A failed attempt counts only for the same request.
 #[test]
 fn a_step_that_is_to_be_tried_again_is_tried_as_it_was() {
     let twice = Retry {
@@ -188,7 +189,7 @@ fn a_step_that_is_to_be_tried_again_is_tried_as_it_was() {
     assert!(next[0].starts_with("stop failed"), "{next:?}");
 }
 
-/// What is out is called back, nothing further begins, and who waits is told.
+/// Steps in flight are recalled, no further step begins, and the requester is told.
 #[tokio::test(start_paused = true)]
 async fn a_run_of_a_program_that_has_changed_ends_as_a_run_that_failed() {
     let world = StandIn::new().does("writer", Does::Hangs);
@@ -225,7 +226,7 @@ async fn a_run_of_a_program_that_has_changed_ends_as_a_run_that_failed() {
     );
 }
 
-/// A journal has a digest of each question. It says whether two were the same, and decides nothing.
+/// A journal has a digest of each question, which informs readers and affects no decision.
 #[test]
 fn a_question_without_a_digest_keeps_its_answer() {
     let mut run = out(&ask("which?"));

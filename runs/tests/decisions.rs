@@ -1,4 +1,4 @@
-//! What a run does next, case by case.
+//! Decisions of a run, case by case.
 
 use agenthub_runs::{
     Budget, Effect, Failure, Handoff, Retry, RunEvent, RunOutcome, Spent, Started, Step,
@@ -38,7 +38,7 @@ fn with(budget: Budget) -> Started {
     }
 }
 
-/// A run that wants these together, after what goes out at once has gone out.
+/// A run that wants these steps together, with those dispatched that begin at once.
 fn begun(first: Started, steps: &[Step]) -> Simulation {
     let mut simulation = Simulation::new(first);
     simulation.settle(&together(steps.to_vec()));
@@ -72,7 +72,7 @@ fn a_passing_failure_is_tried_again_after_its_pause_and_not_forever() {
     assert_eq!(next(&run, &steps), [all], "the failure is its result");
 }
 
-/// What a model that is down for a while is not asked all the time.
+/// An unavailable model is not called all the time.
 #[test]
 fn pauses_of_a_question_to_the_model_double_up_to_a_limit() {
     let steps = [Step::ask("q", Request::default())];
@@ -336,6 +336,6 @@ fn agents_share_what_is_left_and_leave_a_part_to_the_run() {
             other => panic!("{other:?}"),
         })
         .collect();
-    // Asking an agent is a call of its own.
+    // Delegating is a call of its own.
     assert_eq!(grants, [(Some(100), Some(9)); 3]);
 }

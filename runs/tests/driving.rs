@@ -1,4 +1,4 @@
-//! The driver, on paused time: what goes out, what comes back, and who is told.
+//! The driver, on paused time: dispatches, results, and reports.
 
 use std::{
     sync::{Arc, atomic::Ordering},

@@ -1,4 +1,4 @@
-//! What a tool loop does when agents that it asked fail, in each mode.
+//! The tool loop with failing agents, in each mode.
 
 use std::{sync::Arc, time::Duration};
 
@@ -54,7 +54,7 @@ fn input(mode: ErrorMode) -> Input {
     }
 }
 
-/// A run in which all three agents were asked at once.
+/// A run that called all three agents at once.
 fn asked(first: Started) -> Simulation {
     let mut run = Simulation::new(first);
     run.looks = offered();
@@ -305,7 +305,7 @@ fn who_was_asked_again_and_answered_is_said_to_have() {
     assert_eq!(data["results"].as_array().map(Vec::len), Some(4));
 }
 
-/// What the model is shown of the calls of the first turn.
+/// Results of the first turn's calls, as the model sees them.
 pub(crate) fn told(run: &Simulation) -> Vec<Value> {
     use agenthub_runs::{Effect, Next, model::Part};
     let Next::Steps(steps) = ToolLoop.next(&run.facts) else {
@@ -322,7 +322,7 @@ pub(crate) fn told(run: &Simulation) -> Vec<Value> {
     values.collect()
 }
 
-/// What was handed over in the first turn.
+/// Handoffs of the first turn.
 pub(crate) fn handed(run: &Simulation) -> Vec<Sent> {
     let begun = run.events.iter().filter_map(|event| match event {
         RunEvent::StepBegun {

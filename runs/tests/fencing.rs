@@ -1,7 +1,7 @@
-//! Two processes and one run: who was away too long finds the door closed.
+//! Fencing: two processes and one run; a driver whose lease expired is refused.
 //!
-//! The child is this test program itself (`drives_until_it_is_fenced`). It is stopped in the middle of a step, as a machine that
-//! sleeps would be, and goes on when another driver has ended its run.
+//! The child is this test program itself (`drives_until_it_is_fenced`). It is stopped in the middle of a step, like a
+//! machine that sleeps, and continues when another driver has ended its run.
 
 use std::{
     fs::{self, OpenOptions},
@@ -33,7 +33,7 @@ const FOLDER: &str = "RUNS_FENCING_FOLDER";
 const PATIENCE: Duration = Duration::from_secs(20);
 const LEASE: Duration = Duration::from_millis(900);
 
-/// One tool after the other.
+/// Sequential tools.
 fn steps() -> impl agenthub_runs::Strategy {
     crate::support::Wants(|facts: &agenthub_runs::Facts| {
         for name in ["first", "second"] {
@@ -46,7 +46,7 @@ fn steps() -> impl agenthub_runs::Strategy {
     })
 }
 
-/// Notes what it does, and does not let the first tool end before there is a file `go`.
+/// Notes its calls, and blocks the first tool until a file `go` exists.
 struct Noting {
     folder: PathBuf,
     who: &'static str,
@@ -121,7 +121,7 @@ async fn drive(folder: &Path, who: &'static str) -> Result<RunOutcome, DriveErro
     hand.drive(&steps(), world, commands.subscribe()).await
 }
 
-/// Not a test: what the child does.
+/// Not a test: the child's main function.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn drives_until_it_is_fenced() {
     let Ok(folder) = std::env::var(FOLDER) else {
@@ -131,7 +131,7 @@ async fn drives_until_it_is_fenced() {
     assert_eq!(lost, Err(DriveError::Fenced));
 }
 
-/// Killed with the test, should that fail.
+/// Kills the child on drop, in case the test fails.
 struct Killed(Child);
 
 impl Drop for Killed {

@@ -1,4 +1,4 @@
-//! Tool loops whose answer is data.
+//! Tool loops with structured answers.
 
 use agenthub_runs::{
     Effect, Next, RunOutcome, StepResult, Strategy,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{begins, simulation::Simulation};
 
-/// A run that is to give a report, with a tool if that is wanted.
+/// A run with a form, optionally with a tool.
 fn begun(has_tool: bool) -> Simulation {
     let form = Form {
         name: "report".into(),
@@ -48,7 +48,7 @@ fn question(run: &mut Simulation) -> Request {
     }
 }
 
-/// The model answers, and this is found of it.
+/// The model answers, and the validation returns this verdict.
 fn answers(run: &mut Simulation, turn: u32, text: &str, verdict: &Verdict) {
     let completion = Completion {
         text: text.to_owned(),

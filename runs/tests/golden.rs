@@ -1,7 +1,7 @@
-//! Journals as releases wrote them: each is read, means what it meant, and leads to the same decisions.
+//! Golden journals, written by each release: they decode, have the same meaning, and lead to the same decisions.
 //!
-//! `golden/v1/` holds those of format 1. A later format gets a folder of its own beside it (`cargo test -p agenthub-runs --test runs
-//! golden::write -- --ignored`), and what is there stays as it is.
+//! `golden/v1/` holds those of format 1. A later format gets its own folder beside it (`cargo test -p agenthub-runs
+//! --test runs golden::write -- --ignored`), and existing ones stay unchanged.
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
@@ -35,7 +35,7 @@ fn strategy(example: &str) -> Box<dyn Strategy> {
     }
 }
 
-/// Says something, then calls a tool until it works, then waits.
+/// A message, then a tool until it succeeds, then a wait.
 fn retry(facts: &Facts) -> Next {
     let call = ToolCall {
         id: "c".into(),
@@ -62,7 +62,7 @@ fn retry(facts: &Facts) -> Next {
     }
 }
 
-/// Notes a plan, asks whether it may be, and hands it to an agent that shows what it does.
+/// A note, an approval, and a handoff with progress.
 fn watched(facts: &Facts) -> Next {
     let plan = Step::new(
         "plan",
@@ -233,7 +233,7 @@ fn read(format: u32, example: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// What is kept is still written; there may be more. A change of the form shows here first.
+/// Every field in the golden journals is still written; additions are allowed. Fails first when the form changes.
 #[tokio::test(start_paused = true)]
 async fn this_release_writes_what_it_has_kept() {
     for example in EXAMPLES {
@@ -283,13 +283,13 @@ fn parsed(line: &[u8]) -> Value {
     serde_json::from_slice(line).expect("it is JSON")
 }
 
-/// When an event happened, by its line.
+/// Time of the event in this line.
 fn time(line: &str) -> u64 {
     let at_ms = parsed(line.as_bytes())["at_ms"].as_u64();
     at_ms.expect("every event has a time")
 }
 
-/// Whatever the line says is still there when the event is written again.
+/// Checks that the event still serializes to all that the line says.
 fn kept(line: &str, event: &RunEvent) {
     let mut old = parsed(line.as_bytes());
     old["v"] = journal::FORMAT.into();
@@ -297,7 +297,7 @@ fn kept(line: &str, event: &RunEvent) {
     assert!(within(&old, &new), "lost in reading: {line}\n{new}");
 }
 
-/// Whether all that the old one says stands in the other as well.
+/// True if all of `old` is contained in `new`.
 fn within(old: &Value, new: &Value) -> bool {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => old

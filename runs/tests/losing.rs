@@ -1,4 +1,4 @@
-//! A driver that loses its lease.
+//! Drivers that lose their lease.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -16,7 +16,7 @@ fn steps() -> Vec<Step> {
     vec![Step::new("a", Effect::Call(call("a")))]
 }
 
-/// spec: design 8 (fencing): who cannot renew stops before another may begin.
+/// spec: design 8 (fencing): a driver that cannot renew stops before another one may begin.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_cannot_be_renewed_stops_everything_before_it_is_over() {
     let journal = Arc::new(Moody::default());
@@ -37,7 +37,7 @@ async fn a_run_that_another_driver_took_is_let_alone() {
     let stage = Arc::new(Stage::new(world));
     let task = stage.start("one", together(steps()));
     stage.world.until("call a#1").await;
-    // The same name takes it at once: as if the first process were gone.
+    // The same name takes over at once, as if the first process were gone.
     let other = Stage {
         journal: Arc::clone(&stage.journal),
         ..Stage::new(StandIn::new())

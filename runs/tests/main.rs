@@ -1,4 +1,4 @@
-//! Runs from the outside: decisions, driving, crashes, and journals of every release.
+//! Tests of runs from the outside: decisions, driving, crashes, and journals of every release.
 
 mod approvals;
 mod budgets;

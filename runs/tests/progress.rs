@@ -1,4 +1,4 @@
-//! What steps show while they are out, on paused time.
+//! Progress of steps in flight, on paused time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ fn shows(count: u64, then: StepResult) -> Does {
     Does::Shows((0..count).map(|n| json!({ "n": n })).collect(), then)
 }
 
-/// What this step showed, and whether that was between its beginning and its end.
+/// Progress of this step, and whether all of it is between its beginning and its end.
 fn shown_by(events: &[RunEvent], name: &str) -> Vec<Value> {
     let mut is_out = false;
     let mut values = Vec::new();
@@ -70,7 +70,7 @@ async fn what_comes_meanwhile_is_written_down_together() {
     assert_eq!(shown_by(&stage.events().await, "a"), numbers(640));
 }
 
-/// Whatever was written and not seen by who watches is among what is shown again.
+/// Every entry that was written but not shown is among those shown again.
 #[tokio::test(start_paused = true)]
 async fn no_more_is_written_down_at_once_than_is_shown_again_after_a_restart() {
     let world = StandIn::new().does("a", shows(200, output("a")));
@@ -112,7 +112,7 @@ async fn a_step_that_is_over_shows_nothing_more_and_does_not_wait() {
     assert_eq!(shown_by(&stage.events().await, "a"), numbers(1));
 }
 
-/// A step that was called back does show something here, right after it has heard of it.
+/// The step reports a piece right after its recall.
 #[tokio::test(start_paused = true)]
 async fn a_step_that_is_called_back_shows_nothing_more() {
     let heeds = Does::Heeds(Duration::from_secs(1), output("a"));
@@ -188,7 +188,7 @@ async fn a_run_shows_only_so_many_pieces_also_when_it_is_taken_up() {
     assert_eq!(values[10_000]["type"], "warning");
 }
 
-/// What is dropped is progress alone: results and the end are there, however large.
+/// Only progress is dropped: results and the end are written, however large.
 #[tokio::test(start_paused = true)]
 async fn a_run_shows_only_so_many_bytes_and_keeps_its_results() {
     let large = || Value::from("x".repeat(60_000));
@@ -228,7 +228,7 @@ async fn a_run_shows_only_so_many_bytes_and_keeps_its_results() {
     assert_eq!(facts.ended(), Some(&RunOutcome::completed("all came back")));
 }
 
-/// A note is written down at once, and once, whoever drives the run.
+/// A note is journaled at once, and once, whoever drives the run.
 #[tokio::test(start_paused = true)]
 async fn a_note_is_decided_upon_once_and_survives_being_taken_up() {
     let wants = || {

@@ -1,4 +1,5 @@
-//! The same journal gives the same decisions and the same summary as its facts, in every process; and whatever the order in which steps come back, a run ends.
+//! Properties: the same journal gives the same decisions and the same summary in every process, and a run ends in
+//! whatever order its steps return.
 
 use agenthub_runs::{
     Approval, Begun, Budget, Decision, Delegated, Effect, Facts, Failure, Handoff, Next, Retry,
@@ -12,10 +13,10 @@ use serde_json::Value;
 
 use crate::support::{NOON, Wants, begins, call, simulation::Simulation};
 
-/// Steps that are wanted together, one group after the other.
+/// Groups of parallel steps, in sequence.
 type Groups = Vec<Vec<Step>>;
 
-/// What kind of step, how often it is tried, the pause, and its time.
+/// Kind of step, attempts, pause, and timeout.
 type Drawn = (u8, u32, u64, Option<u64>);
 
 fn step() -> impl Strategy<Value = Drawn> {
@@ -71,7 +72,7 @@ fn in_turn(groups: Groups) -> Wants<impl Fn(&Facts) -> Next + Send + Sync> {
     })
 }
 
-/// What comes back of a step that was begun so.
+/// Result of a step that was begun so.
 fn result(begun: &Begun, fate: u8) -> StepResult {
     match (fate % 8, begun) {
         (0, _) => StepResult::Failed(Failure::passing("busy")),
@@ -89,7 +90,7 @@ fn result(begun: &Begun, fate: u8) -> StepResult {
     }
 }
 
-/// Plays a run to its end: `picks` says which of the steps that are out comes back next, and with what.
+/// Plays a run to its end: `picks` selects the next step in flight to return, and its result.
 fn played(first: Started, groups: Groups, max_open: usize, picks: &[(usize, u8)]) -> Simulation {
     let strategy = in_turn(groups);
     let mut run = Simulation::new(first);

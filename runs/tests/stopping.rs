@@ -1,4 +1,4 @@
-//! Cancelling, letting go, and times that are over, on paused time.
+//! Cancelling, suspending, and deadlines, on paused time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -237,7 +237,7 @@ fn then(first: Step, others: Vec<Step>) -> impl agenthub_runs::Strategy + Clone 
     Then(first, others)
 }
 
-/// A tool that is at work may end its work, so that it is begun once.
+/// A tool call in flight may finish, so that it runs once.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_drained_waits_for_its_tool_and_begins_nothing_more() {
     let takes = Duration::from_secs(2);
@@ -264,7 +264,7 @@ async fn a_run_that_is_drained_waits_for_its_tool_and_begins_nothing_more() {
     assert_eq!(other.world.count("call a"), 0);
 }
 
-/// Who waits need not wait for another process where there is nothing left to do.
+/// The requester need not wait for another process if nothing is left to do.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_comes_to_its_end_while_it_is_drained_ends() {
     let pause = Does::After(Duration::from_secs(2), output("done"));
@@ -276,7 +276,7 @@ async fn a_run_that_comes_to_its_end_while_it_is_drained_ends() {
     assert_eq!(outcome, Ok(RunOutcome::completed("all came back")));
 }
 
-/// An agent works on without the run, and what waits can wait elsewhere.
+/// An agent works on without the driver, and waits can continue elsewhere.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_drained_waits_for_no_agent() {
     let world = StandIn::new().does("a", Does::Hangs);
@@ -291,7 +291,7 @@ async fn a_run_that_is_drained_waits_for_no_agent() {
     assert_eq!(stage.world.count("recall"), 0);
 }
 
-/// Also where nothing is out any more that draining waits for: who was asked has to confirm.
+/// Also if draining waits for nothing more: the called agent has to confirm.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_cancelled_while_it_is_drained_is_cancelled() {
     let world = StandIn::new()
@@ -308,7 +308,7 @@ async fn a_run_that_is_cancelled_while_it_is_drained_is_cancelled() {
     assert_eq!(stage.world.count("recalled b#1"), 1);
 }
 
-/// What it gives then is no result: it was made to stop, and is called again under the same key.
+/// Its result is discarded: it was interrupted, and is called again under the same key.
 #[tokio::test(start_paused = true)]
 async fn a_tool_is_told_before_its_run_is_let_go_and_called_again_elsewhere() {
     for (takes, is_dropped) in [(400, false), (5_000, true)] {

@@ -1,4 +1,4 @@
-//! The tool loop, turn by turn: a model that follows a script, and tools that answer at once.
+//! The tool loop, turn by turn: a scripted model, and tools that answer at once.
 
 use agenthub_runs::{
     Begun, Budget, Delegated, Effect, Failure, Next, RunEvent, RunOutcome, Started, StepResult,
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::support::{begins, simulation::Simulation};
 
-/// What the model said, what was done about it, and how it ended.
+/// Model answers, actions and outcome of a played run.
 #[derive(Default)]
 struct Told {
-    /// The calls of tools and agents that went out.
+    /// Dispatched calls of tools and agents.
     went_out: Vec<String>,
-    /// What the model was shown of each call in the end.
+    /// The final result of each call, as the model sees it.
     results: Vec<Value>,
     /// The last question.
     asked: Vec<Message>,
@@ -26,7 +26,7 @@ struct Told {
 struct Case {
     limits: Limits,
     budget: Budget,
-    /// What comes back of a call, by its tool; an agent by its id.
+    /// Results of calls, by tool; agents by their id.
     answers: fn(&Begun) -> Option<StepResult>,
 }
 
@@ -97,7 +97,7 @@ impl Case {
         }
     }
 
-    /// Remembers a question, if that is what is out.
+    /// Records a question in flight.
     fn ask(&self, run: &Simulation, told: &mut Told) {
         let Next::Steps(steps) = ToolLoop.next(&run.facts) else {
             panic!("it is not over");

@@ -1,4 +1,4 @@
-//! A run at work: what [`run::next`](crate::run::next) says is written down, and then done.
+//! The loop of one run: journals each action of [`run::next`](crate::run::next), then performs it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,27 +27,27 @@ use crate::{
     world::World,
 };
 
-/// How long to wait before who waits is told again.
+/// Pause before a failed conclusion is retried.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a tool may go on after its run was let go.
+/// Grace period for tools when the run is released.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// A step that is out in this process.
+/// A step in flight in this process.
 struct Out {
-    /// Cancelled when it is called back.
+    /// Cancelled when the step is recalled.
     called_back: CancellationToken,
     kind: Kind,
 }
 
-/// What a step that is out costs when it is broken off.
+/// Cost of interrupting a step in flight.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A tool, which may have begun to change something.
+    /// A tool call, which may have side effects.
     Tool,
-    /// A model's answer is paid for again, and words are said again.
+    /// A model call or message, which would be paid for or sent again.
     Spends,
-    /// Nothing: an agent works on, and a wait goes on elsewhere.
+    /// Free to interrupt: an agent continues on its own, and a wait can continue elsewhere.
     Waits,
 }
 
@@ -61,21 +61,21 @@ impl Kind {
     }
 }
 
-/// A run at work.
+/// State of the loop of one run.
 pub(super) struct Driving<'a> {
     hand: InHand,
     strategy: &'a dyn Strategy,
-    /// How far the strategy has come.
+    /// The strategy's cached state.
     memory: Memory,
     world: Arc<dyn World>,
     commands: watch::Receiver<Command>,
     out: HashMap<StepKey, Out>,
     called_back: HashSet<StepKey>,
     steps: JoinSet<Returned>,
-    /// What steps that are out show.
+    /// Progress of steps in flight.
     pieces: mpsc::Receiver<Piece>,
     piece: mpsc::Sender<Piece>,
-    /// Nothing more begins.
+    /// No further step begins.
     is_draining: bool,
 }
 
@@ -102,13 +102,14 @@ impl<'a> Driving<'a> {
         }
     }
 
-    /// Stops what is out in this process.
+    /// Stops everything in flight in this process.
     pub(super) async fn end(mut self) -> InHand {
         self.steps.shutdown().await;
         self.hand
     }
 
-    /// Tells the tools that are out to stop, and gives them a moment for it. What they still give was not done to the end, so it is no result.
+    /// Cancels the tools in flight and waits for the grace period. Results that arrive now are of interrupted work and
+    /// are discarded.
     pub(super) async fn stop_tools(&mut self) {
         self.out.retain(|_, out| out.kind == Kind::Tool);
         for out in self.out.values() {
@@ -123,7 +124,7 @@ impl<'a> Driving<'a> {
                 }
             }
         };
-        // Who goes on for longer is dropped.
+        // Tools that exceed the grace period are dropped.
         let _ = timeout(LAST_WORDS, stopped).await;
     }
 
@@ -210,7 +211,7 @@ impl<'a> Driving<'a> {
         }
     }
 
-    /// Whether there is nothing to wait for before the run is let go. One that stops has to be told by whom it has at work.
+    /// True if the run can be released. A cancelled run first waits for the confirmation of its agents.
     fn is_drained(&self) -> bool {
         let is_waited_for = |out: &Out| out.kind != Kind::Waits;
         self.is_draining
@@ -225,7 +226,7 @@ impl<'a> Driving<'a> {
         }
     }
 
-    /// Writes down what happened; only then it is so.
+    /// Appends events to the journal. Their effects start after that.
     async fn append(&mut self, mut events: Vec<RunEvent>) -> Result<(), DriveError> {
         while !events.is_empty() {
             let rest = events.split_off(events.len().min(SHOWN_AGAIN));
@@ -256,7 +257,7 @@ impl<'a> Driving<'a> {
         Ok(())
     }
 
-    /// Sends a step out, unless this driver has it out already.
+    /// Dispatches a step, unless this driver has it in flight already.
     fn send_out(&mut self, work: Work) {
         self.spawn(work, CancellationToken::new());
     }
@@ -276,7 +277,7 @@ impl<'a> Driving<'a> {
             .spawn(perform(world, work, called_back, left, self.piece.clone()));
     }
 
-    /// Calls a step back; what this driver does not have out, and what nobody needs to be told of, just ends.
+    /// Recalls a step; one that is not in flight here and needs no notification ends at once.
     fn recall(&mut self, key: StepKey, what: Begun) -> Option<RunEvent> {
         if !self.called_back.insert(key.clone()) {
             return None;
@@ -294,7 +295,7 @@ impl<'a> Driving<'a> {
                 at_ms: self.world.now_ms(),
             });
         };
-        // Called back before it is sent, it is not sent again: the agent is only told to stop.
+        // Recalled before its redispatch, the step is not sent; only the agent is told to stop.
         let called_back = CancellationToken::new();
         called_back.cancel();
         let work = Work {
@@ -306,7 +307,7 @@ impl<'a> Driving<'a> {
         None
     }
 
-    /// Waits until something has happened by which something may be decided.
+    /// Waits for an event that may allow a new decision.
     async fn wait(&mut self, wake_at: u64) -> Result<(), DriveError> {
         let returned = loop {
             let now = self.world.now_ms();
@@ -322,7 +323,7 @@ impl<'a> Driving<'a> {
                 }
             }
         };
-        // What a step does is caught where it happens: without a result, the runtime is going down.
+        // Panics are caught inside the step's task; a missing result means that the runtime is shutting down.
         let Ok(returned) = returned else {
             return Err(DriveError::Suspended);
         };
@@ -332,7 +333,7 @@ impl<'a> Driving<'a> {
         self.append(events).await
     }
 
-    /// What steps that are out have shown meanwhile: all that a step which came back had shown is among it.
+    /// Progress events received so far. Includes everything that a step sent before its result.
     fn progress(&mut self, first: Option<Piece>) -> Vec<RunEvent> {
         let at_ms = self.world.now_ms();
         let mut pieces = first;
@@ -352,7 +353,7 @@ impl<'a> Driving<'a> {
         events
     }
 
-    /// Tells who waits, however often that takes; then the run is over.
+    /// Reports the outcome to the requester, retrying until that succeeds; then the run is over.
     async fn conclude(&mut self, outcome: RunOutcome) -> Result<RunOutcome, DriveError> {
         let spent = self.hand.facts.spent();
         loop {
@@ -387,7 +388,7 @@ impl<'a> Driving<'a> {
     }
 }
 
-/// Waits for a command; for ever, if nobody can give one.
+/// Waits for a command; forever if the sender is gone.
 async fn changed(commands: &mut watch::Receiver<Command>) {
     if commands.changed().await.is_err() {
         std::future::pending::<()>().await;

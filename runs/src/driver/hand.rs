@@ -1,4 +1,4 @@
-//! A run in the hands of a driver.
+//! A run leased by a driver.
 
 use std::sync::Arc;
 
@@ -17,46 +17,46 @@ use crate::{
     world::World,
 };
 
-/// A run that this driver has taken in hand. Dropping it leaves the run to others once its lease is over.
+/// A run leased by this driver. Dropping it leaves the run to other drivers once the lease expires.
 #[derive(Debug)]
 pub struct InHand {
     pub(super) driver: Driver,
     pub(super) run: RunId,
     pub(super) epoch: u64,
-    /// When the lease began, at the earliest.
+    /// Lower bound of the time when the lease began.
     pub(super) taken: Instant,
-    /// The place of the last event.
+    /// Sequence number of the last event.
     pub(super) last: u64,
     pub(super) facts: Facts,
-    /// What steps have shown.
+    /// Size of the run's progress.
     pub(super) progress: Tally,
-    /// What may not have been shown.
+    /// Entries that may not have been shown yet.
     pub(super) recent: Vec<Entry>,
     pub(super) is_new: bool,
 }
 
 impl InHand {
-    /// The run.
+    /// The run's id.
     pub fn run(&self) -> &RunId {
         &self.run
     }
 
-    /// What is known of it.
+    /// The fold of its journal.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// The place of the first event that a world is shown.
+    /// Sequence number of the first event that a world is shown.
     pub fn shown_from(&self) -> u64 {
         self.recent.first().map_or(1, |entry| entry.seq)
     }
 
-    /// Whether it began just now.
+    /// True if this call created the run.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Lets the run go without doing anything about it.
+    /// Releases the lease without driving the run.
     ///
     /// # Errors
     ///
@@ -65,16 +65,17 @@ impl InHand {
         self.driver.journal.release(&self.run, self.epoch).await
     }
 
-    /// Drives the run to its end and returns how it ended, once who waits for it was told. Dropping the future stops everything that
-    /// it does in this process; the run can be taken up when its lease is over.
+    /// Drives the run to its end and returns the outcome, after the requester was told. Dropping the future stops
+    /// everything that it does in this process; the run can be recovered when its lease expires.
     ///
     /// # Errors
     ///
-    /// [`DriveError`]. Whatever was out in this process is stopped by then.
+    /// [`DriveError`]. Everything in flight in this process has been stopped by then.
     ///
     /// # Panics
     ///
-    /// Where the strategy does, or the world while it looks, shows or concludes. What panics in a step is the step's failure.
+    /// If the strategy panics, or the world while it looks, shows or concludes. A panic in a step is that step's
+    /// failure.
     pub async fn drive(
         mut self,
         strategy: &dyn Strategy,
@@ -106,7 +107,7 @@ impl InHand {
         result
     }
 
-    /// Between taking a run in hand and driving it the lease may have run out.
+    /// Renews the lease if too much of it passed between opening the run and driving it.
     async fn renew_if_late(&mut self) -> Result<(), DriveError> {
         let lease = self.driver.lease;
         if self.taken.elapsed() < lease / 3 {

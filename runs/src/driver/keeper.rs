@@ -14,7 +14,7 @@ use crate::{
     journal::{Error, Journal},
 };
 
-/// A lease that is renewed until this is dropped.
+/// Renews a lease until dropped.
 pub(super) struct Keeper {
     lost: CancellationToken,
     _renewing: JoinSet<()>,
@@ -43,8 +43,8 @@ impl Keeper {
     }
 }
 
-/// Renews the lease three times in its length. Returns when another driver may have the run: when the journal says so, or when it
-/// has not answered for so long that the lease could be over.
+/// Renews the lease three times per lease duration. Returns when another driver may have the run: the journal reports
+/// it, or has not answered for so long that the lease could have expired.
 async fn renew(
     journal: &dyn Journal,
     run: &RunId,

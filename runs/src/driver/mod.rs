@@ -1,4 +1,4 @@
-//! The one shell around runs: it writes down what [`run::next`](crate::run::next) says, and then does it.
+//! The driver of runs: journals each action of [`run::next`](crate::run::next), then performs it.
 
 mod driving;
 mod hand;
@@ -18,10 +18,11 @@ use crate::{
     journal::{self, Claim, Journal},
 };
 
-/// The entries that are shown again when a run is taken up, and that are written down together at most: so none is never shown.
+/// Entries shown again after recovery. Also the maximum written in one append, so that every entry is shown at least
+/// once.
 const SHOWN_AGAIN: usize = 32;
 
-/// Drives runs: each by one driver at a time, many at once by one driver.
+/// Drives many runs at once, each of them leased to one driver at a time.
 #[derive(Clone, Debug)]
 pub struct Driver {
     journal: Arc<dyn Journal>,
@@ -30,44 +31,45 @@ pub struct Driver {
     max_open: usize,
 }
 
-/// What a driver is told from outside.
+/// Commands to a run in progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Command {
-    /// Go on.
+    /// Continue.
     #[default]
     Go,
-    /// Nobody wants the result any more, and why.
+    /// Cancel the run, for this reason.
     Cancel(String),
-    /// Begin nothing more, and let the run go once the tools, the models and the words that are out have come back. A run that comes to
-    /// its end with them ends.
+    /// Begin no further step, and release the run once its tools, models and messages in flight have returned. A run
+    /// that reaches its end meanwhile ends.
     Drain,
-    /// Let the run go, for another driver to take up. Its tools are cancelled, and dropped 500 ms later; what they give is lost, and they are
-    /// called again under the same keys.
+    /// Release the run for another driver. Its tools are cancelled, and dropped 500 ms later; their results are lost,
+    /// and they are called again under the same keys.
     Suspend,
 }
 
-/// Why a run was not driven to its end.
+/// Reasons why a run was not driven to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DriveError {
-    /// As it was told to.
+    /// Suspended by [`Command::Suspend`] or [`Command::Drain`].
     #[error("the run was let go")]
     Suspended,
-    /// Another driver has it, or it could not be kept.
+    /// Another driver holds the lease, or it could not be renewed.
     #[error("the run's lease was lost")]
     Fenced,
-    /// What happened could not be written down.
+    /// An event could not be journaled.
     #[error(transparent)]
     Journal(#[from] journal::Error),
 }
 
 impl Driver {
-    /// How long a run is a driver's without renewal: 15 s.
+    /// Default duration of a lease: 15 s.
     pub const LEASE: Duration = Duration::from_secs(15);
 
-    /// The steps of one run that are out at one time: 16.
+    /// Default maximum of steps in flight per run: 16.
     pub const MAX_OPEN: usize = 16;
 
-    /// A driver. No two that live may have the same name; one that comes back under its name takes its own runs over at once.
+    /// Creates a driver. Two live drivers must not share a name; a restarted driver takes over the runs leased under
+    /// its name at once.
     pub fn new(journal: Arc<dyn Journal>, name: impl Into<String>) -> Self {
         Self {
             journal,
@@ -77,14 +79,14 @@ impl Driver {
         }
     }
 
-    /// How long a run is this driver's without renewal.
+    /// Sets the duration of leases.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
         self
     }
 
-    /// The steps of one run that are out at one time; at least 1.
+    /// Sets the maximum of steps in flight per run; at least 1.
     #[must_use]
     pub fn max_open(mut self, max_open: usize) -> Self {
         self.max_open = max_open.max(1);
@@ -101,8 +103,8 @@ impl Driver {
         &self.name
     }
 
-    /// Takes a run in hand; one that does not exist begins with `first`. Once this returns, it will not be forgotten. Drive it at
-    /// once: the lease is not renewed before.
+    /// Leases a run; `first` creates one that does not exist. Once this returns, the run is durable. Drive it at once:
+    /// the lease is not renewed before.
     ///
     /// # Errors
     ///

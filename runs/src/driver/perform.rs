@@ -1,4 +1,4 @@
-//! Does what one step says.
+//! Execution of one step.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -19,13 +19,13 @@ use crate::{
     world::{StepContext, World},
 };
 
-/// How long a tool may go on after it was called back.
+/// Grace period for a tool after its recall.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long an agent's answer is looked for whose time was over when the run was taken up.
+/// Time to look for an agent's answer if its deadline had passed when the run was recovered.
 const AFTERMATH: Duration = Duration::from_secs(5);
 
-/// A step that came back.
+/// Result of a step.
 pub(super) struct Returned {
     pub(super) key: StepKey,
     result: StepResult,
@@ -44,7 +44,7 @@ impl Returned {
     }
 }
 
-/// Does it, until it is done, its time is over, or it is called back.
+/// Executes a step until it returns, times out, or is recalled.
 pub(super) async fn perform(
     world: Arc<dyn World>,
     work: Work,
@@ -73,7 +73,7 @@ pub(super) async fn perform(
     }
 }
 
-/// How an attempt came to its end.
+/// End of an attempt.
 enum Came {
     Back(Box<(StepResult, Option<Spent>)>),
     CalledBack,
@@ -92,7 +92,7 @@ async fn attempt(
     let came = match left {
         _ if step.cancelled.is_cancelled() => Came::CalledBack,
         Some(Duration::ZERO) => match work.what {
-            // Its answer may have come while nobody drove the run.
+            // The answer may have arrived while no driver held the run.
             Outgoing::Delegate(_) => in_time(world, step, &work.what, Some(AFTERMATH)).await,
             _ => Came::Late,
         },
@@ -102,7 +102,7 @@ async fn attempt(
         Came::Back(result) => *result,
         Came::CalledBack => call_back(world, step, &work.what).await,
         Came::Late => {
-            // Who gives up cancels.
+            // A timeout cancels the agent's task.
             call_back(world, step, &work.what).await;
             let seconds = left.unwrap_or_default().as_secs_f32();
             let failure = match seconds > 0.0 {
@@ -114,7 +114,7 @@ async fn attempt(
     }
 }
 
-/// Whatever is still going on is dropped when this returns.
+/// Runs the step within its time. The step's future is dropped when this returns.
 async fn in_time(
     world: &dyn World,
     step: &StepContext,
@@ -186,7 +186,7 @@ async fn act(
     }
 }
 
-/// What a step that is called back needs: an agent has to be told.
+/// Recalls a step: cancels the task of a delegation.
 async fn call_back(
     world: &dyn World,
     step: &StepContext,

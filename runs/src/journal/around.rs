@@ -1,4 +1,4 @@
-//! Journals around others.
+//! Decorators of journals.
 
 use std::{fmt, time::Duration};
 
@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use super::{Claim, Entry, Error, Filter, Journal, Listed, Opened};
 use crate::{event::RunEvent, id::RunId};
 
-/// A journal that does some things in its own way and leaves the rest to another one.
+/// A journal that overrides some calls and forwards the rest to another one.
 #[async_trait]
 pub trait Around: Send + Sync + fmt::Debug {
-    /// The other one.
+    /// The wrapped journal.
     fn inner(&self) -> &dyn Journal;
 
     /// See [`Journal::is_durable`].

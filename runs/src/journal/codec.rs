@@ -1,10 +1,10 @@
-//! The form of one event in a journal: JSON with the version of the format.
+//! Serialized form of an event in a journal: JSON with the version of the format.
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::RunEvent;
 
-/// The version that is written. Every version from 1 on is read.
+/// Version written. All versions from 1 on are read.
 pub const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
@@ -19,23 +19,23 @@ struct Version {
     v: u32,
 }
 
-/// Why an event cannot be read.
+/// Error: an event cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It is damaged.
+    /// Damaged.
     #[error("it is damaged: {0}")]
     Damaged(#[from] serde_json::Error),
-    /// A later release wrote it.
+    /// Written by a later release.
     #[error("it has format {0}, this program reads up to {FORMAT}: use the release that wrote it")]
     Later(u32),
 }
 
-/// The event as bytes.
+/// Encodes an event.
 pub fn encode(event: &RunEvent) -> Vec<u8> {
     serde_json::to_vec(&Written { v: FORMAT, event }).expect("an event has only string keys")
 }
 
-/// The event in these bytes.
+/// Decodes an event.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Which runs there are.
+//! Lists of runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,23 +8,23 @@ use crate::{
     id::RunId,
 };
 
-/// The runs of one page at most.
+/// Maximum runs per page.
 pub(super) const LONGEST: usize = 1_000;
 
-/// Which runs are wanted. The default is the latest 50.
+/// Filter of a list. The default is the latest 50 runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// Those of this owner.
+    /// Owner.
     pub owner: Option<String>,
-    /// Those of one of these strategies; none is any.
+    /// Strategies; empty means all.
     pub strategies: Vec<String>,
-    /// Those of this conversation.
+    /// Conversation.
     pub thread: Option<String>,
-    /// Those in one of these states; none is any.
+    /// States; empty means all.
     pub states: Vec<State>,
-    /// Those before the one with this [`Listed::cursor`].
+    /// Runs before the one with this [`Listed::cursor`].
     pub before: Option<String>,
-    /// How many at most, up to 1,000.
+    /// Maximum runs, up to 1,000.
     pub limit: usize,
 }
 
@@ -42,7 +42,7 @@ impl Default for Filter {
 }
 
 impl Filter {
-    /// The number of the run before which those are that are wanted.
+    /// The number that the cursor encodes.
     pub(super) fn before_number(&self) -> Result<Option<u64>, Error> {
         let number = |cursor: &String| {
             let number = cursor.parse();
@@ -56,22 +56,22 @@ impl Filter {
     }
 }
 
-/// How far a run is.
+/// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It is not over.
+    /// Not ended.
     Working,
-    /// It has a result.
+    /// Ended with a result.
     Completed,
-    /// It came to nothing.
+    /// Ended with an error.
     Failed,
-    /// It was not wanted any more.
+    /// Cancelled on request.
     Cancelled,
 }
 
 impl State {
-    /// One word for it.
+    /// Name of the state.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Working => "working",
@@ -92,7 +92,7 @@ impl State {
         all.into_iter().find(|state| state.as_str() == name)
     }
 
-    /// In which state an event leaves its run; nothing unless it ends it.
+    /// State of the run after this event; `None` unless the event ends it.
     pub(super) fn after(event: &RunEvent) -> Option<Self> {
         match event {
             RunEvent::Ended { outcome, .. } => Some(Self::of(outcome)),
@@ -100,7 +100,7 @@ impl State {
         }
     }
 
-    /// In which state a run is that has ended so.
+    /// State of a run with this outcome.
     pub(super) fn of(outcome: &RunOutcome) -> Self {
         match outcome {
             RunOutcome::Completed { .. } => Self::Completed,
@@ -113,29 +113,29 @@ impl State {
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Which.
+    /// Id.
     pub run: RunId,
-    /// Whose.
+    /// Owner.
     pub owner: String,
-    /// What drives it.
+    /// Strategy.
     pub strategy: String,
-    /// The conversation that it belongs to; empty where there is none.
+    /// Conversation; may be empty.
     pub thread: String,
-    /// How far it is.
+    /// State.
     pub state: State,
-    /// When it began, in milliseconds since 1970.
+    /// Time of its start, in milliseconds since 1970.
     pub started_ms: u64,
-    /// When it ended, in milliseconds since 1970.
+    /// Time of its end, in milliseconds since 1970.
     pub ended_ms: Option<u64>,
-    /// The place of its last event.
+    /// Sequence number of the last event.
     pub last: u64,
-    /// How it stands besides; none of a run whose events cannot be read.
+    /// Summary; `None` if the events cannot be decoded.
     pub summary: Option<Summary>,
-    /// Its place in the list, for [`Filter::before`]; it stays the same.
+    /// Stable position in the list, for [`Filter::before`].
     pub cursor: String,
 }
 
-/// What the first event of a run says for lists.
+/// Fields of the first event that lists show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Heading {
     pub(super) strategy: String,

@@ -1,4 +1,4 @@
-//! Runs in memory: gone with the process.
+//! An in-memory journal, lost with the process.
 
 use std::{
     cmp::Reverse,
@@ -23,7 +23,7 @@ use crate::{event::RunEvent, id::RunId};
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     runs: Mutex<HashMap<RunId, Run>>,
-    /// How many runs were made.
+    /// Number of runs created.
     made: AtomicU64,
 }
 
@@ -33,13 +33,13 @@ struct Run {
     driver: String,
     epoch: u64,
     until: Instant,
-    /// It rises with every run.
+    /// Number of the run, ascending.
     number: u64,
     ended: Option<Instant>,
     entries: Vec<Entry>,
     summary: Summary,
     progress: Tally,
-    /// In which state it ended, and when by its own clock.
+    /// State and time of the end, by this journal's clock.
     end: Option<(State, u64)>,
 }
 

@@ -1,7 +1,7 @@
-//! Where runs are written down.
+//! The journal: durable storage of runs.
 //!
-//! A journal holds, for each run, its events in order, and who drives it. One driver at a time: it holds the run's lease, and every
-//! lease has an epoch of its own, so that what a driver writes after it lost the lease is refused.
+//! A journal stores the events of each run in order, and the lease of its driver. Only one driver holds the lease at a
+//! time. Every lease has its own epoch (a fencing token): appends of a driver that lost its lease are refused.
 
 mod around;
 mod codec;
@@ -36,97 +36,98 @@ pub use tally::Tally;
 
 use crate::{event::RunEvent, id::RunId};
 
-/// An event with its place in its run.
+/// An event with its sequence number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// From 1, without gaps.
     pub seq: u64,
-    /// What happened.
+    /// The event.
     pub event: RunEvent,
 }
 
-/// A run in the hands of a driver.
+/// A run leased to a driver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opened {
-    /// Rises with every driver.
+    /// Fencing token of the lease; rises with every driver.
     pub epoch: u64,
-    /// Everything that happened so far, but for progress, of which there may be much and by which nothing is decided.
+    /// All events except progress, which can be large and affects no decision.
     pub entries: Vec<Entry>,
-    /// The place of the last event, progress among them.
+    /// Sequence number of the last event, progress included.
     pub last: u64,
-    /// What of it is progress.
+    /// Size of the progress.
     pub progress: Tally,
-    /// Whether the run was made by this call.
+    /// True if this call created the run.
     pub is_new: bool,
 }
 
-/// Who wants to drive a run, and for how long it is theirs if they do not renew.
+/// A driver's claim to a run, for the duration of one lease.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
-    /// The driver. The same name takes its own run over at once, so no two living drivers may share one.
+    /// Name of the driver. The same name takes over its own run at once, so live drivers must not share one.
     pub driver: &'a str,
-    /// By the journal's clock.
+    /// Duration of the lease by the journal's clock.
     pub lease: Duration,
 }
 
-/// Why a journal refuses.
+/// Errors of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// There is no such run.
+    /// The run does not exist.
     #[error("there is no run {0}")]
     NotFound(RunId),
-    /// Another driver has it.
+    /// Another driver holds the lease.
     #[error("run {run} is driven by {driver} for another {} ms", .left.as_millis())]
     Held {
         /// The run.
         run: RunId,
-        /// Who.
+        /// Its name.
         driver: String,
-        /// How much is left of the lease.
+        /// Time left of its lease.
         left: Duration,
     },
-    /// The lease is another driver's, or events were added that this one has not seen.
+    /// Another driver holds the lease, or events were appended that the caller has not seen.
     #[error("run {0} is no longer this driver's")]
     Fenced(RunId),
-    /// An event cannot be read.
+    /// An event cannot be decoded.
     #[error("event {seq} of run {run} cannot be read: {why}")]
     Unreadable {
         /// The run.
         run: RunId,
-        /// The event's place.
+        /// Sequence number of the event.
         seq: u64,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
-    /// No list can go on there.
+    /// The cursor of a list is invalid.
     #[error("{0:?} is no cursor of a list of runs")]
     Cursor(String),
-    /// The store does not work, for the moment or for good.
+    /// The store fails, for the moment or permanently.
     #[error("the journal does not work: {0}")]
     Unavailable(String),
 }
 
 impl Error {
-    /// Whether the same call may succeed later.
+    /// True if the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Held { .. } | Self::Unavailable(_))
     }
 }
 
-/// Where runs are written down. Once a call returns `Ok`, what it wrote survives a crash of this process and, but for the journal in
-/// memory, of the machine. A call whose future is dropped may or may not have happened.
+/// Durable storage of runs. Once a call returns `Ok`, its writes survive a crash of this process and, except for the
+/// journal in memory, of the machine. A call whose future is dropped may or may not have taken effect.
 #[async_trait]
 pub trait Journal: Send + Sync + fmt::Debug {
-    /// Whether what is written down survives this process. Who has a run in a journal that does not, keeps what would start it again.
+    /// True if the journal survives this process. If it does not, the caller keeps what would start its runs again.
     fn is_durable(&self) -> bool {
         true
     }
 
-    /// Takes a run in hand. One that does not exist is made, with `first` as its first event and for `owner` to find.
+    /// Leases a run. `first` creates a run of `owner` that does not exist.
     ///
     /// # Errors
     ///
-    /// [`Error::Held`]; [`Error::NotFound`] without a run and without `first`; [`Error::Unreadable`]; [`Error::Unavailable`].
+    /// [`Error::Held`]; [`Error::NotFound`] without a run and without `first`; [`Error::Unreadable`];
+    /// [`Error::Unavailable`].
     async fn open(
         &self,
         run: &RunId,
@@ -135,11 +136,11 @@ pub trait Journal: Send + Sync + fmt::Debug {
         first: Option<&RunEvent>,
     ) -> Result<Opened, Error>;
 
-    /// Adds events behind the one at `after`. All of them or none.
+    /// Appends events after sequence number `after`, atomically.
     ///
     /// # Errors
     ///
-    /// [`Error::Fenced`] where the epoch or `after` is not the latest; [`Error::NotFound`]; [`Error::Unavailable`].
+    /// [`Error::Fenced`] if the epoch or `after` is not the latest; [`Error::NotFound`]; [`Error::Unavailable`].
     async fn append(
         &self,
         run: &RunId,
@@ -148,43 +149,44 @@ pub trait Journal: Send + Sync + fmt::Debug {
         events: &[RunEvent],
     ) -> Result<(), Error>;
 
-    /// Adds a run of `owner` that nobody drives, with all of its events, the last of which ends it. All of it or nothing; a run of that name
-    /// that there is stays as it is.
+    /// Adds a complete run of `owner` without a lease, atomically; the last event ends it. An existing run with this id
+    /// stays unchanged.
     ///
     /// # Errors
     ///
     /// [`Error::Unavailable`].
     async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error>;
 
-    /// Ends a run whose events cannot be read: adds this one behind them, unread. A run that is over stays as it is.
+    /// Ends a run whose events cannot be decoded: appends this event without reading the others. A run that has ended
+    /// stays unchanged.
     ///
     /// # Errors
     ///
     /// [`Error::Held`], [`Error::NotFound`], [`Error::Unavailable`].
     async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error>;
 
-    /// Keeps the run for this much longer, from here on.
+    /// Extends the lease: it expires this long from now.
     ///
     /// # Errors
     ///
     /// [`Error::Fenced`], [`Error::NotFound`], [`Error::Unavailable`].
     async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error>;
 
-    /// Lets the run go, so that another driver can take it at once. Does nothing once another has.
+    /// Ends the lease, so that another driver can open the run at once. No effect once another driver has it.
     ///
     /// # Errors
     ///
     /// [`Error::Unavailable`].
     async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error>;
 
-    /// At most `limit` events behind the one at `after`, without taking the run in hand.
+    /// Reads at most `limit` events after sequence number `after`, without a lease.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::Unreadable`], [`Error::Unavailable`].
     async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error>;
 
-    /// At most `limit` runs of this owner that are not over and that this driver could take in hand, oldest first.
+    /// At most `limit` runs of this owner that have not ended and that this driver could lease, oldest first.
     ///
     /// # Errors
     ///
@@ -192,23 +194,23 @@ pub trait Journal: Send + Sync + fmt::Debug {
     async fn adoptable(&self, owner: &str, driver: &str, limit: usize)
     -> Result<Vec<RunId>, Error>;
 
-    /// The runs that are wanted, latest first, each with its [`Summary`], which every call that adds events brings up to date together with
-    /// them. No event is read for it.
+    /// Lists runs, latest first, each with its [`Summary`], which every append updates in the same transaction. Reads
+    /// no events.
     ///
     /// # Errors
     ///
     /// [`Error::Cursor`], [`Error::Unavailable`].
     async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error>;
 
-    /// Leaves of the runs of this owner that ended at least `age` ago their first event and their last one, with the places 1 and 2, and what
-    /// lists say of them. Returns how many had more.
+    /// Compacts the runs of this owner that ended at least `age` ago: keeps their first and last event, renumbered 1
+    /// and 2, and their row in lists. Returns the number of runs compacted.
     ///
     /// # Errors
     ///
     /// [`Error::Unavailable`].
     async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error>;
 
-    /// Forgets the runs of this owner that ended at least `age` ago. Returns how many.
+    /// Deletes the runs of this owner that ended at least `age` ago. Returns their number.
     ///
     /// # Errors
     ///

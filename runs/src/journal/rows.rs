@@ -1,14 +1,14 @@
-//! What the tables of a journal hold, as entries.
+//! Conversions between the rows of a store and entries.
 
 use super::{Entry, Error, State, Summary, Tally, decode, encode, summary::Change};
 use crate::{event::RunEvent, id::RunId, progress};
 
-/// An event as bytes, and what it adds to what is kept beside the events of its run.
+/// A serialized event, with its effects on the run's row.
 pub(super) struct Encoded {
     pub(super) event: Vec<u8>,
-    /// In which state it leaves its run, if it ends it.
+    /// State of the run after it, if it ends the run.
     pub(super) end: Option<State>,
-    /// What it adds to the progress of its run, if it is some.
+    /// Its size, if it is progress.
     pub(super) progress: Option<Tally>,
     change: Change,
 }
@@ -33,7 +33,7 @@ impl Encoded {
     }
 }
 
-/// The progress among these events.
+/// Total progress among these events.
 pub(super) fn progress_of(events: &[Encoded]) -> Tally {
     let mut tally = Tally::default();
     for piece in events.iter().filter_map(|event| event.progress) {
@@ -42,7 +42,7 @@ pub(super) fn progress_of(events: &[Encoded]) -> Tally {
     tally
 }
 
-/// The events behind the one at `after`, as they were read.
+/// Decodes the rows after sequence number `after`.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ pub(super) fn entries<E: AsRef<[u8]>>(
     Ok(entries)
 }
 
-/// The events of a run between which its progress is left out.
+/// Decodes the rows of a run without its progress.
 ///
 /// # Errors
 ///
@@ -86,7 +86,7 @@ fn entry<E: AsRef<[u8]>>(run: &RunId, seq: u64, event: Option<E>) -> Result<Entr
     }
 }
 
-/// What there is no event at this place for.
+/// The error for a missing event.
 pub(super) fn missing(run: &RunId, seq: u64) -> Error {
     Error::Unreadable {
         run: run.clone(),
@@ -95,13 +95,13 @@ pub(super) fn missing(run: &RunId, seq: u64) -> Error {
     }
 }
 
-/// Whether so many events, up to this place, and so much progress are all that a run has.
+/// True if this many events, up to this sequence number, and this much progress add up to the whole run.
 pub(super) fn are_all(events: usize, until: Option<i64>, progress: Tally, last: u64) -> bool {
     let count = (events as u64).saturating_add(progress.pieces);
     count == last && until.is_none_or(|until| unsigned(until) <= last)
 }
 
-/// The first place up to `last` that these, which are in order, leave out.
+/// The first sequence number up to `last` that is missing in these, which are in order.
 pub(super) fn gap(places: impl IntoIterator<Item = i64>, last: u64) -> Option<u64> {
     let mut next = 1;
     for place in places {
@@ -113,8 +113,8 @@ pub(super) fn gap(places: impl IntoIterator<Item = i64>, last: u64) -> Option<u6
     (next <= last).then_some(next)
 }
 
-/// The summary of a run to which these events are added behind the one at `last`, in the form that is kept. A run whose events cannot be
-/// read has none, and gets none.
+/// Updates a serialized summary for events appended after `last`. A run whose events cannot be decoded has none, and
+/// gets none.
 pub(super) fn summary(before: Option<&str>, last: u64, events: &[Encoded]) -> Option<String> {
     let mut summary = match before {
         None if last > 0 => return None,
@@ -127,22 +127,22 @@ pub(super) fn summary(before: Option<&str>, last: u64, events: &[Encoded]) -> Op
     Some(json(&summary))
 }
 
-/// The summary that was kept so.
+/// Decodes a stored summary.
 pub(super) fn summary_of(kept: &str) -> Option<Summary> {
     serde_json::from_str(kept).ok()
 }
 
-/// A summary in the form that is kept.
+/// Encodes a summary.
 pub(super) fn json(summary: &Summary) -> String {
     serde_json::to_string(summary).expect("a summary has only string keys")
 }
 
-/// A number as databases keep it.
+/// A number as databases store it.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number that a database kept.
+/// A number read from a database.
 pub(super) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

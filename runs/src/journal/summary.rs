@@ -1,4 +1,4 @@
-//! How a run stands, for lists: kept beside its events, so that none of them is read for it.
+//! Summary of a run for lists, stored beside its events, so that lists read none of them.
 
 use std::collections::BTreeMap;
 
@@ -12,45 +12,45 @@ use crate::{
     id::StepId,
 };
 
-/// The longest name of a phase, in bytes.
+/// Maximum bytes of a phase's name.
 const LONGEST_PHASE: usize = 64;
 
-/// How a run stands, without what it works on: the fold of its events that a journal keeps with them. Later releases read it back: fields
-/// are added, never renamed.
+/// State of a run without its content: a fold that the journal updates with every append. Later releases read it back:
+/// fields are added, never renamed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {
-    /// What all of it used, as [`Facts::spent`](crate::Facts::spent) has it.
+    /// Total resources used, as [`Facts::spent`](crate::Facts::spent).
     pub spent: Spent,
-    /// How it will end, once that is decided.
+    /// The decided outcome's state, while steps are still in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopping: Option<State>,
-    /// The `phase` that a note or progress named last.
+    /// The `phase` of the latest note or progress.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub phase: String,
-    /// The `data.round` that a note named last.
+    /// The `data.round` of the latest note.
     pub round: u32,
-    /// The step that asked the model last.
+    /// Step of the latest question to the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<StepId>,
-    /// The steps that are out.
+    /// The steps in flight.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     out: BTreeMap<StepId, Out>,
 }
 
-/// A step that is out.
+/// A step in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Out {
     attempt: u32,
     grant: Budget,
-    /// The place of the event, for a question to a person.
+    /// Sequence number of the event, for an approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     asks: Option<u64>,
 }
 
 impl Summary {
-    /// That of a run with these events, from the first one on.
+    /// Folds these events, from the first one on.
     pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut summary = Self::default();
         for Entry { seq, event } in entries {
@@ -59,12 +59,12 @@ impl Summary {
         summary
     }
 
-    /// The places of the events that ask a person for something and are not answered.
+    /// Sequence numbers of the approvals without a decision.
     pub fn asked(&self) -> impl Iterator<Item = u64> {
         self.out.values().filter_map(|out| out.asks)
     }
 
-    /// Takes in what an event changes, and its place.
+    /// Applies the change of the event with this sequence number.
     pub(super) fn apply(&mut self, seq: u64, change: &Change) {
         match change {
             Change::Nothing => {}
@@ -95,7 +95,7 @@ impl Summary {
     }
 }
 
-/// What an event changes in the summary of its run.
+/// An event's change to the summary of its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Nothing,
@@ -109,7 +109,7 @@ pub(super) enum Change {
     Over,
 }
 
-/// Who is asked.
+/// Recipient of a step's question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asks {
     Model,

@@ -1,21 +1,21 @@
-//! How much of a run is progress.
+//! Size of a run's progress.
 
 use std::ops::AddAssign;
 
 use super::encode;
 use crate::{event::RunEvent, progress};
 
-/// How much steps of a run have shown. It is bounded: 10,000 pieces and 8 MiB, with a marker where more was dropped.
+/// Count and bytes of the progress of a run. Bounded: 10,000 pieces and 8 MiB, with a marker where more was dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The pieces.
+    /// Number of pieces.
     pub pieces: u64,
-    /// Their bytes as they are written down.
+    /// Their serialized bytes.
     pub bytes: u64,
 }
 
 impl Tally {
-    /// That of these events.
+    /// Size of the progress among these events.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a RunEvent>) -> Self {
         let mut tally = Self::default();
         for event in events {

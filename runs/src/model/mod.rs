@@ -1,6 +1,6 @@
-//! What a language model is asked, and what it answers.
+//! Requests to language models, and their answers.
 //!
-//! What other people and agents said enters a [`Request`] as [`Part::Data`]: quoted, never an instruction ([`quote`]).
+//! Text of other people and agents enters a [`Request`] as [`Part::Data`]: quoted, never an instruction ([`quote`]).
 
 pub mod quote;
 mod request;

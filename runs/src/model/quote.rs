@@ -1,8 +1,8 @@
-//! Quoting of data for models: the one place where other people's words become part of a prompt.
+//! Quoting of data for models: the only place where other people's text becomes part of a prompt.
 
 use serde_json::Value;
 
-/// Characters of a label that are kept.
+/// Maximum characters of a label.
 const MAX_LABEL: usize = 64;
 
 /// `value` as a block that nothing inside it can close: `<data label="…">`, compact JSON with `<`, `>` and `&` written as
@@ -13,7 +13,7 @@ pub fn data(label: &str, value: &Value) -> String {
     let mut json = String::new();
     for character in value.to_string().chars() {
         match character {
-            // Outside strings JSON has none of these, and inside a string an escape means the same character.
+            // JSON contains none of these outside strings, and inside a string an escape means the same character.
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 json.push_str(&format!("\\u{:04x}", character as u32))
             }

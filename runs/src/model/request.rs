@@ -1,46 +1,46 @@
-//! What goes into a model and what comes out.
+//! Requests to models, and completions.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{estimate_tokens, quote};
 
-/// Who speaks in a message.
+/// Speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The instructions. Providers that keep them apart get all of them, in order.
+    /// System instructions. Providers that keep them apart get all of them, in order.
     System,
-    /// The person, or whoever asks.
+    /// The person, or another requester.
     User,
     /// The model itself, in an earlier answer.
     Assistant,
-    /// A tool that the model called.
+    /// A called tool.
     Tool,
 }
 
-/// One piece of a message.
+/// One part of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// Words of the message's role.
+    /// Text of the message's role.
     Text(String),
-    /// Material to look at: quoted data, never instructions. Reaches a provider as [`quote::data`] renders it.
+    /// Quoted data, never instructions. Reaches a provider as [`quote::data`] renders it.
     Data {
-        /// What the data is, such as `agents` or `results`.
+        /// Kind of the data, such as `agents` or `results`.
         label: String,
         /// The data.
         value: Value,
     },
-    /// A call that the model made in an earlier answer.
+    /// A tool call from an earlier answer.
     ToolCall(ToolCall),
-    /// What a called tool answered.
+    /// Result of a tool call.
     ToolResult {
-        /// The id of the [`ToolCall`] that this answers.
+        /// Id of the [`ToolCall`] that this answers.
         call_id: String,
         /// The name of the tool.
         name: String,
-        /// The answer. Quoted data as well.
+        /// The result, also quoted data.
         value: Value,
     },
 }
@@ -48,9 +48,9 @@ pub enum Part {
 /// One turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// Its speaker.
     pub role: Role,
-    /// What is said, in order.
+    /// Its content, in order.
     pub parts: Vec<Part>,
 }
 
@@ -60,12 +60,12 @@ impl Message {
         Self { role, parts }
     }
 
-    /// Instructions.
+    /// A message with instructions.
     pub fn system(text: impl Into<String>) -> Self {
         Self::new(Role::System, vec![Part::Text(text.into())])
     }
 
-    /// Words of the person who asks.
+    /// A message of the requester.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, vec![Part::Text(text.into())])
     }
@@ -75,7 +75,7 @@ impl Message {
         Self::new(Role::Assistant, vec![Part::Text(text.into())])
     }
 
-    /// Quoted data. It is sent in the user's turn, which is where providers accept it anywhere in a conversation.
+    /// A message with quoted data. Sent in the user's turn, which providers accept anywhere in a conversation.
     pub fn data(label: impl Into<String>, value: Value) -> Self {
         Self::new(
             Role::User,
@@ -99,7 +99,7 @@ impl Message {
         (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
-    /// The message as a provider reads it: texts as they are, data quoted, calls and results left out.
+    /// The message as a provider reads it: texts unchanged, data quoted, calls and results omitted.
     pub fn rendered(&self) -> String {
         let pieces: Vec<String> = self
             .parts
@@ -114,54 +114,55 @@ impl Message {
     }
 }
 
-/// The form that the answer is wanted in.
+/// Requested format of the answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
-    /// Words.
+    /// Text.
     #[default]
     Text,
-    /// One JSON value. Models do not all keep to the schema: check what comes back.
+    /// One JSON value. Not all models keep to the schema: check the answer.
     Json {
-        /// What the value is, such as `decision`; `[A-Za-z0-9_-]{1,64}`.
+        /// Kind of the value, such as `decision`; `[A-Za-z0-9_-]{1,64}`.
         name: String,
         /// Its JSON Schema.
         schema: Value,
     },
 }
 
-/// Something that the model may call.
+/// A tool that the model may call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
     /// Its name, `[A-Za-z0-9_-]{1,64}`.
     pub name: String,
-    /// When to call it and what it does.
+    /// Purpose and use of the tool, for the model.
     pub description: String,
     /// The JSON Schema of its arguments, an object.
     pub parameters: Value,
-    /// The agent that a call hands work to, where the description presents one.
+    /// The agent behind the tool, if the description presents one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Presented>,
 }
 
-/// An agent as a tool's description presents it. Models read the description; this is for programs that stand in for one.
+/// The agent that a tool's description presents. Models read the description; this is for programs that stand in for
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presented {
     /// The agent's id.
     pub id: String,
-    /// The byte of the description from which on the words are the agent's own.
+    /// Byte offset in the description from which on the text is the agent's own.
     pub own_words_at: usize,
 }
 
 impl Tool {
-    /// The description without the words that presenting any agent takes.
+    /// The agent's own part of the description.
     pub fn own_words(&self) -> &str {
         let at = self.agent.as_ref().map_or(0, |agent| agent.own_words_at);
         self.description.get(at..).unwrap_or(&self.description)
     }
 }
 
-/// Nobody but the system says anything in a request.
+/// Error: a request contains system messages only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the request has no message to answer")]
 pub struct EmptyRequest;
@@ -171,18 +172,18 @@ pub struct EmptyRequest;
 pub struct Request {
     /// The conversation so far, oldest first.
     pub messages: Vec<Message>,
-    /// The form of the answer.
+    /// Requested format of the answer.
     pub output: Output,
-    /// What the model may call instead of, or besides, answering.
+    /// Tools that the model may call instead of, or besides, answering.
     pub tools: Vec<Tool>,
-    /// The length that the answer must not exceed, in tokens; the provider's own limit if not given.
+    /// Maximum length of the answer, in tokens; the provider's default if `None`.
     pub max_output_tokens: Option<u32>,
-    /// How freely to choose words, from 0; the provider's own value if not given. Models without such a setting ignore it.
+    /// Sampling temperature, from 0; the provider's default if `None`. Models without such a setting ignore it.
     pub temperature: Option<f64>,
 }
 
 impl Request {
-    /// A request for words in answer to `messages`.
+    /// A request for a text answer to `messages`.
     pub fn new(messages: Vec<Message>) -> Self {
         Self {
             messages,
@@ -190,7 +191,7 @@ impl Request {
         }
     }
 
-    /// Asks for JSON that matches `schema`.
+    /// Requests JSON that matches `schema`.
     pub fn json(mut self, name: impl Into<String>, schema: Value) -> Self {
         self.output = Output::Json {
             name: name.into(),
@@ -199,7 +200,7 @@ impl Request {
         self
     }
 
-    /// The words of the last user message that has a text part.
+    /// The last user message that has a text part, as text.
     pub fn last_user_text(&self) -> Option<String> {
         self.messages
             .iter()
@@ -208,7 +209,7 @@ impl Request {
             .find_map(Message::text)
     }
 
-    /// The last data with this label, wherever it stands.
+    /// The last data with this label.
     pub fn data(&self, label: &str) -> Option<&Value> {
         self.messages
             .iter()
@@ -223,7 +224,7 @@ impl Request {
             })
     }
 
-    /// About how many tokens the model has to read, by the rule of thumb of [`estimate_tokens`](super::estimate_tokens).
+    /// Estimated input tokens, by [`estimate_tokens`](super::estimate_tokens).
     pub fn estimate_tokens(&self) -> usize {
         let of_part = |part: &Part| match part {
             Part::ToolCall(call) => estimate_tokens(&call.arguments.to_string()),
@@ -242,11 +243,11 @@ impl Request {
             + self.tools.iter().map(of_tool).sum::<usize>()
     }
 
-    /// Refuses what no model can answer.
+    /// Checks that a model can answer.
     ///
     /// # Errors
     ///
-    /// [`EmptyRequest`] when nobody but the system says anything.
+    /// [`EmptyRequest`] if there are system messages only.
     pub fn check(&self) -> Result<(), EmptyRequest> {
         let said = self
             .messages
@@ -256,36 +257,36 @@ impl Request {
     }
 }
 
-/// A tool call that the model wants made.
+/// A tool call requested by the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Ties the result to the call; unique within an answer.
+    /// Id that links the result to the call; unique within an answer.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
     /// The arguments, as the model wrote them.
     pub arguments: Value,
 }
 
-/// What a call cost.
+/// Cost of a model call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read, those from a cache included.
+    /// Input tokens, cached ones included.
     pub input_tokens: u64,
-    /// Tokens written, those of unseen reasoning included.
+    /// Output tokens, hidden reasoning included.
     pub output_tokens: u64,
-    /// Whether they are an estimate, and not the provider's count.
+    /// True if the counts are an estimate instead of the provider's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_estimated: bool,
 }
 
-/// An answer.
+/// Answer of a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
-    /// The text, or the JSON as text; empty when the model only calls tools.
+    /// The text, or the JSON as text; empty if the model only calls tools.
     pub text: String,
-    /// The calls that the model wants made, in order.
+    /// The requested tool calls, in order.
     pub tool_calls: Vec<ToolCall>,
-    /// The cost, where the provider told it.
+    /// Cost, if the provider reported it.
     pub usage: Option<Usage>,
 }

@@ -1,9 +1,9 @@
-//! A rule of thumb for the length of texts.
+//! Estimates of the length of texts in tokens.
 
-/// About how many tokens `text` takes: one for every four ASCII characters and one for every other character, rounded up.
+/// Estimated tokens of `text`: one for every four ASCII characters and one for every other character, rounded up.
 ///
-/// English prose comes out a little high, which is the safe side for a budget; scripts without spaces come out near the
-/// truth. It is no tokenizer: leave a margin of a tenth.
+/// English prose is estimated a little high, which is the safe side for a budget; scripts without spaces are estimated
+/// about right. It is no tokenizer: leave a margin of a tenth.
 pub fn estimate_tokens(text: &str) -> usize {
     let ascii = text.chars().filter(char::is_ascii).count();
     let other = text.chars().count() - ascii;

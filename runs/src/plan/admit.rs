@@ -1,4 +1,4 @@
-//! Whether a plan, or a patch, can be carried out.
+//! Admission of plans and patches.
 
 use serde_json::Value;
 
@@ -13,11 +13,11 @@ use super::{
     patched,
 };
 
-/// Admits the plan, if it can be carried out on these terms.
+/// Admits a plan that can be carried out on these terms.
 ///
 /// # Errors
 ///
-/// All that is wrong with it: at most 16 faults, and how many more.
+/// The plan's faults: at most 16, and the number of the rest.
 pub fn admit(plan: Plan, terms: &Terms) -> Result<Admitted, Vec<Fault>> {
     if !is_in_bounds(&plan) {
         return Err(vec![Fault::TooLarge("plan")]);
@@ -43,11 +43,11 @@ pub fn admit(plan: Plan, terms: &Terms) -> Result<Admitted, Vec<Fault>> {
     }
 }
 
-/// Admits the patch: the plan that comes out is admitted, and the steps that are begun or over are as they were.
+/// Applies a patch and admits the resulting plan. Steps that have begun or ended must stay unchanged.
 ///
 /// # Errors
 ///
-/// All that is wrong with it: at most 16 faults, and how many more.
+/// The faults: at most 16, and the number of the rest.
 pub fn admit_patch(
     before: &Admitted,
     patch: &Value,

@@ -1,33 +1,33 @@
-//! A plan that can be carried out.
+//! Admitted plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Offer, Plan, PlanStep, StepName, Terms, fits, references};
 
-/// A plan that was admitted: no step waits for itself or for one that is not there.
+/// An admitted plan: no step depends on itself or on a missing step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admitted {
     plan: Plan,
     needs: BTreeMap<StepName, BTreeSet<StepName>>,
 }
 
-/// What is known of a step.
+/// State of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepState {
     /// Not begun.
     Waiting,
-    /// Begun, and not over.
+    /// In flight.
     Out,
-    /// Over, with an output.
+    /// Ended with an output.
     Done,
-    /// Over without one, and the run goes on.
+    /// Ended without an output; the run continues.
     Skipped,
     /// Failed for good.
     Failed,
 }
 
 impl Admitted {
-    /// A plan that was admitted before, as it was journaled.
+    /// Wraps a journaled plan that was admitted before.
     pub fn trusted(plan: Plan) -> Self {
         let needs = plan.steps.iter().map(|(n, step)| (n.clone(), needs(step)));
         Self {
@@ -41,14 +41,14 @@ impl Admitted {
         &self.plan
     }
 
-    /// The steps that must be done or skipped before this one: those that it names, and those that it refers to.
+    /// Steps that must be done or skipped before this one: those in `depends_on` and those that its payload references.
     pub fn dependencies(&self, step: &str) -> BTreeSet<String> {
         let needs = self.needs.get(step).into_iter().flatten();
         needs.map(|name| name.as_str().to_owned()).collect()
     }
 
-    /// The offers that the step can go to: by the agent that it names, or by any; what goes into the step fits them. The fallback is
-    /// not among them.
+    /// Offers that the step can be sent to: of its agent or, without one, of any agent, if the payload fits their
+    /// input. The fallback agent is not included.
     pub fn fitting<'t>(&self, step: &str, terms: &Terms<'t>) -> Vec<&'t Offer> {
         let Some(planned) = self.plan.steps.get(step) else {
             return Vec::new();
@@ -66,7 +66,7 @@ impl Admitted {
             .collect()
     }
 
-    /// The steps that can go out: those that wait for nothing, in the order of the plan.
+    /// Steps that can begin, in the plan's order.
     pub fn ready(&self, state: impl Fn(&str) -> StepState) -> Vec<&str> {
         let is_over = |name: &StepName| {
             let is_there = self.plan.steps.contains_key(name);
@@ -81,7 +81,7 @@ impl Admitted {
     }
 }
 
-/// What the step needs to be over: what it names, and what its payload refers to.
+/// Dependencies of a step: its `depends_on` and the steps that its payload references.
 pub(super) fn needs(step: &PlanStep) -> BTreeSet<StepName> {
     let referred = references(&step.payload).filter_map(|r| r.step().cloned());
     step.depends_on.iter().cloned().chain(referred).collect()

@@ -1,32 +1,34 @@
-//! How much of everything there may be. Plans are written by models: what is too large or too deep is refused before it is looked at.
+//! Limits on size and depth. Plans are written by models: one that is too large or too deep is refused before it is
+//! processed.
 
 use serde_json::Value;
 
-/// The largest plan, and the largest patch, in bytes of JSON, roughly.
+/// Maximum size of a plan or a patch, in approximate bytes of JSON.
 pub(super) const MAX_PLAN_BYTES: usize = 256 * 1024;
 
-/// The deepest nesting of a plan, a payload or a patch.
+/// Maximum nesting of a plan, a payload or a patch.
 pub(super) const MAX_DEPTH: usize = 32;
 
-/// The most operations of a patch.
+/// Maximum operations of a patch.
 pub(super) const MAX_OPERATIONS: usize = 256;
 
-/// The most that a payload may be with what it refers to, in bytes of JSON, roughly: what the hub takes as one message.
+/// Maximum size of a payload with its references resolved, in approximate bytes of JSON: the hub's limit for a message.
 pub(super) const MAX_RESOLVED_BYTES: usize = 1024 * 1024;
 
-/// The most attempts at a step.
+/// Maximum attempts at a step.
 pub(super) const MAX_ATTEMPTS: u32 = 10;
 
-/// The longest pause between attempts, and the longest time for one, in milliseconds: a day.
+/// Maximum pause between attempts and maximum timeout of an attempt, in milliseconds: one day.
 pub(super) const MAX_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The most text that a result may have around references, in characters for each text: enough for a label, too little for a work.
+/// Maximum characters of literal text around the references of each text in a result: enough for a label, too little
+/// for content.
 pub(super) const MAX_RESULT_TEXT: usize = 120;
 
-/// The faults that are told; the rest is counted.
+/// Maximum faults reported; the rest is counted.
 pub(super) const MAX_FAULTS: usize = 16;
 
-/// The bytes of the value as JSON, roughly: more than `most` if it is larger than that.
+/// Approximate bytes of the value as JSON; counting stops above `most`.
 pub(super) fn size(value: &Value, most: usize) -> usize {
     let inner: usize = match value {
         Value::String(text) => text.len(),
@@ -51,13 +53,13 @@ pub(super) fn size(value: &Value, most: usize) -> usize {
             sum
         }
         Value::Null | Value::Bool(_) => 4,
-        // The longest that is written for a number.
+        // Upper bound of a number's length.
         Value::Number(_) => 24,
     };
     inner + 2
 }
 
-/// Whether something in the value is deeper than this.
+/// True if the value is nested deeper than `most`.
 pub(super) fn is_deeper(value: &Value, most: usize) -> bool {
     let within = |inner: &Value| most == 0 || is_deeper(inner, most - 1);
     match value {

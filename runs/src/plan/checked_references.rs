@@ -1,4 +1,4 @@
-//! Whether the references of a plan lead somewhere.
+//! Validation of the references in a plan.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::{
     types::Types,
 };
 
-/// What is wrong with the references of a step.
+/// Faults of a step's references.
 pub(super) fn of_step(plan: &Plan, name: &StepName, step: &PlanStep, terms: &Terms) -> Vec<Fault> {
     let at = |path: &[String]| format!("step `{name}`, `{}`", shown(&path.join(".")));
     let mut faults = keys(&step.payload, &at);
@@ -26,7 +26,7 @@ pub(super) fn of_step(plan: &Plan, name: &StepName, step: &PlanStep, terms: &Ter
     faults
 }
 
-/// What is wrong with the result: with its references, and with what does not come from a step.
+/// Faults of the result: invalid references, and content that no step produced.
 pub(super) fn of_result(plan: &Plan, terms: &Terms) -> Vec<Fault> {
     let at = |path: &[String]| match path.is_empty() {
         true => "result".to_owned(),
@@ -58,7 +58,7 @@ pub(super) fn of_result(plan: &Plan, terms: &Terms) -> Vec<Fault> {
     faults
 }
 
-/// A value that is neither a text nor put together from texts.
+/// First value inside `value` that is neither text, array nor object.
 fn bare(value: &Value) -> Option<&Value> {
     match value {
         Value::Object(fields) => fields.values().find_map(bare),
@@ -68,7 +68,7 @@ fn bare(value: &Value) -> Option<&Value> {
     }
 }
 
-/// What is wrong with a text of the result that is not, or is little, a reference.
+/// Fault of a result's text that is not, or is hardly, a reference.
 fn own(text: &str) -> Option<String> {
     let (mut own, mut referred) = (0, 0);
     for piece in pieces(text) {
@@ -86,7 +86,7 @@ fn own(text: &str) -> Option<String> {
     })
 }
 
-/// References in keys, which are not looked for there.
+/// Faults for references in object keys, where they are not resolved.
 fn keys(value: &Value, at: &impl Fn(&[String]) -> String) -> Vec<Fault> {
     fn first(value: &Value, path: &mut Vec<String>) -> bool {
         let mut is_in = |key: String, inner: &Value| {
@@ -118,7 +118,7 @@ fn keys(value: &Value, at: &impl Fn(&[String]) -> String) -> Vec<Fault> {
     }
 }
 
-/// What is wrong with the references of a text.
+/// Faults of the references in a text.
 fn wrong(plan: &Plan, text: &str, terms: &Terms) -> Vec<String> {
     let wrong = pieces(text).filter_map(|piece| match piece {
         Ok(Piece::Text(_)) => None,
@@ -145,7 +145,7 @@ fn leads_nowhere(plan: &Plan, reference: &Reference, terms: &Terms) -> Option<St
     ))
 }
 
-/// Why a step that has no output yet can't give this.
+/// Reason why a step without an output cannot produce the referenced value.
 fn cannot_be(plan: &Plan, reference: &Reference, step: &StepName, terms: &Terms) -> Option<String> {
     if !plan.steps.contains_key(step) {
         let steps = listed(plan.steps.keys());

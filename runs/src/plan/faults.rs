@@ -1,70 +1,71 @@
-//! What is wrong with a plan or a patch, in one line each, for a model or a person to mend.
+//! Faults of plans and patches, in one line each, for a model or a person to fix.
 
 use super::bounds::{MAX_DEPTH, MAX_OPERATIONS, MAX_PLAN_BYTES};
 
-/// The longest text that is repeated in a fault, in bytes.
+/// Maximum bytes of a text quoted in a fault.
 const MAX_SHOWN: usize = 96;
 
-/// The most names that are listed in a fault.
+/// Maximum names listed in a fault.
 const MAX_LISTED: usize = 16;
 
-/// What is wrong. Each is one line of at most about 2 KiB that says where it is, what is wrong and what would be right.
+/// A fault of a plan or patch. Each is one line of at most about 2 KiB: the place, the problem, and the valid
+/// alternatives.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The plan or the patch is too large or too deep.
+    /// The plan or patch is too large or too deep.
     #[error(
         "the {0} is too large: at most {MAX_PLAN_BYTES} bytes, nested at most {MAX_DEPTH} deep"
     )]
     TooLarge(&'static str),
-    /// It does not have the form of a plan.
+    /// Not a plan.
     #[error("this is no plan: {0}")]
     Form(String),
-    /// The patch is no list of operations.
+    /// The patch is not a list of operations.
     #[error(
         "this is no patch: {0}; it must be an array of at most {MAX_OPERATIONS} operations of RFC 6902 (add, remove, replace, move, copy, test)"
     )]
     NoPatch(String),
-    /// An operation of the patch can't be done; none was.
+    /// An operation failed; none was applied.
     #[error("operation {number} of the patch, {operation}: {why}; nothing was changed")]
     Operation {
         /// Its number, from 1.
         number: usize,
-        /// What it is to do.
+        /// The operation.
         operation: String,
-        /// Why it can't.
+        /// Reason.
         why: String,
     },
-    /// A step that is begun or over was to be changed or removed.
+    /// The patch changes or removes a step that has begun or ended.
     #[error("step `{0}`: it is begun or over, so it can't be changed or removed; add another step")]
     Begun(String),
-    /// There are too many steps.
+    /// Too many steps.
     #[error("there are {steps} steps, and at most {most} are allowed")]
     TooManySteps {
-        /// How many there are.
+        /// Number of steps.
         steps: usize,
-        /// How many there may be.
+        /// Maximum.
         most: usize,
     },
-    /// Too many steps wait for one another.
+    /// A chain of dependent steps is too long.
     #[error("{length} steps wait for one another, and at most {most} may: {chain}")]
     TooLongChain {
-        /// How many there are.
+        /// Length of the chain.
         length: usize,
-        /// How many there may be.
+        /// Maximum.
         most: usize,
-        /// They, or their beginning and end.
+        /// The steps, or the first and last of them.
         chain: String,
     },
-    /// The budget does not allow so many steps.
+    /// More steps than calls left in the budget.
     #[error("{steps} steps are not begun, and the budget allows {left} more calls")]
     TooManyCalls {
-        /// The steps that are not begun.
+        /// Steps that have not begun.
         steps: usize,
-        /// The calls that are left.
+        /// Calls left.
         left: u64,
     },
-    /// Nothing may be handed to anyone.
+    /// The depth of delegation is used up.
     #[error(
         "step `{0}`: the depth of delegation does not allow to hand anything to an agent; finish with what there is"
     )]
@@ -81,93 +82,93 @@ pub enum Fault {
         /// The largest value.
         most: u64,
     },
-    /// The payload is no object.
+    /// The payload is not an object.
     #[error("step `{0}`: `payload` must be an object")]
     NoObject(String),
-    /// Nobody offers it.
+    /// No agent offers the capability.
     #[error("step `{step}`: nobody here offers `{capability}`; offered: {offered}")]
     NotOffered {
         /// The step.
         step: String,
-        /// What it wants done.
+        /// The capability.
         capability: String,
-        /// What is offered.
+        /// The offered capabilities.
         offered: String,
     },
-    /// The agent does not offer it.
+    /// The step's agent does not offer the capability.
     #[error("step `{step}`: agent `{agent}` does not offer `{capability}`; those who do: {agents}")]
     NotOfferedBy {
         /// The step.
         step: String,
-        /// The agent that it names.
+        /// The agent.
         agent: String,
-        /// What it wants done.
+        /// The capability.
         capability: String,
-        /// Who offers that.
+        /// Agents that offer it.
         agents: String,
     },
-    /// It waits for a step that is not there.
+    /// A dependency does not exist.
     #[error("step `{step}`: it depends on `{on}`, which is no step; steps: {steps}")]
     NoSuchStep {
         /// The step.
         step: String,
-        /// What it depends on.
+        /// The dependency.
         on: String,
-        /// The steps that there are.
+        /// Existing steps.
         steps: String,
     },
-    /// It waits for a step that has failed.
+    /// A dependency has failed.
     #[error(
         "step `{step}`: it depends on `{on}`, which has failed; let it do without, or remove it"
     )]
     OnFailed {
         /// The step.
         step: String,
-        /// What it depends on.
+        /// The dependency.
         on: String,
     },
-    /// Steps wait for each other.
+    /// The dependencies form a cycle.
     #[error("steps wait for each other: {0}")]
     Cycle(String),
-    /// Something in a text is no reference, or refers to nothing.
+    /// A reference is malformed or refers to nothing.
     #[error("{place}: {why}")]
     Reference {
-        /// Where it is, in words.
+        /// Its place, in words.
         place: String,
-        /// What is wrong, and what would be right.
+        /// The problem and the valid alternatives.
         why: String,
     },
-    /// What goes into the step does not fit what its agent takes.
+    /// The payload does not fit the agent's input schema.
     #[error("step `{step}`: {why} (`{capability}` of agent `{agent}`)")]
     Unfit {
         /// The step.
         step: String,
-        /// The agent that would be given it.
+        /// The agent.
         agent: String,
-        /// What it wants done.
+        /// The capability.
         capability: String,
-        /// What does not fit.
+        /// The mismatch.
         why: String,
     },
-    /// The result has something that no step made.
+    /// The result has content that no step produced.
     #[error("{place}: {why}")]
     Result {
-        /// Where it is, in words.
+        /// The place, in words.
         place: String,
-        /// What is wrong, and what would be right.
+        /// The problem and the valid alternatives.
         why: String,
     },
-    /// There are more.
+    /// Number of further faults.
     #[error("and {0} more")]
     More(usize),
 }
 
-/// A text as it is repeated: one line, not too long.
+/// A text for quoting in a fault: one line, truncated.
 pub(super) fn shown(text: &str) -> String {
     shortened(text, MAX_SHOWN)
 }
 
-/// A sentence as it is repeated.
+/// A sentence for quoting in a fault.
 pub(super) fn told(text: &str) -> String {
     shortened(text, 6 * MAX_SHOWN)
 }
@@ -179,7 +180,7 @@ fn shortened(text: &str, most: usize) -> String {
     line.chain(dots).collect()
 }
 
-/// Names in a row.
+/// A truncated list of names.
 pub(super) fn listed<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
     let mut names = names.into_iter();
     let first = names.by_ref().take(MAX_LISTED);

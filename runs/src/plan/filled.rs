@@ -1,4 +1,4 @@
-//! A payload as far as it is known before its step is ready: what is there already is put in, the rest are holes.
+//! Partially resolved payloads: known values are filled in, unknown ones are holes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,28 +13,28 @@ use super::{
     types::Types,
 };
 
-/// The keys and indexes that lead to a place in a payload.
+/// Keys and indexes that lead to a place in a payload.
 pub(super) type Path = Vec<String>;
 
-/// A payload with holes. In the place of a hole is the text that refers to what will be there.
+/// A payload with holes. A hole contains its text with the reference.
 pub(super) struct Filled {
     pub(super) value: Value,
     pub(super) holes: BTreeMap<Path, Hole>,
 }
 
-/// What is not known yet.
+/// A value that is not known yet.
 pub(super) struct Hole {
     /// The text with the reference.
     pub(super) text: String,
-    /// What it can be.
+    /// The types that the value can have.
     pub(super) types: Types,
 }
 
-/// The payload with what is known; without what refers to steps that may be skipped, if they are taken to be.
+/// Fills a payload with the known values. With `skips`, fields that reference steps which may be skipped are omitted.
 ///
 /// # Errors
 ///
-/// When it is larger than what can be sent.
+/// The payload exceeds what can be sent.
 pub(super) fn filled(
     plan: &Plan,
     payload: &Value,
@@ -107,7 +107,7 @@ impl Filling<'_> {
                 outputs: self.terms.outputs,
                 skipped: &nobody,
             };
-            // A reference that leads nowhere is told elsewhere.
+            // Invalid references are reported by `checked_references`.
             if let Ok(value) = resolve(&Value::String(text.to_owned()), &scope) {
                 let left = self.left.checked_sub(size(&value, self.left));
                 self.left = left.ok_or(Missing::TooLarge)?;
@@ -146,13 +146,13 @@ fn may_be_skipped(plan: &Plan, reference: &Reference) -> bool {
     step.is_some_and(|step| step.recovery == Recovery::Skip)
 }
 
-/// What a reference can give that leads to something that is not there yet.
+/// Possible values of a reference that has no value yet.
 pub(super) enum Given<'t> {
     /// A text.
     Text,
-    /// Anything.
+    /// Any value.
     Anything,
-    /// What one of these shapes allows.
+    /// Values of one of these shapes.
     Shapes(Vec<Shape<'t>>),
 }
 
@@ -166,7 +166,7 @@ impl Given<'_> {
     }
 }
 
-/// What the reference can give.
+/// The possible values of a reference.
 pub(super) fn given<'t>(plan: &Plan, reference: &Reference, terms: &Terms<'t>) -> Given<'t> {
     let step = match reference.source() {
         Source::Objective => return Given::Text,
@@ -181,7 +181,8 @@ pub(super) fn given<'t>(plan: &Plan, reference: &Reference, terms: &Terms<'t>) -
     shapes.map_or(Given::Anything, Given::Shapes)
 }
 
-/// What the step gives: a shape for each offer that it can go to. `None`, if it can be anything.
+/// The possible outputs of a step: one shape for each offer that it can be sent to. `None` if the output is not
+/// restricted.
 pub(super) fn outputs<'t>(plan: &Plan, step: &str, terms: &Terms<'t>) -> Option<Vec<Shape<'t>>> {
     let step = plan.steps.get(step)?;
     let fallback = match &step.recovery {

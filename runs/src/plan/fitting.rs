@@ -1,4 +1,4 @@
-//! Whether what goes into a step fits what an agent takes.
+//! Compatibility of payloads with the agents' input schemas.
 
 use jsonschema::{ValidationError, Validator, error::ValidationErrorKind as Kind};
 use serde_json::Value;
@@ -13,15 +13,15 @@ use super::{
     types::Types,
 };
 
-/// The most that is told about one step and one offer.
+/// Maximum mismatches reported for one step and one offer.
 const MAX_TOLD: usize = 8;
 
-/// Whether what goes into this step of the plan fits what the offer takes, as far as that is known before the step is ready: what is there
-/// already must fit, what an earlier step gives must be able to.
+/// Checks that the payload of a step fits the input of an offer, as far as it is known before the step is ready: known
+/// values must fit, outputs of earlier steps must be able to.
 ///
 /// # Errors
 ///
-/// What does not fit, at most 8 faults.
+/// The mismatches, at most 8.
 pub fn fits(plan: &Plan, step: &str, offer: &Offer, terms: &Terms) -> Result<(), Vec<Fault>> {
     let validator = offer.input.as_ref().and_then(compiled);
     let Some(planned) = plan.steps.get(step) else {
@@ -47,7 +47,7 @@ pub(super) fn unfit(step: &str, offer: &Offer, why: String) -> Fault {
     }
 }
 
-/// What does not fit, in words.
+/// Mismatches, in words.
 pub(super) fn misfits(
     plan: &Plan,
     step: &PlanStep,
@@ -89,7 +89,7 @@ fn types_that_do_not_meet(schema: &Value, payload: &Filled) -> Vec<String> {
             .iter()
             .fold(whole.clone(), |shape, part| shape.within(part, View::Takes));
         let taken = taken.types();
-        // What can't be there at all is a violation.
+        // A value that cannot exist is reported as a violation instead.
         if taken != Types::NONE && hole.types != Types::NONE && !taken.meets(hole.types) {
             let (at, text) = (place(path), shown(&hole.text));
             told_of.push(told(&format!(
@@ -101,7 +101,7 @@ fn types_that_do_not_meet(schema: &Value, payload: &Filled) -> Vec<String> {
     told_of
 }
 
-/// Reads what a validator says about a payload with holes.
+/// Interprets a validator's errors for a payload with holes.
 struct Violations<'a> {
     schema: &'a Value,
     step: &'a PlanStep,
@@ -151,7 +151,7 @@ impl Violations<'_> {
         }
     }
 
-    /// The reference that the value in this place came from.
+    /// The reference that filled this place.
     fn origin(&self, path: &Path) -> Option<&str> {
         let mut value = &self.step.payload;
         for part in path {
@@ -165,7 +165,7 @@ impl Violations<'_> {
     }
 }
 
-/// Whether the error is one whatever the holes will be.
+/// True if the error holds whatever the holes will be.
 fn is_certain(error: &ValidationError<'_>, payload: &Filled) -> bool {
     let path = path_of(error);
     if payload.holes.is_empty() {
@@ -195,7 +195,7 @@ fn is_certain(error: &ValidationError<'_>, payload: &Filled) -> bool {
     }
 }
 
-/// Whether the error depends on other parts of the value, which may be holes.
+/// True if the error depends on other parts of the value, which may be holes.
 fn is_conditional(error: &ValidationError<'_>) -> bool {
     let path = error.evaluation_path().to_string();
     let mut parts = path.split('/');

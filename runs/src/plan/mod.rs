@@ -1,8 +1,9 @@
-//! Plans: steps for agents, what they are given, and in which order.
+//! Plans: steps for agents, their payloads and their order.
 //!
-//! A plan is data that a model or a person proposes. [`admit`] and [`admit_patch`] say whether it can be carried out: everything that it
-//! needs is offered, what goes into a step fits what the agent takes, no step waits for itself, and limits are kept. What is
-//! [`Admitted`] can't get stuck: as long as steps come back, one more is [ready](Admitted::ready), or all are over.
+//! A plan is data that a model or a person proposes. [`admit`] and [`admit_patch`] check that it can be carried out:
+//! all capabilities are offered, payloads fit the agents' input, dependencies have no cycle, and limits are kept. An
+//! [`Admitted`] plan cannot deadlock: as long as steps return, another one is [ready](Admitted::ready), or all have
+//! ended.
 //!
 //! Everything here is pure.
 
@@ -41,14 +42,14 @@ pub use references::{InvalidReference, Reference, Source, references};
 pub use resolving::{Missing, Scope, resolve};
 pub use schemas::violations;
 
-/// What is to be done: steps by name, and what their outputs are put together to.
+/// A plan: named steps, and the result made from their outputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The steps. Their order says nothing about the order of work, but what could go out together goes out in it.
+    /// The steps. Their order does not imply a dependency, but steps that are ready together begin in this order.
     #[serde(default)]
     pub steps: IndexMap<StepName, PlanStep>,
-    /// The shape of the result: objects, arrays, and texts that contain [references](Reference).
+    /// Template of the result: objects, arrays, and texts that contain [references](Reference).
     #[serde(default = "nothing")]
     pub result: Value,
 }
@@ -62,40 +63,40 @@ impl Default for Plan {
     }
 }
 
-/// A step: who shall do what, with what, and what happens if that fails.
+/// A step: capability, agent, payload, and recovery.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlanStep {
-    /// What is to be done: a skill that an agent offers.
+    /// Skill id that an agent offers.
     pub capability: String,
-    /// Who shall do it; any agent that offers it, if none is named.
+    /// The agent; any agent that offers the capability if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What the agent is given: an object, whose texts can contain [references](Reference).
+    /// Input of the agent: an object, whose texts can contain [references](Reference).
     #[serde(default = "nothing")]
     pub payload: Value,
-    /// Steps that must be over before, besides those that the payload refers to.
+    /// Dependencies besides those that the payload references.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<StepName>,
-    /// How often it is tried.
+    /// Retry policy.
     #[serde(default, with = "RetryForm", skip_serializing_if = "is_default")]
     pub retry: Retry,
-    /// The time for one attempt, in milliseconds.
+    /// Timeout of one attempt, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// What happens when all attempts have failed.
+    /// Recovery after the last failed attempt.
     #[serde(default, skip_serializing_if = "is_default")]
     pub recovery: Recovery,
-    /// Whether a person must say yes before it goes out.
+    /// True if a person must approve the step first.
     #[serde(default, skip_serializing_if = "is_default")]
     pub approval: bool,
-    /// Why it is there, for those who read the plan.
+    /// Purpose of the step, for readers of the plan.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
 impl PlanStep {
-    /// A step for any agent that offers this, tried once, without a limit of its own.
+    /// A step for any agent with this capability, with one attempt and no timeout.
     pub fn new(capability: impl Into<String>, payload: Value) -> Self {
         Self {
             capability: capability.into(),
@@ -111,70 +112,70 @@ impl PlanStep {
     }
 }
 
-/// What happens when all attempts at a step have failed.
+/// Recovery after the last failed attempt at a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", deny_unknown_fields)]
 pub enum Recovery {
-    /// The run has failed.
+    /// Fails the run.
     #[default]
     Fail,
-    /// The run goes on without it; what refers to its output is left out.
+    /// Skips the step; fields that reference its output are omitted.
     Skip,
-    /// Another agent is tried; if that fails too, the run has failed.
+    /// Tries another agent; if that fails too, the run fails.
     Fallback {
-        /// Who is tried.
+        /// The other agent.
         agent: String,
     },
 }
 
-/// What one agent offers: a skill of its card.
+/// A skill that an agent offers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Offer {
-    /// Who offers it.
+    /// The agent.
     pub agent: String,
-    /// The skill's id.
+    /// Skill id.
     pub capability: String,
-    /// The JSON Schema of what it takes; anything, if there is none.
+    /// JSON Schema of the input; any input if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// The JSON Schema of what it gives; anything, if there is none.
+    /// JSON Schema of the output; any output if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// The phase of a run in which it works.
+    /// Phase of a run in which the skill is used.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub phase: String,
 }
 
-/// On which terms a plan is admitted: what is there when it is proposed.
+/// Context in which a plan is admitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
-    /// What agents offer.
+    /// Offers of agents.
     pub offers: &'a [Offer],
-    /// The run's payload.
+    /// Payload of the run.
     pub input: &'a Value,
-    /// What earlier runs of the thread left, by name.
+    /// Results of earlier runs of the thread, by name.
     pub thread: &'a Value,
-    /// The steps that are begun or over. They may not change.
+    /// Steps that have begun or ended. They must not change.
     pub begun: &'a BTreeSet<String>,
-    /// Those of them that have failed for good, though the run goes on. No step that is not begun may need one.
+    /// Those of them that have failed for good, though the run continues. No waiting step may depend on one.
     pub failed: &'a BTreeSet<String>,
-    /// What the steps that are done have given.
+    /// Outputs of the steps that are done.
     pub outputs: &'a BTreeMap<String, Value>,
-    /// What the plan must keep within.
+    /// Limits of the plan.
     pub limits: Limits,
 }
 
-/// What a plan must keep within.
+/// Limits of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most steps, those that are over included.
+    /// Maximum steps, ended ones included.
     pub max_steps: usize,
-    /// The most steps that wait for one another in a row.
+    /// Maximum length of a chain of dependent steps.
     pub max_chain: usize,
-    /// The calls that the budget still allows: one at least for each step that is not begun. Not limited if not given.
+    /// Calls left in the budget: at least one is needed for each waiting step. Unlimited if `None`.
     pub max_calls: Option<u64>,
-    /// Whether the depth of delegation allows to hand anything to anyone.
+    /// True if the depth of delegation permits another one.
     pub may_delegate: bool,
 }
 
@@ -189,7 +190,7 @@ impl Default for Limits {
     }
 }
 
-/// How a [`Retry`] is written in plans.
+/// Serialized form of a [`Retry`] in plans.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Retry", rename_all = "camelCase", deny_unknown_fields)]
 struct RetryForm {

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::faults::shown;
 
-/// The longest name, in bytes.
+/// Maximum bytes of a name.
 const MAX_BYTES: usize = 64;
 
-/// What references begin with where they do not mean a step.
+/// First parts of references that are not step names.
 const RESERVED: [&str; 3] = ["objective", "input", "thread"];
 
-/// The name of a step, the same in the plan, in references, and in the run's journal: `[a-z][a-z0-9_-]{0,63}`, and none of `objective`,
-/// `input` and `thread`.
+/// Name of a step, the same in the plan, in references, and in the run's journal: `[a-z][a-z0-9_-]{0,63}`, except
+/// `objective`, `input` and `thread`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StepName(String);
@@ -25,16 +25,16 @@ impl StepName {
     }
 }
 
-/// Why a text is no name of a step.
+/// Error: a text is not a valid step name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
-    /// It has other letters, or is too long.
+    /// Invalid characters or length.
     #[error(
         "`{}` is no name for a step: it must be 1 to 64 of a-z, 0-9, `_` and `-`, and begin with a letter",
         shown(.0)
     )]
     Form(String),
-    /// It means something else.
+    /// Reserved for references.
     #[error("`{0}` is no name for a step: it has a meaning of its own in references")]
     Reserved(String),
 }

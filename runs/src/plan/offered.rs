@@ -1,4 +1,4 @@
-//! Whether somebody offers what a step wants done, and takes what it would be given.
+//! Check that a step's capability is offered, by an agent whose input the payload fits.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{
     schemas::compiled,
 };
 
-/// The offers, and their schemas once they were needed.
+/// The offers, with schemas compiled on demand.
 pub(super) struct Offers<'a> {
     terms: &'a Terms<'a>,
     validators: BTreeMap<usize, Option<Validator>>,
@@ -25,7 +25,7 @@ impl<'a> Offers<'a> {
         }
     }
 
-    /// What is wrong about who shall do the step, and, if its references are sound, about what they would be given.
+    /// Faults of the step's agent and capability and, if its references are valid, of its payload.
     pub(super) fn faults(
         &mut self,
         plan: &Plan,
@@ -49,7 +49,7 @@ impl<'a> Offers<'a> {
         faults
     }
 
-    /// The numbers of the offers that the step can go to.
+    /// Indexes of the offers that the step can be sent to.
     fn meant(
         &self,
         name: &StepName,
@@ -84,7 +84,7 @@ impl<'a> Offers<'a> {
         }
     }
 
-    /// Nothing if one of the offers takes it, else what the one says that it fits best.
+    /// `None` if one of the offers fits, else the mismatches of the nearest one.
     fn nearest(
         &mut self,
         plan: &Plan,

@@ -1,17 +1,17 @@
-//! The order that steps need.
+//! Order of steps by their dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::StepName;
 
-/// What each step needs to be over. Names of no step are left out.
+/// Dependencies of each step. Unknown names are omitted.
 pub(super) type Needs = BTreeMap<StepName, BTreeSet<StepName>>;
 
-/// The longest row of steps that wait for one another, the first first.
+/// The longest chain of dependent steps, in order.
 ///
 /// # Errors
 ///
-/// Steps that wait for each other, each for the next, the first of them again at the end.
+/// A cycle, its first step repeated at the end.
 pub(super) fn longest_chain(needs: &Needs) -> Result<Vec<&StepName>, Vec<&StepName>> {
     let mut needed_by: BTreeMap<&StepName, Vec<&StepName>> = BTreeMap::new();
     let mut open: BTreeMap<&StepName, usize> = BTreeMap::new();
@@ -27,7 +27,7 @@ pub(super) fn longest_chain(needs: &Needs) -> Result<Vec<&StepName>, Vec<&StepNa
         .filter(|(_, n)| **n == 0)
         .map(|(s, _)| *s)
         .collect();
-    // For each step the length of the longest row that ends with it, and its step before.
+    // For each step the length of the longest chain that ends with it, and its predecessor.
     let mut rows: BTreeMap<&StepName, (usize, Option<&StepName>)> = BTreeMap::new();
     while let Some(name) = free.pop() {
         let length = rows.entry(name).or_insert((1, None)).0;
@@ -59,7 +59,7 @@ fn row<'n>(rows: &BTreeMap<&'n StepName, (usize, Option<&'n StepName>)>) -> Vec<
     row
 }
 
-/// Each step that is stuck needs another one that is, so following them leads back.
+/// Finds a cycle: every stuck step depends on another stuck one, so following dependencies leads back.
 fn cycle<'n>(
     needs: &'n Needs,
     stuck: &BTreeMap<&'n StepName, usize>,

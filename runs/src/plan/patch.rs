@@ -1,4 +1,4 @@
-//! Patches of plans: RFC 6902.
+//! JSON Patch (RFC 6902) for plans.
 
 use json_patch::{Patch, PatchOperation};
 use serde_json::Value;
@@ -9,11 +9,11 @@ use super::{
     faults::{Fault, shown, told},
 };
 
-/// The plan with the patch applied, all of it or nothing. The steps keep their order, and those that are added come behind them.
+/// Applies a patch atomically. Steps keep their order; added ones come last.
 ///
 /// # Errors
 ///
-/// When the patch is none, one of its operations can't be done (a `test` that does not hold included), or no plan comes out.
+/// The patch is malformed, an operation (such as `test`) fails, or the result is not a plan.
 pub fn patched(plan: &Plan, patch: &Value) -> Result<Plan, Fault> {
     let mut whole = serde_json::to_value(plan).expect("a plan has only texts as keys");
     for (number, operation) in (1..).zip(operations(patch)?) {
@@ -23,7 +23,7 @@ pub fn patched(plan: &Plan, patch: &Value) -> Result<Plan, Fault> {
             operation: told_as,
             why: told(&error.kind.to_string()),
         })?;
-        // After each, as a few that copy can make any size.
+        // Checked after each operation, because a few `copy` operations can produce any size.
         if is_deeper(&whole, MAX_DEPTH) || size(&whole, MAX_PLAN_BYTES) > MAX_PLAN_BYTES {
             return Err(Fault::TooLarge("patched plan"));
         }

@@ -1,8 +1,9 @@
-//! References in the texts of a plan, and what is put in their place.
+//! References in the texts of a plan.
 //!
-//! `${objective}`, `${input.PATH}`, `${thread.NAME.PATH}` and `${STEP.output.PATH}`, where a path is keys and array indexes with dots
-//! between them. A text that is one reference becomes the value with its type; within a longer text the value is put in as text, JSON where
-//! it is no text, and nothing where it is null. `$${` stands for `${`. What is put in is data: it is not looked through again.
+//! `${objective}`, `${input.PATH}`, `${thread.NAME.PATH}` and `${STEP.output.PATH}`, where a path consists of keys and
+//! array indexes separated by dots. A text that is exactly one reference is replaced by the value with its type. Inside
+//! a longer text, the value is inserted as text: JSON if it is not a text, nothing if it is null. `$${` stands for
+//! `${`. Inserted values are data: references in them are not resolved.
 
 use std::{fmt, str::FromStr};
 
@@ -13,44 +14,44 @@ use super::{
     name::StepName,
 };
 
-/// The longest reference, in bytes.
+/// Maximum bytes of a reference.
 const MAX_BYTES: usize = 512;
 
-/// The most parts of a path.
+/// Maximum parts of a path.
 const MAX_PARTS: usize = 32;
 
-/// A place that a text of the plan refers to.
+/// A reference in a plan's text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reference {
     source: Source,
     path: Vec<String>,
 }
 
-/// Where a reference begins.
+/// Source of a referenced value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
-    /// The user's words.
+    /// The user's request, as text.
     Objective,
-    /// The run's payload.
+    /// Payload of the run.
     Input,
-    /// What earlier runs of the thread left, by name.
+    /// Results of earlier runs of the thread, by name.
     Thread,
-    /// What a step has given.
+    /// Output of a step.
     Output(StepName),
 }
 
 impl Reference {
-    /// Where it begins.
+    /// Its source.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// The keys and indexes that lead from there to the place.
+    /// Keys and indexes from the source to the value.
     pub fn path(&self) -> &[String] {
         &self.path
     }
 
-    /// The step whose output it is.
+    /// The step, if the source is a step's output.
     pub fn step(&self) -> Option<&StepName> {
         match &self.source {
             Source::Output(step) => Some(step),
@@ -75,7 +76,7 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Why a text is no reference.
+/// Error: a text is not a valid reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` is no reference: {why}; there are ${{objective}}, ${{input.PATH}}, ${{thread.NAME.PATH}} and ${{STEP.output.PATH}}, and $${{ for the characters ${{",
@@ -140,7 +141,7 @@ pub(super) enum Piece<'t> {
     Reference(Reference),
 }
 
-/// The parts of a text, in order. After one that is no reference, nothing comes any more.
+/// The parts of a text, in order. Ends after the first invalid reference.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = Result<Piece<'_>, InvalidReference>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -179,13 +180,13 @@ pub(super) fn pieces(text: &str) -> impl Iterator<Item = Result<Piece<'_>, Inval
     })
 }
 
-/// The reference that the text is, if it is one and nothing else.
+/// The reference, if the text is exactly one.
 pub(super) fn whole(text: &str) -> Option<Reference> {
     let is_one = text.starts_with("${") && text.find('}') == Some(text.len() - 1);
     is_one.then(|| text.parse().ok()).flatten()
 }
 
-/// Every text in the value, keys left out, each with the keys and indexes that lead to it.
+/// Every text in the value, with the keys and indexes that lead to it. Keys are not included.
 pub(super) fn texts(value: &Value) -> Vec<(Vec<String>, &str)> {
     fn gather<'v>(
         value: &'v Value,
@@ -212,7 +213,7 @@ pub(super) fn texts(value: &Value) -> Vec<(Vec<String>, &str)> {
     all
 }
 
-/// The references in the value's texts, in order. What only looks like one is left out.
+/// The references in the value's texts, in order. Invalid ones are skipped.
 pub fn references(value: &Value) -> impl Iterator<Item = Reference> {
     let texts = texts(value).into_iter();
     texts.flat_map(|(_, text)| pieces(text).filter_map(reference).collect::<Vec<_>>())
@@ -225,7 +226,7 @@ fn reference(piece: Result<Piece<'_>, InvalidReference>) -> Option<Reference> {
     }
 }
 
-/// What is in this place of the value; or the first part of the path that leads nowhere, and what is there instead.
+/// The value at this path; or the first part of the path that does not exist, and what is there instead.
 pub(super) fn at<'v, 'p>(
     value: &'v Value,
     path: &'p [String],
@@ -240,7 +241,7 @@ pub(super) fn at<'v, 'p>(
     })
 }
 
-/// The part of a path as an array's index.
+/// Parses a part of a path as an array index.
 pub(super) fn index(part: &str) -> Option<usize> {
     let is_plain = part == "0" || !part.starts_with(['0', '+']);
     is_plain.then(|| part.parse().ok()).flatten()

@@ -1,4 +1,4 @@
-//! What is put in the place of references.
+//! Resolution of references.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,46 +10,46 @@ use super::{
     references::{InvalidReference, Piece, Reference, Source, at, pieces, whole},
 };
 
-/// What there is to refer to.
+/// Values that references can resolve to.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
-    /// The user's words.
+    /// The user's request, as text.
     pub objective: &'a str,
-    /// The run's payload.
+    /// Payload of the run.
     pub input: &'a Value,
-    /// What earlier runs of the thread left, by name.
+    /// Results of earlier runs of the thread, by name.
     pub thread: &'a Value,
-    /// What the steps that are done have given.
+    /// Outputs of the steps that are done.
     pub outputs: &'a BTreeMap<String, Value>,
-    /// The steps that were skipped. What refers to their output is left out: the field, the item, the part of the text.
+    /// Skipped steps. References to their output are omitted: the field, the item, the part of the text.
     pub skipped: &'a BTreeSet<String>,
 }
 
-/// Why a value could not be made.
+/// Reasons why a value could not be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
-    /// There is nothing in this place.
+    /// The path does not exist.
     #[error("{reference}: there is no {}; there is {there}", shown(.part))]
     NotThere {
-        /// What was looked for.
+        /// The reference.
         reference: String,
-        /// The part of its path that leads nowhere.
+        /// The first part of its path that does not exist.
         part: String,
-        /// What could have been there instead, in words.
+        /// The alternatives at this place, in words.
         there: String,
     },
     /// The step has no output yet.
     #[error("{0}: the step has not given anything")]
     NotDone(String),
-    /// A text has something that only looks like a reference.
+    /// A text contains an invalid reference.
     #[error(transparent)]
     Form(#[from] InvalidReference),
-    /// All that it refers to is too much together.
+    /// The resolved value is too large.
     #[error("it is larger than {MAX_RESOLVED_BYTES} bytes with what it refers to")]
     TooLarge,
 }
 
-/// What a lookup gives.
+/// Result of a lookup.
 enum Found<'a> {
     Text(&'a str),
     Value(&'a Value),
@@ -79,11 +79,11 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The value with everything put in that it refers to.
+/// Resolves all references in the value.
 ///
 /// # Errors
 ///
-/// When something is not there, or all together is more than 1 MiB.
+/// A reference has no value, or the resolved value exceeds 1 MiB.
 pub fn resolve(value: &Value, scope: &Scope) -> Result<Value, Missing> {
     let mut resolving = Resolving {
         scope,
@@ -92,14 +92,14 @@ pub fn resolve(value: &Value, scope: &Scope) -> Result<Value, Missing> {
     Ok(resolving.value(value)?.unwrap_or(Value::Null))
 }
 
-/// A value that is being made, and the bytes that there are left for it.
+/// State of a resolution, with the bytes left of the limit.
 struct Resolving<'a> {
     scope: &'a Scope<'a>,
     left: usize,
 }
 
 impl Resolving<'_> {
-    /// Nothing for what is left out.
+    /// `None` if the value is omitted.
     fn value(&mut self, value: &Value) -> Result<Option<Value>, Missing> {
         match value {
             Value::Object(fields) => {

@@ -1,6 +1,7 @@
-//! JSON Schemas of agents: whether a value fits one.
+//! Validation against the JSON Schemas of agents.
 //!
-//! Cards are written by strangers. A schema that can't be compiled within bounds is taken as one that allows anything.
+//! Cards are written by strangers. A schema that cannot be compiled within bounds is treated as one that allows any
+//! value.
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
@@ -10,10 +11,10 @@ use super::{
     faults::{shown, told},
 };
 
-/// The largest pattern, in bytes once compiled.
+/// Maximum compiled bytes of a pattern.
 const MAX_PATTERN_BYTES: usize = 256 * 1024;
 
-/// What in the value does not fit the schema, one line each, at most 16; nothing if it fits, or if the schema is not understood.
+/// Violations of the schema, one line each, at most 16; empty if the value fits, or if the schema cannot be compiled.
 pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
     let Some(validator) = compiled(schema) else {
         return Vec::new();
@@ -21,7 +22,7 @@ pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
     let errors = validator.iter_errors(value).take(MAX_FAULTS);
     errors
         .map(|error| {
-            // Without the value, which may be long and is known.
+            // Masked: the value may be long, and the reader has it.
             let why = error.masked_with("the value");
             match error.instance_path().to_string() {
                 whole if whole.is_empty() => told(&why.to_string()),
@@ -31,7 +32,7 @@ pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The schema, ready to validate.
+/// Compiles a schema into a validator.
 pub(super) fn compiled(schema: &Value) -> Option<Validator> {
     let patterns = PatternOptions::regex()
         .size_limit(MAX_PATTERN_BYTES)

@@ -1,36 +1,37 @@
-//! What a value may be, as far as a JSON Schema tells without the value.
+//! Static analysis of JSON Schemas: the values that a schema can allow, computed without a value.
 //!
-//! Understood are `type`, `enum`, `const`, `properties`, `patternProperties`, `additionalProperties`, `items`, `prefixItems`, `maxItems`, `allOf`,
-//! `anyOf`, `oneOf` and `$ref` within the document. Everything else is taken to allow anything, so that what is called impossible is.
+//! Supports `type`, `enum`, `const`, `properties`, `patternProperties`, `additionalProperties`, `items`, `prefixItems`,
+//! `maxItems`, `allOf`, `anyOf`, `oneOf` and `$ref` within the document. Every other keyword is treated as allowing any
+//! value, so that a reported conflict is certain.
 
 use serde_json::{Map, Value};
 
 use super::{faults::listed, references::index, types::Types};
 
-/// The most schemas that are looked at for one shape.
+/// Maximum schemas visited for one shape.
 const FUEL: usize = 256;
 
-/// The most alternatives of a shape. What would make more is not taken into account.
+/// Maximum alternatives of a shape. Keywords that would exceed it are ignored.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// What a value may be: one of the alternatives, each of which is schemas that hold together.
+/// Set of possible values: alternatives, each a list of schemas that all apply.
 #[derive(Clone, Debug)]
 pub(super) struct Shape<'s> {
     root: &'s Value,
     alternatives: Vec<Vec<&'s Map<String, Value>>>,
 }
 
-/// How a schema is read that names some properties and says nothing of others.
+/// Interpretation of properties that a schema does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
-    /// What an agent takes: others are allowed.
+    /// Input of an agent: they are allowed.
     Takes,
-    /// What an agent gives: others can't be relied upon.
+    /// Output of an agent: they cannot be relied upon.
     Gives,
 }
 
 impl<'s> Shape<'s> {
-    /// The shape of what fits the schema.
+    /// The shape of the values that fit the schema.
     pub(super) fn of(schema: &'s Value) -> Self {
         Self {
             root: schema,
@@ -38,7 +39,7 @@ impl<'s> Shape<'s> {
         }
     }
 
-    /// The shape of what is in this place.
+    /// The shape of a member or item.
     pub(super) fn within(&self, part: &str, view: View) -> Self {
         let mut fuel = FUEL;
         let mut alternatives = Vec::new();
@@ -65,13 +66,13 @@ impl<'s> Shape<'s> {
         }
     }
 
-    /// The types that it may have; none, if there can't be such a value.
+    /// Possible types; empty if no value fits.
     pub(super) fn types(&self) -> Types {
         let types = self.alternatives.iter().map(|together| types_of(together));
         types.fold(Types::NONE, Types::or)
     }
 
-    /// What can be within it, in words.
+    /// Possible members, in words.
     pub(super) fn contents(&self) -> String {
         let all = self.alternatives.iter().flatten();
         let mut names: Vec<&str> = Vec::new();
@@ -89,7 +90,7 @@ impl<'s> Shape<'s> {
 
 type Alternatives<'s> = Vec<Vec<&'s Map<String, Value>>>;
 
-/// The schema without what only puts schemas together.
+/// Expands combining keywords and references into alternatives.
 fn expanded<'s>(root: &'s Value, schema: &'s Value, fuel: &mut usize) -> Alternatives<'s> {
     let anything = vec![Vec::new()];
     let fields = match schema {
@@ -122,7 +123,7 @@ fn expanded<'s>(root: &'s Value, schema: &'s Value, fuel: &mut usize) -> Alterna
     all
 }
 
-/// Each of the one with each of the other; the other is left out where that would be too many.
+/// The product of two sets of alternatives; only the first set if the product would be too large.
 fn both<'s>(one: Alternatives<'s>, other: Alternatives<'s>) -> Alternatives<'s> {
     if one.len() * other.len() > MAX_ALTERNATIVES {
         return one;
@@ -171,7 +172,7 @@ fn own_types(fields: &Map<String, Value>) -> Types {
     types
 }
 
-/// The schemas that a field with this name must fit; `None`, if there can't be one, or if it can't be relied upon.
+/// Schemas that apply to a field with this name; `None` if it cannot exist or cannot be relied upon.
 fn field<'s>(
     together: &[&'s Map<String, Value>],
     name: &str,
@@ -205,7 +206,7 @@ fn field<'s>(
     is_possible.then_some(schemas)
 }
 
-/// The schemas that the item with this index must fit; `None`, if there can't be one.
+/// Schemas that apply to the item with this index; `None` if it cannot exist.
 fn item<'s>(together: &[&'s Map<String, Value>], at: usize) -> Option<Vec<&'s Value>> {
     let mut schemas = Vec::new();
     for fields in together {
@@ -214,7 +215,7 @@ fn item<'s>(together: &[&'s Map<String, Value>], at: usize) -> Option<Vec<&'s Va
             return None;
         }
         let first = match fields.get("items") {
-            // As it was written before 2020-12.
+            // Form before draft 2020-12.
             Some(Value::Array(first)) => first.as_slice(),
             _ => list(fields, "prefixItems"),
         };

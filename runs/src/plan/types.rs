@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// The types that a value may have.
+/// A set of types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Types(u8);
 
@@ -13,7 +13,7 @@ impl Types {
     pub(super) const NULL: Self = Self(1);
     pub(super) const BOOLEAN: Self = Self(1 << 1);
     pub(super) const INTEGER: Self = Self(1 << 2);
-    /// Numbers that are no integers.
+    /// Numbers that are not integers.
     pub(super) const FRACTION: Self = Self(1 << 3);
     pub(super) const STRING: Self = Self(1 << 4);
     pub(super) const ARRAY: Self = Self(1 << 5);
@@ -33,7 +33,7 @@ impl Types {
         }
     }
 
-    /// The type with this name in schemas; any, if there is none.
+    /// The type with this name in schemas; all types if the name is unknown.
     pub(super) fn named(name: &str) -> Self {
         match name {
             "null" => Self::NULL,
@@ -55,7 +55,7 @@ impl Types {
         Self(self.0 & other.0)
     }
 
-    /// Whether a value can be of both.
+    /// True if the sets intersect.
     pub(super) fn meets(self, other: Self) -> bool {
         self.and(other) != Self::NONE
     }

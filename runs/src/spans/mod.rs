@@ -1,9 +1,10 @@
-//! What a run's journal says as spans: the run, each question to a model, each call of a tool, each handoff, each approval.
+//! Spans of a run, derived from its journal: the run, each question to a model, each call of a tool, each handoff, each
+//! approval.
 //!
-//! Spans follow from the journal alone ([`Projection`]). Their ids follow from the names of run and step, so that a run that is taken
-//! up goes on in the same trace, and the runs of the agents that it hands work to hang under its handoffs. Names and attributes are
-//! those of the conventions in `conventions.rs`. What was said, asked for and made is not in them, only names, sizes, counts
-//! and times, and the words of errors.
+//! Spans follow from the journal alone ([`Projection`]). Their ids are derived from the names of run and step, so that
+//! a recovered run continues the same trace, and the runs of delegated agents are children of the handoff's span. Names
+//! and attributes follow the conventions in `conventions.rs`. Spans contain no content: only names, sizes, counts and
+//! times, and the text of errors.
 
 pub mod conventions;
 mod open;
@@ -19,81 +20,81 @@ pub use reading::Standing;
 
 use crate::id::StepKey;
 
-/// The longest text in a span, in characters.
+/// Maximum characters of a text in a span.
 const MAX_TEXT: usize = 256;
 
 /// One span. Times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Span {
-    /// Its trace; never 0.
+    /// Trace id; never 0.
     #[serde(serialize_with = "hex128")]
     pub trace_id: u128,
-    /// Its own id; never 0.
+    /// Span id; never 0.
     #[serde(serialize_with = "hex64")]
     pub span_id: u64,
-    /// The span that it is a part of.
+    /// Parent span.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
-    /// What it is called, for people.
+    /// Name, for people.
     pub name: String,
-    /// Whose side of a call it is.
+    /// Kind.
     pub kind: Kind,
-    /// When it began.
+    /// Start.
     pub start_ms: u64,
-    /// When it ended; not before it began.
+    /// End; not before the start.
     pub end_ms: u64,
-    /// What is known of it.
+    /// Attributes.
     #[serde(serialize_with = "as_map")]
     pub attributes: Vec<(&'static str, Value)>,
-    /// What happened in it.
+    /// Events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
-    /// Why it came to nothing, if it did.
+    /// Error, if the operation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
 }
 
 impl Span {
-    /// An attribute.
+    /// The attribute with this name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         get(&self.attributes, name)
     }
 }
 
-/// The span above one.
+/// A parent span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Parent {
-    /// Its id.
+    /// Span id.
     #[serde(serialize_with = "hex64")]
     pub span_id: u64,
-    /// Whether it may be another process's.
+    /// True if it may be in another process.
     pub is_remote: bool,
 }
 
-/// Whose side of a call a span is.
+/// Kind of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// It happens in this process.
+    /// Work in this process.
     Internal,
-    /// It is asked of another one.
+    /// Request to another process.
     Client,
 }
 
-/// Something that happened in a span.
+/// An event in a span.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Event {
-    /// What.
+    /// Name.
     pub name: &'static str,
-    /// When, in milliseconds since 1970.
+    /// Time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What is known of it.
+    /// Attributes.
     #[serde(serialize_with = "as_map")]
     pub attributes: Vec<(&'static str, Value)>,
 }
 
 impl Event {
-    /// An attribute.
+    /// The attribute with this name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         get(&self.attributes, name)
     }
@@ -104,12 +105,12 @@ fn get<'a>(attributes: &'a [(&'static str, Value)], name: &str) -> Option<&'a Va
     found.map(|(_, value)| value)
 }
 
-/// Why a span came to nothing.
+/// Error of a span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Error {
-    /// In one word, from a small set: `failed`, `cancelled`, or how a task ended.
+    /// Kind, from a small set: `failed`, `cancelled`, or the final state of a task.
     pub kind: String,
-    /// In words, which others may have written; at most 256 characters.
+    /// Message, possibly written by others; at most 256 characters.
     pub message: String,
 }
 
@@ -122,17 +123,17 @@ impl Error {
     }
 }
 
-/// The value of an attribute.
+/// Value of an attribute.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// Yes or no.
+    /// Boolean.
     Bool(bool),
-    /// A count.
+    /// Integer.
     Int(i64),
-    /// A measure.
+    /// Number.
     Float(f64),
-    /// A name, at most 256 characters.
+    /// Text of at most 256 characters.
     Text(String),
 }
 
@@ -175,7 +176,7 @@ fn shortened(text: &str) -> String {
     text.chars().take(MAX_TEXT).collect()
 }
 
-/// The span of an attempt at a step. Where it hands work over, the message that does so names this span as the one above.
+/// Span id of an attempt at a step. The message of a handoff names this span as the parent.
 pub fn span_of(key: &StepKey) -> u64 {
     key.message_id().as_u64_pair().1.max(1)
 }

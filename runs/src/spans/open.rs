@@ -1,4 +1,4 @@
-//! One step of a run as a span: what goes out, and what comes back of it.
+//! Span of one step of a run: its request and its result.
 
 use super::{
     Error, Event, Kind, Value,
@@ -17,7 +17,7 @@ use crate::{
     model::{Completion, ToolCall, Usage},
 };
 
-/// A step that is out.
+/// Span of a step in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Open {
     pub(super) attempt: u32,
@@ -29,12 +29,12 @@ pub(super) struct Open {
     pub(super) attributes: Vec<(&'static str, Value)>,
     pub(super) events: Vec<Event>,
     pub(super) error: Option<Error>,
-    /// What an agent was asked for.
+    /// Requested capability of an agent.
     capability: String,
 }
 
 impl Open {
-    /// What goes out; nothing for what is no span. `asked` is the model of the run.
+    /// Starts a span; `None` for requests without one. `asked` is the run's model.
     pub(super) fn of(what: &Begun, asked: &str, attempt: u32, at_ms: u64) -> Option<Self> {
         let mut capability = String::new();
         let (operation, name, kind, attributes) = match what {
@@ -101,7 +101,7 @@ impl Open {
         })
     }
 
-    /// What came back.
+    /// Adds the result.
     pub(super) fn ended(&mut self, result: &StepResult, spent: Option<Spent>, at_ms: u64) {
         match result {
             StepResult::ModelAnswered(answer) => self.answered(answer),
@@ -151,7 +151,7 @@ impl Open {
     }
 }
 
-/// The tokens of a model.
+/// Token counts of a model call, as attributes.
 pub(super) fn used(usage: &Usage) -> [(&'static str, Value); 2] {
     [
         (INPUT_TOKENS, usage.input_tokens.into()),

@@ -1,4 +1,4 @@
-//! The fold of a run's events into spans.
+//! Fold of a run's events into spans.
 
 use std::collections::BTreeMap;
 
@@ -20,33 +20,33 @@ use crate::{
     model::Usage,
 };
 
-/// The most events on the span of a run.
+/// Maximum events in the span of a run.
 const MAX_EVENTS: usize = 128;
 
-/// What spans tell of a run that its journal does not.
+/// Attributes of a run that its journal does not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The run.
     pub run: RunId,
-    /// The agent whose run it is.
+    /// The agent that owns the run.
     pub agent: String,
-    /// The model that it asks, as `provider/model`; empty if it asks none.
+    /// The run's model, as `provider/model`; may be empty.
     pub model: String,
-    /// The name of the workflow that it is; empty where it is an agent at work.
+    /// Name of the workflow; empty for an agent's own run.
     pub workflow: String,
-    /// The task that it is for; empty if it is for none.
+    /// Id of its task; may be empty.
     pub task_id: String,
-    /// What the request is known by that it belongs to, across agents; empty if by nothing.
+    /// Correlation id of the request, the same across agents; may be empty.
     pub correlation_id: String,
-    /// Its trace.
+    /// Trace id.
     pub trace_id: u128,
-    /// The span of the run itself.
+    /// Span id of the run itself.
     pub span_id: u64,
-    /// The span above, which is of who asked for it.
+    /// Parent span, of the requester.
     pub parent: Option<u64>,
 }
 
-/// The fold. One that has seen all events of a run gives all of its spans, each when it ends.
+/// Fold of a run's events into spans, each returned when it ends.
 #[derive(Clone, Debug)]
 pub struct Projection {
     subject: Subject,
@@ -60,7 +60,7 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Nothing has happened yet.
+    /// A fold before the first event.
     pub fn new(subject: Subject) -> Self {
         Self {
             subject,
@@ -74,12 +74,12 @@ impl Projection {
         }
     }
 
-    /// What the spans are of.
+    /// The attributes of the run.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
 
-    /// What kind of work it is: the workflow, or else the strategy.
+    /// Kind of work: the workflow's name, or else the strategy's.
     pub fn workflow(&self) -> &str {
         match self.subject.workflow.as_str() {
             "" => &self.strategy,
@@ -87,7 +87,7 @@ impl Projection {
         }
     }
 
-    /// Takes in the next event. The span that ends with it, if one does.
+    /// Applies the next event. Returns the span that ends with it, if any.
     pub fn of(&mut self, event: &RunEvent) -> Option<Span> {
         match event {
             RunEvent::Started(started) => {

@@ -1,4 +1,4 @@
-//! What spans take from the values that runs hand on: scores, depth, names and sizes of what was made.
+//! Attributes and events read from outputs: scores, depth, names and sizes of artifacts.
 
 use serde_json::Value as Json;
 
@@ -10,14 +10,14 @@ use super::{
     },
 };
 
-/// The most events of one reading.
+/// Maximum events read from one value.
 const MAX_EVENTS: usize = 64;
 
-/// The longest identifier, in bytes.
+/// Maximum bytes of an identifier.
 const MAX_WORD: usize = 64;
 
-/// The evaluations in what an agent gave back: its verdict under its capability's name, and each of its checks. An output is an
-/// evaluation where an object in it has a number `score` and a truth `pass`.
+/// The evaluations in an agent's output: its verdict under the capability's name, and each of its checks. An output is
+/// an evaluation if an object in it has a number `score` and a boolean `pass`.
 pub(super) fn evaluations(capability: &str, data: &[Json], at_ms: u64) -> Vec<Event> {
     let objects = data.iter().filter_map(Json::as_object);
     let verdicts = objects.flat_map(|o| o.values()).filter(|v| is_verdict(v));
@@ -43,7 +43,7 @@ pub(super) fn evaluations(capability: &str, data: &[Json], at_ms: u64) -> Vec<Ev
     events
 }
 
-/// An identifier. What reads like a sentence may be what somebody said.
+/// An identifier; `None` for free text, which may be content.
 fn word(value: &Json) -> Option<&str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let text = value.as_str()?;
@@ -67,24 +67,24 @@ fn evaluation(name: &str, score: Option<f64>, label: &str, at_ms: u64) -> Event 
     }
 }
 
-/// Where a run stands, as a note of its strategy tells it.
+/// Depth and score of a run, as its strategy notes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Standing {
-    /// The rounds so far.
+    /// Rounds so far.
     pub depth: Option<u64>,
-    /// The last score.
+    /// Last score.
     pub score: Option<f64>,
 }
 
 impl Standing {
-    /// What a note tells of it, if it does: `depth` and `score` of its data, or of a `review` there.
+    /// Reads `depth` and `score` from a note's data, or from a `review` in it.
     pub fn of(note: &Json) -> Option<Self> {
         let data = &note["data"];
         let standing = Self::read(data).over(Self::read(&data["review"]));
         (standing != Self::default()).then_some(standing)
     }
 
-    /// What the bundle that a run ends with tells of it.
+    /// Reads the final depth and score from the run's bundle.
     pub(super) fn at_last(bundle: &Json) -> Self {
         Self::read(&bundle["quality"])
     }
@@ -96,7 +96,7 @@ impl Standing {
         }
     }
 
-    /// This, and what was known before where this says nothing.
+    /// This, with missing values taken from `before`.
     pub(super) fn over(self, before: Self) -> Self {
         Self {
             depth: self.depth.or(before.depth),
@@ -119,7 +119,7 @@ impl Standing {
     }
 }
 
-/// What was made, by name and size: the members of the objects in it.
+/// Name and size of each artifact: the members of the objects in the data.
 pub(super) fn artifacts<'a>(data: impl IntoIterator<Item = &'a Json>, at_ms: u64) -> Vec<Event> {
     let objects = data.into_iter().filter_map(Json::as_object);
     let made = objects.flatten().map(|(name, value)| Event {
@@ -133,7 +133,7 @@ pub(super) fn artifacts<'a>(data: impl IntoIterator<Item = &'a Json>, at_ms: u64
     made.take(MAX_EVENTS).collect()
 }
 
-/// Bytes as JSON; of a text, its own.
+/// Bytes as JSON; of a text, its own bytes.
 fn size(value: &Json) -> u64 {
     match value {
         Json::String(text) => text.len() as u64,

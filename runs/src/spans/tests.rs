@@ -7,7 +7,7 @@ use crate::{
     model::{Completion, ToolCall, Usage},
 };
 
-/// What nobody may see in a span.
+/// Content that must not appear in a span.
 const SESAME: &str = "sesame";
 
 fn subject(workflow: &str) -> Subject {
@@ -44,7 +44,7 @@ fn key(step: &str, attempt: u32) -> StepKey {
     }
 }
 
-/// A step that goes out at one time and comes back at another.
+/// Events of a step between these times.
 fn step(name: &str, what: Begun, result: StepResult, from_ms: u64, to_ms: u64) -> [RunEvent; 2] {
     attempt(name, 1, what, result, from_ms, to_ms)
 }
@@ -165,7 +165,7 @@ fn spans<'a>(workflow: &str, events: impl IntoIterator<Item = &'a RunEvent>) -> 
         .collect()
 }
 
-/// A run with one of everything.
+/// A run with one step of each kind.
 fn whole() -> Vec<RunEvent> {
     let approval = Approval::new(
         "run-1",
@@ -302,7 +302,7 @@ fn what_came_to_nothing_says_why_and_each_attempt_is_a_span() {
     );
 }
 
-/// The message that hands work over names the span above as the last 16 digits of its own id.
+/// The parent id in the handoff's message is the last 16 digits of the message's own id.
 #[test]
 fn a_handoff_is_the_span_that_its_message_names() {
     let spans = spans("", &whole());

@@ -1,9 +1,9 @@
-//! Data as its schema wants it.
+//! Conversion of arguments to their schema.
 
 use serde_json::{Map, Value};
 
-/// The value with the defaults that its schema names for what it does not have, in objects at any depth that is there. Other parts of the
-/// schema than `properties` and `default` are not looked at.
+/// Adds the schema's defaults for missing fields, in objects at any depth. Keywords other than `properties` and
+/// `default` are ignored.
 pub fn with_defaults(schema: &Value, mut value: Value) -> Value {
     fill(schema, &mut value);
     value
@@ -26,7 +26,7 @@ fn fill(schema: &Value, value: &mut Value) {
     }
 }
 
-/// The arguments of a call as the agent is to get them: with defaults, and without what the model named only to say that it gives nothing.
+/// Arguments for the agent: with defaults, and without optional fields that the model set to null.
 pub(super) fn given(schema: &Value, arguments: &Value) -> Map<String, Value> {
     let mut fields = arguments.as_object().cloned().unwrap_or_default();
     fields.retain(|name, value| !value.is_null() || takes_null(&schema["properties"][name]));

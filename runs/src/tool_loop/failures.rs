@@ -1,4 +1,4 @@
-//! What follows when an agent that was asked fails.
+//! Failures of called agents, in each error mode.
 
 use std::collections::HashSet;
 
@@ -11,26 +11,26 @@ use crate::{
     model::ToolCall,
 };
 
-/// The longest text in the results of an outcome, in bytes: all of them together stay well below what a message may have.
+/// Maximum bytes of a text in an outcome's results: all of them together stay well below a message's limit.
 const MAX_RESULTS: usize = 256 * 1024;
 
-/// The longest error in an outcome's words, in characters.
+/// Maximum characters of an error in an outcome's text.
 const MAX_ERROR: usize = 500;
 
-/// What follows when an agent that was asked does not complete its task. What goes wrong with the agent's own tools is told to the model
-/// in any case.
+/// Handling of failed agents. Failures of the agent's own tools are always returned to the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorMode {
-    /// The model is told, and decides.
+    /// Returns the failure to the model, which decides.
     #[default]
     Tell,
-    /// The run fails at once with that agent's name and error; the other agents are called back.
+    /// Ends the run at once with that agent's name and error; other agents are recalled.
     FailFast,
-    /// The model is told and the others go on. The outcome names in words what failed, and has what the agents gave as data:
-    /// `{"partial": true, "results": [{"agent", "tool", "task", "state", "text"?, "data"?, "error"?}]}`. Where the model itself fails in the
-    /// end, or the budget does not reach, what the agents gave is the outcome, if it is anything. An answer of a [`Form`](super::Form) keeps
-    /// its data, and a run that has a form fails without an answer.
+    /// Returns the failure to the model and continues. The outcome's text names the failures, and its data has the
+    /// agents' results: `{"partial": true, "results": [{"agent", "tool", "task", "state", "text"?, "data"?,
+    /// "error"?}]}`. If the model itself fails in the end, or the budget is used up, the agents' results, if any, are
+    /// the outcome. An answer with a [`Form`](super::Form) keeps its data, and a run with a form fails if there is no
+    /// answer.
     Continue,
 }
 
@@ -40,22 +40,22 @@ impl ErrorMode {
     }
 }
 
-/// What became of an agent that was asked.
+/// Report on the work of a called agent.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Report {
     agent: String,
     tool: String,
-    /// What it was asked, in words.
+    /// The request, as text.
     task: String,
     state: String,
     text: String,
     data: Vec<Value>,
-    /// Empty if it did it.
+    /// Empty on success.
     error: String,
 }
 
 impl Report {
-    /// What this result says of this work.
+    /// The report for this result.
     pub(super) fn of(handoff: &Handoff, result: &StepResult) -> Self {
         let without = |state: &str, error: &str| Delegated {
             agent: handoff.agent.clone(),
@@ -77,7 +77,7 @@ impl Report {
                 true => why(&came.state, &came.error),
                 false => String::new(),
             },
-            // An agent's last words on why it failed are no result.
+            // The agent's final message about a failure is not a result.
             text: match is_error && came.text == came.error {
                 true => String::new(),
                 false => came.text,
@@ -90,7 +90,7 @@ impl Report {
         }
     }
 
-    /// What is said of this work where the run ends before it does.
+    /// The report of work without a result when the run ends.
     pub(super) fn without_result(handoff: &Handoff, is_out: bool, error: &str) -> Self {
         let before = if is_out { "called back" } else { "not asked" };
         let delegated = Delegated {
@@ -111,7 +111,7 @@ impl Report {
         format!("{} failed: {}", self.tool, self.error)
     }
 
-    /// What a model is told of a step that has not even handed the work over.
+    /// Tool result for a handoff that could not be dispatched.
     pub(super) fn told(&self) -> Value {
         json!({ "agent": self.agent, "state": self.state, "error": self.error })
     }
@@ -137,11 +137,11 @@ impl Report {
     }
 }
 
-/// How a call of one of the agent's own tools ended.
+/// End of a call of one of the agent's own tools.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ToolEnd {
     tool: String,
-    /// `None` if it gave something.
+    /// `None` on success.
     error: Option<String>,
 }
 
@@ -163,8 +163,8 @@ impl ToolEnd {
     }
 }
 
-/// The data of an answer for which tools or agents were called, and nothing came back but errors: `{"partial": true, "results": [{"tool",
-/// "state": "failed", "error"}]}`. Whatever the model made of that, it is not what was asked for.
+/// Data of an answer if tools or agents were called and all of them failed: `{"partial": true, "results": [{"tool",
+/// "state": "failed", "error"}]}`. Whatever the model answered then, it is not based on them.
 pub(super) fn of_nothing(tools: &[ToolEnd], reports: &[Report]) -> Option<Value> {
     let has_any = tools.iter().any(|tool| tool.error.is_none())
         || reports.iter().any(|report| !report.is_failed());
@@ -180,7 +180,7 @@ pub(super) fn of_nothing(tools: &[ToolEnd], reports: &[Report]) -> Option<Value>
     Some(json!({ "partial": true, "results": results }))
 }
 
-/// Why there is no result, in words.
+/// Reason for a missing result, in words.
 fn why(state: &str, error: &str) -> String {
     match (state, error) {
         ("input-required", "") => "it asked back, and nobody can answer".to_owned(),
@@ -192,18 +192,18 @@ fn why(state: &str, error: &str) -> String {
     }
 }
 
-/// How a run ends at once: with the first agent that failed, in the order in which they were asked.
+/// Outcome of failing fast: the first agent that failed, in the order of the calls.
 pub(super) fn fail_fast(reports: &[Report]) -> Option<RunOutcome> {
     let first = reports.iter().find(|report| report.is_failed())?;
     Some(RunOutcome::failed(first.failure()))
 }
 
-/// The model's answer, with what is missing in it.
+/// The model's answer, followed by the failures.
 pub(super) fn answered(text: String, data: Value, reports: &[Report]) -> RunOutcome {
     let Some(missing) = missing(reports) else {
         return RunOutcome::Completed { text, data };
     };
-    // The answer stays as it was shown while it grew.
+    // The answer stays a prefix, as it was shown while it grew.
     let between = match () {
         () if text.ends_with("\n\n") => "",
         () if text.ends_with('\n') => "\n",
@@ -218,7 +218,7 @@ pub(super) fn answered(text: String, data: Value, reports: &[Report]) -> RunOutc
     }
 }
 
-/// What the agents gave, in place of an answer that there is not.
+/// Outcome without an answer: the agents' results.
 pub(super) fn unanswered(error: &str, reports: &[Report]) -> RunOutcome {
     let given: Vec<String> = reports.iter().filter_map(given).collect();
     if given.is_empty() {
@@ -236,7 +236,7 @@ pub(super) fn unanswered(error: &str, reports: &[Report]) -> RunOutcome {
     }
 }
 
-/// A failure that names the agents that failed before.
+/// A failure that also names the agents that failed before.
 pub(super) fn unusable(error: &str, reports: &[Report]) -> RunOutcome {
     let failures = reports.iter().filter(|report| report.is_failed());
     let failures = failures.map(|report| line(&report.failure()));
@@ -244,7 +244,7 @@ pub(super) fn unusable(error: &str, reports: &[Report]) -> RunOutcome {
     RunOutcome::failed(all.join("; "))
 }
 
-/// What one agent gave, under its name.
+/// One agent's result, under its name.
 fn given(report: &Report) -> Option<String> {
     if report.is_failed() {
         return None;
@@ -258,7 +258,7 @@ fn given(report: &Report) -> Option<String> {
     Some(format!("{}:\n{text}", report.agent))
 }
 
-/// The paragraph that names what failed.
+/// The paragraph that names the failures.
 fn missing(reports: &[Report]) -> Option<String> {
     let failed: Vec<&Report> = reports.iter().filter(|r| r.is_failed()).collect();
     if failed.is_empty() {
@@ -291,7 +291,7 @@ fn results(reports: &[Report]) -> Vec<Value> {
     reports.iter().map(|report| report.json(share)).collect()
 }
 
-/// The text on one line, at most 500 characters of it.
+/// The text on one line, truncated to 500 characters.
 fn line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
@@ -301,7 +301,7 @@ fn line(text: &str) -> String {
     }
 }
 
-/// The beginning of a text.
+/// The first `max_bytes` bytes of a text.
 fn head(text: &str, max_bytes: usize) -> String {
     match text.len() <= max_bytes {
         true => text.to_owned(),

@@ -1,52 +1,53 @@
-//! Answers that are data.
+//! Structured answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::{Message, Request};
 
-/// How often an answer that cannot be used is asked for again.
+/// Number of corrections requested for an invalid answer.
 pub(super) const CORRECTIONS: u32 = 2;
 
-/// What the model is told where its tools keep the provider from holding it to the schema.
+/// Instruction that describes the form while tools are offered.
 const IN_WORDS: &str = "Once you need no further tool, answer with one JSON object that fits this JSON Schema, and with nothing else:";
 
-/// What the model is told of an answer that cannot be used.
+/// Instruction after an invalid answer.
 const AGAIN: &str = "Your answer could not be used; the `rejected` block says why. Give the whole answer again, mended.";
 
-/// Data that the answer has to be.
+/// Required structure of the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Form {
-    /// What it is, such as `report`; `[A-Za-z0-9_-]{1,64}`.
+    /// Name, such as `report`; `[A-Za-z0-9_-]{1,64}`.
     pub name: String,
-    /// Its JSON Schema.
+    /// JSON Schema.
     pub schema: Value,
 }
 
-/// A look whether an answer fits the form. It sees a [`Verdict`].
+/// Query that validates an answer. Its result is a [`Verdict`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
-    /// The answer, as the model wrote it.
+    /// The model's answer.
     pub answer: String,
 }
 
-/// Whether an answer fits the form.
+/// Result of a validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It does.
+    /// Valid.
     Fits {
-        /// What was made of it, in words.
+        /// The answer as text.
         text: String,
-        /// What was made of it.
+        /// The answer as data.
         data: Value,
     },
-    /// It does not: why, in words for the model.
+    /// Invalid: the reason, for the model.
     Rejected(String),
 }
 
 impl Form {
-    /// Asks for an answer of this form. With tools on offer the model is told in words, since not every provider takes both.
+    /// Requests an answer of this form. If tools are offered, the form is described in the instructions, since not
+    /// every provider supports both.
     pub(super) fn ask_for(&self, request: &mut Request) {
         match request.tools.is_empty() {
             true => *request = std::mem::take(request).json(&*self.name, self.schema.clone()),
@@ -58,7 +59,7 @@ impl Form {
     }
 }
 
-/// The turns that say what is wrong with an answer.
+/// The messages that report an invalid answer.
 pub(super) fn rejected(answer: &str, reason: &str) -> Vec<Message> {
     let said = (!answer.trim().is_empty()).then(|| Message::assistant(answer));
     let told = [

@@ -1,4 +1,4 @@
-//! Decisions that go on from where the last one stood: they are those of the whole run, and cost as much at its end as at its beginning.
+//! Incremental decisions: equal to decisions over the whole run, at constant cost.
 
 use std::collections::VecDeque;
 
@@ -34,21 +34,21 @@ fn tool(name: &str, agent: Option<&str>) -> Offered {
     }
 }
 
-/// What the tools are, and what becomes of each question and call.
+/// The tools, and the result of each question and call.
 #[derive(Clone, Debug)]
 struct Script {
-    /// The calls of each turn: which tool, and how it ends.
+    /// Calls of each turn: tool and result.
     turns: VecDeque<Vec<(u8, u8)>>,
-    /// How many answers do not fit the form.
+    /// Number of answers that do not fit the form.
     rejected: u32,
 }
 
-/// A run that is decided about in both ways after each event.
+/// A run that decides in both ways after each event.
 struct Run {
     facts: Facts,
     memory: Memory,
     events: usize,
-    /// What was looked up for each decision, and how many events there were.
+    /// Lookups of each decision, and the number of events then.
     costs: Vec<(usize, usize)>,
     compares: bool,
 }
@@ -109,7 +109,7 @@ impl Run {
                             spent: None,
                             at_ms: 0,
                         });
-                        // One after the other, each with its decision.
+                        // One event per decision.
                         break;
                     }
                     Action::Recall(key, _) => self.happens(RunEvent::StepEnded {

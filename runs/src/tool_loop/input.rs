@@ -1,4 +1,4 @@
-//! What a tool loop begins with.
+//! Input of a tool loop.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,46 +6,47 @@ use serde_json::Value;
 use super::{ErrorMode, Form, Peer};
 use crate::model::{Message, Tool};
 
-/// What a tool loop begins with.
+/// Input of a tool loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Input {
-    /// Who the agent is and how it works.
+    /// The agent's instructions.
     pub instructions: String,
-    /// Whether what was said earlier in the conversation is looked up first ([`CONVERSATION`](super::CONVERSATION)). It stands before `messages`.
+    /// True if the earlier conversation is queried first ([`CONVERSATION`](super::CONVERSATION)) and put before
+    /// `messages`.
     pub conversation: bool,
-    /// What was said so far; the last message asks.
+    /// The conversation; the last message is the request.
     pub messages: Vec<Message>,
-    /// How far it may go.
+    /// Limits of the loop.
     pub limits: Limits,
-    /// How freely to choose words; the provider's own value if not given.
+    /// Sampling temperature; the provider's default if `None`.
     pub temperature: Option<f64>,
-    /// The longest answer of one turn, in tokens; the provider's own limit if not given.
+    /// Maximum length of one answer, in tokens; the provider's default if `None`.
     pub max_output_tokens: Option<u32>,
-    /// What the answer has to be; words if not given.
+    /// Required structure of the answer; text if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
-    /// What follows when an agent that was asked fails.
+    /// Handling of failed agents.
     #[serde(skip_serializing_if = "ErrorMode::is_tell")]
     pub on_failure: ErrorMode,
-    /// What the journal says of the run besides, for those who read it. It is told to no model.
+    /// Additional data for readers of the journal. Never sent to a model.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub about: Value,
 }
 
-/// How far a tool loop may go. Checked before a call, never after.
+/// Limits of a tool loop. Checked before a call, never after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Questions to the model; at least 1. In the last one no tool is offered. Mending an answer does not count.
+    /// Questions to the model; at least 1. The last one offers no tools. Corrections of an answer do not count.
     pub turns: u32,
-    /// Calls of tools, those of agents among them.
+    /// Calls of tools and agents.
     pub tool_calls: u32,
-    /// The time for one call of a tool, in milliseconds.
+    /// Timeout of a tool call, in milliseconds.
     pub tool_timeout_ms: u64,
-    /// The time for one agent that is asked, in milliseconds.
+    /// Timeout of a called agent, in milliseconds.
     pub agent_timeout_ms: u64,
-    /// The time for one question to the model, in milliseconds.
+    /// Timeout of a question to the model, in milliseconds.
     pub model_timeout_ms: u64,
 }
 
@@ -61,12 +62,12 @@ impl Default for Limits {
     }
 }
 
-/// A tool that is there at this moment.
+/// An available tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Offered {
-    /// What the model is told of it.
+    /// Description for the model.
     pub tool: Tool,
-    /// The agent behind it; none for a tool of the agent's own.
+    /// The agent behind it; `None` for the agent's own tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Peer>,
 }

@@ -1,4 +1,4 @@
-//! Agents that are offered as tools, and what a call of one hands over.
+//! Agents offered as tools, and the handoffs of their calls.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,26 +6,26 @@ use serde_json::Value;
 use super::arguments;
 use crate::{effect::Handoff, model::ToolCall, plan::violations};
 
-/// An agent that is offered as a tool.
+/// An agent offered as a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Its id.
+    /// Agent id.
     pub id: String,
-    /// What it can be asked for; the first is meant where the call names none.
+    /// Its skills; the first is the default of a call.
     pub skills: Vec<String>,
-    /// Which arguments a call has.
+    /// Form of the call's arguments.
     #[serde(default, skip_serializing_if = "Calling::is_request")]
     pub calling: Calling,
 }
 
-/// Which arguments a call of an agent has.
+/// Form of the arguments of a call of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Calling {
     /// `{ request, skill?, input? }`.
     #[default]
     Request,
-    /// `{ task, ... }`: what is to be done, and beside it the fields of what the agent's only skill takes.
+    /// `{ task, ... }`: the task as text, and the input fields of the agent's only skill.
     Task,
 }
 
@@ -36,8 +36,8 @@ impl Calling {
 }
 
 impl Peer {
-    /// The work that a call with these arguments hands over. `schema` is what the model was shown of them; where `is_known` says that the
-    /// work went out already, they are not held against it again.
+    /// The handoff of a call. `schema` is the schema that the model was shown; with `is_known`, the handoff was
+    /// dispatched already and its arguments are not validated again.
     pub(super) fn handoff(
         &self,
         call: &ToolCall,
@@ -58,7 +58,7 @@ impl Peer {
         })
     }
 
-    /// What for, in which words, with which data.
+    /// Capability, text and data of the request.
     fn request(&self, arguments: &Value) -> Result<(String, String, Option<Value>), String> {
         let text = arguments["request"].as_str().unwrap_or_default().to_owned();
         let payload = Some(&arguments["input"]).filter(|v| !v.is_null()).cloned();
@@ -79,7 +79,7 @@ impl Peer {
         Ok((capability, text, payload))
     }
 
-    /// The same: the task is the words, everything beside it the data.
+    /// Like `request`: the task is the text, all other fields are the data.
     fn task(
         &self,
         call: &ToolCall,
@@ -108,7 +108,7 @@ impl Peer {
         Ok((self.skill(), text.to_owned(), payload))
     }
 
-    /// The skill that is meant where none is named.
+    /// The default skill.
     fn skill(&self) -> String {
         self.skills.first().cloned().unwrap_or_default()
     }

@@ -1,18 +1,18 @@
-//! How much of what tools gave is repeated to the model.
+//! Shortening of earlier tool results in long conversations.
 
 use serde_json::Value;
 
 use crate::model::{Message, Part, estimate_tokens};
 
-/// The tokens that a conversation may take before what tools gave earlier is shortened, by [`estimate_tokens`]. Models that take calls
-/// of tools read 128,000 at least, tools and answer included.
+/// Maximum tokens of a conversation before earlier tool results are shortened, by [`estimate_tokens`]. Models with
+/// tools have a context of at least 128,000 tokens, tools and answer included.
 pub(super) const MAX_TOKENS: usize = 100_000;
 
-/// What is left of a result that is shortened, in bytes of JSON.
+/// Bytes of JSON kept of a shortened result.
 const KEPT: usize = 1024;
 
-/// The conversation within so many tokens, as far as shorter results of tools can make it so: the oldest are shortened first, and no
-/// more of them than need be.
+/// Shortens tool results, oldest first, until the conversation is within `max_tokens`, as far as possible, and no more
+/// of them than necessary.
 pub(super) fn shortened(mut messages: Vec<Message>, max_tokens: usize) -> Vec<Message> {
     let mut tokens: usize = messages.iter().flat_map(|m| &m.parts).map(tokens_of).sum();
     for part in messages.iter_mut().flat_map(|m| &mut m.parts) {
@@ -38,7 +38,7 @@ fn tokens_of(part: &Part) -> usize {
     }
 }
 
-/// Leaves the beginning of a long value, as text.
+/// Replaces a long value by the beginning of its JSON text.
 fn shorten(value: &mut Value) {
     let json = match &*value {
         Value::String(text) => text.clone(),

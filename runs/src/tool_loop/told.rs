@@ -1,4 +1,4 @@
-//! What the model is told of its own turns and of what they led to.
+//! Messages that repeat a turn to the model: its calls and their results.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,14 @@ use crate::{
     model::{Completion, Message, Part, Role},
 };
 
-/// The turn of the model, as the next question repeats it.
+/// The model's turn, for the next question.
 pub(super) fn asked(answer: &Completion) -> Message {
     let text = Some(Part::Text(answer.text.clone())).filter(|_| !answer.text.is_empty());
     let calls = answer.tool_calls.iter().cloned().map(Part::ToolCall);
     Message::new(Role::Assistant, text.into_iter().chain(calls).collect())
 }
 
-/// What a model is told of a call.
+/// Tool result of a step, for the model.
 pub(super) fn told(result: &StepResult) -> Value {
     match result {
         StepResult::ToolReturned(output) if output.is_error => json!({ "error": output.value }),
@@ -27,7 +27,7 @@ pub(super) fn told(result: &StepResult) -> Value {
 }
 
 impl Delegated {
-    /// What a model is told of it.
+    /// Tool result of a delegation, for the model.
     fn told(&self) -> Value {
         let mut told = json!({ "agent": self.agent, "state": self.state });
         if !self.text.is_empty() {

@@ -1,4 +1,4 @@
-//! The turns of a model, as far as they have come.
+//! The turns of a tool loop.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,30 +22,30 @@ use crate::{
 const LAST_TURN: &str =
     "This is your last turn: no tool can be called any more. Answer with what you have.";
 
-/// The turns so far.
+/// State of the turns so far.
 pub(super) struct Turns {
-    /// The turn that is not over, and where it began.
+    /// The current turn, and the state at its beginning.
     turn: u32,
     mark: Mark,
     input: Input,
     words: String,
     found: Vec<String>,
     messages: Vec<Message>,
-    /// Calls that went out or were refused for being too many.
+    /// Calls that were dispatched or refused as too many.
     calls: u32,
-    /// Answers that could not be used.
+    /// Invalid answers.
     rejected: u32,
-    /// Whether work may not be handed on any further.
+    /// True if the depth of delegation is used up.
     is_deepest: bool,
-    /// What became of the agents that were asked, in the order in which they were.
+    /// Reports on the called agents, in the order of the calls.
     reports: Vec<Report>,
-    /// What became of its own tools.
+    /// Ends of the agent's own tools.
     tools: Vec<ToolEnd>,
-    /// Why the run ends while agents are at work, if it does.
+    /// Reason why the run ends while agents are at work, if it does.
     cut_short: Option<String>,
 }
 
-/// How much there was when a turn began.
+/// Sizes at the beginning of a turn, for rolling back.
 #[derive(Clone, Copy)]
 struct Mark {
     found: usize,
@@ -88,7 +88,7 @@ impl Turns {
         }
     }
 
-    /// What is to be done, and with it what became of the agents so far. Turns that are over are not gone through again.
+    /// Decides, and collects the agents' reports. Completed turns are not processed again.
     pub(super) fn next(&mut self, facts: &Facts) -> Next {
         self.is_deepest = facts.account().budget().depth == Some(0);
         self.go_back();
@@ -143,7 +143,7 @@ impl Turns {
         };
     }
 
-    /// To where the turn began that is not over.
+    /// Rolls back to the beginning of the current turn.
     fn go_back(&mut self) {
         self.found.truncate(self.mark.found);
         self.messages.truncate(self.mark.messages);
@@ -153,15 +153,15 @@ impl Turns {
         self.tools.truncate(self.mark.tools);
     }
 
-    /// How it ends before there is an answer. Whoever was to work for it and has given nothing so far is reported as called back.
+    /// Outcome of a run that ends early. Agents without a result are reported as recalled.
     pub(super) fn cut_short(mut self, facts: &Facts, error: &str) -> RunOutcome {
         self.cut_short = Some(error.to_owned());
-        // What came back so far becomes known on the way.
+        // Collects the results that have arrived.
         let _ = self.next(facts);
         self.failed(error)
     }
 
-    /// How it ends where there will be no answer.
+    /// Outcome without an answer.
     pub(super) fn failed(&self, error: &str) -> RunOutcome {
         match self.input.on_failure {
             ErrorMode::Tell | ErrorMode::FailFast => RunOutcome::failed(error),
@@ -172,7 +172,7 @@ impl Turns {
         }
     }
 
-    /// How it ends with an answer.
+    /// Outcome with an answer.
     fn completed(&self, text: String, data: Value) -> RunOutcome {
         let data = match failures::of_nothing(&self.tools, &self.reports) {
             Some(failed) if data.is_null() => failed,
@@ -184,12 +184,12 @@ impl Turns {
         }
     }
 
-    /// Whether no tool is offered any more.
+    /// True if no tools are offered in this turn.
     fn is_last(&self, turn: u32) -> bool {
         turn >= self.input.limits.turns.max(1) || self.rejected > 0
     }
 
-    /// What follows from an answer; nothing where it is asked for again.
+    /// Handles an answer; `None` if it is requested again.
     fn answered(&mut self, turn: u32, answer: &Completion, facts: &Facts) -> Option<Next> {
         if self.input.form.is_none() {
             return Some(Next::Finish(match answer.text.trim().is_empty() {
@@ -231,7 +231,7 @@ impl Turns {
         Step::new(id.as_str(), Effect::Look(json!(query)))
     }
 
-    /// The question of a turn, without what is asked.
+    /// The question of a turn, without its result.
     fn question(&self, turn: u32) -> Step {
         let timeout_ms = self.input.limits.model_timeout_ms;
         Step::ask(format!("turn-{turn}"), Request::default()).timeout_ms(timeout_ms)
@@ -257,7 +257,8 @@ impl Turns {
         }
     }
 
-    /// The calls of a turn that have not come back; if none, their results stand in the conversation.
+    /// The calls of a turn that have not returned; if there are none, their results have been added to the
+    /// conversation.
     fn calls(
         &mut self,
         turn: u32,
@@ -302,7 +303,7 @@ impl Turns {
         out
     }
 
-    /// The step that a call is, or why it is none.
+    /// The step of a call, or the reason why it is refused.
     fn begin(
         &mut self,
         id: String,
@@ -341,7 +342,7 @@ impl Turns {
         })
     }
 
-    /// What the model is told of a step that came back.
+    /// Tool result for a returned step.
     fn came_back(&mut self, step: &Step, result: &StepResult) -> Value {
         let handoff = match &step.effect {
             Effect::Delegate(handoff) => handoff,

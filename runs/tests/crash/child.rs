@@ -1,4 +1,4 @@
-//! What the process does that is killed.
+//! The killed process.
 
 use std::{
     path::{Path, PathBuf},
@@ -33,7 +33,7 @@ pub(super) fn example_run() -> RunId {
     RunId::new("example")
 }
 
-/// Not a test: what the child does.
+/// Not a test: the child's main function.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn drives_an_example() {
     let Ok(folder) = std::env::var(FOLDER) else {
@@ -59,7 +59,7 @@ struct Deadly {
     inner: SqliteJournal,
     writes: AtomicU64,
     pen: Pen,
-    /// Which write, and whether it happens.
+    /// Number of the write, and whether it happens.
     kill: Option<(u64, bool)>,
 }
 
@@ -93,7 +93,7 @@ impl Deadly {
 
 fn die() {
     kill(Pid::this(), Signal::SIGKILL).expect("a process may kill itself");
-    // The other threads die with it, and this one does not go on.
+    // The signal ends the other threads; this one must not continue.
     std::thread::sleep(Duration::from_secs(60));
 }
 

@@ -1,4 +1,4 @@
-//! The example runs: what they want, and what the world does about it.
+//! The example runs: their strategies and their worlds.
 
 use std::{
     path::Path,
@@ -19,10 +19,11 @@ use tokio::{sync::watch, time::sleep};
 use super::traces::Pen;
 use crate::support::{Wants, begins};
 
-/// By name: two turns with parallel tools; an agent that is asked; words, a wait and a retry; notes, progress and a question to a person.
+/// Names: two turns with parallel tools; a called agent; a message, a wait and a retry; notes, progress and an
+/// approval.
 pub(super) const EXAMPLES: &[&str] = &["tools", "agent", "errands", "watched"];
 
-/// How the example begins, and what drives it.
+/// First event and strategy of the example.
 pub(super) fn example(name: &str) -> (Started, Box<dyn Strategy>) {
     if name == "watched" {
         return (begins("wants", json!(null)), Box::new(Wants(watched)));
@@ -48,7 +49,7 @@ pub(super) fn example(name: &str) -> (Started, Box<dyn Strategy>) {
     (first, Box::new(ToolLoop))
 }
 
-/// One after the other.
+/// Sequential steps.
 fn errands(facts: &Facts) -> Next {
     let retry = Retry {
         attempts: 3,
@@ -86,7 +87,7 @@ fn errands(facts: &Facts) -> Next {
     )))
 }
 
-/// What an agent is to do with that is noted, shown, and allowed by a person before.
+/// A note, progress, and an approval before the handoff.
 fn watched(facts: &Facts) -> Next {
     let note = |name: &str, says: Value| Step::new(name, Effect::Note(says));
     let handoff = Handoff {
@@ -123,10 +124,10 @@ fn watched(facts: &Facts) -> Next {
     }
 }
 
-/// A world in which everything takes a moment and leaves a trace.
+/// A world in which every effect takes a moment and leaves a trace.
 pub(super) struct Traced {
     pen: Pen,
-    /// How many pieces of progress were shown by this process.
+    /// Pieces of progress shown by this process.
     seen: watch::Sender<u64>,
 }
 
@@ -138,7 +139,7 @@ impl Traced {
         }
     }
 
-    /// Long enough for others to begin meanwhile, shorter for some than for others.
+    /// Long enough for other steps to begin meanwhile; of different lengths.
     async fn act(&self, step: &StepContext, what: &Value) {
         let key = step.key.to_string();
         self.pen
@@ -148,7 +149,7 @@ impl Traced {
         self.pen.write(&json!({ "ends": key }));
     }
 
-    /// Shows as many pieces as the text says. All but the last are durable before the next.
+    /// Reports as many pieces as the text says. Each but the last is durable before the next one.
     async fn show_pieces(&self, step: &StepContext, text: &str) {
         let count = text.strip_prefix("shows ").and_then(|n| n.parse().ok());
         let mut seen = self.seen.subscribe();
@@ -271,7 +272,7 @@ impl World for Traced {
     }
 }
 
-/// What the tools and agents said, so that the answer depends on it.
+/// The results of tools and agents, so that the answer depends on them.
 fn results(request: &Request) -> String {
     let parts = request.messages.iter().flat_map(|m| &m.parts);
     let values = parts.filter_map(|part| match part {
@@ -281,7 +282,7 @@ fn results(request: &Request) -> String {
     values.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a result is one that ends its step for good.
+/// True if a result ends its step for good.
 pub(super) fn is_final(result: &StepResult) -> bool {
     !matches!(result, StepResult::Failed(_))
 }

@@ -1,7 +1,7 @@
-//! A process that is killed at every boundary of its journal, and started again.
+//! Crash tests: a process is killed at every write of its journal, and restarted.
 //!
-//! The child is this test program itself (`child`). It drives one of the example runs on a journal in a file and kills itself right
-//! before or right after the k-th write; effects leave a line in a file before they return.
+//! The child is this test program itself (`child`). It drives one of the example runs on a journal in a file and kills
+//! itself right before or right after the k-th write; effects append a line to a file before they return.
 
 mod child;
 mod examples;
@@ -21,14 +21,14 @@ use std::{
 use examples::EXAMPLES;
 use traces::Trace;
 
-/// Where in a write the process dies.
+/// Moment of the kill, relative to the write.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
     Before,
     After,
 }
 
-/// Runs the child in this folder, and kills it there.
+/// Runs the child in this folder, and kills it at this point.
 fn run(folder: &Path, example: &str, kill: Option<(u64, Moment)>) -> ExitStatus {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command
@@ -43,11 +43,11 @@ fn run(folder: &Path, example: &str, kill: Option<(u64, Moment)>) -> ExitStatus 
     command.status().expect("it starts")
 }
 
-/// Kills the child there, starts it again, and returns what was left by each.
+/// Kills the child, restarts it, and returns the traces of both.
 fn crashed(example: &str, write: u64, moment: Moment) -> (Trace, Trace) {
     let folder = tempfile::tempdir().expect("a folder");
     let killed = run(folder.path(), example, Some((write, moment)));
-    // The last piece of progress of a step may be written with its end, and so the last write be one less.
+    // The last piece of progress of a step may be written with its end, so there may be one write less.
     let is_over = example == "watched" && killed.success();
     assert!(
         killed.signal() == Some(9) || is_over,
@@ -59,8 +59,8 @@ fn crashed(example: &str, write: u64, moment: Moment) -> (Trace, Trace) {
     (before, Trace::read(folder.path()))
 }
 
-/// spec: design 8, issue "Crash anywhere": the outcome is the same, no completed step runs again, an answered model turn isn't asked
-/// again, each step in flight goes out at most once more under the same ids and byte for byte.
+/// spec: design 8, issue "Crash anywhere": the outcome is the same, no completed step runs again, an answered model
+/// turn is not asked again, each step in flight is dispatched at most once more under the same ids and byte for byte.
 #[test]
 fn a_run_ends_the_same_wherever_its_process_is_killed() {
     let work = Mutex::new(Vec::new());

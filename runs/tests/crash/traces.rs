@@ -1,4 +1,4 @@
-//! What a child leaves behind, and what must hold of it.
+//! Traces of a child, and the invariants that hold for them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use super::{child::example_run, examples::is_final};
 pub(super) const JOURNAL: &str = "runs.db";
 const TRACE: &str = "trace.jsonl";
 
-/// Writes lines that stay when the process dies.
+/// Appends lines that survive the process.
 #[derive(Debug)]
 pub(super) struct Pen {
     file: Mutex<File>,
@@ -36,18 +36,18 @@ impl Pen {
 
     pub(super) fn write(&self, line: &Value) {
         let mut file = self.file.lock().expect("nobody panics here");
-        // One write is one line, whoever else writes.
+        // Each line is one write, atomic beside other writers.
         file.write_all(format!("{line}\n").as_bytes())
             .expect("there is room");
     }
 }
 
-/// What is left of one child, or of two in one folder.
+/// Trace of one child, or of two in one folder.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
-    /// Writes of the journal.
+    /// Number of journal writes.
     pub(super) writes: u64,
-    /// What each attempt sent, each time.
+    /// Requests of each attempt, each time it was dispatched.
     begun: BTreeMap<String, Vec<String>>,
     told: Vec<Value>,
     events: Vec<RunEvent>,
@@ -72,7 +72,7 @@ impl Trace {
         trace
     }
 
-    /// The attempts that the journal has begun, and those of them that it has ended.
+    /// The attempts that began and those that ended, according to the journal.
     fn attempts(&self) -> (BTreeSet<String>, BTreeSet<String>) {
         let key = |step: &_, attempt: &u32| {
             let key = StepKey {
@@ -105,7 +105,7 @@ impl Trace {
         notes.collect()
     }
 
-    /// What each step showed between its beginning and its end.
+    /// Progress of each step between its beginning and its end.
     fn progress(&self) -> BTreeMap<String, Vec<Value>> {
         let mut out = BTreeSet::new();
         let mut progress: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -128,7 +128,7 @@ impl Trace {
         progress
     }
 
-    /// A step shows all of it in its last process, after as much of it as was durable of the one before.
+    /// Checks that a step shows all pieces in its last process, after the durable ones of the process before.
     fn check_progress(&self, whole: &Self, place: &str) {
         let (mine, all) = (self.progress(), whole.progress());
         assert!(mine.keys().eq(all.keys()), "{place}: the same steps show");
@@ -146,8 +146,8 @@ impl Trace {
         }
     }
 
-    /// Holds what a crash and a restart left against a run without a crash, and what was there at the crash. Returns how many
-    /// steps went out again.
+    /// Compares a crash and restart with a run without a crash, and with the state at the crash. Returns the number of
+    /// redispatched steps.
     pub(super) fn check(&self, whole: &Self, before: &Self, place: &str) -> u64 {
         assert!(whole.outcome().is_some(), "{place}: the run ends");
         assert_eq!(self.outcome(), whole.outcome(), "{place}: the outcome");

@@ -1,4 +1,4 @@
-//! What a run gives in the end that went on without some agents.
+//! Outcomes of runs that continued without some agents.
 
 use super::*;
 

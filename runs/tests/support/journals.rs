@@ -1,4 +1,4 @@
-//! A journal with moods.
+//! A journal with injected faults.
 
 use std::{
     sync::{
@@ -15,15 +15,15 @@ use agenthub_runs::{
 use async_trait::async_trait;
 use tokio::time::sleep;
 
-/// A journal in memory that can be slow, or fail.
+/// An in-memory journal that can be slow, or fail.
 #[derive(Debug, Default)]
 pub(crate) struct Moody {
     pub(crate) inner: MemoryJournal,
-    /// How long an append takes.
+    /// Duration of an append.
     pub(crate) append_takes: Duration,
-    /// Whether leases can be renewed.
+    /// True if renewals get no answer.
     pub(crate) is_silent: AtomicBool,
-    /// Whether anything can be written.
+    /// True if writes fail.
     pub(crate) is_full: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! What the tests share: stand-ins for the world, the strategy and the journal.
+//! Shared stand-ins for the world, the strategy and the journal.
 
 pub(crate) mod journals;
 pub(crate) mod simulation;
@@ -17,10 +17,10 @@ use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
 use world::StandIn;
 
-/// When the stand-ins' clocks begin.
+/// Start of the stand-ins' clocks.
 pub(crate) const NOON: u64 = 1_000_000;
 
-/// A strategy that is one function.
+/// A strategy made from a function.
 pub(crate) struct Wants<F>(pub(crate) F);
 
 impl<F: Fn(&Facts) -> Next + Send + Sync> Strategy for Wants<F> {
@@ -33,7 +33,7 @@ impl<F: Fn(&Facts) -> Next + Send + Sync> Strategy for Wants<F> {
     }
 }
 
-/// Wants these steps together, and ends when all have come back.
+/// Wants these steps together, and completes when all have returned.
 pub(crate) fn together(steps: Vec<Step>) -> Wants<impl Fn(&Facts) -> Next + Send + Sync> {
     Wants(
         move |facts: &Facts| match steps.iter().all(|step| facts.result(step).is_some()) {
@@ -63,7 +63,7 @@ pub(crate) fn begins(strategy: &str, input: Value) -> Started {
     }
 }
 
-/// A run, and everything that it meets.
+/// A run with its world and journal.
 pub(crate) struct Stage {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) world: Arc<StandIn>,
@@ -102,7 +102,7 @@ impl Stage {
         hand.drive(strategy, world, self.command.subscribe()).await
     }
 
-    /// Drives the run in a task of its own.
+    /// Drives the run in its own task.
     pub(crate) fn start(
         self: &Arc<Self>,
         driver: &'static str,
@@ -123,7 +123,7 @@ pub(crate) async fn events(journal: &dyn Journal, run: &RunId) -> Vec<RunEvent> 
     entries.into_iter().map(|e| e.event).collect()
 }
 
-/// One short word for each event.
+/// A short word for each event.
 pub(crate) fn words(events: &[RunEvent]) -> Vec<String> {
     events.iter().map(word).collect()
 }

@@ -1,4 +1,4 @@
-//! A run without a driver: what is decided is noted, and what comes back is said by the test.
+//! A run without a driver: the test performs actions and supplies results.
 
 use agenthub_runs::{
     Facts, RunEvent, RunId, RunOutcome, Spent, Started, StepId, StepResult, Strategy,
@@ -12,7 +12,7 @@ pub(crate) struct Simulation {
     pub(crate) facts: Facts,
     pub(crate) now: u64,
     pub(crate) max_open: usize,
-    /// What every look sees.
+    /// Result of every query.
     pub(crate) looks: Value,
 }
 
@@ -39,7 +39,7 @@ impl Simulation {
         run::next(&self.run, &self.facts, strategy, self.now, self.max_open)
     }
 
-    /// Does what is decided until nothing but waiting is left. Returns when to look again.
+    /// Performs actions until only waiting is left. Returns the time of the next decision.
     pub(crate) fn settle(&mut self, strategy: &dyn Strategy) -> Option<u64> {
         for _ in 0..1_000 {
             let mut wake = None;
@@ -99,7 +99,7 @@ impl Simulation {
         });
     }
 
-    /// What is out: the step, its attempt, and what is reserved for it.
+    /// Steps in flight: step, attempt and reservation.
     pub(crate) fn out(&self) -> Vec<&RunEvent> {
         let under_way: Vec<&StepId> = self.facts.under_way().map(|(step, _)| step).collect();
         let mut out: Vec<&RunEvent> = Vec::new();
@@ -116,7 +116,7 @@ impl Simulation {
         out
     }
 
-    /// The latest attempt at a step comes back.
+    /// Ends the latest attempt at a step.
     pub(crate) fn ends(&mut self, step: &str, result: StepResult, spent: Option<Spent>) {
         let step = StepId::new(step);
         let attempt = self.events.iter().rev().find_map(|event| match event {

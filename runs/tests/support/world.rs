@@ -1,4 +1,4 @@
-//! A world that does what it is told, and remembers what it was asked.
+//! A scripted world that records its calls.
 
 use std::{
     collections::HashMap,
@@ -21,38 +21,38 @@ use tokio::time::{Instant, sleep};
 
 use super::NOON;
 
-/// What the world does about a step.
+/// Scripted behaviour of a step.
 #[derive(Clone)]
 pub(crate) enum Does {
-    /// It answers.
+    /// Answers.
     Gives(StepResult),
-    /// It shows these, and answers.
+    /// Reports these, then answers.
     Shows(Vec<Value>, StepResult),
-    /// It shows something for ever.
+    /// Reports progress forever.
     Floods,
-    /// It answers after a while.
+    /// Answers after a delay.
     After(Duration, StepResult),
-    /// It never answers.
+    /// Never answers.
     Hangs,
-    /// It answers this long after it was called back.
+    /// Answers this long after its recall.
     Heeds(Duration, StepResult),
-    /// It breaks off.
+    /// Panics.
     Panics,
 }
 
 pub(crate) struct StandIn {
     began: Instant,
-    /// By step, or by step and attempt: `a` or `a#2`.
+    /// Keyed by step, or by step and attempt: `a` or `a#2`.
     script: HashMap<String, Does>,
     looks: Value,
     recall: Duration,
-    /// How often the outcome cannot be told, and whether that may change.
+    /// Number of conclusions that fail, and whether the failure is retryable.
     deaf: AtomicU32,
     deaf_for_good: bool,
     log: Mutex<Vec<String>>,
     pub(crate) shown: Mutex<Vec<(Entry, bool)>>,
     pub(crate) sent: Mutex<Vec<Sent>>,
-    /// By what steps have shown something.
+    /// Progress handles of the steps.
     pub(crate) kept: Mutex<Vec<Progress>>,
 }
 
@@ -109,7 +109,7 @@ impl StandIn {
         self.lock().iter().filter(|l| l.starts_with(what)).count()
     }
 
-    /// Waits until this was noted.
+    /// Waits until this was recorded.
     pub(crate) async fn until(&self, what: &str) {
         let asked = Instant::now();
         while self.count(what) == 0 {
@@ -122,7 +122,7 @@ impl StandIn {
         }
     }
 
-    /// What the script says, or else this.
+    /// The scripted behaviour, or else this result.
     async fn act(&self, kind: &str, step: &StepContext, otherwise: StepResult) -> StepResult {
         let key = format!("{}#{}", step.key.step, step.key.attempt);
         self.note(format!("{kind} {key}"));
@@ -159,7 +159,7 @@ impl StandIn {
     }
 }
 
-/// Notes that an effect is no longer going on.
+/// Records the drop of an effect's future.
 struct Leaving<'a>(&'a StandIn, &'a str);
 
 impl Drop for Leaving<'_> {

@@ -1,4 +1,4 @@
-//! Events to write down.
+//! Events for the contract tests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ use crate::{
     model::{Completion, ToolCall, Usage},
 };
 
-/// How a run begins.
+/// The first event of a run.
 pub fn started() -> RunEvent {
     RunEvent::Started(Started {
         strategy: "test".into(),
@@ -30,7 +30,7 @@ pub fn started() -> RunEvent {
     })
 }
 
-/// A look that saw this.
+/// An observation of this value.
 pub fn saw(value: impl Into<Value>) -> RunEvent {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     RunEvent::Observed {
@@ -41,7 +41,7 @@ pub fn saw(value: impl Into<Value>) -> RunEvent {
     }
 }
 
-/// A step that is out and shows something on its way.
+/// Progress of a step in flight.
 pub fn showed(phase: &str) -> RunEvent {
     RunEvent::Progressed {
         step: StepId::new("s"),
@@ -51,7 +51,7 @@ pub fn showed(phase: &str) -> RunEvent {
     }
 }
 
-/// A run's end.
+/// The last event of a run.
 pub fn ended() -> RunEvent {
     RunEvent::Ended {
         outcome: RunOutcome::completed("done"),
@@ -60,7 +60,7 @@ pub fn ended() -> RunEvent {
     }
 }
 
-/// One of each.
+/// One event of each form.
 pub fn forms() -> Vec<RunEvent> {
     let call = ToolCall {
         id: "c1".into(),

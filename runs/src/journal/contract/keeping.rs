@@ -1,4 +1,4 @@
-//! What becomes of runs that are over.
+//! Contract: retention of runs that ended.
 
 use std::{sync::Arc, time::Duration};
 

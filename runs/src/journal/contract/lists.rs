@@ -1,4 +1,4 @@
-//! Which runs a journal lists.
+//! Contract: lists of runs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     journal::{Error, Filter, Journal, Listed, State},
 };
 
-/// Makes a run of this owner, strategy and conversation, that has ended so.
+/// Adds a run of this owner, strategy and conversation, with this outcome.
 async fn make(
     journal: &Arc<dyn Journal>,
     owner: &str,
@@ -148,7 +148,7 @@ pub(super) async fn goes_on_page_by_page(journal: &Arc<dyn Journal>) {
         assert_eq!(page.len(), length);
         before = page.last().map(|l| l.cursor.clone()).or(before);
         found.extend(page.into_iter().map(|l| l.run));
-        // What begins meanwhile is no part of the pages that follow.
+        // Runs that begin between two pages do not appear in the later one.
         make(journal, &owner, ("chat", ""), None).await;
     }
     assert_eq!(found, all);

@@ -1,4 +1,4 @@
-//! What every journal does, whatever it is made of.
+//! Contract tests of every journal.
 
 mod events;
 mod keeping;
@@ -22,7 +22,7 @@ const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(150);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Holds a journal to its promises. It may hold other runs; none of them is touched, but for those that are over.
+/// Checks all guarantees of a journal. It may contain other runs, which are left alone unless they ended.
 pub async fn keeps_its_promises(journal: &Arc<dyn Journal>) {
     begins_and_goes_on(journal).await;
     holds_leases(journal).await;
@@ -44,7 +44,7 @@ pub async fn keeps_its_promises(journal: &Arc<dyn Journal>) {
     lets_one_of_two_append(journal).await;
 }
 
-/// A run of this name that no other test has.
+/// A run id with this name, unique per test.
 pub fn run(name: &str) -> RunId {
     RunId::new(format!("{name}-{}", Uuid::new_v4()))
 }
@@ -68,7 +68,7 @@ async fn events(journal: &Arc<dyn Journal>, run: &RunId) -> Vec<RunEvent> {
     entries.into_iter().map(|e| e.event).collect()
 }
 
-/// Asks until the answer is there.
+/// Polls until there is an answer.
 async fn until<T, F: Future<Output = Option<T>>>(mut ask: impl FnMut() -> F) -> T {
     let asked = Instant::now();
     loop {

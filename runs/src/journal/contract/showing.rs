@@ -1,4 +1,4 @@
-//! What a journal does with progress, and what it says of a run beside its events.
+//! Contract: progress, and summaries of runs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     journal::{Entry, Filter, Journal, Listed, Summary, Tally, encode},
 };
 
-/// Who takes a run in hand gets no progress, however much there is, and knows how much.
+/// Opening a run returns no progress, only its size.
 pub(super) async fn leaves_progress_out(journal: &Arc<dyn Journal>) {
     let run = run("showing");
     let epoch = make(journal, &run, "a").await.epoch;
@@ -55,7 +55,7 @@ pub(super) async fn leaves_progress_out(journal: &Arc<dyn Journal>) {
     }
 }
 
-/// A list says how a run stands, as its events have it, after each call.
+/// Summaries in lists follow every append.
 pub(super) async fn sums_up_with_every_event(journal: &Arc<dyn Journal>) {
     let owner = Uuid::new_v4().to_string();
     let run = run("summed");

@@ -1,4 +1,4 @@
-//! Runs in PostgreSQL: for drivers on several machines.
+//! A journal in PostgreSQL, for drivers on several machines.
 
 mod schema;
 mod statements;
@@ -21,31 +21,35 @@ use super::{
 };
 use crate::{event::RunEvent, id::RunId};
 
-/// How long a call may take, connecting included.
+/// Timeout of a call, connecting included.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Connections at most; who comes when all are in use waits for one.
+/// Maximum connections; callers wait for a free one.
 const CONNECTIONS: usize = 8;
 
-/// Runs that are condensed or forgotten in one transaction.
+/// Runs compacted or deleted per transaction.
 const FORGOTTEN_AT_ONCE: i64 = 64;
 
-/// A journal in PostgreSQL. Its clock is the server's. A call fails after 10 s; connections come back by themselves.
+/// A journal in PostgreSQL. Its clock is the server's. Calls time out after 10 s; connections are re-established
+/// automatically.
 #[derive(Debug)]
 pub struct PostgresJournal {
     pool: Pool,
 }
 
 impl PostgresJournal {
-    /// The journal in this database (`postgres://user@host/database`, or `host=… user=… dbname=…`; without TLS), whose tables are made where they are missing.
+    /// Opens the journal in this database (`postgres://user@host/database`, or `host=… user=… dbname=…`; without TLS),
+    /// and creates missing tables.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] where the string cannot be read, the server does not answer, or the tables are a later release's.
+    /// [`Error::Unavailable`] if the string cannot be parsed, the server does not answer, or the tables are a later
+    /// release's.
     pub async fn open(connection: &str) -> Result<Self, Error> {
         let mut config: Config = connection.parse().map_err(|error| unavailable(&error))?;
         let options = config.get_options().unwrap_or_default();
-        // Who has given up waiting leaves nothing behind that runs on, and what was confirmed is on disk whatever the server's default.
+        // Abandoned statements are ended by the server, and confirmed commits are on disk, whatever the server's
+        // default.
         let options = format!(
             "{options} -c statement_timeout={} -c synchronous_commit=on",
             DEADLINE.as_millis()
@@ -95,7 +99,7 @@ impl PostgresJournal {
         changed.map_err(|error| unavailable(&error))
     }
 
-    /// All events of a run up to the last one but its progress.
+    /// The events of a run up to the last one, without its progress.
     async fn steps(
         &self,
         run: &RunId,
@@ -115,7 +119,7 @@ impl PostgresJournal {
         Ok(entries)
     }
 
-    /// Lets go of what is old. Returns of how many runs it was.
+    /// Compacts or deletes old runs in batches. Returns their number.
     async fn in_portions(&self, sql: &str, owner: &str, age: Duration) -> Result<u64, Error> {
         let with: [&(dyn ToSql + Sync); 3] = [&seconds(age), &FORGOTTEN_AT_ONCE, &owner];
         let mut count = 0;
@@ -128,7 +132,7 @@ impl PostgresJournal {
         }
     }
 
-    /// Why nothing was changed.
+    /// The error for a statement that changed nothing.
     async fn refusal(&self, run: &RunId) -> Error {
         match self.query(statements::ID, &[&run.as_str()]).await {
             Ok(found) if found.is_empty() => Error::NotFound(run.clone()),
@@ -137,7 +141,7 @@ impl PostgresJournal {
         }
     }
 
-    /// Why a run cannot be taken in hand.
+    /// The error for a run that cannot be leased.
     async fn holder(&self, run: &RunId) -> Error {
         match self.query(statements::HOLDER, &[&run.as_str()]).await {
             Ok(found) => match found.first() {
@@ -405,7 +409,7 @@ async fn within<T>(
     }
 }
 
-/// The driver's own words are "db error"; what the server said stands behind them.
+/// Includes the source: `Display` of the driver's error is only "db error".
 fn unavailable(error: &tokio_postgres::Error) -> Error {
     Error::Unavailable(match error.source() {
         Some(source) => format!("PostgreSQL: {error}: {source}"),

@@ -1,4 +1,4 @@
-//! The tables.
+//! Tables and migrations.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::{
     journal::{Error, Summary, rows},
 };
 
-/// Changes when the tables do.
+/// Version of the tables.
 const SCHEMA: i32 = 3;
 
-/// How long tables of an earlier release may take to be brought up to date.
+/// Timeout of a migration.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Makes the tables where there are none, and brings those of an earlier release up to date. Several programs may do so at once.
+/// Creates missing tables and migrates older ones. Safe if several programs do so at once.
 pub(super) async fn prepare(client: &Object) -> Result<(), Error> {
     let found = match in_time(version(client)).await? {
         Some(found) if found >= SCHEMA => found,
@@ -30,7 +30,7 @@ pub(super) async fn prepare(client: &Object) -> Result<(), Error> {
     }
 }
 
-/// Brings the tables up to date, all of it or nothing, and returns which schema they have.
+/// Migrates in one transaction, and returns the version found.
 async fn change(client: &Object) -> Result<i32, Error> {
     let run = async |sql: &str| {
         let done = client.batch_execute(sql).await;
@@ -39,7 +39,7 @@ async fn change(client: &Object) -> Result<i32, Error> {
     let changed = async {
         run(TABLES).await?;
         let found = version(client).await?.unwrap_or(1);
-        // Another program may have been quicker, or a later one.
+        // Another program may have migrated meanwhile, or be a later release.
         if found < SCHEMA {
             if found < 2 {
                 run(FROM_1).await?;
@@ -56,7 +56,7 @@ async fn change(client: &Object) -> Result<i32, Error> {
     };
     let changed = changed.await;
     if changed.is_err() {
-        // Where that fails too, the connection is gone, and with it what was begun.
+        // If this fails too, the connection is gone, and with it the transaction.
         let _ = run("ROLLBACK").await;
     }
     changed
@@ -74,8 +74,8 @@ async fn version(client: &Object) -> Result<Option<i32>, Error> {
     Ok(row.get(0))
 }
 
-/// The tables of schema 1, from which all later ones are made. The lock's number is "AHRJ"; whoever waits for another program's migration waits as
-/// long as that takes.
+/// The tables of schema 1, the base of all migrations. The advisory lock's number is "AHRJ"; a program waits for
+/// another one's migration as long as that takes.
 pub(super) const TABLES: &str = "
 BEGIN;
 SET LOCAL statement_timeout = 0;
@@ -100,7 +100,7 @@ CREATE TABLE IF NOT EXISTS agenthub_run_events (
     PRIMARY KEY (run, seq)
 );";
 
-/// Progress in a table of its own, with what it takes, and what lists say of runs besides.
+/// Moves progress into a table of its own with its sizes, and adds the columns of summaries.
 const FROM_2: &str = r#"
 SET LOCAL statement_timeout = 0;
 CREATE TABLE agenthub_run_progress (
@@ -121,7 +121,7 @@ UPDATE agenthub_runs r SET progressed = p.pieces, progress_bytes = p.bytes
 FROM (SELECT run, count(*) AS pieces, sum(octet_length(event)) AS bytes FROM agenthub_run_progress GROUP BY run) p
 WHERE p.run = r.id;"#;
 
-/// Makes the summaries of the runs that have none. One whose events cannot be read stays without.
+/// Computes missing summaries. Runs whose events cannot be decoded get none.
 async fn sum_up(client: &Object) -> Result<(), Error> {
     let unavailable = |error| unavailable(&error);
     let runs = "SELECT id, run FROM agenthub_runs WHERE summary IS NULL";
@@ -139,7 +139,7 @@ async fn sum_up(client: &Object) -> Result<(), Error> {
     Ok(())
 }
 
-/// What lists show: from the first event of each run, and the last of each that is over.
+/// Adds the columns of lists, from the first event of each run and the last event of each run that ended.
 const FROM_1: &str = "
 SET LOCAL statement_timeout = 0;
 ALTER TABLE agenthub_runs

@@ -1,8 +1,8 @@
-//! The calls of a journal, in SQL. Each is one statement, so that all of it happens or nothing. Times are the server's, of the moment
-//! and not of the transaction, which may have waited for another one.
+//! The SQL statements of a journal. Each call is one statement, so that it is atomic. Times are the server's at the
+//! moment of execution, not of the transaction's start, which may have waited for another transaction.
 
-/// Makes a run, in the hands of who asks, unless it exists. Run, owner, driver, lease in seconds, first event, strategy, conversation, when it
-/// began, summary.
+/// Creates a run, leased to the caller, unless it exists. Parameters: run, owner, driver, lease in seconds, first
+/// event, strategy, conversation, start time, summary.
 pub(super) const MAKE: &str = "
 WITH made AS (
     INSERT INTO agenthub_runs (run, owner, driver, epoch, until, last, strategy, thread, started_ms, summary)
@@ -12,8 +12,8 @@ WITH made AS (
 )
 INSERT INTO agenthub_run_events (run, seq, event) SELECT id, 1, $5 FROM made";
 
-/// Adds a run that nobody drives, unless it exists. Run, owner, strategy, conversation, when it began, events, how many, the state in which they
-/// end it, which of them are progress, how many those are and their bytes, summary.
+/// Adds a complete run without a lease, unless it exists. Parameters: run, owner, strategy, conversation, start time,
+/// events, their number, state at the end, indexes of the progress, its count and bytes, summary.
 pub(super) const ADD: &str = "
 WITH made AS (
     INSERT INTO agenthub_runs (run, owner, driver, epoch, until, last, strategy, thread, started_ms, ended_at, state,
@@ -30,23 +30,23 @@ WITH made AS (
 )
 INSERT INTO agenthub_run_events (run, seq, event) SELECT id, number, event FROM new WHERE NOT is_progress";
 
-/// Takes a run in hand if it is free. Run, driver, lease in seconds.
+/// Leases a run if it is free. Parameters: run, driver, lease in seconds.
 pub(super) const TAKE: &str = "
 UPDATE agenthub_runs
 SET driver = $2, epoch = epoch + 1, until = clock_timestamp() + make_interval(secs => $3)
 WHERE run = $1 AND (driver = $2 OR until <= clock_timestamp())
 RETURNING id, epoch, last, progressed, progress_bytes";
 
-/// Who has a run, and for how many more seconds. Run.
+/// The lease of a run and its remaining seconds. Parameter: run.
 pub(super) const HOLDER: &str = "
 SELECT driver, extract(epoch FROM until - clock_timestamp())::float8 FROM agenthub_runs WHERE run = $1";
 
-/// The summary of a run to which events may be added. Run, epoch, place of the last event.
+/// The summary of a run that may be appended to. Parameters: run, epoch, last sequence number.
 pub(super) const SUMMARY: &str =
     "SELECT summary FROM agenthub_runs WHERE run = $1 AND epoch = $2 AND last = $3";
 
-/// Adds events. Run, epoch, place of the last event, events, how many, the state in which they end the run, which of them are progress, how
-/// many those are and their bytes, summary.
+/// Appends events. Parameters: run, epoch, last sequence number, events, their number, state at the end, indexes of the
+/// progress, its count and bytes, summary.
 pub(super) const APPEND: &str = "
 WITH held AS (
     UPDATE agenthub_runs
@@ -66,11 +66,11 @@ WITH held AS (
 )
 SELECT count(*) FROM held";
 
-/// The place of a run's last event, and its summary. Run.
+/// The last sequence number of a run, and its summary. Parameter: run.
 pub(super) const LAST: &str = "SELECT last, summary FROM agenthub_runs WHERE run = $1";
 
-/// Ends a run that is free and not over, and lets it go. Run, driver, the event, the state in which it ends the run, the place of the last event,
-/// summary.
+/// Ends a run that is free and has not ended, and releases it. Parameters: run, driver, the event, state at the end,
+/// last sequence number, summary.
 pub(super) const CLOSE: &str = "
 WITH held AS (
     UPDATE agenthub_runs
@@ -81,46 +81,46 @@ WITH held AS (
 )
 INSERT INTO agenthub_run_events (run, seq, event) SELECT id, last, $3 FROM held";
 
-/// Finds a run that is over. Run.
+/// Finds a run that ended. Parameter: run.
 pub(super) const ENDED: &str =
     "SELECT 1 FROM agenthub_runs WHERE run = $1 AND ended_at IS NOT NULL";
 
-/// Renews a lease. Run, epoch, seconds.
+/// Renews a lease. Parameters: run, epoch, seconds.
 pub(super) const RENEW: &str = "
 UPDATE agenthub_runs SET until = clock_timestamp() + make_interval(secs => $3) WHERE run = $1 AND epoch = $2";
 
-/// Ends a lease. Run, epoch.
+/// Ends a lease. Parameters: run, epoch.
 pub(super) const RELEASE: &str =
     "UPDATE agenthub_runs SET until = clock_timestamp() WHERE run = $1 AND epoch = $2";
 
-/// The number of a run. Run.
+/// The number of a run. Parameter: run.
 pub(super) const ID: &str = "SELECT id FROM agenthub_runs WHERE run = $1";
 
-/// Events, progress among them, in order. Number of the run, after, how many.
+/// Events and progress in order. Parameters: number of the run, after, limit.
 pub(super) const EVENTS: &str = "
 SELECT seq, event FROM agenthub_run_events WHERE run = $1 AND seq > $2
 UNION ALL
 SELECT seq, event FROM agenthub_run_progress WHERE run = $1 AND seq > $2
 ORDER BY seq LIMIT $3";
 
-/// Events without progress, which is not looked at, in order. Number of the run.
+/// Events in order, without reading progress. Parameter: number of the run.
 pub(super) const STEPS: &str =
     "SELECT seq, event FROM agenthub_run_events WHERE run = $1 ORDER BY seq";
 
-/// The places of events and progress, in order. Number of the run.
+/// Sequence numbers of events and progress, in order. Parameter: number of the run.
 pub(super) const PLACES: &str = "
 SELECT seq FROM agenthub_run_events WHERE run = $1
 UNION ALL
 SELECT seq FROM agenthub_run_progress WHERE run = $1
 ORDER BY seq";
 
-/// Runs that a driver could take in hand. Owner, driver, how many.
+/// Runs that a driver could lease. Parameters: owner, driver, limit.
 pub(super) const ADOPTABLE: &str = "
 SELECT run FROM agenthub_runs
 WHERE owner = $1 AND ended_at IS NULL AND (driver = $2 OR until <= clock_timestamp())
 ORDER BY id LIMIT $3";
 
-/// The runs that are wanted, latest first. Owner, conversation, strategies, states, before which number, how many.
+/// Lists runs, latest first. Parameters: owner, conversation, strategies, states, before which number, limit.
 pub(super) const LIST: &str = "
 SELECT id, run, owner, strategy, thread, state, started_ms, floor(extract(epoch FROM ended_at) * 1000)::bigint,
     last, summary
@@ -130,7 +130,7 @@ WHERE ($1::text IS NULL OR owner = $1) AND ($2::text IS NULL OR thread = $2)
     AND ($5::bigint IS NULL OR id < $5)
 ORDER BY id DESC LIMIT $6";
 
-/// Condenses runs that ended long ago. Seconds, how many, owner.
+/// Compacts runs that ended long ago. Parameters: seconds, limit, owner.
 pub(super) const CONDENSE: &str = "
 WITH old AS (
     SELECT id, last FROM agenthub_runs
@@ -147,7 +147,7 @@ WITH old AS (
 )
 UPDATE agenthub_runs r SET last = 2, progressed = 0, progress_bytes = 0 FROM old WHERE r.id = old.id";
 
-/// Forgets runs that ended long ago. Seconds, how many, owner.
+/// Deletes runs that ended long ago. Parameters: seconds, limit, owner.
 pub(super) const FORGET: &str = "
 DELETE FROM agenthub_runs WHERE id IN (
     SELECT id FROM agenthub_runs WHERE ended_at <= clock_timestamp() - make_interval(secs => $1) AND owner = $3 LIMIT $2

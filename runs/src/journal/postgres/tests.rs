@@ -1,4 +1,4 @@
-//! These run where `AGENTHUB_TEST_POSTGRES` names a server (`.ci/run` starts one), each in a schema of its own.
+//! These tests run if `AGENTHUB_TEST_POSTGRES` names a server (`.ci/run` starts one), each in its own schema.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::journal::{
 
 const LEASE: Duration = Duration::from_secs(60);
 
-/// A connection string for a schema that nobody else uses.
+/// Connection string of a new schema.
 async fn fresh() -> Option<String> {
     let Ok(server) = std::env::var("AGENTHUB_TEST_POSTGRES") else {
         eprintln!("skipped: AGENTHUB_TEST_POSTGRES names no server");
@@ -24,7 +24,7 @@ async fn fresh() -> Option<String> {
     Some(format!("{server} options='-c search_path={schema}'"))
 }
 
-/// Does this on a connection of its own.
+/// Runs a statement on its own connection.
 async fn admin(server: &str, sql: &str) {
     let (client, connection) = tokio_postgres::connect(server, NoTls)
         .await
@@ -79,7 +79,7 @@ async fn connections_that_were_cut_come_back() {
     let named = PostgresJournal::open(&by_name).await.expect("it opens");
     admin(&server, &format!("{others}'{name}'")).await;
     let mut seq = 1;
-    // The call that finds the connection dead may fail; the one after it has another.
+    // The call that finds the connection dead may fail; the next one uses another.
     while let Err(error) = named.append(&run, epoch, seq, &[saw(1)]).await {
         assert!(error.is_retryable(), "{error}");
         assert!(seq == 1, "it came back once");

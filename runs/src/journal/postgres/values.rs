@@ -1,4 +1,4 @@
-//! What the statements take and give.
+//! Conversions between SQL values and the journal's types.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::{
     },
 };
 
-/// The longest lease and the oldest age, in seconds: a hundred years.
+/// Maximum lease and age, in seconds: a hundred years.
 pub(super) const LONGEST: f64 = 100.0 * 365.0 * 86_400.0;
 
-/// Events as they are written down together.
+/// Events of one append, as SQL parameters.
 pub(super) struct Written<'a> {
     pub(super) texts: Vec<&'a str>,
-    /// The state in which they end their run.
+    /// State of the run after them, if they end it.
     pub(super) end: Option<&'static str>,
     pub(super) are_progress: Vec<bool>,
     pub(super) pieces: i64,
@@ -38,7 +38,7 @@ impl<'a> Written<'a> {
     }
 }
 
-/// A run in a list.
+/// Reads a row of a list.
 pub(super) fn listed(row: &Row) -> Listed {
     Listed {
         cursor: row.get::<_, i64>(0).to_string(),
@@ -54,7 +54,7 @@ pub(super) fn listed(row: &Row) -> Listed {
     }
 }
 
-/// The place and the text of a row.
+/// Sequence number and text of a row.
 pub(super) fn event(row: &Row) -> (i64, Option<&str>) {
     (row.get(0), Some(row.get(1)))
 }

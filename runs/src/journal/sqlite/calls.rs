@@ -1,4 +1,4 @@
-//! The calls of a journal that change it, in SQL.
+//! The SQL of the journal's writing calls.
 
 use std::time::Duration;
 
@@ -17,33 +17,33 @@ use crate::{
     },
 };
 
-/// An event of at most this many bytes is kept with the others.
+/// Maximum bytes of an event stored in the main table.
 const SMALL: usize = 64 * 1024;
 
-/// Who wants which run.
+/// A claim to a run, owned.
 pub(super) struct Claimed {
     pub(super) run: RunId,
     pub(super) driver: String,
     pub(super) lease: Duration,
 }
 
-/// A run that is wanted, and how it begins if there is none.
+/// A run to lease, and its first event if it may be created.
 pub(super) struct Wanted {
     pub(super) owner: String,
     pub(super) claimed: Claimed,
     pub(super) first: Option<(Encoded, Heading)>,
 }
 
-/// A run that was taken in hand.
+/// A leased run.
 pub(super) struct Taken {
     pub(super) epoch: u64,
     pub(super) is_new: bool,
-    /// The place of the last event.
+    /// Sequence number of the last event.
     pub(super) last: u64,
     pub(super) progress: Tally,
-    /// All but the progress.
+    /// Events without progress.
     pub(super) rows: Rows,
-    /// The first place at which there is nothing.
+    /// The first missing sequence number.
     pub(super) missing: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken
     };
     let found = reads::without_progress(sql, row.id)?;
     let last = unsigned(row.last);
-    // What is missing is looked for only where something is.
+    // The full check for gaps runs only if the counts disagree.
     let until = found.last().map(|(seq, _)| *seq);
     let is_whole = rows::are_all(found.len(), until, row.progress, last);
     Ok(Ok(Taken {
@@ -81,7 +81,7 @@ pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken
     }))
 }
 
-/// The row of a run that there was not; none if there is such a run.
+/// Creates a run's row; `None` if the run exists.
 fn make(
     sql: &Connection,
     run: &str,
@@ -119,11 +119,11 @@ pub(super) fn add_whole(
     Ok(Ok(()))
 }
 
-/// The row of a run that was taken in hand.
+/// The row of a leased run.
 struct TakenRow {
     id: i64,
     epoch: i64,
-    /// The place of the last event.
+    /// Sequence number of the last event.
     last: i64,
     progress: Tally,
     is_over: bool,
@@ -221,7 +221,7 @@ pub(super) fn release(sql: &Connection, run: &RunId, epoch: u64, now_ms: u64) ->
     Ok(Ok(()))
 }
 
-/// Condenses at most `limit` runs of an owner.
+/// Compacts at most `limit` runs of an owner.
 pub(super) fn condense(
     sql: &Connection,
     owner: &str,
@@ -259,7 +259,7 @@ pub(super) fn condense(
     Ok(Ok(old.len() as u64))
 }
 
-/// Forgets at most `limit` runs of an owner.
+/// Deletes at most `limit` runs of an owner.
 pub(super) fn forget(
     sql: &Connection,
     owner: &str,
@@ -287,7 +287,7 @@ pub(super) fn forget(
     Ok(Ok(old.len() as u64))
 }
 
-/// The run's row and the place of its last event, if the lease is the latest.
+/// The run's row id and last sequence number, if the epoch is the latest.
 fn held(sql: &Connection, run: &RunId, epoch: u64) -> Done<(i64, i64)> {
     let found = sql
         .prepare_cached("SELECT id, epoch, last FROM runs WHERE run = ?1")?

@@ -1,5 +1,5 @@
-//! Runs in a file: SQLite, write-ahead log, `synchronous=FULL`. One thread writes and commits what has come meanwhile together; another
-//! reads on a connection of its own. Several processes of one machine may use the file.
+//! A journal in a file: SQLite with write-ahead log and `synchronous=FULL`. One thread writes, with group commit;
+//! another reads on its own connection. Several processes of one machine may use the file.
 
 mod calls;
 mod reads;
@@ -32,25 +32,25 @@ use super::{
 };
 use crate::{event::RunEvent, id::RunId};
 
-/// Runs that are condensed or forgotten in one transaction.
+/// Runs compacted or deleted per transaction.
 const FORGOTTEN_AT_ONCE: u32 = 64;
 
-/// A journal in a file. Its clock is this machine's. Dropping it waits until what was asked of it is written.
+/// A journal in a file. Its clock is this machine's. Dropping it waits for queued writes.
 #[derive(Debug)]
 pub struct SqliteJournal {
-    /// None where other processes write.
+    /// `None` if other processes write the file.
     writer: Option<Worker>,
     reader: Worker,
     path: PathBuf,
 }
 
 impl SqliteJournal {
-    /// The journal in this file, which is made, with its folder, where it is missing. Blocks while the file is opened, for at most
-    /// 5 s where another process keeps it locked.
+    /// Opens the journal in this file; creates the file and its folder if missing. Blocks while the file is opened, for
+    /// at most 5 s if another process keeps it locked.
     ///
     /// # Errors
     ///
-    /// The file or its folder cannot be used, and why.
+    /// The reason why the file or its folder cannot be used.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let writer = schema::prepare(path)?;
@@ -62,12 +62,12 @@ impl SqliteJournal {
         })
     }
 
-    /// The journal in this file, which other processes write, for [`Journal::list`] and [`Journal::read`] alone: every other call is
-    /// [`Error::Unavailable`]. Nothing in the file is changed.
+    /// Opens a journal that other processes write, for [`Journal::list`] and [`Journal::read`] alone: every other call
+    /// is [`Error::Unavailable`]. Changes nothing in the file.
     ///
     /// # Errors
     ///
-    /// There is no such file, or it cannot be used, and why.
+    /// The file is missing or cannot be used.
     pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let reader = schema::connect_to_read(path)?;
@@ -78,7 +78,8 @@ impl SqliteJournal {
         })
     }
 
-    /// Lets go of what is old, so that others can write meanwhile, and gives its space back. Returns of how many runs it was.
+    /// Compacts or deletes old runs in batches, so that other writers get their turn, then shrinks the file. Returns
+    /// the number of runs.
     async fn in_portions(
         &self,
         owner: &str,
@@ -103,8 +104,7 @@ impl SqliteJournal {
         Ok(count)
     }
 
-    /// Gives the pages back to the file system that nothing is in any more, where they are many: in portions, so that others can write
-    /// meanwhile.
+    /// Returns free pages to the file system if there are many: in batches, so that other writers get their turn.
     async fn give_back(&self) -> Result<(), Error> {
         let writer = self.writer()?;
         if writer.run_alone(space::free_pages).await? < space::MANY {

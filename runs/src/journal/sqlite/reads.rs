@@ -1,4 +1,4 @@
-//! What is read of a journal, in SQL.
+//! The SQL of the journal's reading calls.
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter, types::Value};
 use serde::Serialize;
@@ -93,13 +93,13 @@ pub(super) fn list(sql: &Connection, filter: &Filter, before: Option<u64>) -> Do
     Ok(Ok(listed.collect::<Result<_, _>>()?))
 }
 
-/// Names as JSON; nothing where any will do.
+/// Names as JSON; `None` if the filter is empty.
 fn any<T: Serialize>(names: &[T]) -> Option<Value> {
     let json = serde_json::to_string(names).expect("names are strings");
     (!names.is_empty()).then(|| json.into())
 }
 
-/// All events of a run but its progress, which is not looked at.
+/// The events of a run, without reading its progress.
 pub(super) fn without_progress(sql: &Connection, id: i64) -> Result<Rows, rusqlite::Error> {
     sql.prepare_cached(
         "SELECT e.seq, coalesce(CAST(e.event AS BLOB), l.event) FROM events e
@@ -110,7 +110,7 @@ pub(super) fn without_progress(sql: &Connection, id: i64) -> Result<Rows, rusqli
     .collect()
 }
 
-/// The first place of a run at which there is neither an event nor progress.
+/// The first sequence number of a run that is neither an event nor progress.
 pub(super) fn gap(sql: &Connection, id: i64, last: u64) -> Result<Option<u64>, rusqlite::Error> {
     let mut places = sql.prepare_cached(
         "SELECT seq FROM events WHERE run = ?1 UNION ALL SELECT seq FROM progress WHERE run = ?1 ORDER BY 1",

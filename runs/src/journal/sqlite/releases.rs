@@ -1,4 +1,4 @@
-//! Files that an earlier release wrote, and files that other processes write.
+//! Tests with files written by an earlier release, and files written by other processes.
 
 use rusqlite::Connection;
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// What marks a file of schema 1.
+/// Marks a file as schema 1.
 const MARKS_1: &str = "PRAGMA application_id = 1095258698; PRAGMA user_version = 1;";
 
 fn started_as(strategy: &str, at_ms: u64) -> RunEvent {
@@ -38,7 +38,7 @@ fn ended_as(outcome: RunOutcome) -> RunEvent {
     }
 }
 
-/// Writes a run as schema 1 has it.
+/// Writes a run in schema 1.
 fn write(sql: &Connection, id: i64, name: &str, events: &[RunEvent]) {
     let last = events.len() as i64;
     let is_over = matches!(events.last(), Some(RunEvent::Ended { .. }));
@@ -66,7 +66,7 @@ fn write(sql: &Connection, id: i64, name: &str, events: &[RunEvent]) {
     }
 }
 
-/// A file as schema 1 has it: large first and last events, every outcome, and a run whose first event is damaged.
+/// A file in schema 1: large first and last events, every outcome, and a run whose first event is damaged.
 fn old(path: &Path) {
     let sql = Connection::open(path).expect("it opens");
     sql.execute_batch(schema::TABLES).expect("it is SQL");

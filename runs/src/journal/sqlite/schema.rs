@@ -15,65 +15,65 @@ use crate::{
     journal::{Summary, rows},
 };
 
-/// Marks a file as a journal of runs: "AHRJ".
+/// SQLite application id of a journal: "AHRJ".
 const APPLICATION: i64 = 0x4148_524a;
 
-/// Changes when the tables do.
+/// Version of the tables.
 pub(super) const SCHEMA: i64 = 3;
 
-/// How long another process may keep the file locked before a call fails.
+/// Time to wait for another process's lock before a call fails.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why a file cannot be used as a journal.
+/// Reasons why a file cannot be opened as a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Its folder cannot be used.
+    /// The folder cannot be used.
     #[error("cannot use the folder {}", path.display())]
     Folder {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// Another process has kept it locked for 5 s.
     #[error("{} is locked by another process: stop that one, or name another file", .0.display())]
     Locked(PathBuf),
-    /// It is no SQLite file, or a damaged one.
+    /// Not an SQLite file, or damaged.
     #[error("{} is damaged, or no journal of runs: restore a copy, or move it away to begin with an empty one", .0.display())]
     Damaged(PathBuf),
-    /// It holds something else.
+    /// An SQLite file with other content.
     #[error("{} is the database of something else: name another file", .0.display())]
     Foreign(PathBuf),
-    /// A later release wrote it.
+    /// Written by a later release.
     #[error("{} was written by a later release (schema {found}, this one knows {SCHEMA}): use that one", path.display())]
     Later {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its schema.
         found: i64,
     },
-    /// An earlier release wrote it, and it can only be read here.
+    /// Written by an earlier release, and opened for reading only.
     #[error("{} was written by an earlier release (schema {found}, this one knows {SCHEMA}): start what writes it with this one once", path.display())]
     Earlier {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its schema.
         found: i64,
     },
-    /// It is to be read, and not there.
+    /// Opened for reading, and missing.
     #[error("there is no journal of runs at {}", .0.display())]
     Missing(PathBuf),
-    /// SQLite refuses.
+    /// SQLite error.
     #[error("cannot use {}", path.display())]
     Sqlite {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: rusqlite::Error,
     },
 }
 
-/// Makes the file where there is none, and its tables. What was made survives a power cut.
+/// Creates the file and its tables if missing. They survive a power cut.
 pub(super) fn prepare(path: &Path) -> Result<Connection, OpenError> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
     let folder = parent.unwrap_or(Path::new("."));
@@ -95,7 +95,7 @@ pub(super) fn prepare(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// Makes folders that only their owner can look into, for what was said is in the files.
+/// Builder of folders with mode 0700, because journals contain what people said.
 fn private_folder() -> DirBuilder {
     let mut folder = DirBuilder::new();
     folder.recursive(true);
@@ -104,9 +104,9 @@ fn private_folder() -> DirBuilder {
     folder
 }
 
-/// Makes the file, where it is missing, so that only its owner can read it. SQLite gives those that it puts beside it the same mode. Files
-/// that are there and that others could read are closed to them, without being opened: closing one would end the locks that SQLite
-/// has on it in this process.
+/// Creates a missing file with mode 0600; SQLite gives the files beside it the same mode. Removes other users'
+/// permissions from existing files without opening them: closing one would release the locks that SQLite has on it in
+/// this process.
 fn make_private(path: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new();
     file.create_new(true).write(true);
@@ -128,7 +128,7 @@ fn make_private(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The owner alone reads and writes.
+/// Read and write for the owner alone.
 #[cfg(unix)]
 const OWNER: u32 = 0o600;
 
@@ -152,11 +152,11 @@ fn close_to_others(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Another connection to a file that is prepared.
+/// Opens another connection to a prepared file.
 pub(super) fn connect(path: &Path) -> Result<Connection, OpenError> {
     let configured = Connection::open(path).and_then(|connection| {
         connection.busy_timeout(PATIENCE)?;
-        // Takes effect where there is no page yet.
+        // Takes effect only before the first page is written.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
@@ -165,7 +165,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, OpenError> {
     configured.map_err(|error| refused(path, error))
 }
 
-/// A connection that changes nothing, to a file that others write.
+/// Opens a read-only connection to a file that others write.
 pub(super) fn connect_to_read(path: &Path) -> Result<Connection, OpenError> {
     if !path.exists() {
         return Err(OpenError::Missing(path.to_owned()));
@@ -186,7 +186,7 @@ pub(super) fn connect_to_read(path: &Path) -> Result<Connection, OpenError> {
     }
 }
 
-/// What the file is, and the version of its tables.
+/// Application id of the file, and the version of its tables.
 fn marks(connection: &Connection) -> Result<(i64, i64), rusqlite::Error> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
     Ok((number("application_id")?, number("user_version")?))
@@ -239,8 +239,8 @@ fn refused(path: &Path, source: rusqlite::Error) -> OpenError {
     }
 }
 
-/// The tables of schema 1, from which all later ones are made. An event is text where it is small, so that a journal can be read with any SQLite; a large one is in a table of its own, which
-/// keeps the pages of the others together.
+/// The tables of schema 1, the base of all migrations. Small events are stored as text, readable with any SQLite
+/// client; a large one is in its own table, so that the pages of the others stay together.
 pub(super) const TABLES: &str = "
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -267,7 +267,7 @@ CREATE TABLE large_events (
     UNIQUE (run, seq)
 );";
 
-/// Progress in a table of its own, with what it takes, and what lists say of runs besides.
+/// Moves progress into a table of its own with its sizes, and adds the columns of summaries.
 const FROM_2: &str = "
 CREATE TABLE progress (
     run INTEGER NOT NULL REFERENCES runs (id),
@@ -288,7 +288,7 @@ UPDATE runs SET progressed = p.pieces, progress_bytes = p.bytes
 FROM (SELECT run, count(*) AS pieces, sum(length(CAST(event AS BLOB))) AS bytes FROM progress GROUP BY run) p
 WHERE p.run = runs.id;";
 
-/// Makes the summaries of the runs that have none. One whose events cannot be read stays without.
+/// Computes missing summaries. Runs whose events cannot be decoded get none.
 fn sum_up(connection: &Connection) -> Result<(), rusqlite::Error> {
     let mut runs = connection.prepare("SELECT id, run FROM runs WHERE summary IS NULL")?;
     let runs = runs.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
@@ -304,7 +304,8 @@ fn sum_up(connection: &Connection) -> Result<(), rusqlite::Error> {
     Ok(())
 }
 
-/// What lists show, for the runs of a file that does not say it: from the first event of each, and the last of each that is over.
+/// Adds the columns of lists to an older file, from the first event of each run and the last event of each run that
+/// ended.
 const FROM_1: &str = "
 ALTER TABLE runs ADD COLUMN strategy TEXT NOT NULL DEFAULT '';
 ALTER TABLE runs ADD COLUMN thread TEXT NOT NULL DEFAULT '';

@@ -1,38 +1,38 @@
-//! Space that nothing is in any more, given back to the file system.
+//! Incremental vacuum: returns free pages to the file system.
 
 use rusqlite::Connection;
 
-/// Pages of 4 KiB: fewer than these wait for what is written next.
+/// Minimum free pages (of 4 KiB) to return; fewer are kept for later writes.
 pub(super) const MANY: u64 = 256;
 
-/// The pages that are moved at one time.
+/// Pages moved per step.
 const PORTION: u64 = 1024;
 
-/// The pages that nothing is in.
+/// Number of free pages.
 pub(super) fn free_pages(sql: &Connection) -> Result<u64, rusqlite::Error> {
     let pages: i64 = sql.pragma_query_value(None, "freelist_count", |row| row.get(0))?;
     Ok(u64::try_from(pages).unwrap_or(0))
 }
 
-/// Moves a portion of them behind the end of the file, and returns how many more can be.
+/// Truncates a batch of free pages, and returns how many are left.
 pub(super) fn give_back(sql: &Connection) -> Result<u64, rusqlite::Error> {
     let before = free_pages(sql)?;
-    // Each step moves a page.
+    // Each step of the statement moves one page.
     let mut moving = sql.prepare(&format!("PRAGMA incremental_vacuum({PORTION})"))?;
     let mut moved = moving.query([])?;
     while moved.next()?.is_some() {}
     let left = free_pages(sql)?;
-    // A file that was never prepared for it keeps what it has.
+    // A file without incremental vacuum keeps its free pages.
     Ok(if left < before { left } else { 0 })
 }
 
-/// Ends the file there, and the write-ahead log, as far as nobody reads what was before.
+/// Truncates the file and the write-ahead log, as far as no reader needs the older pages.
 pub(super) fn shorten(sql: &Connection) -> Result<(), rusqlite::Error> {
     sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
-/// Prepares a file for giving space back that was made before files were. That writes all of it anew; where it cannot be done the file
-/// is used as it is.
+/// Enables incremental vacuum in a file of a release that lacked it. Rewrites the whole file; if that fails the file is
+/// used as it is.
 pub(super) fn prepare(sql: &Connection) {
     let prepared = sql
         .pragma_query_value(None, "auto_vacuum", |row| row.get(0))

@@ -63,7 +63,7 @@ async fn only_the_owner_can_read_what_is_kept() {
     let files = ["db", "db-wal", "db-shm"].map(|end| path.with_extension(end));
     assert_eq!(files.each_ref().map(|file| mode(file)), [0o600; 3]);
 
-    // What was made less private is closed, also while another one has it open.
+    // Wider permissions are removed again, even while another process has the file open.
     for file in &files {
         let open = std::fs::Permissions::from_mode(0o644);
         std::fs::set_permissions(file, open).expect("it is ours");
@@ -89,7 +89,7 @@ async fn two_programs_share_a_file() {
     assert_eq!(one.read(&run, 0, 9).await.expect("it is there").len(), 2);
 }
 
-/// Half of an append is written when the second half fails.
+/// Half of an append is written when the other half fails.
 #[tokio::test]
 async fn an_append_that_fails_midway_leaves_nothing_and_harms_no_other() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -146,7 +146,7 @@ async fn a_full_disk_refuses_and_comes_back() {
     assert_eq!(journal.append(&run, epoch, 1, &much).await, Ok(()));
 }
 
-/// Fills a journal with runs that are over, forgets them, and returns how large the file was before and after.
+/// Fills a journal with ended runs, deletes them, and returns the size of the file before and after.
 async fn forgotten(path: &Path, journal: &SqliteJournal) -> (u64, u64) {
     for _ in 0..40 {
         let run = run("over");
@@ -183,7 +183,7 @@ async fn what_was_forgotten_takes_no_space_any_more() {
     assert_eq!(journal.read(&kept, 0, 9).await.map(|e| e.len()), Ok(1));
 }
 
-/// A file in which space was never given back is written anew once.
+/// A file without incremental vacuum is rewritten once.
 #[tokio::test]
 async fn a_file_of_an_earlier_release_gives_space_back_as_well() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! A thread with a connection of its own, and the bounded queue in front of it.
+//! A thread with its own connection, and the bounded queue in front of it.
 
 use std::{
     io,
@@ -11,31 +11,32 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::journal::Error;
 
-/// Calls that wait; who comes when it is full waits for room.
+/// Queued calls; callers wait while it is full.
 const QUEUE: usize = 256;
 
-/// Calls that are committed together at most.
+/// Maximum calls per commit.
 const GROUP: usize = 64;
 
-/// A call: done with the connection, or with the reason why there is none; and then told how the commit went.
+/// A call: runs with the connection, or with the error that replaces it; the returned reply is given the result of the
+/// commit.
 type Call = Box<dyn FnOnce(Result<&Connection, Error>) -> Reply + Send>;
 type Reply = Box<dyn FnOnce(Result<(), Error>) + Send>;
 
-/// A call outside of any transaction, which replies by itself. It returns an error after which nothing may be written any more.
+/// A call outside any transaction, which replies itself. A returned error stops all further writes.
 type AloneCall = Box<dyn FnOnce(Result<&Connection, Error>) -> Option<Error> + Send>;
 
-/// A call that waits.
+/// A queued call.
 enum Job {
-    /// Done in one transaction with those around it.
+    /// Runs in a group commit.
     Together(Call),
-    /// Done outside of any.
+    /// Runs outside any transaction.
     Alone(AloneCall),
 }
 
-/// What a call does. Errors of SQLite and those of journals are kept apart.
+/// Result of a call. SQLite errors are kept apart from errors of the journal.
 pub(super) type Done<T> = Result<Result<T, Error>, rusqlite::Error>;
 
-/// The thread. Dropping it waits until it has done what was asked of it.
+/// Handle of the thread. Dropping it waits for queued calls.
 #[derive(Debug)]
 pub(super) struct Worker {
     path: PathBuf,
@@ -43,7 +44,7 @@ pub(super) struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Whether a worker changes anything.
+/// Access mode of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -68,7 +69,7 @@ impl Worker {
         })
     }
 
-    /// Does something, together with what others want meanwhile. All of it happens or nothing.
+    /// Runs a call atomically within a group commit.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         call: impl FnOnce(&Connection) -> Done<T> + Send + 'static,
@@ -78,14 +79,14 @@ impl Worker {
         let job = Job::Together(Box::new(move |connection| {
             let result = connection.and_then(|connection| apart(connection, &path, call));
             Box::new(move |committed| {
-                // Who asked may have gone.
+                // The caller may be gone.
                 let _ = reply.send(result.and_then(|value| committed.map(|()| value)));
             })
         }));
         self.wait(job, answer).await
     }
 
-    /// Does something that no transaction may be around.
+    /// Runs a call outside any transaction.
     pub(super) async fn run_alone<T: Send + 'static>(
         &self,
         call: impl FnOnce(&Connection) -> Result<T, rusqlite::Error> + Send + 'static,
@@ -101,7 +102,7 @@ impl Worker {
                     said
                 })
             });
-            // Who asked may have gone.
+            // The caller may be gone.
             let _ = reply.send(result);
             lasting
         }));
@@ -160,7 +161,7 @@ fn work(connection: &Connection, path: &Path, mut queue: mpsc::Receiver<Job>, ac
     }
 }
 
-/// Does a group in one transaction.
+/// Runs a group in one transaction.
 fn perform(
     connection: &Connection,
     path: &Path,
@@ -190,7 +191,7 @@ fn perform(
         state = connection.execute_batch("COMMIT").map_err(|error| {
             let error_of = unavailable(path, &error);
             if is_lasting(&error) {
-                // What is on disk is not known: only who reads the file anew finds out.
+                // The content on disk is unknown until the file is opened again.
                 *broken = Some(error_of.clone());
             }
             error_of
@@ -206,7 +207,7 @@ fn perform(
     }
 }
 
-/// Does one call so that nothing of it stays if it fails.
+/// Runs one call in a savepoint, so that a failure leaves nothing of it.
 fn apart<T>(
     connection: &Connection,
     path: &Path,
@@ -230,7 +231,7 @@ fn apart<T>(
     result
 }
 
-/// After a failed sync the file may lack what the memory of this machine holds.
+/// True for errors that stop the writer: after a failed sync the file may lack what the page cache holds.
 fn is_lasting(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }

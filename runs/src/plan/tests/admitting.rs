@@ -1,4 +1,4 @@
-//! Which plans are admitted.
+//! Admission of plans.
 
 use super::*;
 

@@ -1,10 +1,11 @@
-//! Whatever plans, patches, schemas and values are: nothing panics, nothing that fits is refused, and what is known is judged as it is.
+//! Properties of arbitrary plans, patches, schemas and values: nothing panics, nothing that fits is refused, and known
+//! values are judged as they are.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Keys and texts that mean something somewhere.
+/// Keys and texts with a meaning somewhere.
 const WORDS: [&str; 14] = [
     "x",
     "y",
@@ -42,7 +43,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A plain value, without anything that looks like a reference.
+/// A plain value without references.
 fn plain() -> impl Strategy<Value = Value> {
     let leaf = prop::sample::select(vec![
         json!(null),
@@ -80,7 +81,7 @@ fn types() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// A schema, of what is understood and what is not.
+/// A schema of supported and unsupported keywords.
 fn schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         2 => Just(json!({})),
@@ -116,7 +117,7 @@ fn with(mut schema: Value, more: Value) -> Value {
     schema
 }
 
-/// A document, in which something can be referred to.
+/// A document that references can resolve into.
 fn document() -> impl Strategy<Value = Value> {
     (schema(), schema()).prop_map(|(schema, defined)| match schema {
         Value::Object(_) => with(schema, json!({"$defs": {"d": defined_by_itself(defined)}})),
@@ -124,7 +125,7 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A document for an object with `x` and `y`, or for alternatives of such.
+/// A schema of an object with `x` and `y`, or of alternatives.
 fn taken() -> impl Strategy<Value = Value> {
     let more = || {
         prop::sample::select(vec![
@@ -155,7 +156,7 @@ fn taken() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Without references, so that it does not refer to itself without end.
+/// A simple schema in place of one that refers to the definition itself, which would never end.
 fn defined_by_itself(schema: Value) -> Value {
     let text = schema.to_string().replace("#/$defs/d", "#/$defs/none");
     match text.contains("#/$defs/none") {
@@ -178,7 +179,7 @@ fn payload() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A step that gives, and one that takes.
+/// A step with an output, and one that references it.
 fn giver_and_taker(payload: &Value) -> Plan {
     plan_of(steps(json!({
         "a": {"capability": "give"},
@@ -186,7 +187,7 @@ fn giver_and_taker(payload: &Value) -> Plan {
     })))
 }
 
-/// What is said before the first step is done, and once it is; and whether the value fits in truth.
+/// Verdicts before the first step is done and after it, and whether the value really fits.
 fn judged(
     gives: &Value,
     takes: &Value,
@@ -195,7 +196,7 @@ fn judged(
 ) -> Option<(Vec<String>, Vec<String>, bool)> {
     let gives = match jsonschema::validator_for(gives).ok()?.is_valid(value) {
         true => gives.clone(),
-        // An agent gives what it says.
+        // An agent's output keeps to its schema.
         false => json!({"enum": [value, "z"]}),
     };
     let validator = jsonschema::validator_for(takes).ok()?;
@@ -262,7 +263,7 @@ proptest! {
     }
 }
 
-/// The property says something only if there is enough of each.
+/// The property means something only if both cases occur often enough.
 #[test]
 fn enough_of_what_is_drawn_fits_and_does_not() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

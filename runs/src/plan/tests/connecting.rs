@@ -1,8 +1,8 @@
-//! Whether what goes into a step fits what its agent takes, before anything has run.
+//! Payloads checked against input schemas before anything has run.
 
 use super::*;
 
-/// What is wrong when the writer is given this, with a planner's step before.
+/// Checks the faults of a writer's step with this payload, behind a planner's step.
 #[track_caller]
 fn check_writer(given: &Given, payload: Value, faults: &[&str]) {
     let plan = steps(json!({

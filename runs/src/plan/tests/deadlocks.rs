@@ -1,4 +1,5 @@
-//! No admitted plan can get stuck, whatever comes back, in whatever order, and however it is patched on the way.
+//! Property: no admitted plan deadlocks, whatever its steps return, in whatever order, and however it is patched
+//! meanwhile.
 
 use proptest::{prelude::*, sample::Index};
 
@@ -6,7 +7,7 @@ use super::*;
 
 const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
-/// What a step is made of: its capability and agent, what it refers to and waits for, and what happens when it fails.
+/// Seed of a step: capability and agent, references and dependencies, recovery.
 #[derive(Clone, Debug)]
 struct Drawn {
     capability: u8,
@@ -34,9 +35,9 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         })
 }
 
-/// The step, which mostly needs steps that come before it.
+/// Builds the step, which mostly depends on earlier ones.
 fn step(at: usize, drawn: Drawn) -> Value {
-    // Few can't be done, and few needs may close a circle.
+    // Rarely an invalid step, and rarely a dependency that closes a cycle.
     let earlier = |name: usize| match (at, name) {
         (0, _) => None,
         (_, 37..) => Some(NAMES[name - 32]),
@@ -92,7 +93,7 @@ fn plan() -> impl Strategy<Value = Value> {
         })
 }
 
-/// Operations on the steps, most of which make sense.
+/// Operations on the steps, mostly valid.
 fn patch() -> impl Strategy<Value = Value> {
     let operation = (0_u8..6, 0..NAMES.len(), drawn()).prop_map(|(kind, at, drawn)| {
         let path = format!("/steps/{}", NAMES[at]);
@@ -134,12 +135,12 @@ fn offers() -> impl Strategy<Value = Vec<Offer>> {
     })
 }
 
-/// A run of a plan, as far as its steps go.
+/// Simulated run of a plan.
 struct Playing {
     given: Given,
     plan: Admitted,
     states: BTreeMap<String, StepState>,
-    /// A step failed for good: nothing goes out any more.
+    /// A step failed for good: no further step begins.
     is_over: bool,
 }
 
@@ -164,7 +165,7 @@ impl Playing {
         }
     }
 
-    /// One of those that are out comes back, if there is one.
+    /// Returns one of the steps in flight, if there is one.
     fn comes_back(&mut self, which: &Index, fate: u8) -> bool {
         let out = self
             .states
@@ -178,7 +179,7 @@ impl Playing {
         let recovery = &self.plan.plan().steps[step.as_str()].recovery;
         let state = match (fate % 8, recovery) {
             (0, Recovery::Skip) => StepState::Skipped,
-            // Both fail, and the run goes on or is over.
+            // The run ends, or continues with a failed step.
             (0, Recovery::Fail | Recovery::Fallback { .. }) => StepState::Failed,
             _ => {
                 let output = json!({"text": "x", "list": ["y"]});
@@ -208,14 +209,15 @@ impl Playing {
         true
     }
 
-    /// Whether the plan is still sound, now that a step has failed and the run goes on.
+    /// True if a waiting step depends on one that failed while the run continues.
     fn needs_mending(&self) -> bool {
         !self.given.failed.is_empty()
             && admit(self.plan.plan().clone(), &self.given.terms()).is_err()
     }
 }
 
-/// How it ended: whether it was admitted, how many patches were, and how many steps came back.
+/// Plays a run: returns whether the plan was admitted, the number of admitted patches, and the number of steps
+/// returned.
 fn play(
     plan: Value,
     offers: Vec<Offer>,
@@ -273,7 +275,7 @@ proptest! {
     }
 }
 
-/// The property says something only if enough of what is drawn is admitted.
+/// The property means something only if enough generated plans are admitted.
 #[test]
 fn enough_of_what_is_drawn_is_admitted() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

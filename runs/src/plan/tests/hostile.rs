@@ -1,4 +1,4 @@
-//! Plans, patches and cards that are meant to do harm.
+//! Hostile plans, patches and cards.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What plans can be, and what can be carried out.
+//! Tests of plans.
 
 mod admitting;
 mod anything;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What is there when a plan is proposed.
+/// Context of a proposed plan.
 struct Given {
     offers: Vec<Offer>,
     input: Value,
@@ -27,7 +27,7 @@ struct Given {
     limits: Limits,
 }
 
-/// Three agents that hand on drafts: who plans, who writes, who reviews.
+/// Three agents that hand on drafts: a planner, a writer, a reviewer.
 fn three_agents() -> Given {
     let planner = json!({
         "type": "object",
@@ -129,7 +129,7 @@ impl Given {
         }
     }
 
-    /// Checks that these are the faults, or that there are none.
+    /// Checks the faults of the plan.
     #[track_caller]
     fn check(&self, plan: Value, faults: &[&str]) {
         assert_eq!(self.faults(plan), faults);
@@ -140,12 +140,12 @@ fn plan_of(plan: Value) -> Plan {
     serde_json::from_value(plan).expect("it has the form of a plan")
 }
 
-/// A plan of these steps, with nothing as its result.
+/// A plan of these steps, with a null result.
 fn steps(steps: Value) -> Value {
     json!({ "steps": steps })
 }
 
-/// A plan that makes, writes and reviews.
+/// A plan that drafts, writes and reviews.
 fn campaign() -> Value {
     json!({
         "steps": {

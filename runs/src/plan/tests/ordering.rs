@@ -1,4 +1,4 @@
-//! Which steps can go out.
+//! Order of ready steps.
 
 use super::*;
 

@@ -1,8 +1,8 @@
-//! Patches of plans, and what they may not change.
+//! Patches of plans, and the steps that they must not change.
 
 use super::*;
 
-/// What comes of the patch: the names of the steps in order, or the fault.
+/// Checks the result of the patch: the names of the steps in order, or the fault.
 #[track_caller]
 fn check(patch: Value, expected: Result<&[&str], &str>) {
     let after = patched(&plan_of(campaign()), &patch);

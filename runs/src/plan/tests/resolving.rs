@@ -1,8 +1,8 @@
-//! What is put in the place of references.
+//! Resolution of references.
 
 use super::*;
 
-/// The value that comes of this one, or why none does.
+/// The resolved value, or the error.
 fn resolved(value: Value) -> Result<Value, String> {
     let outputs = json!({
         "draft": {"draft": {"text": "ahoy", "tags": ["a", "b"], "score": 0.5, "none": null, "sly": "${objective}", "a/b": 1}},

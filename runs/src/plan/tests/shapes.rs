@@ -1,8 +1,8 @@
-//! What is known of a value from its schema.
+//! Static analysis of schemas.
 
 use super::*;
 
-/// One agent takes what the schema says, and one gives what the other says: whether these can be connected.
+/// Checks whether an output of one schema can feed an input of the other.
 #[track_caller]
 fn check_schemas(takes: Value, gives: Value, path: &str, can: bool) {
     let takes = json!({"type": "object", "properties": {"x": takes}});
