@@ -19,25 +19,25 @@
 //! ```
 //!
 //! With a model, an agent needs no handler. The model answers, and calls the agent's [`Tool`]s on the way; each call is shown in the
-//! task's status:
+//! task's status. A function is a tool with [`#[tool]`](tool):
 //!
 //! ```no_run
-//! use agenthub_sdk::{prelude::*, schemars};
+//! use agenthub_sdk::prelude::*;
 //!
-//! #[derive(serde::Deserialize, schemars::JsonSchema)]
-//! struct Place {
+//! /// Tells the weather.
+//! #[tool]
+//! async fn weather(
 //!     /// A city.
 //!     city: String,
+//! ) -> String {
+//!     format!("It rains in {city}.")
 //! }
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), Error> {
-//!     let weather = Tool::typed("weather", "Tells the weather", async |_, place: Place| {
-//!         format!("It rains in {}.", place.city)
-//!     });
 //!     Agent::worker(Card::new("agent_weather", "Knows the weather"))
 //!         .model("openai/gpt-5")
-//!         .tool(weather)
+//!         .tool(weather())
 //!         .run("http://127.0.0.1:50051")
 //!         .await
 //! }
@@ -65,6 +65,8 @@
 //! What travels between process and hub is in `connection`; which handler gets a message is decided in `agent/routes.rs`; what
 //! came back for a delegated task is folded in `pending/fold.rs`; which agents a model is offered is decided in `supervisor/peers.rs`.
 
+#[doc(hidden)]
+pub mod internal;
 pub mod prelude;
 
 mod agent;
@@ -109,6 +111,7 @@ pub use agenthub_proto::trace::TraceContext;
 pub use agenthub_runs as runs;
 use agenthub_runs::redact;
 pub use agenthub_runs::redact::{error as redacted, shown as redacted_value};
+pub use agenthub_sdk_macros::tool;
 pub use card::Card;
 pub use client::{Client, ClientBuilder, EventStream};
 pub use conductor::{Beginning, Conductor, Identity};

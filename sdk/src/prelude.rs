@@ -2,5 +2,5 @@
 
 pub use crate::{
     Agent, Artifact, Card, Client, Delegation, Error, Failure, Message, Part, Reply, Role, Skill,
-    TaskContext, Tool, ToolContext,
+    TaskContext, Tool, ToolContext, tool,
 };

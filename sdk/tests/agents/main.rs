@@ -3,6 +3,7 @@
 mod away;
 mod conversations;
 mod forms;
+mod functions;
 mod harness;
 #[path = "../hub/journals.rs"]
 mod journals;
