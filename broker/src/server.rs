@@ -80,6 +80,15 @@ impl Server {
         address: SocketAddr,
         others: impl Into<Others>,
     ) -> Result<Self, StartError> {
+        Self::listening(settings, address, others.into()).await
+    }
+
+    /// Not generic, so that what serves TCP is compiled here, with the optimisation of this crate, not with the caller's.
+    async fn listening(
+        settings: Settings,
+        address: SocketAddr,
+        others: Others,
+    ) -> Result<Self, StartError> {
         let listen = |source| StartError::Listen { address, source };
         // Until the log is read, peers are turned away at once: whoever waited in the queue of the socket would have given up, and
         // its stream would take the place of the one that it has opened meanwhile.
@@ -109,15 +118,10 @@ impl Server {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let incoming = incoming.map(|stream| stream.map(Socket::new));
-        Self::serve(hub, address, incoming, others).await
+        Self::serve(hub, address, incoming, others.into()).await
     }
 
-    async fn serve<I, S>(
-        hub: Hub,
-        address: SocketAddr,
-        incoming: I,
-        others: impl Into<Others>,
-    ) -> Self
+    async fn serve<I, S>(hub: Hub, address: SocketAddr, incoming: I, others: Others) -> Self
     where
         I: Stream<Item = io::Result<Socket<S>>> + Send + 'static,
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -125,7 +129,7 @@ impl Server {
         hub.is_at(address);
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<Front>().await;
-        let Others { routes, names } = others.into();
+        let Others { routes, names } = others;
         // The descriptors tell of more services than are served here.
         let ours = [agent_hub_server::SERVICE_NAME, health_server::SERVICE_NAME];
         let routes = routes
