@@ -4,8 +4,8 @@ mod listening;
 
 use std::{future::IntoFuture, net::SocketAddr, time::Duration};
 
+use agenthub_api::Hosts;
 use agenthub_broker::Storage;
-use agenthub_cortex::Hosts;
 use anyhow::{Context, bail};
 use axum::Router;
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};

@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const ROOMS: [&str; 10] = [
-    "agents", "broker", "cortex", "gateway", "models", "proto", "runs", "sdk", "sop", "src",
+const ROOMS: [&str; 11] = [
+    "agents", "api", "broker", "cortex", "gateway", "models", "proto", "runs", "sdk", "sop", "src",
 ];
 
 fn root() -> &'static Path {
@@ -76,11 +76,11 @@ fn decisions_know_neither_runtime_nor_network() {
         "broker/src/access.rs",
         "broker/src/connections/patience.rs",
         "broker/src/deadline.rs",
-        "cortex/src/prompt.rs",
-        "cortex/src/decision.rs",
-        "cortex/src/chat_turn.rs",
-        "cortex/src/floor.rs",
-        "cortex/src/projection.rs",
+        "cortex/src/chat/prompt.rs",
+        "cortex/src/chat/decision.rs",
+        "cortex/src/chat/turn.rs",
+        "cortex/src/chat/floor.rs",
+        "cortex/src/chat/projection.rs",
         "cortex/src/orchestrator/bundle.rs",
         "cortex/src/orchestrator/handoff.rs",
         "cortex/src/orchestrator/prompt.rs",
@@ -88,8 +88,8 @@ fn decisions_know_neither_runtime_nor_network() {
         "cortex/src/orchestrator/rules.rs",
         "cortex/src/orchestrator/specialists.rs",
         "cortex/src/orchestrator/strategy.rs",
-        "cortex/src/runs/frames.rs",
-        "cortex/src/runs/graph.rs",
+        "cortex/src/frames.rs",
+        "api/src/runs/graph.rs",
         "gateway/mcp/src/server/progress.rs",
         "gateway/mcp/src/server/result.rs",
         "gateway/mcp/src/server/tools.rs",
@@ -147,6 +147,7 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("broker"), ["proto"]);
     assert_eq!(depends_on("agents"), ["sdk"]);
     assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
+    assert_eq!(depends_on("api"), ["cortex", "proto", "sdk"]);
     assert_eq!(depends_on("gateway/mcp"), ["sdk"]);
     assert_eq!(depends_on("sop"), ["agents", "sdk"]);
     for (file, code) in sources() {
@@ -196,7 +197,7 @@ fn what_runs_are_about_is_not_in_the_code() {
             })
         });
     let rooms = [
-        "agents/", "cortex/", "gateway/", "models/", "runs/", "sdk/", "sop/",
+        "agents/", "api/", "cortex/", "gateway/", "models/", "runs/", "sdk/", "sop/",
     ];
     let code = sources()
         .into_iter()

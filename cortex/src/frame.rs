@@ -36,7 +36,7 @@ pub(crate) enum Frame {
 
 /// A part of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub enum Phase {
     /// What to do is being decided.
     Analysis,
     /// The results of agents are being put together.
@@ -85,7 +85,8 @@ pub(crate) struct Stamp {
 }
 
 impl Phase {
-    pub(crate) fn name(self) -> &'static str {
+    /// The name that frames carry.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Analysis => "analysis",
             Self::Finalization => "finalization",

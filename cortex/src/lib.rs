@@ -1,67 +1,66 @@
 //! Cortex: it talks with users, and hands what they ask to the agents of the hub.
 //!
-//! Cortex is an agent like any other, made with the SDK. What a user says becomes a run (`chat.rs`) whose strategy is `chat_turn.rs`: the
-//! model is told what was said and who is here (`prompt.rs`), and decides (`decision.rs`): answer, or hand tasks over. Results come
-//! back to the model until it only answers. `world.rs` is where that acts: on the model (`ask.rs`), on the agents (`delegate.rs`), and in the
-//! conversation, whose requests decide one after the other (`conversation.rs`). Meanwhile frames (`projection.rs`) show what happens, on
-//! the user's task (`task_sink.rs`) or on a call of `cortex.Cortex/Chat` (`grpc.rs`).
+//! Cortex is an agent like any other, made with the SDK. What a user says becomes a chat turn (`chat/`); an objective with constraints becomes a run
+//! that plans, hands off and checks (`orchestrator/`). Both are runs: asked for by a brief (`brief.rs`) in a message (`asked.rs`), shown as
+//! frames (`frames.rs`, and those of chat turns in `frame.rs`), and known while they live in this process (`live/`). `shared.rs` holds what
+//! outlives a run. Who starts, lists and watches runs over gRPC and HTTP is the crate `agenthub-api`, which uses a [`Handle`].
 //!
-//! An objective with constraints becomes a run that plans, hands off and checks (`orchestrator/`); what is said to an agent by name, a run that
-//! hands it on (`proxied_chat.rs`). How runs of all kinds are asked for, watched and answered is in `runs/`, served by `grpc.rs` and `http/`.
-//!
-//! `chat_turn.rs`, `prompt.rs`, `decision.rs`, `floor.rs`, `projection.rs`, `partial.rs`, `history.rs`, `frame.rs` and `outcome.rs` are
-//! pure.
+//! `brief.rs`, `asked.rs`, `frames.rs` and `frame.rs` are pure.
 
-mod answer;
-mod ask;
+mod asked;
+pub mod brief;
 mod chat;
-mod chat_turn;
-mod conversation;
-mod decision;
-mod delegate;
-mod floor;
 mod frame;
-mod grpc;
-mod history;
-mod http;
-mod inbox;
+mod frames;
+mod handle;
+mod live;
 mod orchestrator;
 mod origin;
-mod outcome;
-mod partial;
-mod projection;
-mod prompt;
-mod proxied_chat;
-mod readable;
-mod recall;
 mod roster;
-mod runs;
-mod scan;
 mod settings;
 mod shared;
-mod task_sink;
-mod view;
-mod world;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use agenthub_proto::cortex::cortex_server::CortexServer;
-use agenthub_sdk::{Agent, Card, Client, Error, RunningAgent, Skill};
+use agenthub_sdk::{
+    Agent, Card, Client, Error, RunningAgent, Skill,
+    runs::{
+        Journal,
+        journal::{Filter, State},
+    },
+};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::DropGuard;
 
-pub use grpc::Chat;
-pub use http::{Hosts, Http};
-pub use orchestrator::handoff;
+pub use asked::Asked;
+pub use chat::{projection::phase_of, turn::ChatTurn};
+pub use frames::Frames;
+pub use handle::Handle;
+pub use live::{Active, Approvals, Threads, Watched, Watching};
+pub use orchestrator::{
+    Orchestrator, RESULTS, Reached, WorkState, capabilities, handoff, reached, results_of,
+};
 pub use origin::{CHAT_REQUEST, CHAT_RESPONSE, CORTEX};
 pub use settings::{Others, Settings};
 
 use crate::{
-    chat::Chats,
+    asked::{ORCHESTRATE, RUNS},
+    chat::{
+        conduct::Chats,
+        proxied::{PROXIED_CHAT, ProxiedChats},
+    },
     orchestrator::Orchestrations,
-    proxied_chat::{PROXIED_CHAT, ProxiedChats},
-    runs::{ORCHESTRATE, RUNS, Runs},
     shared::Shared,
 };
+
+/// How long the journal may take to list the runs that were left behind.
+const LISTING: Duration = Duration::from_secs(5);
+
+/// How long runs that are over are kept in memory.
+const KEEP: Duration = Duration::from_secs(3600);
+
+/// How often they are forgotten.
+const FORGET: Duration = Duration::from_secs(60);
 
 /// The messages that may be in hand at one time.
 const CONCURRENCY: u32 = 1024;
@@ -102,7 +101,7 @@ impl Cortex {
         if let Some(spans) = spans {
             agent = agent.spans(spans);
         }
-        runs::left_behind(&shared).await;
+        left_behind(&shared).await;
         let agent = agent.start(&*hub).await?;
         // No agent takes messages of its own, so runs are asked for under another id.
         let asker = Client::builder(&*hub)
@@ -113,11 +112,11 @@ impl Cortex {
         tracing::info!(model, hub, "Cortex is connected");
         shared.keep(shared.roster.clone().run(agent.client().clone()));
         if !shared.journal().is_durable() {
-            shared.keep(runs::forgetting(Arc::clone(shared.journal())));
+            shared.keep(forgetting(Arc::clone(shared.journal())));
         }
         Ok(Running {
             agent,
-            runs: Runs::new(Arc::clone(&shared), asker),
+            asker,
             _broken_off: shared.broken_off(),
             shared,
         })
@@ -128,7 +127,7 @@ impl Cortex {
 #[derive(Debug)]
 pub struct Running {
     agent: RunningAgent,
-    runs: Runs,
+    asker: Client,
     shared: Arc<Shared>,
     _broken_off: DropGuard,
 }
@@ -139,18 +138,20 @@ impl Running {
         self.agent.client()
     }
 
-    /// The service `cortex.Cortex` of this Cortex, for any server.
-    pub fn service(&self) -> CortexServer<Chat> {
-        let chat = Chat::default();
-        chat.open(self);
-        CortexServer::new(chat)
+    /// What the rest of the process uses it by.
+    pub fn handle(&self) -> Handle {
+        Handle {
+            shared: Arc::clone(&self.shared),
+            client: self.agent.client().clone(),
+            asker: self.asker.clone(),
+        }
     }
 
     /// Takes no further requests and lets those in hand go, once their models have answered or the time to drain is over: with a journal to
     /// be finished by a Cortex that comes back; without one they have that time to end. Says goodbye to the hub, and returns when everything has ended.
     pub async fn stop(self) {
         self.agent.stop().await;
-        self.runs.close().await;
+        self.asker.close().await;
         self.shared.close().await;
     }
 }
@@ -172,4 +173,34 @@ fn card() -> Card {
         .tags(["chat", "orchestration"])
         .examples(["What can you do?", "Find somebody who can translate this"]),
     )
+}
+
+/// Gives their threads to the runs that another process left.
+async fn left_behind(shared: &Shared) {
+    let filter = Filter {
+        owner: Some(CORTEX.to_owned()),
+        strategies: vec![Orchestrator::NAME.to_owned()],
+        states: vec![State::Working],
+        limit: 1_000,
+        ..Filter::default()
+    };
+    match timeout(LISTING, shared.journal().list(&filter)).await {
+        Ok(Ok(listed)) => {
+            for left in listed.iter().filter(|left| !left.thread.is_empty()) {
+                shared.threads().leave(&left.thread, &left.run);
+            }
+        }
+        Ok(Err(error)) => tracing::warn!(%error, "the runs that were left cannot be listed"),
+        Err(_) => tracing::warn!("the runs that were left cannot be listed in time"),
+    }
+}
+
+/// Forgets the runs of a journal in memory an hour after their end.
+async fn forgetting(journal: Arc<dyn Journal>) {
+    loop {
+        sleep(FORGET).await;
+        if let Err(error) = journal.forget(CORTEX, KEEP).await {
+            tracing::warn!(%error, "runs that are over were not forgotten");
+        }
+    }
 }

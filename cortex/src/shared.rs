@@ -17,12 +17,14 @@ use tokio_util::{
 
 use crate::{
     Settings,
-    conversation::{Conversation, Key, Turn},
+    chat::{
+        conversation::{Conversation, Key, Turn},
+        prompt::Present,
+    },
+    live::{Approvals, Noticed, Threads, Watching},
     orchestrator::Past,
     origin::CORTEX,
-    prompt::Present,
     roster::Roster,
-    runs::{Approvals, Noticed, Threads, Watching},
 };
 
 /// Requests of one conversation that wait or are at work; further ones are refused.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use agenthub_cortex::{CORTEX, Chat, Cortex, Http, Running, Settings as CortexSettings};
+use agenthub_api::{Http, Runs, Service};
+use agenthub_cortex::{CORTEX, Cortex, Running, Settings as CortexSettings};
 use agenthub_proto::cortex::cortex_server::CortexServer;
 use agenthub_sdk::{Client, Connection};
 use anyhow::bail;
@@ -53,7 +54,7 @@ pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Resu
         reason = closed(cortex.client()) => Some(reason),
     };
     let leaving = async {
-        doors.runs.close();
+        doors.pages.close();
         stop(cortex).await;
         tokio::join!(doors.shutdown(), telemetry.stop());
     };
@@ -66,8 +67,8 @@ pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Resu
 
 /// Where Cortex is asked other than over the hub.
 struct Doors {
-    chat: Chat,
-    runs: Http,
+    service: Service,
+    pages: Http,
     grpc: Option<RpcServer>,
     http: Option<HttpServer>,
 }
@@ -80,32 +81,33 @@ impl Doors {
                 http::check(flag, address, settings.insecure)?;
             }
         }
-        let (chat, runs) = (Chat::default(), Http::default());
+        let (service, pages) = (Service::default(), Http::default());
         let http = match args.http {
             Some(address) => {
-                let router = runs.router(http::hosts(address));
+                let router = pages.router(http::hosts(address));
                 Some(Bound::bind(address).await?.serve(router))
             }
             None => None,
         };
         let grpc = match args.grpc {
             Some(address) => {
-                let services = Routes::new(CortexServer::new(chat.clone()));
+                let services = Routes::new(CortexServer::new(service.clone()));
                 Some(rpc::serve(address, services).await?)
             }
             None => None,
         };
         Ok(Self {
-            chat,
-            runs,
+            service,
+            pages,
             grpc,
             http,
         })
     }
 
     fn lead_to(&self, cortex: &Running) {
-        self.chat.open(cortex);
-        self.runs.open(cortex);
+        let runs = Runs::of(cortex.handle());
+        self.service.open(&runs);
+        self.pages.open(&runs);
     }
 
     /// Where they are, as the rest of a line.
@@ -118,7 +120,7 @@ impl Doors {
     }
 
     async fn shutdown(self) {
-        self.runs.close();
+        self.pages.close();
         if let Some(server) = self.http {
             server.shutdown().await;
         }

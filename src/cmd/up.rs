@@ -2,8 +2,9 @@
 
 use std::{net::SocketAddr, process::ExitCode, time::Duration};
 
+use agenthub_api::{Http, Runs, Service};
 use agenthub_broker::Others;
-use agenthub_cortex::{CORTEX, Chat, Cortex, Http, Running, Settings as CortexSettings};
+use agenthub_cortex::{CORTEX, Cortex, Running, Settings as CortexSettings};
 use agenthub_proto::cortex::cortex_server::CortexServer;
 use anyhow::Context;
 use tokio::time::timeout;
@@ -40,7 +41,7 @@ pub(super) enum Crew {
 /// Everything that `up` runs.
 pub(super) struct Everything {
     serving: Serving,
-    runs: Http,
+    http: Http,
     cortex: Running,
     team: Option<Team>,
     telemetry: Telemetry,
@@ -111,11 +112,11 @@ impl Everything {
     ) -> anyhow::Result<Self> {
         let telemetry = Telemetry::start()?;
         let model = model::model(&settings.model).await?;
-        let chat = Chat::default();
-        let others = Routes::new(CortexServer::new(chat.clone()));
-        let others = Others::from(others).listed::<CortexServer<Chat>>();
-        let runs = Http::default();
-        let pages = runs.router(http::hosts(settings.http));
+        let service = Service::default();
+        let others = Routes::new(CortexServer::new(service.clone()));
+        let others = Others::from(others).listed::<CortexServer<Service>>();
+        let http = Http::default();
+        let pages = http.router(http::hosts(settings.http));
         let serving = Serving::start(settings, others, pages).await?;
         let hub = serving.url();
         let kept = Kept::open(settings.data(), &settings.keep_runs, CORTEX).await?;
@@ -123,8 +124,9 @@ impl Everything {
         asked.returning = returning.unwrap_or(asked.returning);
         let cortex = cortex::lasting(asked, &kept, &telemetry);
         let cortex = Cortex::start(cortex).await.context("Cortex cannot start")?;
-        chat.open(&cortex);
-        runs.open(&cortex);
+        let runs = Runs::of(cortex.handle());
+        service.open(&runs);
+        http.open(&runs);
         let team = match crew {
             Crew::Nobody => None,
             Crew::Ours => {
@@ -138,7 +140,7 @@ impl Everything {
         };
         Ok(Self {
             serving,
-            runs,
+            http,
             cortex,
             team,
             telemetry,
@@ -187,7 +189,7 @@ impl Everything {
 
     /// Agents first, so that they can still tell the hub; then Cortex, then the hub.
     pub(super) async fn stop(self) {
-        self.runs.close();
+        self.http.close();
         if let Some(team) = self.team {
             team.stop().await;
         }

@@ -9,7 +9,7 @@ use super::{
     kept::{Reached, Review, WorkState, is_rule, is_verdict},
     rules::GENERATION,
 };
-use crate::runs::Constraints;
+use crate::brief::Constraints;
 
 /// The checks of reviews that a bundle has, in bytes of JSON.
 const MAX_CHECKS: usize = 256 * 1024;

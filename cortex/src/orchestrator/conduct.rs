@@ -12,9 +12,10 @@ use serde_json::json;
 
 use super::{kept::Input, strategy::Orchestrator, world::RunWorld};
 use crate::{
-    chat,
+    asked::Asked,
+    brief::{Brief, Mode},
+    chat::conduct,
     origin::context_of,
-    runs::{Asked, Brief, Mode},
     shared::Shared,
 };
 
@@ -107,7 +108,7 @@ impl Conductor for Orchestrations {
     fn identity(&self) -> Identity {
         Identity {
             workflow: Orchestrator.name().to_owned(),
-            ..chat::identity(&self.0.settings)
+            ..conduct::identity(&self.0.settings)
         }
     }
 

@@ -9,7 +9,7 @@ use agenthub_sdk::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::runs::Brief;
+use crate::brief::Brief;
 
 /// What an app run begins with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -81,19 +81,19 @@ pub(crate) struct Offered {
 /// How far a run has come.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Reached {
+pub struct Reached {
     /// The plan.
-    pub(crate) plan: Plan,
+    pub plan: Plan,
     /// Counts the plan's changes.
-    pub(crate) version: u64,
+    pub version: u64,
     /// The steps that have begun.
-    pub(crate) steps: BTreeMap<String, Work>,
+    pub steps: BTreeMap<String, Work>,
     /// What the steps that are done have given.
     pub(crate) outputs: BTreeMap<String, Value>,
     /// The reviews, oldest first.
     pub(crate) reviews: Vec<Review>,
     /// How often something was made, a review that asked for more between two times.
-    pub(crate) depth: u32,
+    pub depth: u32,
 }
 
 impl Reached {
@@ -109,7 +109,7 @@ impl Reached {
     }
 
     /// The steps that can go out, in the order of the plan.
-    pub(crate) fn ready(&self) -> Vec<String> {
+    pub fn ready(&self) -> Vec<String> {
         let admitted = Admitted::trusted(self.plan.clone());
         let ready = admitted.ready(|step| self.state(step));
         ready.into_iter().map(str::to_owned).collect()
@@ -119,7 +119,7 @@ impl Reached {
 /// A step that has begun.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Work {
+pub struct Work {
     /// Who has it, or had it.
     pub(crate) agent: String,
     /// What for.
@@ -127,7 +127,7 @@ pub(crate) struct Work {
     /// In which phase.
     pub(crate) phase: String,
     /// How far it is.
-    pub(crate) state: WorkState,
+    pub state: WorkState,
     /// Why it came to nothing.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) error: String,
@@ -147,7 +147,7 @@ pub(crate) struct Work {
 /// How far a step is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum WorkState {
+pub enum WorkState {
     /// A person has to allow it.
     AwaitingApproval,
     /// An agent has it.

@@ -22,8 +22,10 @@ mod strategy;
 mod world;
 
 pub(crate) use conduct::{Orchestrations, asked, beginning};
-pub(crate) use kept::{Input, WorkState};
-pub(crate) use past::{Past, results_of};
-pub(crate) use specialists::capabilities;
-pub(crate) use strategy::{Orchestrator, reached};
+pub(crate) use kept::Input;
+pub use kept::{Reached, WorkState};
+pub(crate) use past::Past;
+pub use past::{RESULTS, results_of};
+pub use specialists::capabilities;
+pub use strategy::{Orchestrator, reached};
 pub(crate) use world::RunWorld;

@@ -21,7 +21,13 @@ use super::{
     specialists::Record,
     strategy::{self, Orchestrator},
 };
-use crate::{conversation::Key, origin::CORTEX, recall::recall, runs::RESULTS};
+use crate::{
+    chat::{conversation::Key, recall::recall},
+    origin::CORTEX,
+};
+
+/// What the runs are called in journals that do nothing but keep such results: each is over when it has begun.
+pub const RESULTS: &str = "results";
 
 /// The runs that are looked back at.
 const MAX_RUNS: usize = 200;
@@ -283,6 +289,6 @@ impl Ended {
 }
 
 /// What the run of strategy [`RESULTS`] begins with that keeps results of a run.
-pub(crate) fn results_of(run: &str, metrics: &Map<String, Value>) -> Value {
+pub fn results_of(run: &str, metrics: &Map<String, Value>) -> Value {
     json!({"of": run, "metrics": metrics})
 }

@@ -10,7 +10,7 @@ use super::{
     kept::{Offered, Reached, WorkState},
     proposal,
 };
-use crate::{prompt::Rejected, runs::Constraints};
+use crate::{brief::Constraints, chat::prompt::Rejected};
 
 /// The rules that every orchestrator has.
 pub(super) const RULES: &str = include_str!("../../prompts/orchestrator.md");

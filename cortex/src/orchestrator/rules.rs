@@ -14,7 +14,7 @@ use super::{
     kept::{Offered, Reached, WorkState},
     proposal::{Ending, Refusal, Transfer},
 };
-use crate::runs::Constraints;
+use crate::brief::Constraints;
 
 /// The phases that rules speak of.
 pub(super) const GENERATION: &str = "generation";

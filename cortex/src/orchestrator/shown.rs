@@ -15,8 +15,8 @@ use tokio::{
 use super::world::line;
 use crate::{
     frame,
+    frames::Frames,
     origin::{CORTEX, context_of},
-    runs::Frames,
     shared::Shared,
 };
 

@@ -39,11 +39,11 @@ const PRIOR_PERFORMANCE: &str = "priorPerformance";
 
 /// The strategy.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Orchestrator;
+pub struct Orchestrator;
 
 impl Orchestrator {
     /// Its name in journals.
-    pub(crate) const NAME: &str = "orchestrator";
+    pub const NAME: &str = "orchestrator";
 }
 
 impl Strategy for Orchestrator {
@@ -72,7 +72,7 @@ impl Strategy for Orchestrator {
 }
 
 /// How far an app run has come.
-pub(crate) fn reached(facts: &Facts) -> Reached {
+pub fn reached(facts: &Facts) -> Reached {
     match Play::of(facts) {
         Ok(mut play) => {
             play.run();

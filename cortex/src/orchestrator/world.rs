@@ -29,9 +29,10 @@ use super::{
     specialists,
 };
 use crate::{
-    decision,
+    brief::Mode,
+    chat::decision,
+    live::Active,
     origin::{CORTEX, context_of},
-    runs::{Active, Mode},
     shared::Shared,
 };
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use agenthub_broker::Server;
-use agenthub_cortex::{CHAT_REQUEST, CORTEX, Cortex, Running, Settings};
+use agenthub_cortex::{CHAT_REQUEST, CORTEX, Cortex, Handle, Running, Settings};
 use agenthub_sdk::{
     Agent, AgentBuilder, Card, Client, Delegation, EventStream, Failure, Outcome, Pending,
     RunningAgent, Skill, TaskContext,
@@ -15,10 +15,12 @@ use agenthub_sdk::{
     proto::{
         a2a::{Message, Role},
         agenthub::{AgentEventMetadata, SubscribeToAgentEventsRequest, agent_event::Payload},
+        cortex::{ChatRequest, Frame},
     },
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
+use tokio_stream::StreamExt;
 
 /// Nothing in these tests takes this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -188,6 +190,17 @@ impl Messages {
         })
         .await
     }
+}
+
+/// The frames of a turn whose caller watches it to its end.
+pub(crate) async fn called(cortex: &Handle, text: &str) -> Vec<Frame> {
+    let request = ChatRequest {
+        text: text.to_owned(),
+        context_id: "c".to_owned(),
+    };
+    let frames = cortex.chat(tonic::Request::new(request));
+    let frames: Result<_, _> = within(frames.expect("it is taken").collect()).await;
+    frames.expect("it is not broken off")
 }
 
 /// The words of the message that an outcome came with.

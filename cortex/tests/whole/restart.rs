@@ -6,10 +6,7 @@ use agenthub_sdk::{
     model::{Offline, Scripted},
 };
 
-use crate::{
-    frames::{frames, serve},
-    harness::*,
-};
+use crate::harness::*;
 
 #[tokio::test]
 async fn a_restarted_cortex_knows_the_conversation() {
@@ -105,8 +102,8 @@ async fn a_task_that_is_lost_with_the_hub_is_told_of() {
     });
     let agent = agent.start(url(&first)).await.expect("the hub runs");
     knows(&cortex, "agent_a").await;
-    let mut client = serve(&cortex).await;
-    let reading = tokio::spawn(async move { frames(&mut client, "agent_a").await });
+    let handle = cortex.handle();
+    let reading = tokio::spawn(async move { called(&handle, "agent_a").await });
     within(started.recv()).await.expect("it is at work");
     within(first.shutdown()).await;
     let second = hub_on(address).await;

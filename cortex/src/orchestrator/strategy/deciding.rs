@@ -20,7 +20,7 @@ use super::{
     },
     Play,
 };
-use crate::{history::shorten, prompt::Rejected};
+use crate::chat::{history::shorten, prompt::Rejected};
 
 /// How often the model is asked in one turn.
 const TRIES: u32 = 3;

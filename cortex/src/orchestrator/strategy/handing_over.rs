@@ -21,7 +21,7 @@ use super::{
     },
     Play,
 };
-use crate::outcome::without_result;
+use crate::chat::outcome::without_result;
 
 impl Play<'_> {
     /// Has a step of the plan done.

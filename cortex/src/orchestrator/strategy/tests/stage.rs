@@ -15,12 +15,13 @@ use agenthub_sdk::{
 use serde_json::{Value, json};
 
 use crate::{
+    brief::{Brief, Constraints},
     frame,
+    frames::Frames,
     orchestrator::{
         Input, Orchestrator,
         kept::{Offered, Seen},
     },
-    runs::{Brief, Constraints, Frames},
 };
 
 use super::PLAYED;

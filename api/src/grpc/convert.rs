@@ -1,0 +1,162 @@
+//! Between what runs are here and on the wire.
+
+use agenthub_cortex::brief::{Brief, Budget, Constraints, Mode};
+use agenthub_proto::{
+    cortex::{self as pb, ListRunsRequest, Run, RunGraph, RunPlan, StartRunRequest},
+    json,
+};
+use serde::Deserialize;
+use serde_json::{Value, json as value};
+
+use crate::runs::{
+    ApprovalView, Error, GraphView, ListQuery, PlanView, RunState, RunView, timestamp,
+};
+
+/// The longest idempotency key, in bytes.
+const MAX_KEY_BYTES: usize = 255;
+
+fn invalid(at: &str, why: String) -> Error {
+    Error::Invalid {
+        at: at.to_owned(),
+        why,
+    }
+}
+
+fn given(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
+}
+
+/// An idempotency key; empty is none.
+pub(super) fn key(key: &str) -> Result<Option<&str>, Error> {
+    let why = match key {
+        "" => return Ok(None),
+        key if key.len() > MAX_KEY_BYTES => format!("has {} bytes; at most 255", key.len()),
+        key if key.chars().any(char::is_control) => "has control characters".to_owned(),
+        key => return Ok(Some(key)),
+    };
+    Err(invalid("idempotencyKey", why))
+}
+
+/// The brief of a request.
+pub(super) fn brief(request: StartRunRequest) -> Result<Brief, Error> {
+    let mode = match &*request.mode {
+        "" | "app" => Mode::App,
+        "chat" => Mode::Chat,
+        other => {
+            return Err(invalid(
+                "mode",
+                format!("is {other:?}; it is `app` or `chat`"),
+            ));
+        }
+    };
+    Ok(Brief {
+        objective: request.objective,
+        mode,
+        agent: given(request.agent),
+        payload: match request.payload.as_ref().map(json::from_struct) {
+            Some(Value::Object(payload)) => payload,
+            _ => Default::default(),
+        },
+        constraints: request.constraints.map(constraints).unwrap_or_default(),
+        budget: request.budget.map(budget).unwrap_or_default(),
+        thread_id: given(request.thread_id),
+        series: given(request.series),
+    })
+}
+
+pub(super) fn constraints(constraints: pb::Constraints) -> Constraints {
+    let criteria = constraints.acceptance_criteria.iter();
+    Constraints {
+        quality_threshold: constraints.quality_threshold,
+        execution_depth: constraints.execution_depth,
+        acceptance_criteria: criteria.map(json::from_value).collect(),
+        max_turns: constraints.max_turns,
+        approvals: constraints.approvals,
+    }
+}
+
+pub(super) fn budget(budget: pb::RunBudget) -> Budget {
+    Budget {
+        tokens: budget.tokens,
+        calls: budget.calls,
+        time_ms: budget.time_ms,
+    }
+}
+
+/// Which runs to list.
+pub(super) fn query(request: ListRunsRequest) -> Result<ListQuery, Error> {
+    let state = given(request.state).map(|state| {
+        RunState::deserialize(value!(state))
+            .map_err(|_| invalid("state", format!("is {state:?}, which is none")))
+    });
+    Ok(ListQuery {
+        state: state.transpose()?,
+        thread_id: given(request.thread_id),
+        mode: given(request.mode),
+        limit: (request.page_size > 0).then_some(request.page_size),
+        page_token: given(request.page_token),
+    })
+}
+
+impl From<RunView> for Run {
+    fn from(view: RunView) -> Self {
+        Self {
+            id: view.id,
+            mode: view.mode,
+            agent: view.agent,
+            thread_id: view.thread_id,
+            state: view.state.label().to_owned(),
+            objective: view.objective,
+            created_at: Some(timestamp(view.created_at)),
+            ended_at: view.ended_at.map(timestamp),
+            phase: view.phase,
+            depth: view.depth,
+            tokens: view.tokens,
+            tokens_estimated: view.tokens_estimated,
+            parent_task_id: view.parent_task_id,
+            calls: view.calls,
+            approvals: view.approvals.into_iter().map(Into::into).collect(),
+            result: view.result.as_ref().map(json::to_struct),
+            error: view.error.unwrap_or_default(),
+            task_id: view.task_id,
+            resumes: view.resumes.unwrap_or_default(),
+            series: view.series,
+        }
+    }
+}
+
+impl From<ApprovalView> for pb::Approval {
+    fn from(view: ApprovalView) -> Self {
+        Self {
+            id: view.id,
+            run_id: view.run_id,
+            step: view.step,
+            agent: view.agent,
+            capability: view.capability,
+            arguments: Some(json::to_value(&view.arguments)),
+            digest: view.digest,
+            asked_at: Some(timestamp(view.asked_at)),
+        }
+    }
+}
+
+impl From<PlanView> for RunPlan {
+    fn from(view: PlanView) -> Self {
+        let states = view.states.into_iter();
+        Self {
+            version: view.version,
+            plan: Some(json::to_struct(&view.plan)),
+            states: states.map(|(s, is)| (s, is.label().to_owned())).collect(),
+        }
+    }
+}
+
+impl From<GraphView> for RunGraph {
+    fn from(view: GraphView) -> Self {
+        Self {
+            graph: Some(json::to_struct(&value!(view))),
+            dot: view.dot(),
+            mermaid: view.mermaid(),
+        }
+    }
+}

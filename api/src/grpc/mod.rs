@@ -1,0 +1,223 @@
+//! `cortex.Cortex` over gRPC.
+
+mod convert;
+mod status;
+
+use std::{
+    pin::Pin,
+    sync::{Arc, OnceLock},
+};
+
+use agenthub_proto::{
+    cortex::{
+        self as pb, ChatRequest, DecideApprovalRequest, Frame as Wire, GetRunGraphRequest,
+        GetRunPlanRequest, GetRunRequest, ListRunsRequest, ListRunsResponse, RecordResultsRequest,
+        ResumeRunRequest, Run, RunGraph, RunPlan, StartRunRequest, WatchApprovalsRequest,
+        WatchRunRequest, cortex_server::Cortex,
+    },
+    json,
+};
+use agenthub_sdk::runs::Decision;
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+use tokio_stream::Stream;
+use tonic::{Request, Response, Status};
+
+use crate::runs::Runs;
+
+/// Who decides where nobody says so.
+const SOMEBODY: &str = "somebody over gRPC";
+
+/// The longest reason or comment, in bytes.
+const MAX_WORDS_BYTES: usize = 4 << 10;
+
+/// The service. Who calls it is not known, so whoever knows a context's id takes part in that conversation.
+///
+/// A server can have it before there is a Cortex: until it is [opened](Self::open), calls are answered with UNAVAILABLE. Clones are
+/// the same service.
+#[derive(Clone, Debug, Default)]
+pub struct Service(Arc<OnceLock<Runs>>);
+
+impl Service {
+    /// Lets these runs, and their Cortex, answer. Only the first ones do.
+    pub fn open(&self, runs: &Runs) {
+        self.0.get_or_init(|| runs.clone());
+    }
+
+    // A `Status` is what the service speaks.
+    #[allow(clippy::result_large_err)]
+    fn runs(&self) -> Result<&Runs, Status> {
+        self.0.get().ok_or_else(|| {
+            Status::unavailable("Cortex is not connected to its hub yet: try again in a moment")
+        })
+    }
+}
+
+/// A stream of answers, which ends with UNAVAILABLE when Cortex stops, so that the caller comes back.
+type Streaming<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+fn streaming<T: Send + 'static>(
+    runs: &Runs,
+    items: impl Stream<Item = Result<T, Status>> + Send + 'static,
+) -> Response<Streaming<T>> {
+    let closed = runs.cortex().closed();
+    let is_closed = closed.clone();
+    let stopped = stream::once(async move {
+        let stopped = Status::unavailable("Cortex is about to stop: come back in a moment");
+        is_closed.is_cancelled().then_some(Err(stopped))
+    });
+    let items = items.take_until(closed.cancelled_owned());
+    let stopped = stopped.filter_map(std::future::ready);
+    Response::new(Box::pin(items.chain(stopped)))
+}
+
+#[tonic::async_trait]
+impl Cortex for Service {
+    type ChatStream = Streaming<Wire>;
+
+    async fn chat(
+        &self,
+        request: Request<ChatRequest>,
+    ) -> Result<Response<Self::ChatStream>, Status> {
+        let frames = self.runs()?.cortex().chat(request)?;
+        Ok(Response::new(Box::pin(frames)))
+    }
+
+    async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<Run>, Status> {
+        let runs = self.runs()?;
+        let trace = request.metadata().get("traceparent");
+        let trace = trace.and_then(|t| t.to_str().ok()?.parse().ok());
+        let mut request = request.into_inner();
+        let key = std::mem::take(&mut request.idempotency_key);
+        let key = convert::key(&key)?;
+        let started = runs.start(convert::brief(request)?, key, trace).await?;
+        Ok(Response::new(started.run.into()))
+    }
+
+    async fn get_run(&self, request: Request<GetRunRequest>) -> Result<Response<Run>, Status> {
+        let run = self.runs()?.get(&request.into_inner().id).await?;
+        Ok(Response::new(run.into()))
+    }
+
+    async fn list_runs(
+        &self,
+        request: Request<ListRunsRequest>,
+    ) -> Result<Response<ListRunsResponse>, Status> {
+        let query = convert::query(request.into_inner())?;
+        let page = self.runs()?.list(query).await?;
+        Ok(Response::new(ListRunsResponse {
+            runs: page.runs.into_iter().map(Run::from).collect(),
+            next_page_token: page.next.unwrap_or_default(),
+        }))
+    }
+
+    type WatchRunStream = Streaming<Wire>;
+
+    async fn watch_run(
+        &self,
+        request: Request<WatchRunRequest>,
+    ) -> Result<Response<Self::WatchRunStream>, Status> {
+        let runs = self.runs()?;
+        let WatchRunRequest { id, after_sequence } = request.into_inner();
+        let frames = runs.frames(&id, after_sequence).await?;
+        let frames = frames.map(|frame| frame.map_err(Status::from));
+        Ok(streaming(runs, frames))
+    }
+
+    async fn get_run_plan(
+        &self,
+        request: Request<GetRunPlanRequest>,
+    ) -> Result<Response<RunPlan>, Status> {
+        let plan = self.runs()?.plan(&request.into_inner().id).await?;
+        Ok(Response::new(plan.into()))
+    }
+
+    async fn get_run_graph(
+        &self,
+        request: Request<GetRunGraphRequest>,
+    ) -> Result<Response<RunGraph>, Status> {
+        let graph = self.runs()?.graph(&request.into_inner().id).await?;
+        Ok(Response::new(graph.into()))
+    }
+
+    async fn cancel_run(
+        &self,
+        request: Request<pb::CancelRunRequest>,
+    ) -> Result<Response<Run>, Status> {
+        let pb::CancelRunRequest { id, reason } = request.into_inner();
+        is_short("reason", &reason)?;
+        let run = self.runs()?.cancel(&id, &reason).await?;
+        Ok(Response::new(run.into()))
+    }
+
+    async fn resume_run(
+        &self,
+        request: Request<ResumeRunRequest>,
+    ) -> Result<Response<Run>, Status> {
+        let runs = self.runs()?;
+        let request = request.into_inner();
+        let constraints = request.constraints.map(convert::constraints);
+        let budget = request.budget.map(convert::budget);
+        let started = runs.resume(&request.id, constraints, budget).await?;
+        Ok(Response::new(started.run.into()))
+    }
+
+    async fn decide_approval(
+        &self,
+        request: Request<DecideApprovalRequest>,
+    ) -> Result<Response<Run>, Status> {
+        let request = request.into_inner();
+        is_short("by", &request.by)?;
+        is_short("comment", &request.comment)?;
+        let decision = Decision {
+            approved: request.approved,
+            by: match request.by.trim().is_empty() {
+                true => SOMEBODY.to_owned(),
+                false => request.by,
+            },
+            comment: request.comment,
+        };
+        let runs = self.runs()?;
+        let run = runs.decide(&request.run_id, &request.approval_id, decision);
+        Ok(Response::new(run.await?.into()))
+    }
+
+    type WatchApprovalsStream = Streaming<pb::Approval>;
+
+    async fn watch_approvals(
+        &self,
+        request: Request<WatchApprovalsRequest>,
+    ) -> Result<Response<Self::WatchApprovalsStream>, Status> {
+        let runs = self.runs()?;
+        let approvals = runs.approvals(request.into_inner().follow);
+        Ok(streaming(
+            runs,
+            approvals.map(|approval| Ok(approval.into())),
+        ))
+    }
+
+    async fn record_results(
+        &self,
+        request: Request<RecordResultsRequest>,
+    ) -> Result<Response<Run>, Status> {
+        let RecordResultsRequest { id, metrics } = request.into_inner();
+        let metrics = match json::from_struct(&metrics.unwrap_or_default()) {
+            Value::Object(metrics) => metrics,
+            _ => Default::default(),
+        };
+        let run = self.runs()?.record(&id, metrics).await?;
+        Ok(Response::new(run.into()))
+    }
+}
+
+// A `Status` is what the service speaks.
+#[allow(clippy::result_large_err)]
+fn is_short(what: &str, words: &str) -> Result<(), Status> {
+    match words.len() > MAX_WORDS_BYTES {
+        true => Err(Status::invalid_argument(format!(
+            "{what} has {} bytes; at most {MAX_WORDS_BYTES} are taken",
+            words.len()
+        ))),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,105 @@
+//! Why something is not done for a run.
+
+use agenthub_cortex::brief::Fault;
+use agenthub_sdk::runs::journal;
+
+/// Why something is not done for a run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Error {
+    /// There is none.
+    #[error("there is no {what} {id:?}")]
+    NotFound {
+        /// `run`, or `plan of run`.
+        what: &'static str,
+        /// Its id.
+        id: String,
+    },
+    /// What was given does not keep to its bounds.
+    #[error("`{at}` {why}")]
+    Invalid {
+        /// The field, such as `constraints.qualityThreshold`.
+        at: String,
+        /// What is wrong with it, as the rest of a sentence.
+        why: String,
+    },
+    /// Another run of the thread is active.
+    #[error("run {run} of thread {thread:?} is active: wait for it or cancel it")]
+    ThreadBusy {
+        /// The thread.
+        thread: String,
+        /// The run.
+        run: String,
+    },
+    /// The idempotency key is that of another request.
+    #[error(
+        "the idempotency key {key:?} was used for run {run}, which was asked for something else"
+    )]
+    KeyReused {
+        /// The key.
+        key: String,
+        /// The run that it started.
+        run: String,
+    },
+    /// Nobody waits for the approval any more, or ever did.
+    #[error("run {run} does not wait for the approval {approval:?}")]
+    NotPending {
+        /// The run.
+        run: String,
+        /// The approval.
+        approval: String,
+    },
+    /// The run is not over.
+    #[error("run {run} is {state}: wait for it or cancel it")]
+    Active {
+        /// The run.
+        run: String,
+        /// Its state.
+        state: String,
+    },
+    /// The run is over.
+    #[error("run {run} is {state} already")]
+    NotActive {
+        /// The run.
+        run: String,
+        /// Its state.
+        state: String,
+    },
+    /// The run has a form for which this is not done.
+    #[error("{0}")]
+    Unsuitable(String),
+    /// Cortex did not take the run.
+    #[error("the run did not begin: {0}")]
+    Refused(String),
+    /// It does not work at the moment.
+    #[error("not at the moment: {0}")]
+    Unavailable(String),
+}
+
+impl Error {
+    /// There is no such run.
+    pub(super) fn no_run(id: &str) -> Self {
+        Self::NotFound {
+            what: "run",
+            id: id.to_owned(),
+        }
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(Fault { at, why }: Fault) -> Self {
+        Self::Invalid { at, why }
+    }
+}
+
+impl From<journal::Error> for Error {
+    fn from(error: journal::Error) -> Self {
+        match error {
+            journal::Error::NotFound(run) => Self::no_run(run.as_str()),
+            journal::Error::Cursor(cursor) => Self::Invalid {
+                at: "pageToken".to_owned(),
+                why: format!("has {cursor:?}, which no list has given"),
+            },
+            error => Self::Unavailable(error.to_string()),
+        }
+    }
+}

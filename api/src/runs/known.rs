@@ -1,0 +1,258 @@
+//! What is known of a run: the fold of its journal, for those who ask.
+
+use std::collections::BTreeMap;
+
+use agenthub_cortex::{
+    Asked, ChatTurn, Frames, Orchestrator, WorkState,
+    brief::{Brief, Mode},
+    reached,
+};
+use agenthub_sdk::{
+    Agent,
+    runs::{
+        Approval, Begun, Facts, RunEvent, RunId, RunOutcome, Spent, StepId, Strategy,
+        journal::Entry,
+    },
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    error::Error,
+    graph::{self, GraphView},
+    sketched::rounds,
+    view::{ApprovalView, PlanView, RunState, RunView, StepStanding},
+};
+
+/// The fold of a run's journal, as far as it was read.
+#[derive(Debug)]
+pub(super) struct Known {
+    view: RunView,
+    /// The last entry that was taken in.
+    seq: u64,
+    frames: Frames,
+    facts: Facts,
+    /// What its end says that it used.
+    spent: Spent,
+    graph: graph::Fold,
+    waiting: BTreeMap<StepId, (Approval, u64)>,
+}
+
+impl Known {
+    /// Nothing yet, of the run that begins with this entry. `owner` is whose run it is.
+    ///
+    /// # Errors
+    ///
+    /// The entry does not say how a run begins.
+    pub(super) fn new(run: &RunId, owner: &str, first: &Entry) -> Result<Self, Error> {
+        let view = begun(run, owner, first)?;
+        Ok(Self {
+            frames: Frames::new(run.as_str(), &view.thread_id, owner),
+            graph: graph::Fold::new(owner),
+            view,
+            seq: 0,
+            facts: Facts::default(),
+            spent: Spent::default(),
+            waiting: BTreeMap::new(),
+        })
+    }
+
+    /// Takes in what happened next.
+    pub(super) fn apply(&mut self, entry: &Entry) {
+        self.seq = entry.seq;
+        self.facts.apply(&entry.event);
+        self.graph.apply(&entry.event);
+        self.frames.of(entry);
+        match &entry.event {
+            RunEvent::StepBegun {
+                step,
+                what: Begun::ApprovalAsked(approval),
+                at_ms,
+                ..
+            } => {
+                let asked = (approval.clone(), *at_ms);
+                self.waiting.insert(step.clone(), asked);
+            }
+            RunEvent::StepEnded { step, .. } => {
+                self.waiting.remove(step);
+            }
+            RunEvent::Ended {
+                outcome,
+                spent,
+                at_ms,
+            } => {
+                self.spent = *spent;
+                self.view.end(outcome, *at_ms);
+            }
+            _ => {}
+        }
+    }
+
+    /// The last entry that was taken in.
+    pub(super) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// What it waits for a person to allow.
+    pub(super) fn waits_for(&self, approval: &str) -> bool {
+        self.waiting.values().any(|(asked, _)| asked.id == approval)
+    }
+
+    /// What an app run was asked for.
+    pub(super) fn brief(&self) -> Option<Brief> {
+        let input = Brief::deserialize(&self.facts.input()["brief"]);
+        input.ok().filter(|_| self.view.mode == "app")
+    }
+
+    /// The run as it stands.
+    pub(super) fn view(&self) -> RunView {
+        // Of an old run only its beginning and its end are left.
+        let spent = match self.facts.spent() {
+            spent if spent == Spent::default() => self.spent,
+            spent => spent,
+        };
+        let is_app = self.view.mode == "app";
+        RunView {
+            state: self.state(),
+            phase: self.frames.phase().to_owned(),
+            depth: match is_app {
+                true => rounds(&self.view).unwrap_or_else(|| reached(&self.facts).depth),
+                false => 0,
+            },
+            tokens: spent.tokens,
+            tokens_estimated: spent.is_estimated,
+            calls: spent.calls,
+            approvals: self.approvals(),
+            ..self.view.clone()
+        }
+    }
+
+    fn state(&self) -> RunState {
+        match (self.facts.ended(), self.facts.stopping()) {
+            (Some(RunOutcome::Completed { .. }), _) => RunState::Completed,
+            (Some(RunOutcome::Failed { .. }), _) => RunState::Failed,
+            (Some(RunOutcome::Cancelled { .. }), _) => RunState::Cancelled,
+            (None, Some(RunOutcome::Cancelled { .. })) => RunState::Cancelling,
+            (None, None) if !self.waiting.is_empty() => RunState::AwaitingApproval,
+            (None, _) => RunState::Working,
+        }
+    }
+
+    /// What it waits for a person to allow.
+    pub(super) fn approvals(&self) -> Vec<ApprovalView> {
+        let waiting = self.waiting.values();
+        waiting
+            .map(|(approval, at_ms)| ApprovalView::of(&self.view.id, approval, *at_ms))
+            .collect()
+    }
+
+    /// Who handed what to whom.
+    pub(super) fn graph(&self) -> GraphView {
+        self.graph.view()
+    }
+
+    /// The plan; nothing for a run that has none.
+    pub(super) fn plan(&self) -> Option<PlanView> {
+        let reached = (self.view.mode == "app").then(|| reached(&self.facts))?;
+        let ready = reached.ready();
+        let standing = |step: &str| match reached.steps.get(step).map(|work| work.state) {
+            None if ready.iter().any(|ready| ready == step) => StepStanding::Ready,
+            None => StepStanding::Waiting,
+            Some(WorkState::AwaitingApproval) => StepStanding::AwaitingApproval,
+            Some(WorkState::Working) => StepStanding::Working,
+            Some(WorkState::Completed) => StepStanding::Completed,
+            Some(WorkState::Failed) => StepStanding::Failed,
+            Some(WorkState::Skipped) => StepStanding::Skipped,
+        };
+        let names = reached.plan.steps.keys().map(|name| name.as_str());
+        Some(PlanView {
+            version: reached.version,
+            states: names
+                .map(|name| (name.to_owned(), standing(name)))
+                .collect(),
+            plan: json!(reached.plan),
+        })
+    }
+}
+
+/// A run at its beginning, as this entry has it. `owner` is whose run it is.
+///
+/// # Errors
+///
+/// The entry does not say how a run begins.
+pub(super) fn begun(run: &RunId, owner: &str, first: &Entry) -> Result<RunView, Error> {
+    let RunEvent::Started(started) = &first.event else {
+        let why = format!("the journal of run {run} does not say how it began");
+        return Err(Error::Unavailable(why));
+    };
+    let message = Agent::message_of(started);
+    let asked = message.as_ref().and_then(Asked::of);
+    let text = |pointer: &str| {
+        let text = started.input.pointer(pointer).and_then(Value::as_str);
+        text.map(str::to_owned)
+    };
+    let is_app = started.strategy == Orchestrator::NAME;
+    let is_chat = started.strategy == ChatTurn.name()
+        || asked.as_ref().is_some_and(|a| a.brief.mode == Mode::Chat);
+    let objective = text("/brief/objective").or_else(|| message.as_ref().map(|m| m.text()));
+    Ok(RunView {
+        id: run.to_string(),
+        mode: match (is_app, is_chat) {
+            (true, _) => "app".to_owned(),
+            (_, true) => "chat".to_owned(),
+            _ => started.strategy.clone(),
+        },
+        agent: asked
+            .as_ref()
+            .and_then(|asked| asked.brief.agent.clone())
+            .unwrap_or_else(|| owner.to_owned()),
+        thread_id: started.thread.clone(),
+        state: RunState::Working,
+        objective: objective.or_else(|| text("/words")).unwrap_or_default(),
+        created_at: started.at_ms,
+        ended_at: None,
+        phase: String::new(),
+        depth: 0,
+        tokens: 0,
+        tokens_estimated: false,
+        calls: 0,
+        approvals: Vec::new(),
+        result: None,
+        error: None,
+        task_id: message.map(|m| m.task_id).unwrap_or_default(),
+        parent_task_id: Agent::parent_of(started),
+        resumes: text("/resumes"),
+        series: text("/brief/series").unwrap_or_default(),
+    })
+}
+
+impl RunView {
+    /// Takes in how it ended.
+    pub(super) fn end(&mut self, outcome: &RunOutcome, at_ms: u64) {
+        self.ended_at = Some(at_ms);
+        match outcome {
+            RunOutcome::Completed { text, data } => {
+                let bundle = data.get("bundle").cloned();
+                self.result = bundle.or_else(|| Some(json!({ "message": text })));
+            }
+            RunOutcome::Failed { error } => self.error = Some(error.clone()),
+            RunOutcome::Cancelled { reason } => self.error = Some(reason.clone()),
+        }
+    }
+}
+
+impl ApprovalView {
+    /// An approval of this run, asked then.
+    pub(super) fn of(run: &str, approval: &Approval, asked_at: u64) -> Self {
+        Self {
+            id: approval.id.clone(),
+            run_id: run.to_owned(),
+            step: approval.subject.clone(),
+            agent: approval.agent.clone(),
+            capability: approval.capability.clone(),
+            arguments: approval.arguments.clone(),
+            digest: approval.digest.clone(),
+            asked_at,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Which runs there are, and how one stands.
+
+use std::{cmp::Reverse, collections::BTreeMap, iter};
+
+use agenthub_cortex::{ChatTurn, Orchestrator, RESULTS};
+use agenthub_sdk::runs::{
+    RunEvent, RunId, Strategy,
+    journal::{Filter, Listed, State},
+};
+use tokio::time::timeout;
+
+use super::{
+    Inner,
+    error::Error,
+    merging::Merge,
+    reading::{ANSWER, Shelf},
+    view::{ListQuery, RunPage, RunState, RunView},
+};
+
+/// The runs of a page, if nothing is said.
+const PAGE: u32 = 50;
+
+/// The most runs of a page.
+const MAX_PAGE: u32 = 200;
+
+/// The most runs that are looked at for one page.
+const MAX_LOOKED_AT: usize = 2_000;
+
+/// The most runs of a thread among which one is looked for.
+const MAX_THREAD: usize = 1_000;
+
+impl Shelf {
+    /// The same with the owner of a run, if the run is there.
+    async fn owned(&self, run: &RunId) -> Result<Option<Self>, Error> {
+        let first = self.read(run, 0, 1).await?.into_iter().next();
+        let Some(RunEvent::Started(started)) = first.map(|entry| entry.event) else {
+            return Ok(None);
+        };
+        let filter = Filter {
+            strategies: vec![started.strategy],
+            thread: Some(started.thread).filter(|thread| !thread.is_empty()),
+            limit: MAX_THREAD,
+            ..Filter::default()
+        };
+        let listed = self.list(&filter).await?;
+        let listed = listed.into_iter().find(|listed| listed.run == *run);
+        Ok(Some(Self {
+            owner: listed.map(|listed| listed.owner).unwrap_or_default(),
+            ..self.clone()
+        }))
+    }
+
+    /// The runs that a filter takes.
+    pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
+        match timeout(ANSWER, self.journal.list(filter)).await {
+            Ok(Ok(listed)) => Ok(listed),
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err(Error::Unavailable("the journal does not answer".to_owned())),
+        }
+    }
+}
+
+impl Inner {
+    /// Where a run is written down.
+    pub(super) async fn find(&self, id: &str) -> Result<(Shelf, RunId), Error> {
+        let run = RunId::new(id);
+        if !self.home.read(&run, 0, 1).await?.is_empty() {
+            return Ok((self.home.clone(), run));
+        }
+        for (name, shelf) in self.shelves().await.into_iter().skip(1) {
+            match shelf.owned(&run).await {
+                Ok(Some(shelf)) => return Ok((shelf, run)),
+                Ok(None) => {}
+                Err(error) => tracing::warn!(name, %error, "a journal cannot be read"),
+            }
+        }
+        Err(Error::no_run(id))
+    }
+
+    /// A run.
+    pub(super) async fn get(&self, id: &str) -> Result<RunView, Error> {
+        let run = RunId::new(id);
+        if let Some(view) = self.over.get(&run) {
+            return Ok(view);
+        }
+        match self.find(id).await {
+            Ok((shelf, run)) => self.view(&shelf, &run).await,
+            Err(error @ Error::NotFound { .. }) => self.submitted.view(&run).ok_or(error),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn view(&self, shelf: &Shelf, run: &RunId) -> Result<RunView, Error> {
+        if let Some(view) = self.over.get(run) {
+            return Ok(view);
+        }
+        let view = shelf.known(run).await?.view();
+        self.over.keep(run, &view);
+        Ok(view)
+    }
+
+    /// A page of runs.
+    pub(super) async fn list(&self, query: ListQuery) -> Result<RunPage, Error> {
+        let limit = match query.limit.unwrap_or(PAGE) {
+            limit @ 1..=MAX_PAGE => limit as usize,
+            limit => {
+                let why = format!("is {limit}; it is a number from 1 to {MAX_PAGE}");
+                let at = "limit".to_owned();
+                return Err(Error::Invalid { at, why });
+            }
+        };
+        let mut merge = Merge::new(self.shelves().await, &query, limit)?;
+        let mut page = RunPage::default();
+        if query.page_token.is_none() {
+            page.runs = self.submitted.views();
+            page.runs.retain(|view| query.takes(view));
+            page.runs.sort_by_key(|view| Reverse(view.created_at));
+        }
+        for _ in 0..MAX_LOOKED_AT {
+            if page.runs.len() >= limit {
+                break;
+            }
+            let Some((shelf, listed)) = merge.next().await? else {
+                return Ok(page);
+            };
+            let is_shown = |view: &RunView| view.id == listed.run.as_str();
+            if listed.strategy == RESULTS || page.runs.iter().any(is_shown) {
+                continue;
+            }
+            match shelf.sketch(&listed).await {
+                Ok(view) if query.takes(&view) => page.runs.push(view),
+                Ok(_) | Err(Error::NotFound { .. }) => {}
+                Err(error) => tracing::warn!(run = %listed.run, %error, "a run cannot be shown"),
+            }
+        }
+        page.next = merge.has_more().await?.then(|| merge.token());
+        Ok(page)
+    }
+
+    /// Cortex's own journal, which has no name, and those of others.
+    async fn shelves(&self) -> Vec<(String, Shelf)> {
+        let others = match self.cortex.others() {
+            Some(others) => others.journals().await,
+            None => BTreeMap::new(),
+        };
+        let others = others.into_iter().map(|(name, journal)| {
+            let owner = String::new();
+            (name, Shelf { journal, owner })
+        });
+        iter::once((String::new(), self.home.clone()))
+            .chain(others)
+            .collect()
+    }
+}
+
+impl ListQuery {
+    /// What of it a journal knows.
+    pub(super) fn filter(&self, limit: usize) -> Filter {
+        let states = match self.state {
+            None => Vec::new(),
+            Some(RunState::Completed) => vec![State::Completed],
+            Some(RunState::Failed) => vec![State::Failed],
+            Some(RunState::Cancelled) => vec![State::Cancelled],
+            Some(_) => vec![State::Working],
+        };
+        let strategies = match self.mode.as_deref() {
+            // What is said to an agent through Cortex is a chat as well.
+            None | Some("chat") => Vec::new(),
+            Some("app") => vec![Orchestrator::NAME.to_owned()],
+            Some(strategy) => vec![strategy.to_owned()],
+        };
+        Filter {
+            owner: None,
+            strategies,
+            thread: self.thread_id.clone(),
+            states,
+            before: None,
+            limit,
+        }
+    }
+
+    /// Whether a run is one of them.
+    fn takes(&self, view: &RunView) -> bool {
+        let is_mode = |mode: &String| {
+            let is_chat = mode == ChatTurn.name() && view.mode == "chat";
+            let is_app = mode == Orchestrator::NAME && view.mode == "app";
+            *mode == view.mode || is_chat || is_app
+        };
+        self.state.is_none_or(|state| view.state == state)
+            && self
+                .thread_id
+                .as_ref()
+                .is_none_or(|thread| view.thread_id == *thread)
+            && self.mode.as_ref().is_none_or(is_mode)
+    }
+}

@@ -1,0 +1,245 @@
+//! Runs: started, watched, answered and called back, whoever serves them.
+//!
+//! Whoever asks for a run gives a brief. Cortex is asked for it over the hub (`starting.rs`, `submitted.rs`). What is told of runs comes from their
+//! journals alone: how a run stands (`known.rs`, in lists `sketched.rs`), who handed what to whom (`graph.rs`), and what it shows
+//! (`following.rs`), so that a reader who comes late, or after a restart, sees the same.
+//!
+//! `known.rs` and `graph.rs` are pure.
+
+mod deciding;
+mod error;
+mod following;
+mod graph;
+mod known;
+mod listing;
+mod merging;
+mod reading;
+mod results;
+mod sketched;
+mod starting;
+mod submitted;
+mod view;
+
+use std::sync::Arc;
+
+use agenthub_cortex::{
+    Asked, CORTEX, Handle,
+    brief::{Brief, Budget, Constraints},
+};
+use agenthub_sdk::{
+    TraceContext,
+    proto::cortex as pb,
+    runs::{Decision, RunId},
+};
+use futures_util::{
+    Stream, StreamExt, TryStreamExt,
+    future::{Either, ready},
+    stream,
+};
+use serde_json::{Map, Value};
+
+pub(crate) use error::Error;
+pub(crate) use view::{
+    ApprovalView, GraphView, ListQuery, PlanView, RunPage, RunState, RunView, StartedRun, timestamp,
+};
+
+use following::Following;
+use reading::{Over, Shelf};
+use submitted::Submitted;
+
+/// The runs of a Cortex, and those of other agents whose journals it has. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Runs(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    cortex: Handle,
+    /// Cortex's own journal.
+    home: Shelf,
+    over: Over,
+    submitted: Submitted,
+}
+
+impl Runs {
+    /// The runs of this Cortex.
+    pub fn of(cortex: Handle) -> Self {
+        let home = Shelf {
+            journal: Arc::clone(cortex.journal()),
+            owner: CORTEX.to_owned(),
+        };
+        Self(Arc::new(Inner {
+            cortex,
+            home,
+            over: Over::default(),
+            submitted: Submitted::default(),
+        }))
+    }
+
+    /// The Cortex whose runs they are.
+    pub(crate) fn cortex(&self) -> &Handle {
+        &self.0.cortex
+    }
+
+    /// Starts a run, and returns when it has begun or after 5 s. It goes on whether or not anybody watches, also when this is dropped.
+    /// The same `key` (an idempotency key of at most 255 bytes) and brief start one run, however often they come. `trace` is where who
+    /// asks is in their trace; the run begins one where they are in none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], [`Error::ThreadBusy`], [`Error::KeyReused`], [`Error::Refused`], [`Error::Unavailable`].
+    pub(crate) async fn start(
+        &self,
+        brief: Brief,
+        key: Option<&str>,
+        trace: Option<TraceContext>,
+    ) -> Result<StartedRun, Error> {
+        brief.check()?;
+        let asked = Asked {
+            brief,
+            key: key.map(str::to_owned),
+            resumes: None,
+            trace,
+        };
+        self.0.begin(asked).await
+    }
+
+    /// A run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Unavailable`].
+    pub(crate) async fn get(&self, id: &str) -> Result<RunView, Error> {
+        self.0.get(id).await
+    }
+
+    /// Runs, latest first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], [`Error::Unavailable`].
+    pub(crate) async fn list(&self, query: ListQuery) -> Result<RunPage, Error> {
+        self.0.list(query).await
+    }
+
+    /// All frames of a run behind the one with the number `after`, then those that come; ends behind the last one of the run. Frames
+    /// are read as they are asked for, so a slow reader holds nothing up; an error is the last item. Of a run that is on its way it returns when
+    /// that has begun or after 5 s; the frames wait for the beginning then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Unavailable`].
+    pub(crate) async fn frames(
+        &self,
+        id: &str,
+        after: u64,
+    ) -> Result<impl Stream<Item = Result<pb::Frame, Error>> + Send + 'static + use<>, Error> {
+        let following = match self.0.beginning(&RunId::new(id)).await? {
+            None => Either::Left(ready(Ok(self.0.follow(id, after).await?))),
+            Some(late) => {
+                let (inner, id) = (Arc::clone(&self.0), id.to_owned());
+                Either::Right(async move {
+                    late.await?;
+                    inner.follow(&id, after).await
+                })
+            }
+        };
+        Ok(stream::once(following)
+            .map_ok(Following::stream)
+            .try_flatten())
+    }
+
+    /// The plan of a run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], also for a run without a plan; [`Error::Unavailable`].
+    pub(crate) async fn plan(&self, id: &str) -> Result<PlanView, Error> {
+        let (shelf, run) = self.0.find(id).await?;
+        let plan = shelf.known(&run).await?.plan();
+        plan.ok_or_else(|| Error::NotFound {
+            what: "plan of run",
+            id: id.to_owned(),
+        })
+    }
+
+    /// Who handed what to whom.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Unavailable`].
+    pub(crate) async fn graph(&self, id: &str) -> Result<GraphView, Error> {
+        let (shelf, run) = self.0.find(id).await?;
+        Ok(shelf.known(&run).await?.graph())
+    }
+
+    /// Calls a run back. Returns when it is told to stop, or has stopped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::NotActive`], [`Error::Unsuitable`] for a run that has no task, [`Error::Unavailable`].
+    pub(crate) async fn cancel(&self, id: &str, reason: &str) -> Result<RunView, Error> {
+        self.0.cancel(id, reason).await
+    }
+
+    /// Goes on from the plan and the results of a run that is over, as a run of its own in the same thread. What is given stands in place of
+    /// what the run had.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Active`], [`Error::Unsuitable`] for a run without a plan, and those of [`start`](Self::start).
+    pub(crate) async fn resume(
+        &self,
+        id: &str,
+        constraints: Option<Constraints>,
+        budget: Option<Budget>,
+    ) -> Result<StartedRun, Error> {
+        self.0
+            .resume(
+                id,
+                constraints.unwrap_or_default(),
+                budget.unwrap_or_default(),
+            )
+            .await
+    }
+
+    /// Answers what a run asks a person for. Returns when the answer is written down, for which it waits 5 s.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] for the run, [`Error::NotPending`] for the approval, [`Error::Unavailable`] where nobody drives the run yet, or the
+    /// answer is not written down in time.
+    pub(crate) async fn decide(
+        &self,
+        id: &str,
+        approval: &str,
+        decision: Decision,
+    ) -> Result<RunView, Error> {
+        self.0.decide(id, approval, decision).await
+    }
+
+    /// The approvals that wait for an answer; with `follow` also those that come.
+    pub(crate) fn approvals(
+        &self,
+        follow: bool,
+    ) -> impl Stream<Item = ApprovalView> + Send + 'static + use<> {
+        let home = self.0.home.clone();
+        let asked = self.0.cortex.approvals().all(follow);
+        asked.filter_map(move |(run, approval)| {
+            let home = home.clone();
+            async move { home.approval(&run, &approval).await }
+        })
+    }
+
+    /// Adds what became of a run's result: numbers by name, at most 64. What is given later stands in place of what was given before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Active`], [`Error::Invalid`], [`Error::Unavailable`].
+    pub(crate) async fn record(
+        &self,
+        id: &str,
+        metrics: Map<String, Value>,
+    ) -> Result<RunView, Error> {
+        self.0.record(id, metrics).await
+    }
+}

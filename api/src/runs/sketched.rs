@@ -1,0 +1,94 @@
+//! How a run stands, as lists show it: from what its journal keeps beside the events, and a few of these: the first one, the last one of a
+//! run that is over, and the questions to people that are open. However long the journal is, no other is read.
+
+use agenthub_cortex::{ChatTurn, phase_of};
+use agenthub_sdk::runs::{
+    Begun, RunEvent, Strategy,
+    journal::{Entry, Listed, State, Summary},
+};
+
+use super::{
+    error::Error,
+    known::begun,
+    reading::Shelf,
+    view::{ApprovalView, RunState, RunView},
+};
+
+impl Shelf {
+    /// The run of a row.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Unavailable`].
+    pub(super) async fn sketch(&self, listed: &Listed) -> Result<RunView, Error> {
+        let first = self.at(listed, 1).await?;
+        let mut view = begun(&listed.run, &self.owner, &first)?;
+        let summary = listed.summary.clone().unwrap_or_default();
+        let is_over = listed.state != State::Working;
+        if is_over {
+            let last = self.at(listed, listed.last).await?;
+            if let RunEvent::Ended { outcome, at_ms, .. } = &last.event {
+                view.end(outcome, *at_ms);
+            }
+        } else {
+            for place in summary.asked() {
+                let asked = self.at(listed, place).await?;
+                view.approvals.extend(asked_for(&view.id, &asked));
+            }
+        }
+        view.state = state(listed.state, &summary);
+        view.phase = phase(listed, &summary);
+        view.tokens = summary.spent.tokens;
+        view.tokens_estimated = summary.spent.is_estimated;
+        view.calls = summary.spent.calls;
+        if view.mode == "app" {
+            view.depth = rounds(&view).unwrap_or(summary.round);
+        }
+        Ok(view)
+    }
+
+    async fn at(&self, listed: &Listed, place: u64) -> Result<Entry, Error> {
+        let entries = self.read(&listed.run, place.saturating_sub(1), 1).await?;
+        let entry = entries.into_iter().next();
+        entry.ok_or_else(|| Error::no_run(listed.run.as_str()))
+    }
+}
+
+fn state(state: State, summary: &Summary) -> RunState {
+    match (state, summary.stopping) {
+        (State::Completed, _) => RunState::Completed,
+        (State::Failed, _) => RunState::Failed,
+        (State::Cancelled, _) => RunState::Cancelled,
+        (State::Working, Some(State::Cancelled)) => RunState::Cancelling,
+        (State::Working, None) if summary.asked().next().is_some() => RunState::AwaitingApproval,
+        (State::Working, _) => RunState::Working,
+    }
+}
+
+/// Chat turns note no phase: it follows from the question that the model was asked last.
+fn phase(listed: &Listed, summary: &Summary) -> String {
+    let question = summary.question.as_ref();
+    match question.filter(|_| listed.strategy == ChatTurn.name()) {
+        Some(question) => phase_of(question).name().to_owned(),
+        None => summary.phase.clone(),
+    }
+}
+
+/// How often something was made, as the bundle says.
+pub(super) fn rounds(view: &RunView) -> Option<u32> {
+    let rounds = view.result.as_ref()?.pointer("/quality/depth")?;
+    rounds
+        .as_u64()
+        .and_then(|rounds| u32::try_from(rounds).ok())
+}
+
+fn asked_for(run: &str, asked: &Entry) -> Option<ApprovalView> {
+    match &asked.event {
+        RunEvent::StepBegun {
+            what: Begun::ApprovalAsked(approval),
+            at_ms,
+            ..
+        } => Some(ApprovalView::of(run, approval, *at_ms)),
+        _ => None,
+    }
+}

@@ -1,0 +1,462 @@
+//! What a run is asked for.
+//!
+//! A brief is checked where it enters: what [`Brief::check`] takes keeps to every bound that is named here.
+
+mod criterion;
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+/// The longest objective, in bytes.
+pub(crate) const MAX_OBJECTIVE_BYTES: usize = 64 << 10;
+/// The largest payload, in bytes of JSON.
+pub(crate) const MAX_PAYLOAD_BYTES: usize = 512 << 10;
+/// The deepest payload, in levels of objects and arrays.
+pub(crate) const MAX_PAYLOAD_DEPTH: usize = 20;
+/// The most acceptance criteria.
+pub(crate) const MAX_CRITERIA: usize = 64;
+/// The longest acceptance criterion, in bytes of JSON.
+pub(crate) const MAX_CRITERION_BYTES: usize = 4 << 10;
+/// The longest id of a thread or a series, in bytes.
+pub(crate) const MAX_NAME_BYTES: usize = 256;
+/// The longest id of an agent, in bytes.
+pub(crate) const MAX_AGENT_BYTES: usize = 128;
+/// The largest execution depth.
+pub(crate) const MAX_DEPTH: u32 = 20;
+/// The most turns of the orchestrator.
+pub(crate) const MAX_TURNS: u32 = 200;
+
+/// What the payload holds the result to, as reviewers know it.
+const ACCEPTANCE_CRITERIA: &str = "acceptanceCriteria";
+const QUALITY_THRESHOLD: &str = "qualityThreshold";
+
+/// What stands for all capabilities.
+const ALL: &str = "*";
+/// So alike are two names of which one may be meant by the other.
+const ALIKE: f64 = 0.85;
+
+/// What a run is to do, with what, and within which limits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Brief {
+    /// What is wanted, in the user's words. 1 byte to 64 KiB.
+    pub objective: String,
+    /// `app` unless it is given.
+    #[serde(default)]
+    pub mode: Mode,
+    /// In chat mode the agent to talk with; Cortex if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What the agents are given to work with. At most 512 KiB.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schema(value_type = Object)]
+    pub payload: Map<String, Value>,
+    /// What the result must keep to.
+    #[serde(default, skip_serializing_if = "Constraints::is_empty")]
+    pub constraints: Constraints,
+    /// The most that may be used.
+    #[serde(default, skip_serializing_if = "Budget::is_empty")]
+    pub budget: Budget,
+    /// The thread that the run belongs to; it starts one if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// Runs of one series learn from each other's results; the thread if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
+}
+
+/// How a run works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// It plans, hands off, checks quality, and ends with a bundle.
+    #[default]
+    App,
+    /// One turn of a conversation; it ends with a message.
+    Chat,
+}
+
+impl Mode {
+    /// The word for it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::App => "app",
+            Self::Chat => "chat",
+        }
+    }
+}
+
+/// What a run must keep to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Constraints {
+    /// The least score of a review, from 0 to 1; 0.7 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 1)]
+    pub quality_threshold: Option<f64>,
+    /// How often something may be made, the first time included, from 1 to 20; 3 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 20)]
+    pub execution_depth: Option<u32>,
+    /// What the result must fulfil, at most 64: in words, or as objects with a check that code can make.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 64)]
+    pub acceptance_criteria: Vec<Value>,
+    /// The most decisions of the orchestrator, from 1 to 200; 40 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 200)]
+    pub max_turns: Option<u32>,
+    /// The capabilities that a person has to allow each time, at most 64; `*` stands for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 64)]
+    pub approvals: Vec<String>,
+}
+
+/// The most that a run and everything that it leads to may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Budget {
+    /// Tokens of models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Calls of models, tools and agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// Milliseconds, waiting included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+}
+
+/// Why a brief is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{at}` {why}")]
+pub struct Fault {
+    /// The field, such as `constraints.qualityThreshold`.
+    pub at: String,
+    /// What is wrong with it, as the rest of a sentence.
+    pub why: String,
+}
+
+impl Fault {
+    fn new(at: impl Into<String>, why: impl Into<String>) -> Self {
+        Self {
+            at: at.into(),
+            why: why.into(),
+        }
+    }
+}
+
+impl Brief {
+    /// # Errors
+    ///
+    /// The first field that does not keep to its bounds.
+    pub fn check(&self) -> Result<(), Fault> {
+        if self.objective.trim().is_empty() {
+            return Err(Fault::new("objective", "is empty: say what you want"));
+        }
+        is_short("objective", self.objective.len(), MAX_OBJECTIVE_BYTES)?;
+        if let Some(agent) = &self.agent {
+            if self.mode == Mode::App {
+                let why = "names who to talk with, which is for the mode `chat`";
+                return Err(Fault::new("agent", why));
+            }
+            is_name("agent", agent, MAX_AGENT_BYTES)?;
+        }
+        let payload = Value::Object(self.payload.clone());
+        is_short("payload", payload.to_string().len(), MAX_PAYLOAD_BYTES)?;
+        is_flat("payload", &payload)?;
+        for (field, name) in [("threadId", &self.thread_id), ("series", &self.series)] {
+            if let Some(name) = name {
+                is_name(field, name, MAX_NAME_BYTES)?;
+            }
+        }
+        self.constraints.check()?;
+        match self.mode {
+            Mode::Chat => self.constraints.suits_a_chat()?,
+            Mode::App => self.payload_is_held_to()?,
+        }
+        self.budget.check()
+    }
+
+    /// # Errors
+    ///
+    /// The first of the constraints among the payload that does not keep to its bounds.
+    fn payload_is_held_to(&self) -> Result<(), Fault> {
+        let given = |field: &str| self.payload.get(field).filter(|value| !value.is_null());
+        if let Some(threshold) = given(QUALITY_THRESHOLD) {
+            let is_one = |number: f64| (0.0..=1.0).contains(&number);
+            if !threshold.as_f64().is_some_and(is_one) {
+                let why = format!("is {threshold}; it is a number from 0 to 1");
+                return Err(Fault::new(format!("payload.{QUALITY_THRESHOLD}"), why));
+            }
+        }
+        let Some(criteria) = given(ACCEPTANCE_CRITERIA) else {
+            return Ok(());
+        };
+        let at = format!("payload.{ACCEPTANCE_CRITERIA}");
+        let Some(criteria) = criteria.as_array() else {
+            return Err(Fault::new(at, "takes a list of texts and checks"));
+        };
+        are_criteria(&at, criteria)?;
+        let all = self.clone().with_payload_held_to();
+        match all.constraints.acceptance_criteria.len() {
+            count if count > MAX_CRITERIA => {
+                let why = format!(
+                    "makes {count} with constraints.{ACCEPTANCE_CRITERIA}; at most {MAX_CRITERIA}"
+                );
+                Err(Fault::new(at, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same brief whose constraints have what the payload holds the result to: its criteria behind those of the constraints, and the
+    /// higher of the two thresholds.
+    pub fn with_payload_held_to(mut self) -> Self {
+        let criteria = self.payload.shift_remove(ACCEPTANCE_CRITERIA);
+        let all = &mut self.constraints.acceptance_criteria;
+        for criterion in criteria
+            .as_ref()
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            if !all.contains(criterion) {
+                all.push(criterion.clone());
+            }
+        }
+        let threshold = self.payload.shift_remove(QUALITY_THRESHOLD);
+        let threshold = threshold.as_ref().and_then(Value::as_f64);
+        let known = self.constraints.quality_threshold;
+        self.constraints.quality_threshold = known.into_iter().chain(threshold).reduce(f64::max);
+        self
+    }
+}
+
+impl Constraints {
+    /// The least score of a review.
+    pub fn quality_threshold(&self) -> f64 {
+        self.quality_threshold.unwrap_or(0.7)
+    }
+
+    /// How often something may be made, the first time included.
+    pub fn execution_depth(&self) -> u32 {
+        self.execution_depth.unwrap_or(3)
+    }
+
+    /// The most decisions of the orchestrator.
+    pub fn max_turns(&self) -> u32 {
+        self.max_turns.unwrap_or(40)
+    }
+
+    /// These, and where they say nothing, the others.
+    pub fn over(self, others: Self) -> Self {
+        Self {
+            quality_threshold: self.quality_threshold.or(others.quality_threshold),
+            execution_depth: self.execution_depth.or(others.execution_depth),
+            acceptance_criteria: match self.acceptance_criteria.is_empty() {
+                true => others.acceptance_criteria,
+                false => self.acceptance_criteria,
+            },
+            max_turns: self.max_turns.or(others.max_turns),
+            approvals: match self.approvals.is_empty() {
+                true => others.approvals,
+                false => self.approvals,
+            },
+        }
+    }
+
+    /// # Errors
+    ///
+    /// The first field that does not keep to its bounds.
+    pub fn check(&self) -> Result<(), Fault> {
+        let threshold = self.quality_threshold();
+        if !(0.0..=1.0).contains(&threshold) {
+            let why = format!("is {threshold}; it is a number from 0 to 1");
+            return Err(Fault::new("constraints.qualityThreshold", why));
+        }
+        let at = "constraints.executionDepth";
+        is_within(at, self.execution_depth(), MAX_DEPTH)?;
+        is_within("constraints.maxTurns", self.max_turns(), MAX_TURNS)?;
+        let at = "constraints.approvals";
+        if self.approvals.len() > MAX_CRITERIA {
+            let why = format!(
+                "has {} entries; at most {MAX_CRITERIA}",
+                self.approvals.len()
+            );
+            return Err(Fault::new(at, why));
+        }
+        for (index, capability) in self.approvals.iter().enumerate() {
+            is_name(&format!("{at}[{index}]"), capability, MAX_NAME_BYTES)?;
+        }
+        are_criteria("constraints.acceptanceCriteria", &self.acceptance_criteria)
+    }
+
+    /// # Errors
+    ///
+    /// The first field that only a run in app mode keeps to.
+    fn suits_a_chat(&self) -> Result<(), Fault> {
+        let given = [
+            ("acceptanceCriteria", !self.acceptance_criteria.is_empty()),
+            ("approvals", !self.approvals.is_empty()),
+            ("qualityThreshold", self.quality_threshold.is_some()),
+            ("executionDepth", self.execution_depth.is_some()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((field, _)) => Err(Fault::new(
+                format!("constraints.{field}"),
+                "needs the mode `app`: nobody reviews a chat turn or asks a person about it; take the mode `app`, or leave this out",
+            )),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// The first approval that names a capability which is none of these.
+    pub fn names_offered<'a>(
+        &self,
+        offered: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<(), Fault> {
+        let is_known = |named: &str| named == ALL || offered.clone().any(|known| known == named);
+        let unknown = self.approvals.iter().position(|named| !is_known(named));
+        let Some(index) = unknown else {
+            return Ok(());
+        };
+        let named = &self.approvals[index];
+        let likeness = |known: &str| strsim::jaro_winkler(named, known);
+        let close = offered.clone().filter(|known| likeness(known) >= ALIKE);
+        let close = close.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        let help = match close {
+            Some(close) => format!("did you mean {close}?"),
+            None => {
+                let offered: BTreeSet<&str> = offered.collect();
+                let offered: Vec<&str> = offered.into_iter().collect();
+                let offered = match offered.is_empty() {
+                    true => "nothing is offered".to_owned(),
+                    false => format!("offered: {}", offered.join(", ")),
+                };
+                format!("{offered}; `{ALL}` stands for all")
+            }
+        };
+        Err(Fault::new(
+            format!("constraints.approvals[{index}]"),
+            format!("names {named}, which no agent that is known offers; {help}"),
+        ))
+    }
+
+    /// Whether a person has to allow this capability.
+    pub fn needs_approval(&self, capability: &str) -> bool {
+        self.approvals
+            .iter()
+            .any(|named| named == ALL || named == capability)
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Budget {
+    /// This, and where it says nothing, the other.
+    pub fn over(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.or(other.tokens),
+            calls: self.calls.or(other.calls),
+            time_ms: self.time_ms.or(other.time_ms),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// A limit of nothing at all, with which no run can begin.
+    pub fn check(&self) -> Result<(), Fault> {
+        let Self {
+            tokens,
+            calls,
+            time_ms,
+        } = *self;
+        for (at, limit) in [("tokens", tokens), ("calls", calls), ("timeMs", time_ms)] {
+            if limit == Some(0) {
+                return Err(Fault::new(format!("budget.{at}"), "is 0: give at least 1"));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// # Errors
+///
+/// There are too many, or the first that is none.
+fn are_criteria(at: &str, criteria: &[Value]) -> Result<(), Fault> {
+    if criteria.len() > MAX_CRITERIA {
+        let why = format!("has {} entries; at most {MAX_CRITERIA}", criteria.len());
+        return Err(Fault::new(at, why));
+    }
+    for (index, criterion) in criteria.iter().enumerate() {
+        let at = format!("{at}[{index}]");
+        criterion::check(&at, criterion)?;
+        is_short(&at, criterion.to_string().len(), MAX_CRITERION_BYTES)?;
+        is_flat(&at, criterion)?;
+    }
+    Ok(())
+}
+
+fn is_short(at: &str, bytes: usize, most: usize) -> Result<(), Fault> {
+    match bytes > most {
+        true => Err(Fault::new(
+            at,
+            format!("has {bytes} bytes; at most {most} are taken"),
+        )),
+        false => Ok(()),
+    }
+}
+
+fn is_name(at: &str, name: &str, most: usize) -> Result<(), Fault> {
+    if name.trim().is_empty() {
+        return Err(Fault::new(at, "is empty: leave it out or name one"));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(Fault::new(at, "has control characters"));
+    }
+    is_short(at, name.len(), most)
+}
+
+fn is_within(at: &str, number: u32, most: u32) -> Result<(), Fault> {
+    match (1..=most).contains(&number) {
+        true => Ok(()),
+        false => Err(Fault::new(
+            at,
+            format!("is {number}; it is a number from 1 to {most}"),
+        )),
+    }
+}
+
+/// The recursion is bounded by that of whatever has read the value.
+fn is_flat(at: &str, value: &Value) -> Result<(), Fault> {
+    match depth(value) > MAX_PAYLOAD_DEPTH {
+        true => Err(Fault::new(
+            at,
+            format!("is nested more than {MAX_PAYLOAD_DEPTH} levels deep"),
+        )),
+        false => Ok(()),
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! `cortex.Cortex/Chat`: one turn, for as long as its caller watches.
+
+use std::sync::Arc;
+
+use agenthub_proto::{
+    cortex::{ChatRequest, Frame as Wire},
+    trace::TraceContext,
+};
+use agenthub_sdk::{
+    Client, Spans,
+    runs::{
+        Budget, Command, DriveError, Driver, RunId, Started, Strategy, World,
+        journal::MemoryJournal,
+    },
+};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::{
+    sync::{mpsc, watch},
+    time::timeout,
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Status};
+use uuid::Uuid;
+
+use super::{
+    conduct,
+    conversation::{Key, Turn},
+    turn::ChatTurn,
+    view::{self, FrameSink, SINK_DEADLINE},
+    world::ChatWorld,
+};
+use crate::{
+    frame::Frame,
+    origin::{CORTEX, Origin},
+    shared::Shared,
+};
+
+/// Frames that wait for a slow caller. A turn that has more to show waits.
+const MAX_WAITING: usize = 64;
+
+/// The longest text, as for a message on the hub.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+
+/// The longest context id, in bytes.
+const MAX_CONTEXT_BYTES: usize = 256;
+
+/// Begins a turn.
+// A `Status` is what the service speaks.
+#[allow(clippy::result_large_err)]
+pub(crate) fn begin(
+    shared: &Arc<Shared>,
+    client: &Client,
+    request: Request<ChatRequest>,
+) -> Result<ReceiverStream<Result<Wire, Status>>, Status> {
+    let traceparent = request.metadata().get("traceparent");
+    let traceparent = traceparent
+        .and_then(|t| t.to_str().ok())
+        .unwrap_or_default();
+    let above = TraceContext::parse_or_start(traceparent);
+    let ChatRequest { text, context_id } = request.into_inner();
+    check(&text, &context_id)?;
+    let context_id = match context_id.is_empty() {
+        true => Uuid::now_v7().to_string(),
+        false => context_id,
+    };
+    let key = Key {
+        user: String::new(),
+        context_id: context_id.clone(),
+    };
+    shared
+        .has_room(&key)
+        .map_err(|refused| Status::resource_exhausted(refused.to_string()))?;
+    let gone = CancellationToken::new();
+    let call = Call {
+        shared: Arc::clone(shared),
+        turn: shared.join(key, &text),
+        origin: Origin::Call {
+            client: client.clone(),
+            trace: above.child(),
+            context_id: context_id.clone(),
+            gone: gone.clone(),
+        },
+        above,
+        text,
+        context_id,
+    };
+    let (frames, receiver) = mpsc::channel(MAX_WAITING);
+    shared.keep(call.run(frames, gone));
+    Ok(ReceiverStream::new(receiver))
+}
+
+// A `Status` is what the service speaks.
+#[allow(clippy::result_large_err)]
+fn check(text: &str, context_id: &str) -> Result<(), Status> {
+    if text.trim().is_empty() {
+        return Err(Status::invalid_argument("text is empty: say what you want"));
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(Status::invalid_argument(format!(
+            "text has {} bytes; at most {MAX_TEXT_BYTES} are taken",
+            text.len()
+        )));
+    }
+    if context_id.len() > MAX_CONTEXT_BYTES {
+        return Err(Status::invalid_argument(format!(
+            "context_id has {} bytes; at most {MAX_CONTEXT_BYTES} are taken",
+            context_id.len()
+        )));
+    }
+    Ok(())
+}
+
+/// A call at work.
+struct Call {
+    shared: Arc<Shared>,
+    turn: Turn,
+    origin: Origin,
+    /// Where the caller is in its trace.
+    above: TraceContext,
+    text: String,
+    context_id: String,
+}
+
+impl Call {
+    /// What those who watch are told of the turn.
+    fn spans(&self, run: RunId) -> Spans {
+        let settings = &self.shared.settings;
+        let at = (Some(self.above), self.origin.trace());
+        let sink = settings.spans.clone();
+        Spans::new(run, CORTEX, conduct::identity(settings), "", at, sink)
+            .correlation_id(&self.origin.trace().trace_id())
+    }
+
+    /// Drives the turn to its end. When the caller is gone, the turn is cancelled.
+    async fn run(self, frames: mpsc::Sender<Result<Wire, Status>>, gone: CancellationToken) {
+        let (view, projector) = view::open();
+        let id = Uuid::now_v7().to_string();
+        let run = RunId::new(&*id);
+        let spans = self.spans(run.clone());
+        let input = conduct::input(self.text, Vec::new(), &self.shared.settings);
+        let world = ChatWorld::new(self.shared, self.origin, id.clone(), self.turn, view);
+        let world = world.told(spans);
+        let (commands, commanded) = watch::channel(Command::Go);
+        let thread = self.context_id.clone();
+        let driven = drive(run, json!(input), thread, Arc::new(world), commanded);
+
+        let shown = async {
+            let mut sink = CallSink(frames.clone());
+            if !projector.run(&mut sink, id, self.context_id).await {
+                let late = Status::aborted("the frames were not read in time");
+                // A caller that still does not read finds the stream ended.
+                let _ = timeout(SINK_DEADLINE, frames.send(Err(late))).await;
+                return false;
+            }
+            true
+        };
+        let watched = async {
+            let stays = tokio::select! {
+                all = shown => all,
+                () = frames.closed() => false,
+            };
+            if !stays {
+                tracing::debug!("the caller of a chat is gone");
+                gone.cancel();
+                commands.send_replace(Command::Cancel("the caller is gone".to_owned()));
+            }
+        };
+        let ((), driven) = tokio::join!(watched, driven);
+        if let Err(error) = driven {
+            tracing::warn!(%error, "a chat turn broke off");
+        }
+    }
+}
+
+/// Its journal is in memory, as the caller is gone with this process.
+async fn drive(
+    run: RunId,
+    input: Value,
+    thread: String,
+    world: Arc<ChatWorld>,
+    commands: watch::Receiver<Command>,
+) -> Result<(), DriveError> {
+    let driver = Driver::new(Arc::new(MemoryJournal::default()), CORTEX);
+    let first = Started {
+        strategy: ChatTurn.name().to_owned(),
+        input,
+        thread,
+        origin: Value::Null,
+        budget: Budget::default(),
+        deadline_ms: None,
+        at_ms: world.now_ms(),
+    };
+    let hand = driver.open(run, CORTEX, Some(first)).await?;
+    hand.drive(&ChatTurn, world, commands).await.map(drop)
+}
+
+/// Frames on the stream of the call.
+struct CallSink(mpsc::Sender<Result<Wire, Status>>);
+
+#[async_trait]
+impl FrameSink for CallSink {
+    async fn show(&mut self, _: &Frame, wire: Wire) -> bool {
+        self.0.send(Ok(wire)).await.is_ok()
+    }
+}

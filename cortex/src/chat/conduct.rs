@@ -1,0 +1,124 @@
+//! How messages over the hub become chat turns.
+
+use std::sync::Arc;
+
+use agenthub_sdk::{
+    Beginning, Conductor, Failure, Identity, Reply, TaskContext,
+    runs::{Budget, RunId, RunOutcome, Strategy, World},
+};
+use serde_json::{Value, json};
+
+use super::{
+    conversation::Key,
+    history, inbox,
+    outcome::bounded,
+    task_sink::TaskSink,
+    turn::{ChatTurn, Input},
+    view,
+    world::ChatWorld,
+};
+use crate::{
+    asked::Asked,
+    origin::{Origin, context_of, response},
+    settings::Settings,
+    shared::Shared,
+};
+
+const NOTHING_SAID: &str = "the message is empty: say what you want in a text part";
+
+/// Makes a run of each message that asks Cortex for something.
+#[derive(Debug)]
+pub(crate) struct Chats(pub(crate) Arc<Shared>);
+
+fn key(task: &TaskContext) -> Key {
+    Key {
+        user: task.sender().to_owned(),
+        context_id: context_of(task),
+    }
+}
+
+/// What a turn begins with.
+pub(crate) fn input(words: String, attached: Vec<Value>, settings: &Settings) -> Input {
+    let delegation_ms = settings.delegation_timeout.as_millis();
+    Input {
+        words,
+        attached,
+        longest: history::longest(settings.history_tokens),
+        max_rounds: settings.max_rounds,
+        delegation_ms: u64::try_from(delegation_ms).unwrap_or(u64::MAX),
+        takes_prose: true,
+        calls_tools: settings.model.calls_tools(),
+        refused: None,
+    }
+}
+
+/// What is told of a turn.
+pub(crate) fn identity(settings: &Settings) -> Identity {
+    Identity {
+        model: settings.model.name().to_owned(),
+        ..Identity::default()
+    }
+}
+
+impl Conductor for Chats {
+    fn strategy(&self) -> &dyn Strategy {
+        &ChatTurn
+    }
+
+    fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
+        if !inbox::is_answered(task.message(), &task.routing().to_agent_id) {
+            return Err(Failure::rejected("it asks Cortex for nothing"));
+        }
+        let is_empty = task.text().trim().is_empty() && task.data().is_none();
+        let refused = match is_empty {
+            true => Some(NOTHING_SAID.to_owned()),
+            false => self.0.has_room(&key(task)).err().map(|r| r.to_string()),
+        };
+        let attached = bounded(task.message().data());
+        let input = Input {
+            refused,
+            ..input(task.text(), attached, &self.0.settings)
+        };
+        let asked = Asked::of(task.message());
+        Ok(Beginning {
+            input: json!(input),
+            budget: Budget {
+                time_ms: asked.and_then(|asked| asked.brief.budget.time_ms),
+                ..Budget::default()
+            },
+        })
+    }
+
+    fn identity(&self) -> Identity {
+        identity(&self.0.settings)
+    }
+
+    fn world(&self, task: &TaskContext, _: &RunId) -> Arc<dyn World> {
+        let (view, projector) = view::open();
+        let message_id = task.message().message_id.clone();
+        if let Some(mut sink) = TaskSink::of(task) {
+            let (turn, context_id) = (message_id.clone(), context_of(task));
+            self.0.keep(async move {
+                projector.run(&mut sink, turn, context_id).await;
+            });
+        }
+        let turn = self.0.join(key(task), &task.text());
+        let origin = Origin::Hub(task.clone());
+        let shared = Arc::clone(&self.0);
+        Arc::new(ChatWorld::new(shared, origin, message_id, turn, view))
+    }
+
+    fn reply(&self, task: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
+        let answer = |text: &str| {
+            let original = &task.message().message_id;
+            Reply::from(response(text, &context_of(task), original))
+        };
+        match outcome {
+            RunOutcome::Completed { text, .. } => Ok(answer(text)),
+            // Who sent a message without a task is told in a message.
+            RunOutcome::Failed { error } if task.task_id().is_empty() => Ok(answer(error)),
+            RunOutcome::Failed { error } => Err(Failure::failed(error)),
+            RunOutcome::Cancelled { .. } => Err(Failure::cancelled("cancelled")),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! One task at an agent, from the handing over to what becomes of it.
+
+use agenthub_sdk::{
+    HandedOver, Update,
+    runs::{Delegated, Sent},
+};
+
+use super::{
+    outcome::{AWAY, LOST, shortened},
+    projection::handoff,
+    view::View,
+};
+use crate::{frame::Stage, origin::Origin};
+
+/// Hands a task over and waits for what becomes of it, while its progress is shown. An agent that stays away for longer than it may is
+/// given up. Dropping the future ends the waiting, not the task.
+pub(crate) async fn delegate(origin: &Origin, sent: &Sent, view: &View) -> Delegated {
+    let handed = match origin.hand_over(sent).await {
+        Ok(handed) => handed,
+        Err(failure) => return without(sent, state_of(failure.is_retryable), failure.message),
+    };
+    view.show(handoff(Stage::Occurred, sent, ""));
+    let directory = origin.client().directory();
+    tokio::select! {
+        delegated = watched(handed, sent, view) => shortened(delegated),
+        () = directory.gone(&sent.handoff.agent) => {
+            give_up(origin, sent).await;
+            without(sent, AWAY, String::new())
+        }
+    }
+}
+
+fn state_of(may_pass: bool) -> &'static str {
+    match may_pass {
+        true => LOST,
+        false => "failed",
+    }
+}
+
+fn without(sent: &Sent, state: &str, error: String) -> Delegated {
+    Delegated {
+        agent: sent.handoff.agent.clone(),
+        state: state.to_owned(),
+        error,
+        ..Delegated::default()
+    }
+}
+
+async fn watched(mut handed: HandedOver, sent: &Sent, view: &View) -> Delegated {
+    let mut updates = handed.updates();
+    let progress = async {
+        while let Some(update) = updates.next().await {
+            if let Some(text) = progress(&update) {
+                view.show(handoff(Stage::Progress, sent, &text));
+            }
+        }
+    };
+    let (delegated, ()) = tokio::join!(handed.ended(), progress);
+    delegated
+}
+
+/// What the agent says while it works.
+fn progress(update: &Update) -> Option<String> {
+    let Update::Status(update) = update else {
+        return None;
+    };
+    let status = update.status.as_ref()?;
+    let text = status.text();
+    (!status.state().is_terminal() && !text.is_empty()).then_some(text)
+}
+
+/// Cancels a task that is not waited for any longer.
+pub(crate) async fn give_up(origin: &Origin, sent: &Sent) {
+    let reason = "Cortex does not wait for it any longer";
+    match origin.client().cancel_task(&sent.task_id, reason).await {
+        Ok(_) | Err(agenthub_sdk::Error::Conflict(_) | agenthub_sdk::Error::NotFound(_)) => {}
+        Err(error) => {
+            let task_id = &sent.task_id;
+            tracing::warn!(task_id, %error, "a task that is given up could not be cancelled");
+        }
+    }
+}

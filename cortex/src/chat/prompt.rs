@@ -1,0 +1,139 @@
+//! What is the model told?
+
+mod agents;
+
+use agenthub_sdk::model::{Message, Part, Request, Role, Tool};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+pub(crate) use agents::{Agents, Named, Present};
+
+use super::{decision, outcome::TaskOutcome};
+
+const SYSTEM: &str = include_str!("../../prompts/system.md");
+const JSON: &str = include_str!("../../prompts/answer_json.md");
+const WORDS_AND_CALLS: &str = include_str!("../../prompts/answer_calls.md");
+const LAST_ROUND: &str = include_str!("../../prompts/last_round.md");
+
+/// The place in the rules where stands what the model answers with.
+const ANSWER: &str = "{answer}";
+
+/// A task that another turn of the conversation waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Running {
+    /// Who works on it.
+    pub(crate) agent: String,
+    /// What for.
+    pub(crate) task_type: String,
+}
+
+/// An answer of the model that could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rejected {
+    /// What it said, shortened.
+    pub(crate) answer: String,
+    /// Why that was no decision.
+    pub(crate) reason: String,
+}
+
+/// Everything that a decision is made from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prompt<'a> {
+    /// The agents that are here.
+    pub(crate) agents: &'a Agents,
+    /// Those that the user's words name.
+    pub(crate) named: &'a Named,
+    /// What was said before, oldest first.
+    pub(crate) history: &'a [Message],
+    /// What the user says.
+    pub(crate) words: &'a str,
+    /// The structured parts of what the user says.
+    pub(crate) attached: &'a [Value],
+    /// What the user has been answered in this turn.
+    pub(crate) answers: &'a [String],
+    /// What came back in this turn.
+    pub(crate) results: &'a [TaskOutcome],
+    /// What other turns wait for.
+    pub(crate) running: &'a [Running],
+    /// The answer before this one, if it was no decision.
+    pub(crate) rejected: Option<&'a Rejected>,
+    /// Whether no task can be handed over any more.
+    pub(crate) is_last_round: bool,
+    /// Whether the model hands tasks over by calling a tool.
+    pub(crate) calls_tools: bool,
+}
+
+impl Prompt<'_> {
+    /// The request that asks for a decision.
+    pub(crate) fn request(&self) -> Request {
+        let mut messages = vec![Message::system(self.rules())];
+        messages.push(Message::data("agents", self.agents.to_json()));
+        if !self.named.is_empty() {
+            messages.push(Message::data("named", json!(self.named)));
+        }
+        messages.extend_from_slice(self.history);
+        if !self.running.is_empty() {
+            let running = self.running.iter();
+            let running = running.map(|r| json!({"agent": r.agent, "task_type": r.task_type}));
+            messages.push(Message::data("running", running.collect()));
+        }
+        messages.push(self.said());
+        messages.extend(self.answers.iter().map(Message::assistant));
+        if !self.results.is_empty() {
+            let results = self.results.iter().map(|r| r.to_json(self.results.len()));
+            messages.push(Message::data("results", results.collect()));
+        }
+        if let Some(rejected) = self.rejected {
+            let value = json!({"answer": rejected.answer, "reason": rejected.reason});
+            messages.push(Message::data("rejected", value));
+        }
+        let request = Request::new(messages);
+        match self.calls_tools {
+            true => Request {
+                tools: self.tools(),
+                ..request
+            },
+            false => request.json("decision", decision::SCHEMA.clone()),
+        }
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        match self.is_last_round || self.agents.candidates().is_empty() {
+            true => Vec::new(),
+            false => vec![decision::tool()],
+        }
+    }
+
+    fn rules(&self) -> String {
+        let answer = match self.calls_tools {
+            true => WORDS_AND_CALLS,
+            false => JSON,
+        };
+        let mut rules = SYSTEM.trim_end().replace(ANSWER, answer.trim_end());
+        let left_out = self.agents.left_out();
+        if left_out > 0 {
+            rules.push_str(&format!(
+                "\n\n# Agents left out\n\n{left_out} more agents are here whose cards do not fit; the `agents` block shows \
+                 those that match the user's words best."
+            ));
+        }
+        if self.is_last_round {
+            rules.push_str("\n\n");
+            rules.push_str(LAST_ROUND.trim_end());
+        }
+        rules
+    }
+
+    /// The user's words, and what is attached to them.
+    fn said(&self) -> Message {
+        let mut parts = vec![Part::Text(self.words.to_owned())];
+        parts.extend(self.attached.iter().map(|value| Part::Data {
+            label: "attached".to_owned(),
+            value: value.clone(),
+        }));
+        Message::new(Role::User, parts)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! What a chat turn does next: it asks the model, hands out what the model decides, and asks again with the results, until the model
+//! only answers.
+//!
+//! Each round looks (who is here, what was said), asks, and has what was decided done. An answer in prose is an answer to the user; another
+//! one that is no decision goes back to the model with the reason, at most twice.
+
+mod kept;
+
+use std::borrow::Cow;
+
+use agenthub_sdk::{
+    model::{Completion, Request},
+    runs::{Effect, Facts, Handoff, Next, RunOutcome, Step, StepResult, Strategy},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub(crate) use kept::{Input, Query, Question, Seen, undecided};
+
+use super::{
+    decision::{self, Action, Candidate, Decision, Refusal, TaskRequest},
+    history::shorten,
+    outcome::{End, TaskOutcome},
+    prompt::{Prompt, Rejected},
+};
+
+/// How often the model is asked in one round.
+const TRIES: u32 = 3;
+
+/// The most tokens of a wrong answer that the model sees again.
+const MAX_REJECTED_TOKENS: usize = 500;
+
+/// What the texts of several responses are joined with.
+pub(crate) const SEPARATOR: &str = "\n\n";
+
+/// What the decision says to the user, in one text; empty if it says nothing.
+pub(crate) fn said(decision: &Decision) -> String {
+    let texts = decision.actions.iter().filter_map(|action| match action {
+        Action::Respond(text) => Some(text.as_str()),
+        Action::Delegate(_) => None,
+    });
+    texts.collect::<Vec<_>>().join(SEPARATOR)
+}
+
+/// The strategy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ChatTurn;
+
+impl Strategy for ChatTurn {
+    fn name(&self) -> &'static str {
+        "chat_turn"
+    }
+
+    fn next(&self, facts: &Facts) -> Next {
+        let input = match Input::deserialize(facts.input()) {
+            Ok(input) => input,
+            Err(error) => {
+                let error = format!("the run's input cannot be read: {error}");
+                return Next::Finish(RunOutcome::failed(error));
+            }
+        };
+        if let Some(refused) = input.refused {
+            return Next::Finish(RunOutcome::failed(refused));
+        }
+        let mut rounds = Rounds {
+            input,
+            facts,
+            answers: Vec::new(),
+            results: Vec::new(),
+        };
+        let next = (1..).find_map(|round| rounds.round(round).err());
+        next.expect("there is a last round")
+    }
+}
+
+/// The rounds so far.
+struct Rounds<'a> {
+    input: Input,
+    facts: &'a Facts,
+    /// What was said before the answer.
+    answers: Vec<String>,
+    /// What came back, in the order in which it was asked for.
+    results: Vec<TaskOutcome>,
+}
+
+impl Rounds<'_> {
+    /// Goes through a round that is over; otherwise the error is what is to be done.
+    fn round(&mut self, round: u32) -> Result<(), Next> {
+        let seen = self.look(round)?;
+        let decision = self.decide(round, &seen)?;
+        let text = said(&decision);
+        let tasks: Vec<TaskRequest> = tasks(decision).collect();
+        if tasks.is_empty() {
+            return Err(Next::Finish(RunOutcome::completed(text)));
+        }
+        self.act(round, text, tasks)
+    }
+
+    fn look(&self, round: u32) -> Result<Seen, Next> {
+        for attempt in 1.. {
+            let of_attempt = |name: &str| match attempt {
+                1 => format!("{name}-{round}"),
+                attempt => format!("{name}-{round}/try-{attempt}"),
+            };
+            let words = self.input.words.clone();
+            let step = Step::new(of_attempt("look"), Effect::Look(json!(Query { words })));
+            let Some(seen) = self.facts.observed(&step.id) else {
+                return Err(Next::Steps(vec![step]));
+            };
+            let seen = Seen::deserialize(seen).unwrap_or_default();
+            let Some(again_at_ms) = seen.again_at_ms else {
+                return Ok(seen);
+            };
+            let pause = Step::new(of_attempt("pause"), Effect::Wait(again_at_ms));
+            if self.facts.result(&pause).is_none() {
+                return Err(Next::Steps(vec![pause]));
+            }
+        }
+        unreachable!("a look that has not been is asked for")
+    }
+
+    fn is_last(&self, round: u32) -> bool {
+        round >= self.input.max_rounds.max(1)
+    }
+
+    fn decide(&self, round: u32, seen: &Seen) -> Result<Decision, Next> {
+        let candidates = match self.is_last(round) {
+            true => &[],
+            false => seen.agents.candidates(),
+        };
+        let mut rejected = None;
+        for attempt in 1..=TRIES {
+            let step = Question { round, attempt }.step();
+            let request = self.request(round, seen, rejected.as_ref());
+            let step = Step::ask(step, request);
+            let answer = match self.facts.result(&step) {
+                None => return Err(Next::Steps(vec![step])),
+                Some(StepResult::ModelAnswered(answer)) => answer,
+                Some(StepResult::Failed(failure)) => {
+                    let error = format!("I could not answer: {failure}.{}", self.so_far());
+                    return Err(Next::Finish(RunOutcome::failed(error)));
+                }
+                Some(_) => {
+                    let error = format!("I could not answer.{}", self.so_far());
+                    return Err(Next::Finish(RunOutcome::failed(error)));
+                }
+            };
+            match self.read(answer, candidates) {
+                Ok(decision) => return Ok(decision),
+                Err(refusal) => {
+                    rejected = Some(Rejected {
+                        answer: shorten(&written(answer), MAX_REJECTED_TOKENS),
+                        reason: refusal.to_string(),
+                    });
+                }
+            }
+        }
+        Err(Next::Finish(self.undecided(rejected)))
+    }
+
+    fn read(&self, answer: &Completion, agents: &[Candidate]) -> Result<Decision, Refusal> {
+        if self.input.calls_tools {
+            return decision::called(answer, agents);
+        }
+        match decision::parse(&answer.text, agents) {
+            Err(_) if self.input.takes_prose && decision::is_prose(&answer.text) => {
+                Ok(Decision::words(&answer.text))
+            }
+            decided => decided,
+        }
+    }
+
+    fn request(&self, round: u32, seen: &Seen, rejected: Option<&Rejected>) -> Request {
+        let prompt = Prompt {
+            agents: &seen.agents,
+            named: &seen.named,
+            history: &seen.history,
+            words: &shorten(&self.input.words, self.input.longest),
+            attached: &self.input.attached,
+            answers: &self.answers,
+            results: &self.results,
+            running: &seen.running,
+            rejected,
+            is_last_round: self.is_last(round),
+            calls_tools: self.input.calls_tools,
+        };
+        prompt.request()
+    }
+
+    /// Has done what was decided; once everything is back, it stands in the results.
+    fn act(&mut self, round: u32, text: String, tasks: Vec<TaskRequest>) -> Result<(), Next> {
+        let mut out = Vec::new();
+        if !text.is_empty() {
+            let say = Step::new(format!("say-{round}"), Effect::Say(text.clone()));
+            // That it could not be said ends nothing: the answer follows.
+            if self.facts.result(&say).is_none() {
+                out.push(say);
+            }
+            self.answers.push(text);
+        }
+        for (number, task) in (1..).zip(tasks) {
+            let handoff = Effect::Delegate(self.handoff(&task));
+            let step = Step::new(format!("round-{round}/task-{number}"), handoff)
+                .timeout_ms(self.input.delegation_ms);
+            match self.facts.result(&step) {
+                None => out.push(step),
+                Some(result) => self.results.push(self.outcome(&task, result)),
+            }
+        }
+        match out.is_empty() {
+            true => Ok(()),
+            false => Err(Next::Steps(out)),
+        }
+    }
+
+    fn handoff(&self, task: &TaskRequest) -> Handoff {
+        let correlation_id = task.correlation_id.as_str().into();
+        Handoff {
+            agent: task.target.clone(),
+            capability: task.task_type.clone(),
+            text: self.input.words.clone(),
+            payload: task.payload.clone().map(Value::Object),
+            metadata: [("correlation_id".to_owned(), correlation_id)]
+                .into_iter()
+                .collect(),
+            tool: String::new(),
+        }
+    }
+
+    fn outcome(&self, task: &TaskRequest, result: &StepResult) -> TaskOutcome {
+        let limit_s = (self.input.delegation_ms / 1000).max(1);
+        let end = match result {
+            StepResult::DelegationEnded(delegated) => {
+                return TaskOutcome::of(task, delegated, limit_s);
+            }
+            // Only its time being over may pass.
+            StepResult::Failed(failure) if failure.is_retryable => End::TimedOut(limit_s),
+            StepResult::Failed(failure) => End::Lost(failure.message.clone()),
+            _ => End::Cancelled("it was called back".to_owned()),
+        };
+        TaskOutcome::without_result(task, end)
+    }
+
+    fn undecided(&self, rejected: Option<Rejected>) -> RunOutcome {
+        let text = format!(
+            "I am sorry: I could not work out what to do with this. Please try again, or put it in other words.{}",
+            self.so_far()
+        );
+        let reason = rejected.map(|r| r.reason).unwrap_or_default();
+        RunOutcome::Completed {
+            text,
+            data: json!({ "undecided": reason }),
+        }
+    }
+
+    /// What came back, in words, for when no model puts it into better ones.
+    fn so_far(&self) -> String {
+        let lines: Vec<String> = self.results.iter().map(TaskOutcome::plain).collect();
+        match lines.is_empty() {
+            true => String::new(),
+            false => format!("\n\nThis is what came back:\n{}", lines.join("\n")),
+        }
+    }
+}
+
+/// What a model answered, its calls as JSON.
+fn written(answer: &Completion) -> Cow<'_, str> {
+    match answer.tool_calls.is_empty() {
+        true => (&*answer.text).into(),
+        false => format!("{}{}", answer.text, json!(answer.tool_calls)).into(),
+    }
+}
+
+fn tasks(decision: Decision) -> impl Iterator<Item = TaskRequest> {
+    decision
+        .actions
+        .into_iter()
+        .filter_map(|action| match action {
+            Action::Delegate(task) => Some(task),
+            Action::Respond(_) => None,
+        })
+}
+
+#[cfg(test)]
+mod tests;

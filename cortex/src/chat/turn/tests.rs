@@ -1,0 +1,494 @@
+use agenthub_sdk::{
+    Card, Skill,
+    model::{Completion, Message, Output, Part, ToolCall},
+    runs::{
+        Begun, Budget, Delegated, Failure, RunEvent, Sent, Started, StepId,
+        run::{Action, Outgoing},
+    },
+};
+
+use super::*;
+use crate::chat::prompt::{Agents, Named, Present, Running};
+
+/// A run whose world is this test. What goes out is noted; what comes back is told.
+struct Run {
+    events: Vec<RunEvent>,
+}
+
+impl Run {
+    fn new(change: impl FnOnce(&mut Input)) -> Self {
+        let mut input = Input {
+            words: "dig and sing".to_owned(),
+            longest: 1_000,
+            max_rounds: 3,
+            delegation_ms: 120_000,
+            ..Input::default()
+        };
+        change(&mut input);
+        let started = Started {
+            strategy: ChatTurn.name().to_owned(),
+            input: json!(input),
+            thread: String::new(),
+            origin: Value::Null,
+            budget: Budget::default(),
+            deadline_ms: None,
+            at_ms: 0,
+        };
+        Self {
+            events: vec![RunEvent::Started(started)],
+        }
+    }
+
+    /// A run that has looked, with two agents here.
+    fn looked() -> Self {
+        let mut run = Self::new(|_| {});
+        run.sees("look-1", &seen());
+        run
+    }
+
+    fn next(&self) -> Next {
+        ChatTurn.next(&Facts::of(&self.events))
+    }
+
+    /// The names of the steps that are wanted, those that are out among them.
+    fn wanted(&self) -> Vec<String> {
+        let names = |step: &Step| step.id.to_string();
+        self.steps().iter().map(names).collect()
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        match self.next() {
+            Next::Steps(steps) => steps,
+            Next::Finish(outcome) => panic!("{outcome:?}"),
+        }
+    }
+
+    fn outcome(&self) -> RunOutcome {
+        match self.next() {
+            Next::Finish(outcome) => outcome,
+            Next::Steps(steps) => panic!("{steps:?}"),
+        }
+    }
+
+    /// The question that goes out.
+    fn question(&self) -> Request {
+        match self.steps().remove(0).effect {
+            Effect::Ask(request) => *request,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn sees(&mut self, step: &str, seen: &Seen) {
+        self.events.push(RunEvent::Observed {
+            step: StepId::new(step),
+            value: Some(json!(seen)),
+            same_as: None,
+            at_ms: 0,
+        });
+    }
+
+    /// Sends out what is wanted, as the driver does.
+    fn send_out(&mut self) {
+        let run = agenthub_sdk::runs::RunId::new("r");
+        let facts = Facts::of(&self.events);
+        for action in agenthub_sdk::runs::run::next(&run, &facts, &ChatTurn, 0, 32) {
+            if let Action::Begin(event, work) = action {
+                assert!(!matches!(work.what, Outgoing::Call(_)));
+                self.events.push(event);
+            }
+        }
+    }
+
+    fn comes_back(&mut self, step: &str, result: StepResult) {
+        self.send_out();
+        self.events.push(RunEvent::StepEnded {
+            step: StepId::new(step),
+            attempt: 1,
+            result,
+            spent: None,
+            at_ms: 0,
+        });
+    }
+
+    fn answers(&mut self, step: &str, text: impl ToString) {
+        self.calls(step, text, &[]);
+    }
+
+    /// The model answers with these calls.
+    fn calls(&mut self, step: &str, text: impl ToString, calls: &[(&str, Value)]) {
+        let calls = calls
+            .iter()
+            .zip(1..)
+            .map(|((name, arguments), id)| ToolCall {
+                id: format!("call_{id}"),
+                name: (*name).to_owned(),
+                arguments: arguments.clone(),
+            });
+        let answer = Completion {
+            text: text.to_string(),
+            tool_calls: calls.collect(),
+            ..Completion::default()
+        };
+        self.comes_back(step, StepResult::ModelAnswered(answer));
+    }
+
+    fn works(&mut self, step: &str, state: &str, text: &str, error: &str) {
+        let delegated = Delegated {
+            agent: "agent".to_owned(),
+            state: state.to_owned(),
+            text: text.to_owned(),
+            error: error.to_owned(),
+            ..Delegated::default()
+        };
+        self.comes_back(step, StepResult::DelegationEnded(delegated));
+    }
+
+    fn sent(&self) -> Vec<Sent> {
+        let sent = self.events.iter().filter_map(|event| match event {
+            RunEvent::StepBegun {
+                what: Begun::Delegated(sent),
+                ..
+            } => Some(sent.clone()),
+            _ => None,
+        });
+        sent.collect()
+    }
+}
+
+fn seen() -> Seen {
+    let present = |name: &str, skill: &str| Present {
+        card: std::sync::Arc::new(
+            Card::new(name, "An agent")
+                .skill(Skill::new(skill, skill, ""))
+                .into(),
+        ),
+        topics: Some(Vec::new()),
+    };
+    let agents = [present("digger", "dig"), present("singer", "sing")];
+    Seen {
+        agents: Agents::of(&agents, ""),
+        history: vec![Message::user("hello"), Message::assistant("Hello!")],
+        ..Seen::default()
+    }
+}
+
+fn respond(text: &str) -> Value {
+    json!({"actions": [{"type": "chat.response", "text": text}]})
+}
+
+fn both(text: &str) -> Value {
+    json!({"actions": [
+        {"type": "chat.response", "text": text},
+        {"type": "task.request", "targetAgent": "digger", "taskType": "dig", "payload": {"deep": 3}, "correlationId": "hole"},
+        {"type": "task.request", "targetAgent": "singer", "taskType": "sing"},
+    ]})
+}
+
+#[test]
+fn a_turn_looks_asks_and_answers() {
+    let mut run = Run::new(|_| {});
+    assert_eq!(run.wanted(), ["look-1"]);
+    run.sees("look-1", &seen());
+    assert_eq!(run.wanted(), ["turn-1"]);
+    let said: Vec<String> = run
+        .question()
+        .messages
+        .iter()
+        .filter_map(Message::text)
+        .collect();
+    assert_eq!(said[1..], ["hello", "Hello!", "dig and sing"]);
+    run.answers("turn-1", respond("No."));
+    assert_eq!(run.outcome(), RunOutcome::completed("No."));
+}
+
+#[test]
+fn a_look_that_was_broken_off_is_taken_again_after_a_while() {
+    let mut run = Run::new(|_| {});
+    let broken_off = Seen {
+        again_at_ms: Some(7),
+        ..Seen::default()
+    };
+    run.sees("look-1", &broken_off);
+    assert_eq!(run.wanted(), ["pause-1"]);
+    assert_eq!(run.steps()[0].effect, Effect::Wait(7));
+    run.comes_back("pause-1", StepResult::Woke);
+    assert_eq!(run.wanted(), ["look-1/try-2"]);
+    run.sees("look-1/try-2", &seen());
+    assert_eq!(run.wanted(), ["turn-1"]);
+}
+
+/// spec: HUB-4, HUB-7
+#[test]
+fn what_is_decided_goes_out_together_and_its_results_are_told_in_its_order() {
+    let mut run = Run::looked();
+    run.answers("turn-1", both("One moment."));
+    let all = ["say-1", "round-1/task-1", "round-1/task-2"];
+    assert_eq!(run.wanted(), all);
+    run.works("round-1/task-2", "completed", "la la", "");
+    assert_eq!(run.wanted(), all[..2], "the others are waited for");
+    run.works("round-1/task-1", "failed", "", "rock");
+    run.comes_back("say-1", StepResult::Said);
+    assert_eq!(run.wanted(), ["look-2"]);
+    run.sees("look-2", &seen());
+
+    let request = run.question();
+    let results = request.data("results").expect("there are results");
+    let of = |n: usize, key: &str| results[n][key].clone();
+    assert_eq!(
+        (of(0, "agent"), of(1, "agent")),
+        (json!("digger"), json!("singer"))
+    );
+    assert_eq!(
+        (of(0, "correlation_id"), of(1, "text")),
+        (json!("hole"), json!("la la"))
+    );
+    assert_eq!(of(0, "error"), json!("digger failed: rock"));
+    let said: Vec<String> = request.messages.iter().filter_map(Message::text).collect();
+    assert_eq!(said.last().map(String::as_str), Some("One moment."));
+    run.answers("turn-2", respond("It sang."));
+    assert_eq!(run.outcome(), RunOutcome::completed("It sang."));
+}
+
+/// spec: HUB-3
+#[test]
+fn an_agent_gets_the_words_the_payload_and_the_name_of_its_task() {
+    let mut run = Run::looked();
+    run.answers("turn-1", both("One moment."));
+    run.send_out();
+    let sent = run.sent();
+    assert_eq!(sent.len(), 2);
+    let handoff = &sent[0].handoff;
+    assert_eq!((&*handoff.agent, &*handoff.capability), ("digger", "dig"));
+    assert_eq!(handoff.text, "dig and sing");
+    assert_eq!(handoff.payload, Some(json!({"deep": 3})));
+    assert_eq!(handoff.metadata["correlation_id"], json!("hole"));
+    assert_eq!(sent[0].deadline_ms, 120_000);
+}
+
+#[test]
+fn a_model_that_answers_in_prose_has_answered() {
+    let mut run = Run::new(|input| input.takes_prose = true);
+    run.sees("look-1", &seen());
+    run.answers("turn-1", " The tide is low at six.\n");
+    assert_eq!(
+        run.outcome(),
+        RunOutcome::completed("The tide is low at six.")
+    );
+
+    let mut run = Run::new(|input| input.takes_prose = true);
+    run.sees("look-1", &seen());
+    run.answers("turn-1", r#"{"actions": [{"type": "chat.resp"#);
+    assert_eq!(run.wanted(), ["turn-1/try-2"], "a decision that broke off");
+}
+
+/// spec: HUB-4
+#[test]
+fn the_model_is_told_whom_the_words_name_and_who_of_them_is_away() {
+    let mut run = Run::new(|_| {});
+    let mut seen = seen();
+    seen.named = Named {
+        here: vec!["digger".to_owned()],
+        away: vec!["painter".to_owned()],
+    };
+    run.sees("look-1", &seen);
+    let told = run.question().data("named").cloned();
+    assert_eq!(told, Some(json!({"here": ["digger"], "away": ["painter"]})));
+}
+
+#[test]
+fn an_answer_that_is_no_decision_goes_back_with_the_reason_at_most_twice() {
+    let mut run = Run::looked();
+    run.answers("turn-1", "I will do it");
+    assert_eq!(run.wanted(), ["turn-1/try-2"]);
+    let rejected = run
+        .question()
+        .data("rejected")
+        .cloned()
+        .expect("it is told");
+    assert_eq!(rejected["answer"], json!("I will do it"));
+    assert!(
+        rejected["reason"]
+            .as_str()
+            .is_some_and(|r| r.contains("no JSON"))
+    );
+    run.answers("turn-1/try-2", r#"{"actions": []}"#);
+    run.answers("turn-1/try-3", "no");
+    let outcome = run.outcome();
+    assert!(undecided(&outcome).is_some(), "{outcome:?}");
+    assert!(matches!(outcome, RunOutcome::Completed { text, .. } if text.contains("I am sorry")));
+}
+
+#[test]
+fn nobody_can_be_asked_in_the_last_round() {
+    let mut run = Run::new(|input| input.max_rounds = 1);
+    run.sees("look-1", &seen());
+    let rules = run.question().messages[0].rendered();
+    assert!(rules.contains("# Last round"), "{rules}");
+    run.answers("turn-1", both("x"));
+    assert_eq!(run.wanted(), ["turn-1/try-2"]);
+}
+
+#[test]
+fn a_model_that_does_not_answer_ends_the_turn_with_what_came_back() {
+    let mut run = Run::looked();
+    run.answers("turn-1", both("One moment."));
+    run.works("round-1/task-1", "completed", "a hole", "");
+    run.works("round-1/task-2", "away", "", "");
+    run.comes_back("say-1", StepResult::Failed(Failure::lasting("no hub")));
+    run.sees("look-2", &seen());
+    let down = Failure::lasting("the model is unavailable: down");
+    run.comes_back("turn-2", StepResult::Failed(down));
+    assert_eq!(
+        run.outcome(),
+        RunOutcome::failed(
+            "I could not answer: the model is unavailable: down.\n\nThis is what came back:\n\
+             digger: a hole\nagent singer went away before it was done"
+        )
+    );
+}
+
+#[test]
+fn what_becomes_of_a_task_is_told_whichever_way_it_is_learned() {
+    let error = |result: StepResult| {
+        let mut run = Run::looked();
+        run.answers("turn-1", both("x"));
+        run.comes_back("say-1", StepResult::Said);
+        run.comes_back("round-1/task-1", result);
+        run.works("round-1/task-2", "completed", "", "");
+        run.sees("look-2", &seen());
+        let results = run.question().data("results").cloned().expect("there are");
+        results[0]["error"].as_str().unwrap_or_default().to_owned()
+    };
+    let ended = |state: &str, error: &str| {
+        StepResult::DelegationEnded(Delegated {
+            state: state.to_owned(),
+            error: error.to_owned(),
+            ..Delegated::default()
+        })
+    };
+    let late = "digger did not answer within 120 s";
+    assert_eq!(error(ended("timed-out", "x")), late);
+    let over = Failure::passing("no answer within 120 s");
+    assert_eq!(error(StepResult::Failed(over)), late);
+    assert_eq!(
+        error(ended("input-required", "how deep?")),
+        "digger asks back: how deep?"
+    );
+    assert_eq!(
+        error(ended("lost", "gone")),
+        "the task of digger was lost: gone"
+    );
+    let broke = Failure::lasting("it broke off");
+    assert_eq!(
+        error(StepResult::Failed(broke)),
+        "the task of digger was lost: it broke off"
+    );
+}
+
+#[test]
+fn a_refused_request_fails_without_a_look() {
+    let run = Run::new(|input| input.refused = Some("too many".to_owned()));
+    assert_eq!(run.outcome(), RunOutcome::failed("too many"));
+}
+
+#[test]
+fn questions_have_names_that_come_back() {
+    for (round, attempt) in [(1, 1), (1, 2), (12, 3)] {
+        let question = Question { round, attempt };
+        assert_eq!(Question::of(&question.step()), Some(question));
+    }
+    for other in ["look-1", "turn-x", "say-1", "round-1/task-1"] {
+        assert_eq!(Question::of(other), None);
+    }
+}
+
+/// Journals that hold this are read back by later releases.
+#[test]
+fn what_journals_hold_keeps_its_form() {
+    let run = Run::new(|input| input.attached = vec![json!({"a": 1})]);
+    let facts = Facts::of(&run.events);
+    insta::assert_json_snapshot!("input", facts.input());
+    let mut seen = seen();
+    seen.running = vec![Running {
+        agent: "digger".to_owned(),
+        task_type: "dig".to_owned(),
+    }];
+    insta::assert_json_snapshot!("seen", seen);
+    assert!(
+        seen.history
+            .iter()
+            .all(|m| matches!(m.parts[0], Part::Text(_)))
+    );
+}
+
+/// spec: HUB-4
+#[test]
+fn a_model_that_calls_tools_hands_tasks_over_by_calls_and_answers_in_words() {
+    let mut run = Run::new(|input| input.calls_tools = true);
+    run.sees("look-1", &seen());
+    assert_eq!(run.question().output, Output::Text);
+    assert_eq!(run.question().tools.len(), 1);
+    let dig = json!({"targetAgent": "digger", "taskType": "dig", "payload": {"deep": 3}});
+    let sing = json!({"targetAgent": "singer", "taskType": "sing"});
+    let calls = [("task_request", dig), ("task_request", sing)];
+    run.calls("turn-1", " One moment.\n", &calls);
+    let all = ["say-1", "round-1/task-1", "round-1/task-2"];
+    assert_eq!(run.wanted(), all);
+    assert_eq!(run.steps()[0].effect, Effect::Say("One moment.".to_owned()));
+    run.send_out();
+    let sent = run.sent();
+    assert_eq!(sent[0].handoff.payload, Some(json!({"deep": 3})));
+    assert_eq!(sent[1].handoff.metadata["correlation_id"], json!("2"));
+    run.works("round-1/task-1", "completed", "a hole", "");
+    run.works("round-1/task-2", "completed", "la la", "");
+    run.comes_back("say-1", StepResult::Said);
+    run.sees("look-2", &seen());
+    run.answers("turn-2", "A hole, and a song.");
+    assert_eq!(run.outcome(), RunOutcome::completed("A hole, and a song."));
+}
+
+#[test]
+fn calls_that_cannot_be_made_go_back_with_the_reason() {
+    let to = |agent: &str| json!({"targetAgent": agent, "taskType": "dig"});
+    for (name, arguments, reason) in [
+        (
+            "task_request",
+            to("nobody"),
+            "calls[0]: there is no agent \"nobody\"; choose among digger, singer",
+        ),
+        (
+            "dance",
+            to("digger"),
+            "calls[0]: there is no tool \"dance\"; call \"task_request\"",
+        ),
+        (
+            "task_request",
+            json!("{\"targetAgent\": "),
+            "calls[0]: the arguments are no JSON object",
+        ),
+    ] {
+        let mut run = Run::new(|input| input.calls_tools = true);
+        run.sees("look-1", &seen());
+        run.calls("turn-1", "", &[(name, arguments)]);
+        assert_eq!(run.wanted(), ["turn-1/try-2"]);
+        let request = run.question();
+        let rejected = request.data("rejected").expect("it is told");
+        assert_eq!(rejected["reason"], reason);
+        let answer = rejected["answer"].as_str().expect("what it wrote");
+        assert!(answer.contains(name), "{answer}");
+    }
+    let mut run = Run::new(|input| input.calls_tools = true);
+    run.sees("look-1", &seen());
+    let many = vec![("task_request", to("digger")); 17];
+    run.calls("turn-1", "", &many);
+    let reason = run.question().data("rejected").expect("it is told")["reason"].clone();
+    assert_eq!(reason, "17 calls are too many; give at most 16");
+}
+
+#[test]
+fn a_model_that_calls_tools_may_decide_in_json_all_the_same() {
+    let mut run = Run::new(|input| input.calls_tools = true);
+    run.sees("look-1", &seen());
+    run.answers("turn-1", respond("No."));
+    assert_eq!(run.outcome(), RunOutcome::completed("No."));
+}

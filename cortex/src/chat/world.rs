@@ -1,0 +1,262 @@
+//! Where chat turns act.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use agenthub_proto::a2a::AgentCard;
+use agenthub_sdk::{
+    Spans,
+    model::{Completion, Request, ToolCall},
+    runs::{
+        Begun, Delegated, Failure, RunEvent, RunOutcome, Sent, Spent, StepContext, ToolOutput,
+        World, journal::Entry,
+    },
+};
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tracing::Instrument;
+
+use super::{
+    ask::ask,
+    conversation::Turn,
+    decision, delegate,
+    projection::Projection,
+    prompt::{Agents, Named, Running},
+    turn::{Query, Question, Seen, undecided},
+    view::View,
+};
+use crate::{
+    origin::{CORTEX, Origin, response},
+    shared::Shared,
+};
+
+/// How long a look waits for the agents of a hub to which Cortex has just connected.
+const INTRODUCTION: Duration = Duration::from_secs(2);
+
+/// When a look that was broken off is taken again, in milliseconds.
+const AGAIN_MS: u64 = 1_000;
+
+/// One chat turn's world.
+#[derive(Debug)]
+pub(crate) struct ChatWorld {
+    shared: Arc<Shared>,
+    origin: Origin,
+    /// The message that is answered.
+    message_id: String,
+    turn: Turn,
+    view: View,
+    projection: Mutex<Projection>,
+    has_ended: AtomicBool,
+    /// What those who watch are told, where nobody else tells them.
+    spans: Option<Spans>,
+}
+
+impl ChatWorld {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        origin: Origin,
+        message_id: String,
+        turn: Turn,
+        view: View,
+    ) -> Self {
+        Self {
+            shared,
+            origin,
+            message_id,
+            turn,
+            view,
+            projection: Mutex::default(),
+            has_ended: AtomicBool::new(false),
+            spans: None,
+        }
+    }
+
+    /// Tells of the turn here.
+    pub(crate) fn told(self, spans: Spans) -> Self {
+        Self {
+            spans: Some(spans),
+            ..self
+        }
+    }
+
+    fn projection(&self) -> MutexGuard<'_, Projection> {
+        self.projection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn span(&self, round: u32) -> tracing::Span {
+        tracing::info_span!(
+            "turn",
+            context_id = self.turn.key().context_id,
+            turn = self.turn.number,
+            round,
+            trace_id = %self.origin.trace().trace_id(),
+        )
+    }
+
+    async fn see(&self, query: &Query) -> Seen {
+        let client = self.origin.client();
+        self.turn.be_heard(client).await;
+        let directory = client.directory();
+        let mut changed = directory.changed();
+        let introduced =
+            async { while directory.get(CORTEX).is_none() && changed.changed().await.is_ok() {} };
+        // Without it, nobody is here.
+        let _ = timeout(INTRODUCTION, introduced).await;
+        let present = self.shared.present(client);
+        let here: Vec<&AgentCard> = present.iter().map(|agent| &*agent.card).collect();
+        let known = directory.all();
+        let away = known.iter().filter(|entry| !entry.online);
+        let away: Vec<&AgentCard> = away.map(|entry| &*entry.card).collect();
+        Seen {
+            agents: Agents::of(&present, &query.words),
+            named: Named::of(&query.words, &here, &away),
+            history: self.turn.before(),
+            running: self.turn.others_wait_for(),
+            again_at_ms: None,
+        }
+    }
+
+    /// What happened changes what others in the conversation see.
+    fn note(&self, event: &RunEvent, again: bool) {
+        match event {
+            RunEvent::StepBegun { step, what, .. } => match what {
+                Begun::Delegated(sent) => {
+                    let running = Running {
+                        agent: sent.handoff.agent.clone(),
+                        task_type: sent.handoff.capability.clone(),
+                    };
+                    self.turn.waits_for(step, running);
+                }
+                Begun::Said { text } if !again => self.turn.said(text),
+                _ => {}
+            },
+            RunEvent::StepEnded { step, .. } => self.turn.has_back(step),
+            _ => {}
+        }
+    }
+}
+
+#[async_trait]
+impl World for ChatWorld {
+    /// Waits for this request's turn to decide, unless it is told to stop meanwhile.
+    async fn look(&self, query: &Value) -> Value {
+        let query = Query::deserialize(query).unwrap_or_default();
+        let again_at_ms = Some(self.now_ms() + AGAIN_MS);
+        let broken_off = Seen {
+            again_at_ms,
+            ..Seen::default()
+        };
+        let seen = tokio::select! {
+            biased;
+            () = self.turn.take() => self.see(&query).await,
+            () = self.origin.cancelled() => broken_off,
+        };
+        json!(seen)
+    }
+
+    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure> {
+        let question = Question::of(step.key.step.as_str());
+        if let (Some(question), Some(rejected)) = (question, request.data("rejected")) {
+            let attempt = question.attempt.saturating_sub(1);
+            let reason = rejected["reason"].as_str().unwrap_or_default();
+            let reason = decision::without_words(reason);
+            tracing::warn!(attempt, reason, "the model's answer is no decision");
+        }
+        let asked = async {
+            // The turn is this request's already, but for a run that was taken up.
+            self.turn.take().await;
+            self.turn.be_heard(self.origin.client()).await;
+            let settings = &self.shared.settings;
+            let show = |text| {
+                let frame = self.projection().piece(text);
+                self.view.show(frame);
+            };
+            ask(&*settings.model, settings.model_timeout, request, show).await
+        };
+        tokio::select! {
+            biased;
+            // Nothing is asked any more; the step is called back in a moment.
+            () = self.origin.cancelled() => std::future::pending().await,
+            answer = asked.instrument(self.span(question.map_or(0, |q| q.round))) => answer,
+        }
+    }
+
+    async fn call(&self, _: &StepContext, _: &ToolCall) -> Result<ToolOutput, Failure> {
+        Err(Failure::lasting("chat turns call no tools"))
+    }
+
+    async fn delegate(&self, _: &StepContext, sent: &Sent) -> Result<Delegated, Failure> {
+        self.turn.give_way();
+        self.turn.be_heard(self.origin.client()).await;
+        let span = tracing::info_span!(
+            "delegated_task",
+            context_id = self.turn.key().context_id,
+            turn = self.turn.number,
+            agent = sent.handoff.agent,
+            trace_id = %self.origin.trace().trace_id(),
+        );
+        let delegated = delegate::delegate(&self.origin, sent, &self.view);
+        Ok(delegated.instrument(span).await)
+    }
+
+    async fn recall(&self, step: &StepContext, sent: &Sent) {
+        match step.cancelled.is_cancelled() {
+            true => self.origin.recall(sent).await,
+            // Its time is over: the user does not wait until the agent has noticed.
+            false => delegate::give_up(&self.origin, sent).await,
+        }
+    }
+
+    async fn say(&self, step: &StepContext, text: &str) -> Result<(), Failure> {
+        let key = &self.turn.key().context_id;
+        let mut message = response(text, key, &self.message_id);
+        message.message_id = step.key.message_id().to_string();
+        self.origin.say(message).await.map_err(|error| {
+            tracing::warn!(%error, "an interim answer could not be sent");
+            Failure::lasting(error.to_string())
+        })
+    }
+
+    fn show(&self, entry: &Entry, again: bool) {
+        if let Some(spans) = &self.spans {
+            spans.tell(entry, again);
+        }
+        self.note(&entry.event, again);
+        let frames = self.projection().of(&entry.event);
+        match again {
+            true => frames.iter().for_each(|_| self.view.skip()),
+            false => frames.into_iter().for_each(|frame| self.view.show(frame)),
+        }
+    }
+
+    async fn conclude(&self, outcome: &RunOutcome, _: Spent) -> Result<(), Failure> {
+        if self.has_ended.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        if let Some(reason) = undecided(outcome) {
+            let reason = decision::without_words(reason);
+            tracing::warn!(reason, "the model did not decide");
+        }
+        self.turn.ended(outcome);
+        self.turn.give_way();
+        let frames = self.projection().end(outcome);
+        self.view.close(frames).await;
+        tracing::info!(
+            context_id = self.turn.key().context_id,
+            turn = self.turn.number,
+            trace_id = %self.origin.trace().trace_id(),
+            ended = outcome.label(),
+            "turn ended"
+        );
+        Ok(())
+    }
+}
