@@ -71,6 +71,9 @@ pub enum Error {
         /// The task.
         task_id: String,
     },
+    /// Events that a subscription has not seen, as the hub no longer has them. The subscription goes on behind them.
+    #[error("events were missed: {0}")]
+    Missed(String),
     /// The task that this was done for was cancelled, has ended, or is handled elsewhere.
     #[error("cancelled: {0}")]
     Cancelled(String),

@@ -56,9 +56,8 @@ pub(super) async fn run(args: Agents, hub: &str) -> anyhow::Result<()> {
                 event_types: vec!["agent_card".to_owned()],
                 ..Default::default()
             };
-            // Each stream begins with who is there.
-            let open = |_| client.agent_events(request.clone());
-            watch::run(&client, open, async || Ok(false), json, |_| false).await?;
+            let stream = client.agent_events(request).await?;
+            watch::run(&client, stream, async || Ok(false), json, |_| false).await?;
         }
     }
     client.close().await;

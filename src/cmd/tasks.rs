@@ -167,12 +167,7 @@ async fn watch_tasks(client: &Client, id: Option<String>, json: Json) -> anyhow:
         observe: true,
         ..Default::default()
     };
-    let open = |after| {
-        client.task_events(SubscribeToTasksRequest {
-            after,
-            ..request.clone()
-        })
-    };
+    let stream = client.task_events(request).await?;
     // The stream is there before the task is looked at, so that nothing happens unseen in between.
     let opened = async || {
         let Some(id) = &id else {
@@ -186,7 +181,7 @@ async fn watch_tasks(client: &Client, id: Option<String>, json: Json) -> anyhow:
         Ok(task.state().is_terminal())
     };
     let is_last = |event: &AgentEvent| id.is_some() && ends(event);
-    watch::run(client, open, opened, json, is_last).await
+    watch::run(client, stream, opened, json, is_last).await
 }
 
 fn ends(event: &AgentEvent) -> bool {

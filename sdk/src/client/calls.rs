@@ -1,26 +1,20 @@
 //! The hub's calls that are no part of the stream.
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::time::Duration;
 
 use agenthub_proto::{
-    BEGINS_AFTER,
     a2a::Task,
     agenthub::{
-        AgentEntry, AgentEvent, CancelTaskRequest, GetAgentRequest, GetTaskRequest,
-        ListAgentsRequest, ListAgentsResponse, ListTasksRequest, ListTasksResponse,
-        RegisterAgentRequest, SubscribeToAgentEventsRequest, SubscribeToTasksRequest,
-        UnregisterAgentRequest, agent_hub_client::AgentHubClient,
+        AgentEntry, CancelTaskRequest, GetAgentRequest, GetTaskRequest, ListAgentsRequest,
+        ListAgentsResponse, ListTasksRequest, ListTasksResponse, RegisterAgentRequest,
+        SubscribeToAgentEventsRequest, SubscribeToTasksRequest, UnregisterAgentRequest,
+        agent_hub_client::AgentHubClient,
     },
 };
 use tokio::time::timeout;
-use tokio_stream::Stream;
-use tonic::{Response, Status, Streaming, transport::Channel};
+use tonic::{Response, Status, transport::Channel};
 
-use super::Client;
+use super::{Client, EventStream, events::Subscription};
 use crate::{Error, connection::MAX_RECEIVED_BYTES};
 
 /// How long a hub waits for the agent at work to confirm that it stopped.
@@ -176,90 +170,20 @@ impl Client {
         self.inner.calls.cancel_task(task_id, reason).await
     }
 
-    /// Watches tasks. The deadline is for the beginning of the stream.
+    /// Watches tasks. The deadline is for the beginning of the stream, which comes back by itself after a break.
     pub async fn task_events(
         &self,
         request: SubscribeToTasksRequest,
     ) -> Result<EventStream, Error> {
-        let mut hub = self.inner.calls.hub();
-        EventStream::open(hub.subscribe_to_tasks(request)).await
+        EventStream::open(self.clone(), Subscription::Tasks(request)).await
     }
 
-    /// Watches agents, and whatever else comes for the request's agent. The deadline is for the beginning of the stream.
+    /// Watches agents, and whatever else comes for the request's agent. The deadline is for the beginning of the stream, which comes back by
+    /// itself after a break.
     pub async fn agent_events(
         &self,
         request: SubscribeToAgentEventsRequest,
     ) -> Result<EventStream, Error> {
-        let mut hub = self.inner.calls.hub();
-        EventStream::open(hub.subscribe_to_agent_events(request)).await
-    }
-}
-
-/// Events as they come. It does not reconnect: after an error it is over.
-#[derive(Debug)]
-pub struct EventStream {
-    events: Streaming<AgentEvent>,
-    position: String,
-}
-
-impl EventStream {
-    async fn open(
-        call: impl Future<Output = Result<Response<Streaming<AgentEvent>>, Status>>,
-    ) -> Result<Self, Error> {
-        let mut position = String::new();
-        let events = within(async {
-            let answer = call.await?;
-            if let Some(Ok(begins_after)) = answer.metadata().get(BEGINS_AFTER).map(|m| m.to_str())
-            {
-                begins_after.clone_into(&mut position);
-            }
-            Ok(answer)
-        });
-        Ok(Self {
-            events: events.await?,
-            position,
-        })
-    }
-
-    /// The position of the last event, or else that after which the first one comes: a subscription after it misses nothing and repeats
-    /// nothing. Empty before the first event of a hub that does not say it.
-    pub fn position(&self) -> &str {
-        &self.position
-    }
-
-    /// The next event; `None` when the hub ends the stream. Cancel-safe.
-    ///
-    /// # Errors
-    ///
-    /// Why the stream broke.
-    pub async fn next(&mut self) -> Option<Result<AgentEvent, Error>> {
-        let next = self.events.message().await;
-        let next = next
-            .map_err(|status| Error::from_status(&status))
-            .transpose();
-        if let Some(Ok(event)) = &next {
-            self.note(event.position.as_str());
-        }
-        next
-    }
-
-    /// Events in no log have no position.
-    fn note(&mut self, position: &str) {
-        if !position.is_empty() {
-            position.clone_into(&mut self.position);
-        }
-    }
-}
-
-impl Stream for EventStream {
-    type Item = Result<AgentEvent, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = ready!(Pin::new(&mut self.events).poll_next(cx));
-        if let Some(Ok(event)) = &next {
-            let position = event.position.clone();
-            self.note(&position);
-        }
-        Poll::Ready(next.map(|next| next.map_err(|status| Error::from_status(&status))))
+        EventStream::open(self.clone(), Subscription::Agents(request)).await
     }
 }

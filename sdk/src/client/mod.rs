@@ -2,6 +2,7 @@
 
 mod builder;
 mod calls;
+mod events;
 mod mailboxes;
 
 use std::{
@@ -23,7 +24,7 @@ use tokio_util::{
 
 pub use builder::ClientBuilder;
 pub(crate) use calls::Calls;
-pub use calls::EventStream;
+pub use events::EventStream;
 
 use crate::{
     Connection, Delegation, Directory, Error, MAX_HOPS, Outcome, Pending, Published,
@@ -272,6 +273,10 @@ impl Client {
         self.inner.closed.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
+    }
+
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.inner.calls
     }
 
     pub(crate) fn link(&self) -> &Link {

@@ -7,7 +7,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 
 /// The wait after so many failures in a row, the first being 1. It doubles from 100 ms to 5 s; `jitter`, from 0 to 1, takes up
 /// to a half of it away, so that peers that lost the hub together do not come back together.
-pub(super) fn delay(failures: u32, jitter: f64) -> Duration {
+pub(crate) fn delay(failures: u32, jitter: f64) -> Duration {
     let doubled = FIRST.saturating_mul(1 << failures.saturating_sub(1).min(16));
     doubled
         .min(LONGEST)

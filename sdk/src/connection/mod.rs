@@ -1,6 +1,6 @@
 //! The one stream between this process and the hub, and its coming back.
 
-mod backoff;
+pub(crate) mod backoff;
 mod connector;
 mod dial;
 mod inbound;

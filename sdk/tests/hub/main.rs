@@ -28,4 +28,6 @@ mod signals;
 mod skills;
 mod slow_journals;
 mod stopping;
+#[cfg(unix)]
+mod subscriptions;
 mod tasks;
