@@ -9,7 +9,7 @@ use agenthub_runs::{
 
 use super::{AgentBuilder, AgentType, Handler};
 use crate::{
-    Error, Form, IntoModel, Peers, Tool, ToolLoopSettings,
+    Error, Form, Hooks, IntoModel, Peers, Tool, ToolLoopSettings,
     form::Forms,
     takes::Intake,
     tool::Toolbox,
@@ -45,6 +45,14 @@ impl AgentBuilder {
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
         self.thinking.tools.extend(tools);
+        self
+    }
+
+    /// Calls this code before and after each question to the model and each call of a tool: see [`Hooks`]. Several are called in the order in
+    /// which they were given.
+    #[must_use]
+    pub fn hooks(mut self, hooks: impl Hooks) -> Self {
+        self.thinking.hooks.push(hooks);
         self
     }
 
@@ -121,11 +129,11 @@ impl AgentBuilder {
         let forms = Forms::new(&self.card, thinking.forms).map_err(invalid)?;
         let intake = Intake::new(&self.card).map_err(invalid)?;
         let Some(model) = thinking.model else {
-            let is_bare = tools.is_empty() && forms.is_empty();
+            let is_bare = tools.is_empty() && forms.is_empty() && thinking.hooks.is_empty();
             return match is_bare && thinking.settings == ToolLoopSettings::default() {
                 true => Ok(self),
                 false => Err(invalid(
-                    "it has tools, forms or settings for a model, but no model: add .model(\"provider/model\")".to_owned(),
+                    "it has tools, forms, hooks or settings for a model, but no model: add .model(\"provider/model\")".to_owned(),
                 )),
             };
         };
@@ -152,6 +160,7 @@ impl AgentBuilder {
             intake,
             settings: thinking.settings,
             peers: thinking.peers,
+            hooks: thinking.hooks,
         })));
         for skill in &self.card.skills {
             let is_for = |(name, _): &(String, Handler)| *name == skill.id || *name == skill.name;

@@ -28,6 +28,7 @@ use world::TaskWorld;
 use crate::{
     AgentType, Beginning, Conductor, Failure, Identity, Peers, Reply, TaskContext,
     form::{Filled, Forms},
+    hooks::HookChain,
     model::{self, LanguageModel},
     takes::{Given, Intake},
     tool::Toolbox,
@@ -46,6 +47,7 @@ pub(crate) struct Mind {
     pub(crate) intake: Intake,
     pub(crate) settings: ToolLoopSettings,
     pub(crate) peers: Peers,
+    pub(crate) hooks: HookChain,
 }
 
 impl Mind {

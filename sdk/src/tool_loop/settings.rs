@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{Budget, Limits};
 use crate::{
     Form, Peers, Tool,
+    hooks::HookChain,
     model::{self, LanguageModel},
 };
 
@@ -38,4 +39,5 @@ pub(crate) struct ModelSettings {
     pub(crate) forms: Vec<(String, Arc<dyn Form>)>,
     pub(crate) settings: ToolLoopSettings,
     pub(crate) peers: Peers,
+    pub(crate) hooks: HookChain,
 }

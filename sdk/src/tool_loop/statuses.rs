@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use agenthub_runs::{Begun, RunEvent, StepId, StepResult};
+use agenthub_runs::{
+    Begun, Delegated, Failure, RunEvent, Sent, StepId, StepResult, ToolOutput, model::ToolCall,
+};
 use serde_json::{Value, json};
 
 use crate::redact;
@@ -86,32 +88,53 @@ pub(super) fn called(what: &Begun) -> Option<(Called, Value)> {
             };
             Some((called, call.arguments.clone()))
         }
-        Begun::Delegated(sent) => {
-            let handoff = &sent.handoff;
-            let name = match handoff.tool.is_empty() {
-                true => handoff.agent.clone(),
-                false => handoff.tool.clone(),
-            };
-            let mut arguments = json!({ "request": handoff.text });
-            if !handoff.capability.is_empty() {
-                arguments["skill"] = handoff.capability.as_str().into();
-            }
-            if let Some(payload) = &handoff.payload {
-                arguments["input"] = payload.clone();
-            }
-            let called = Called {
-                name,
-                call_id: String::new(),
-                agent: handoff.agent.clone(),
-                task_id: sent.task_id.clone(),
-            };
-            Some((called, arguments))
-        }
+        Begun::Delegated(sent) => Some(handed_over(sent)),
         Begun::ModelAsked { .. }
         | Begun::Said { .. }
         | Begun::Waiting { .. }
         | Begun::ApprovalAsked(_) => None,
     }
+}
+
+fn handed_over(sent: &Sent) -> (Called, Value) {
+    let handoff = &sent.handoff;
+    let name = match handoff.tool.is_empty() {
+        true => handoff.agent.clone(),
+        false => handoff.tool.clone(),
+    };
+    let mut arguments = json!({ "request": handoff.text });
+    if !handoff.capability.is_empty() {
+        arguments["skill"] = handoff.capability.as_str().into();
+    }
+    if let Some(payload) = &handoff.payload {
+        arguments["input"] = payload.clone();
+    }
+    let called = Called {
+        name,
+        call_id: String::new(),
+        agent: handoff.agent.clone(),
+        task_id: sent.task_id.clone(),
+    };
+    (called, arguments)
+}
+
+/// The call of a tool that a handoff is.
+pub(super) fn call_of(sent: &Sent) -> ToolCall {
+    let (called, arguments) = handed_over(sent);
+    ToolCall {
+        id: called.task_id,
+        name: called.name,
+        arguments,
+    }
+}
+
+/// What a delegation gave, as if an own tool had given it.
+pub(super) fn output_of(delegated: Result<&Delegated, &Failure>) -> ToolOutput {
+    let result = match delegated {
+        Ok(delegated) => StepResult::DelegationEnded(delegated.clone()),
+        Err(failure) => StepResult::Failed(failure.clone()),
+    };
+    end(&result).map_or_else(ToolOutput::error, ToolOutput::from)
 }
 
 impl Called {
@@ -157,10 +180,7 @@ fn end(result: &StepResult) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agenthub_runs::{
-        Budget, Delegated, Failure, Handoff, Sent, ToolOutput,
-        model::{Completion, ToolCall},
-    };
+    use agenthub_runs::{Budget, Handoff, model::Completion};
 
     fn begun(what: Begun) -> RunEvent {
         RunEvent::StepBegun {

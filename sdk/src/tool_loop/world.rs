@@ -21,11 +21,8 @@ use super::{
     statuses::{self, Calls},
 };
 use crate::{
-    AgentType, MAX_HOPS, TaskContext, TaskUpdate,
-    deadline::millis,
-    model, redact,
-    supervisor::Crew,
-    tool::{Tool, ToolContext},
+    AgentType, MAX_HOPS, TaskContext, TaskUpdate, deadline::millis, hooks::HookContext, model,
+    redact, supervisor::Crew, tool::ToolContext,
 };
 
 /// Whether the agent may ask others for this task: it leads, and neither its budget nor the bound on hops forbids it.
@@ -107,6 +104,17 @@ impl TaskWorld {
         }
     }
 
+    /// What a tool gives.
+    async fn output(&self, step: &StepContext, call: &ToolCall) -> ToolOutput {
+        let mut own = self.mind.tools.tools();
+        let is_own = own.any(|tool| tool.name() == call.name);
+        if let (false, FIND_AGENTS, Some(crew)) = (is_own, &*call.name, &self.crew) {
+            return crew.find(&call.arguments).await;
+        }
+        let context = ToolContext::new(step, &self.task, call);
+        self.mind.tools.call(context, call).await
+    }
+
     /// Remembers a call that another process began.
     fn remember(&self, step: &StepContext, what: &Begun) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +150,10 @@ impl World for TaskWorld {
         let (growth, task, shown) = (Arc::clone(&self.growth), self.task.clone(), self.shown());
         self.display
             .show(async move { growth.show(pieces, &task, shown).await });
+        let (context, hooks) = (HookContext::new(step, &self.task), &self.mind.hooks);
+        hooks.before_model(&context, &request).await;
         let answer = self.mind.model.complete(request, sink).await;
+        hooks.after_model(&context, answer.as_ref()).await;
         answer.map_err(|error| {
             let is_retryable = error.is_retryable();
             if is_retryable && step.key.attempt < Step::MODEL_ATTEMPTS {
@@ -163,16 +174,13 @@ impl World for TaskWorld {
         call: &ToolCall,
     ) -> Result<ToolOutput, agenthub_runs::Failure> {
         self.remember(step, &Begun::ToolCalled(call.clone()));
-        let is_own = self
-            .mind
-            .tools
-            .tools()
-            .any(|t: &Tool| t.name() == call.name);
-        if let (false, FIND_AGENTS, Some(crew)) = (is_own, &*call.name, &self.crew) {
-            return Ok(crew.find(&call.arguments).await);
+        let (context, hooks) = (HookContext::new(step, &self.task), &self.mind.hooks);
+        if let Err(refused) = hooks.before_tool(&context, call).await {
+            return Ok(ToolOutput::error(refused));
         }
-        let context = ToolContext::new(step, &self.task, call);
-        Ok(self.mind.tools.call(context, call).await)
+        let output = self.output(step, call).await;
+        hooks.after_tool(&context, call, &output).await;
+        Ok(output)
     }
 
     async fn delegate(
@@ -181,10 +189,28 @@ impl World for TaskWorld {
         sent: &Sent,
     ) -> Result<Delegated, agenthub_runs::Failure> {
         self.remember(step, &Begun::Delegated(sent.clone()));
-        match &self.crew {
-            Some(crew) => crew.delegate(sent).await,
-            None => Err(agenthub_runs::Failure::lasting("this agent asks no others")),
+        let Some(crew) = &self.crew else {
+            return Err(agenthub_runs::Failure::lasting("this agent asks no others"));
+        };
+        let (context, hooks) = (HookContext::new(step, &self.task), &self.mind.hooks);
+        if hooks.is_empty() {
+            return crew.delegate(sent).await;
         }
+        let call = statuses::call_of(sent);
+        if let Err(refused) = hooks.before_tool(&context, &call).await {
+            // It may be at work, if the run was taken up.
+            crew.recall(sent).await;
+            return Ok(Delegated {
+                agent: sent.handoff.agent.clone(),
+                state: "rejected".to_owned(),
+                error: refused,
+                ..Delegated::default()
+            });
+        }
+        let delegated = crew.delegate(sent).await;
+        let output = statuses::output_of(delegated.as_ref());
+        hooks.after_tool(&context, &call, &output).await;
+        delegated
     }
 
     async fn recall(&self, _: &StepContext, sent: &Sent) {

@@ -5,6 +5,7 @@ mod conversations;
 mod forms;
 mod functions;
 mod harness;
+mod hooks;
 #[path = "../hub/journals.rs"]
 mod journals;
 mod kinds;
