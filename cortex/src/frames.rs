@@ -10,8 +10,8 @@ use agenthub_sdk::{
     model::Usage,
     redacted_value,
     runs::{
-        Begun, Delegated, RunEvent, RunOutcome, Spent, Started, StepId, StepResult, Strategy,
-        journal::Entry,
+        DelegationResult, RunEvent, RunOutcome, RunStarted, Spent, StepId, StepRequest, StepResult,
+        Strategy, journal::Entry,
     },
 };
 use serde_json::{Value, json};
@@ -197,7 +197,7 @@ impl Frames {
         }
     }
 
-    fn started(&mut self, started: &Started) -> Vec<Draft> {
+    fn started(&mut self, started: &RunStarted) -> Vec<Draft> {
         self.strategy.clone_from(&started.strategy);
         self.started_ms = started.at_ms;
         if self.strategy == ChatTurn.name() {
@@ -206,9 +206,9 @@ impl Frames {
         vec![Draft::new("start", "at work")]
     }
 
-    fn begun(&mut self, step: &StepId, what: &Begun) -> Vec<Draft> {
+    fn begun(&mut self, step: &StepId, what: &StepRequest) -> Vec<Draft> {
         match what {
-            Begun::Delegated(sent) => {
+            StepRequest::Delegated(sent) => {
                 let agent = sent.handoff.agent.clone();
                 let task_id = sent.task_id.clone();
                 let data = json!({"from": self.owner, "to": agent, "capability": sent.handoff.capability, "taskId": task_id});
@@ -219,18 +219,18 @@ impl Frames {
                     false => vec![Draft::new("handoff", "requested").data(data)],
                 }
             }
-            Begun::ToolCalled(call) => {
+            StepRequest::ToolCalled(call) => {
                 self.out.insert(step.clone(), Out::Tool(call.name.clone()));
                 let data = json!({"args": redacted_value(&call.arguments), "agent": self.owner});
                 vec![Draft::new("tool_call", &call.name).data(data)]
             }
-            Begun::ApprovalAsked(approval) => {
+            StepRequest::ApprovalAsked(approval) => {
                 let (id, subject) = (approval.id.clone(), approval.subject.clone());
                 self.out.insert(step.clone(), Out::Person { id, subject });
                 vec![Draft::new("approval", "asked").data(json!(approval))]
             }
-            Begun::Said { text } => vec![Draft::new("message", text)],
-            Begun::ModelAsked { .. } | Begun::Waiting { .. } => Vec::new(),
+            StepRequest::Said { text } => vec![Draft::new("message", text)],
+            StepRequest::ModelAsked { .. } | StepRequest::Waiting { .. } => Vec::new(),
         }
     }
 
@@ -264,7 +264,7 @@ impl Frames {
             }
             (result, Some(Out::Agent { agent, task_id })) => {
                 let state = match result {
-                    StepResult::DelegationEnded(Delegated { state, .. }) => state.as_str(),
+                    StepResult::DelegationEnded(DelegationResult { state, .. }) => state.as_str(),
                     StepResult::Failed(_) => "failed",
                     _ => "cancelled",
                 };

@@ -6,7 +6,7 @@ use agenthub_proto::{
 };
 use agenthub_sdk::{
     Client, Delegation, Error, HandedOver, TaskContext,
-    runs::{Failure, Sent},
+    runs::{Failure, SentHandoff},
     span_of,
 };
 use tokio_util::sync::CancellationToken;
@@ -59,7 +59,7 @@ impl Origin {
     }
 
     /// Hands a task over on behalf of the request, as part of its trace.
-    pub(crate) async fn hand_over(&self, sent: &Sent) -> Result<HandedOver, Failure> {
+    pub(crate) async fn hand_over(&self, sent: &SentHandoff) -> Result<HandedOver, Failure> {
         match self {
             Self::Hub(task) => task.hand_over(sent).await,
             Self::Call {
@@ -78,7 +78,7 @@ impl Origin {
     }
 
     /// Calls a task back, and waits until it has ended.
-    pub(crate) async fn recall(&self, sent: &Sent) {
+    pub(crate) async fn recall(&self, sent: &SentHandoff) {
         match self {
             Self::Hub(task) => task.recall(sent).await,
             Self::Call { client, .. } => {

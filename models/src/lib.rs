@@ -23,7 +23,7 @@ mod stand_in;
 use async_trait::async_trait;
 
 pub use agenthub_runs::model::{
-    Completion, EmptyRequest, Message, Output, Part, Presented, Request, Role, Tool, ToolCall,
+    Completion, EmptyRequest, Message, Output, Part, PresentedAgent, Request, Role, Tool, ToolCall,
     Usage, estimate_tokens, quote,
 };
 pub use cassette::{Recorder, Replayer};

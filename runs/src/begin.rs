@@ -4,9 +4,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::{
-    budget::{Account, Budget, Exhausted, Spent},
-    effect::{Effect, Handoff, Sent, Step},
-    event::{Begun, RunEvent},
+    budget::{Account, Budget, BudgetExceeded, Spent},
+    effect::{Effect, Handoff, SentHandoff, Step},
+    event::{RunEvent, StepRequest},
     facts::Record,
     id::StepKey,
     model::Request,
@@ -24,9 +24,9 @@ const LEAST_ANSWER_TOKENS: u64 = 16;
 
 /// Reasons why a step cannot be dispatched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refused {
+pub(crate) enum BeginError {
     #[error(transparent)]
-    Budget(#[from] Exhausted),
+    Budget(#[from] BudgetExceeded),
     #[error("delegation is nested as deep as it may be")]
     Depth,
 }
@@ -39,7 +39,7 @@ pub(crate) fn first(
     share: Budget,
     now_ms: u64,
     until_ms: Option<u64>,
-) -> Result<(RunEvent, Work, Budget), Refused> {
+) -> Result<(RunEvent, Work, Budget), BeginError> {
     let deadline_ms = step.timeout_ms.map(|t| now_ms.saturating_add(t));
     let (what, outgoing, grant) = match step.effect {
         Effect::Look(_) | Effect::Note(_) => unreachable!("it is journaled at once"),
@@ -50,7 +50,11 @@ pub(crate) fn first(
                 calls: Some(1),
                 ..Budget::default()
             };
-            (Begun::ToolCalled(call.clone()), Outgoing::Call(call), grant)
+            (
+                StepRequest::ToolCalled(call.clone()),
+                Outgoing::Call(call),
+                grant,
+            )
         }
         Effect::Delegate(handoff) => {
             let latest = now_ms.saturating_add(step.timeout_ms.unwrap_or(DELEGATION_MS));
@@ -58,17 +62,17 @@ pub(crate) fn first(
             delegate(&key, handoff, account, share, until)?
         }
         Effect::Say(text) => (
-            Begun::Said { text: text.clone() },
+            StepRequest::Said { text: text.clone() },
             Outgoing::Say(text),
             Budget::default(),
         ),
         Effect::Wait(until_ms) => (
-            Begun::Waiting { until_ms },
+            StepRequest::Waiting { until_ms },
             Outgoing::Wait(until_ms),
             Budget::default(),
         ),
         Effect::Approve(approval) => (
-            Begun::ApprovalAsked(approval.clone()),
+            StepRequest::ApprovalAsked(approval.clone()),
             Outgoing::Approve(approval),
             Budget::default(),
         ),
@@ -93,16 +97,16 @@ pub(crate) fn first(
 /// process start again, because nothing worked on them meanwhile; an agent keeps the deadline that it was sent.
 pub(crate) fn again(key: StepKey, step: Step, record: &Record, now_ms: u64) -> Work {
     let deadline_ms = match &record.what {
-        Begun::Delegated(_) => record.deadline_ms,
+        StepRequest::Delegated(_) => record.deadline_ms,
         _ => step.timeout_ms.map(|t| now_ms.saturating_add(t)),
     };
     let what = match &record.what {
-        Begun::ToolCalled(call) => Outgoing::Call(call.clone()),
-        Begun::Delegated(sent) => Outgoing::Delegate(sent.clone()),
-        Begun::Said { text } => Outgoing::Say(text.clone()),
-        Begun::Waiting { until_ms } => Outgoing::Wait(*until_ms),
-        Begun::ApprovalAsked(approval) => Outgoing::Approve(approval.clone()),
-        Begun::ModelAsked {
+        StepRequest::ToolCalled(call) => Outgoing::Call(call.clone()),
+        StepRequest::Delegated(sent) => Outgoing::Delegate(sent.clone()),
+        StepRequest::Said { text } => Outgoing::Say(text.clone()),
+        StepRequest::Waiting { until_ms } => Outgoing::Wait(*until_ms),
+        StepRequest::ApprovalAsked(approval) => Outgoing::Approve(approval.clone()),
+        StepRequest::ModelAsked {
             max_output_tokens, ..
         } => {
             let mut request = match step.effect {
@@ -121,7 +125,10 @@ pub(crate) fn again(key: StepKey, step: Step, record: &Record, now_ms: u64) -> W
 }
 
 /// Limits the answer's length to what the remaining budget pays for.
-fn ask(mut request: Box<Request>, account: &Account) -> Result<(Begun, Outgoing, Budget), Refused> {
+fn ask(
+    mut request: Box<Request>,
+    account: &Account,
+) -> Result<(StepRequest, Outgoing, Budget), BeginError> {
     let input = with_margin(request.estimate_tokens() as u64);
     account.check(Spent {
         tokens: input + LEAST_ANSWER_TOKENS,
@@ -143,7 +150,7 @@ fn ask(mut request: Box<Request>, account: &Account) -> Result<(Begun, Outgoing,
         cost_micros: free.cost_micros,
         ..Budget::default()
     };
-    let what = Begun::ModelAsked {
+    let what = StepRequest::ModelAsked {
         prompt: digest(&request.messages),
         tools: digest(&request.tools),
         max_output_tokens: request.max_output_tokens,
@@ -163,7 +170,7 @@ fn delegate(
     account: &Account,
     share: Budget,
     deadline_ms: u64,
-) -> Result<(Begun, Outgoing, Budget), Refused> {
+) -> Result<(StepRequest, Outgoing, Budget), BeginError> {
     // Other steps may release parts of their reservations, so a delegation waits for them instead of asking an agent
     // that can pay for nothing.
     let something = u64::from(account.has_reservations());
@@ -174,7 +181,7 @@ fn delegate(
         ..Spent::default()
     })?;
     let depth = match account.budget().depth {
-        Some(depth) => Some(depth.checked_sub(1).ok_or(Refused::Depth)?),
+        Some(depth) => Some(depth.checked_sub(1).ok_or(BeginError::Depth)?),
         None => None,
     };
     let grant = Budget {
@@ -183,7 +190,7 @@ fn delegate(
         depth,
         ..share
     };
-    let sent = Sent {
+    let sent = SentHandoff {
         handoff,
         task_id: key.task_id().to_string(),
         message_id: key.message_id().to_string(),
@@ -195,7 +202,7 @@ fn delegate(
         },
     };
     Ok((
-        Begun::Delegated(sent.clone()),
+        StepRequest::Delegated(sent.clone()),
         Outgoing::Delegate(sent),
         grant,
     ))

@@ -112,7 +112,7 @@ impl Budget {
 /// Error: a step would exceed this limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the budget of {limit} {what} does not suffice: {left} left, {wanted} needed")]
-pub struct Exhausted {
+pub struct BudgetExceeded {
     /// Name of the limit.
     pub what: &'static str,
     /// The whole grant.
@@ -177,7 +177,7 @@ impl Account {
     /// # Errors
     ///
     /// The first limit that it would exceed.
-    pub fn check(&self, least: Spent) -> Result<(), Exhausted> {
+    pub fn check(&self, least: Spent) -> Result<(), BudgetExceeded> {
         let free = self.free();
         let limits = [
             ("tokens", self.budget.tokens, free.tokens, least.tokens),
@@ -193,7 +193,7 @@ impl Account {
             if let (Some(limit), Some(left)) = (limit, left)
                 && left < wanted
             {
-                return Err(Exhausted {
+                return Err(BudgetExceeded {
                     what,
                     limit,
                     left,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     effect::{Effect, Handoff, Step},
-    event::Begun,
+    event::StepRequest,
     facts::Facts,
     id::StepId,
     model::ToolCall,
@@ -24,10 +24,10 @@ const SHOWN_BEFORE: usize = 20;
 
 /// The journal's record of a step.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Recorded<'a> {
+pub(crate) enum RecordedStep<'a> {
     Look,
     Note,
-    Begun(&'a Begun),
+    Begun(&'a StepRequest),
 }
 
 /// Error: a step was dispatched as something else than is requested now.
@@ -46,7 +46,7 @@ pub(crate) struct ChangedStep {
 pub(crate) fn first_changed(facts: &Facts, steps: &[Step]) -> Option<ChangedStep> {
     let changed = |step: &Step| {
         let recorded = facts.recorded(step).filter(|r| !fits(*r, &step.effect))?;
-        let (recorded, asked) = told(recorded, &step.effect);
+        let (recorded, asked) = describe(recorded, &step.effect);
         Some(ChangedStep {
             step: step.id.clone(),
             recorded,
@@ -57,19 +57,21 @@ pub(crate) fn first_changed(facts: &Facts, steps: &[Step]) -> Option<ChangedStep
 }
 
 /// True if the recorded dispatch matches the requested effect.
-pub(crate) fn fits(recorded: Recorded<'_>, asked: &Effect) -> bool {
-    use Recorded::Begun as Is;
+pub(crate) fn fits(recorded: RecordedStep<'_>, asked: &Effect) -> bool {
+    use RecordedStep::Begun as Is;
     match (recorded, asked) {
-        (Recorded::Look, Effect::Look(_))
-        | (Recorded::Note, Effect::Note(_))
-        | (Is(Begun::ModelAsked { .. }), Effect::Ask(_))
-        | (Is(Begun::Said { .. }), Effect::Say(_))
-        | (Is(Begun::Waiting { .. }), Effect::Wait(_))
-        | (Is(Begun::ApprovalAsked(_)), Effect::Approve(_)) => true,
-        (Is(Begun::ToolCalled(before)), Effect::Call(now)) => {
+        (RecordedStep::Look, Effect::Look(_))
+        | (RecordedStep::Note, Effect::Note(_))
+        | (Is(StepRequest::ModelAsked { .. }), Effect::Ask(_))
+        | (Is(StepRequest::Said { .. }), Effect::Say(_))
+        | (Is(StepRequest::Waiting { .. }), Effect::Wait(_))
+        | (Is(StepRequest::ApprovalAsked(_)), Effect::Approve(_)) => true,
+        (Is(StepRequest::ToolCalled(before)), Effect::Call(now)) => {
             (&before.name, &before.arguments) == (&now.name, &now.arguments)
         }
-        (Is(Begun::Delegated(sent)), Effect::Delegate(now)) => work(&sent.handoff) == work(now),
+        (Is(StepRequest::Delegated(sent)), Effect::Delegate(now)) => {
+            work(&sent.handoff) == work(now)
+        }
         _ => false,
     }
 }
@@ -85,13 +87,15 @@ fn work(handoff: &Handoff) -> (&str, &str, &str, Option<&Value>) {
 }
 
 /// Describes both, with their differences.
-fn told(recorded: Recorded<'_>, asked: &Effect) -> (String, String) {
+fn describe(recorded: RecordedStep<'_>, asked: &Effect) -> (String, String) {
     match (recorded, asked) {
-        (Recorded::Begun(Begun::ToolCalled(before)), Effect::Call(now)) => calls(before, now),
-        (Recorded::Begun(Begun::Delegated(sent)), Effect::Delegate(now)) => {
+        (RecordedStep::Begun(StepRequest::ToolCalled(before)), Effect::Call(now)) => {
+            calls(before, now)
+        }
+        (RecordedStep::Begun(StepRequest::Delegated(sent)), Effect::Delegate(now)) => {
             handoffs(&sent.handoff, now)
         }
-        _ => (recorded_kind(recorded), asked_kind(asked)),
+        _ => (recorded_kind(recorded), effect_kind(asked)),
     }
 }
 
@@ -100,7 +104,7 @@ fn calls(before: &ToolCall, now: &ToolCall) -> (String, String) {
         return (call(&before.name), call(&now.name));
     }
     let (was, is) = differing(&before.arguments, &now.arguments);
-    let with = |arguments: &Value| format!("{} with {}", call(&now.name), shown(arguments));
+    let with = |arguments: &Value| format!("{} with {}", call(&now.name), excerpt(arguments));
     (with(&was), with(&is))
 }
 
@@ -108,7 +112,7 @@ fn handoffs(before: &Handoff, now: &Handoff) -> (String, String) {
     if (&before.agent, &before.capability) != (&now.agent, &now.capability) {
         return (handoff(before), handoff(now));
     }
-    let of = |what: &Value| format!("{} with {}", handoff(now), shown(what));
+    let of = |what: &Value| format!("{} with {}", handoff(now), excerpt(what));
     let request = |handoff: &Handoff| {
         let data = handoff.payload.clone().unwrap_or_default();
         Value::from_iter([("text", handoff.text.clone().into()), ("data", data)])
@@ -117,23 +121,23 @@ fn handoffs(before: &Handoff, now: &Handoff) -> (String, String) {
     (of(&was), of(&is))
 }
 
-fn recorded_kind(recorded: Recorded<'_>) -> String {
+fn recorded_kind(recorded: RecordedStep<'_>) -> String {
     let kind = match recorded {
-        Recorded::Look => "a look",
-        Recorded::Note => "a note",
-        Recorded::Begun(begun) => match begun {
-            Begun::ModelAsked { .. } => "a question to the model",
-            Begun::ToolCalled(before) => return call(&before.name),
-            Begun::Delegated(sent) => return handoff(&sent.handoff),
-            Begun::Said { .. } => "words for who waits",
-            Begun::Waiting { .. } => "a wait",
-            Begun::ApprovalAsked(_) => "a question to a person",
+        RecordedStep::Look => "a look",
+        RecordedStep::Note => "a note",
+        RecordedStep::Begun(begun) => match begun {
+            StepRequest::ModelAsked { .. } => "a question to the model",
+            StepRequest::ToolCalled(before) => return call(&before.name),
+            StepRequest::Delegated(sent) => return handoff(&sent.handoff),
+            StepRequest::Said { .. } => "words for who waits",
+            StepRequest::Waiting { .. } => "a wait",
+            StepRequest::ApprovalAsked(_) => "a question to a person",
         },
     };
     kind.to_owned()
 }
 
-fn asked_kind(asked: &Effect) -> String {
+fn effect_kind(asked: &Effect) -> String {
     let kind = match asked {
         Effect::Look(_) => "a look",
         Effect::Note(_) => "a note",
@@ -197,8 +201,8 @@ fn differing(before: &Value, now: &Value) -> (Value, Value) {
 }
 
 /// The value's beginning, with secrets redacted.
-fn shown(value: &Value) -> String {
-    let text = redact::shown(value).to_string();
+fn excerpt(value: &Value) -> String {
+    let text = redact::value(value).to_string();
     match text.char_indices().nth(MAX_SHOWN) {
         None => text,
         Some((end, _)) => format!("{}…", &text[..end]),

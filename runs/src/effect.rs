@@ -142,7 +142,7 @@ pub struct Handoff {
 
 /// A dispatched handoff. A redispatch sends exactly the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sent {
+pub struct SentHandoff {
     /// The handoff.
     pub handoff: Handoff,
     /// Id of the created task.
@@ -188,7 +188,7 @@ impl<T: Into<Value>> From<T> for ToolOutput {
 /// Result of a delegation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Delegated {
+pub struct DelegationResult {
     /// The agent that worked on it.
     pub agent: String,
     /// The state of its task: `completed`, `failed`, `rejected`, `cancelled`, `input-required`; or `timed-out`, `away`, `lost`.

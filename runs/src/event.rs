@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     approval::{Approval, Decision},
     budget::{Budget, Spent},
-    effect::{Delegated, Failure, Sent, ToolOutput},
+    effect::{DelegationResult, Failure, SentHandoff, ToolOutput},
     id::StepId,
     model::{Completion, ToolCall},
 };
@@ -19,7 +19,7 @@ use crate::{
 #[expect(clippy::large_enum_variant, reason = "few at a time, and short-lived")]
 pub enum RunEvent {
     /// The run was created.
-    Started(Started),
+    Started(RunStarted),
     /// A query of the world returned. The value is stored, because the world changes.
     Observed {
         /// Step of the query.
@@ -40,7 +40,7 @@ pub enum RunEvent {
         /// Attempt, from 1.
         attempt: u32,
         /// The request; redispatched byte for byte when the run is recovered.
-        what: Begun,
+        what: StepRequest,
         /// Budget reserved for it.
         grant: Budget,
         /// Deadline of the attempt.
@@ -105,7 +105,7 @@ impl RunEvent {
     /// Time of the event.
     pub fn at_ms(&self) -> u64 {
         match self {
-            Self::Started(Started { at_ms, .. })
+            Self::Started(RunStarted { at_ms, .. })
             | Self::Observed { at_ms, .. }
             | Self::StepBegun { at_ms, .. }
             | Self::StepEnded { at_ms, .. }
@@ -119,7 +119,7 @@ impl RunEvent {
 
 /// First event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Started {
+pub struct RunStarted {
     /// Name of the strategy.
     pub strategy: String,
     /// Input of the strategy.
@@ -143,7 +143,7 @@ pub struct Started {
 /// A dispatched request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Begun {
+pub enum StepRequest {
     /// A question to the model. It can be rebuilt from the journal; the digests tell readers whether two questions were
     /// equal.
     ModelAsked {
@@ -160,7 +160,7 @@ pub enum Begun {
     /// A call of a tool.
     ToolCalled(ToolCall),
     /// Work for an agent.
-    Delegated(Sent),
+    Delegated(SentHandoff),
     /// A message to the requester.
     Said {
         /// Text of the message.
@@ -184,7 +184,7 @@ pub enum StepResult {
     /// The tool's output.
     ToolReturned(ToolOutput),
     /// The agent's result.
-    DelegationEnded(Delegated),
+    DelegationEnded(DelegationResult),
     /// The message was sent.
     Said,
     /// The wait is over.

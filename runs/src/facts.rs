@@ -9,16 +9,16 @@ use serde_json::Value;
 
 use crate::{
     budget::{Account, Budget, Spent},
-    changed::{self, Recorded},
+    changed::{self, RecordedStep},
     effect::{Effect, Failure, Step},
-    event::{Begun, RunEvent, RunOutcome, Started, StepResult},
+    event::{RunEvent, RunOutcome, RunStarted, StepRequest, StepResult},
     id::StepId,
 };
 
 /// Current state of a run, computed from its events.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    started: Option<Started>,
+    started: Option<RunStarted>,
     steps: BTreeMap<StepId, Record>,
     /// The steps in flight.
     out: BTreeSet<StepId>,
@@ -29,16 +29,16 @@ pub struct Facts {
     stopping: Option<RunOutcome>,
     ended: Option<RunOutcome>,
     #[cfg(test)]
-    looks: Looks,
+    looks: Lookups,
 }
 
 /// Counts lookups in tests.
 #[cfg(test)]
 #[derive(Debug, Default)]
-struct Looks(std::sync::atomic::AtomicUsize);
+struct Lookups(std::sync::atomic::AtomicUsize);
 
 #[cfg(test)]
-impl Clone for Looks {
+impl Clone for Lookups {
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -48,7 +48,7 @@ impl Clone for Looks {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
     pub(crate) attempt: u32,
-    pub(crate) what: Begun,
+    pub(crate) what: StepRequest,
     pub(crate) grant: Budget,
     pub(crate) deadline_ms: Option<u64>,
     /// Result and time of return.
@@ -59,7 +59,9 @@ impl Record {
     /// True if the record belongs to this step: a decision applies only to the approval that was shown.
     pub(crate) fn is_about(&self, step: &Step) -> bool {
         match (&step.effect, &self.what) {
-            (Effect::Approve(wanted), Begun::ApprovalAsked(asked)) => wanted.digest == asked.digest,
+            (Effect::Approve(wanted), StepRequest::ApprovalAsked(asked)) => {
+                wanted.digest == asked.digest
+            }
             _ => true,
         }
     }
@@ -167,7 +169,7 @@ impl Facts {
     }
 
     /// The first event.
-    pub fn started(&self) -> Option<&Started> {
+    pub fn started(&self) -> Option<&RunStarted> {
         self.started.as_ref()
     }
 
@@ -194,7 +196,7 @@ impl Facts {
     pub fn result(&self, step: &Step) -> Option<&StepResult> {
         self.look_up();
         let record = self.steps.get(&step.id).filter(|r| r.is_about(step))?;
-        if !changed::fits(Recorded::Begun(&record.what), &step.effect) {
+        if !changed::fits(RecordedStep::Begun(&record.what), &step.effect) {
             return None;
         }
         let (result, _) = record.result.as_ref()?;
@@ -214,11 +216,14 @@ impl Facts {
     }
 
     /// The journal's record under the step's name.
-    pub(crate) fn recorded(&self, step: &Step) -> Option<Recorded<'_>> {
+    pub(crate) fn recorded(&self, step: &Step) -> Option<RecordedStep<'_>> {
         self.look_up();
-        let looked = self.observed.get(&step.id).map(|_| Recorded::Look);
-        let noted = self.noted.get(&step.id).map(|_| Recorded::Note);
-        let begun = self.steps.get(&step.id).map(|r| Recorded::Begun(&r.what));
+        let looked = self.observed.get(&step.id).map(|_| RecordedStep::Look);
+        let noted = self.noted.get(&step.id).map(|_| RecordedStep::Note);
+        let begun = self
+            .steps
+            .get(&step.id)
+            .map(|r| RecordedStep::Begun(&r.what));
         looked.or(noted).or(begun)
     }
 
@@ -234,7 +239,7 @@ impl Facts {
     }
 
     /// The steps in flight with their requests.
-    pub fn under_way(&self) -> impl Iterator<Item = (&StepId, &Begun)> {
+    pub fn in_flight(&self) -> impl Iterator<Item = (&StepId, &StepRequest)> {
         self.open().map(|(step, record)| (step, &record.what))
     }
 

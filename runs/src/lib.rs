@@ -30,9 +30,11 @@ mod world;
 
 pub use approval::{Approval, Decision};
 pub use budget::{Budget, Spent};
-pub use driver::{Command, DriveError, Driver, InHand};
-pub use effect::{Delegated, Effect, Failure, Handoff, Retry, Sent, Step, ToolOutput};
-pub use event::{Begun, RunEvent, RunOutcome, Started, StepResult};
+pub use driver::{Command, DriveError, Driver, LeasedRun};
+pub use effect::{
+    DelegationResult, Effect, Failure, Handoff, Retry, SentHandoff, Step, ToolOutput,
+};
+pub use event::{RunEvent, RunOutcome, RunStarted, StepRequest, StepResult};
 pub use facts::Facts;
 pub use id::{RunId, StepId, StepKey};
 pub use journal::Journal;

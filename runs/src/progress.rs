@@ -7,31 +7,31 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     event::RunEvent,
     id::StepKey,
-    journal::{self, Tally},
+    journal::{self, ProgressSize},
 };
 
 /// Queued pieces of one run; a step that reports more waits for room.
-pub(crate) const ROOM: usize = 64;
+pub(crate) const QUEUE_LENGTH: usize = 64;
 
 /// Maximum bytes of a piece as JSON.
-const LARGEST: usize = 64 * 1024;
+const MAX_PIECE_BYTES: usize = 64 * 1024;
 
 /// Maximum pieces of a run.
-pub(crate) const MOST: u64 = 10_000;
+pub(crate) const MAX_PIECES: u64 = 10_000;
 
 /// Maximum bytes of a run's progress in the journal: 8 MiB.
-pub(crate) const MOST_BYTES: u64 = 8 << 20;
+pub(crate) const MAX_BYTES: u64 = 8 << 20;
 
 /// Bytes kept of each text in a piece that is too large: the first of these that makes it small enough.
-const KEPT: [usize; 3] = [16 * 1024, 1024, 64];
+const TRUNCATED_BYTES: [usize; 3] = [16 * 1024, 1024, 64];
 
 /// Reports the progress of a step in flight. A piece is durable before [`World::show`](crate::World::show) sees it;
 /// pieces arrive in order and before the end of the step; decisions ignore them. Clones report for the same step.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Option<Showing>);
+pub struct Progress(Option<Reporter>);
 
 #[derive(Clone, Debug)]
-struct Showing {
+struct Reporter {
     key: StepKey,
     pieces: mpsc::Sender<Piece>,
     /// Cancelled when the step has ended or is recalled.
@@ -52,14 +52,14 @@ impl Progress {
     }
 
     pub(crate) fn new(key: StepKey, pieces: mpsc::Sender<Piece>, over: CancellationToken) -> Self {
-        Self(Some(Showing { key, pieces, over }))
+        Self(Some(Reporter { key, pieces, over }))
     }
 
     /// Reports a piece; waits while the queue is full. Pieces over 64 KiB of JSON are truncated: only the beginning of
     /// each text is kept. Pieces after the first 10,000 or 8 MiB of a run are dropped. No effect once the step has
     /// ended or was recalled.
     pub async fn note(&self, value: Value) {
-        let Some(Showing { key, pieces, over }) = &self.0 else {
+        let Some(Reporter { key, pieces, over }) = &self.0 else {
             return;
         };
         let piece = Piece {
@@ -79,8 +79,12 @@ impl Progress {
 
 /// The event to journal for a piece, given the progress so far. The first piece over the limit becomes a marker; later
 /// ones become nothing.
-pub(crate) fn written(before: Tally, Piece { key, value }: Piece, at_ms: u64) -> Option<RunEvent> {
-    if before.pieces > MOST || before.bytes >= MOST_BYTES {
+pub(crate) fn event_of(
+    before: ProgressSize,
+    Piece { key, value }: Piece,
+    at_ms: u64,
+) -> Option<RunEvent> {
+    if before.pieces > MAX_PIECES || before.bytes >= MAX_BYTES {
         return None;
     }
     let event = |value| RunEvent::Progressed {
@@ -91,7 +95,7 @@ pub(crate) fn written(before: Tally, Piece { key, value }: Piece, at_ms: u64) ->
     };
     let piece = event(value);
     let bytes = before.bytes + journal::encode(&piece).len() as u64;
-    Some(match before.pieces < MOST && bytes < MOST_BYTES {
+    Some(match before.pieces < MAX_PIECES && bytes < MAX_BYTES {
         true => piece,
         false => event(marker()),
     })
@@ -99,37 +103,37 @@ pub(crate) fn written(before: Tally, Piece { key, value }: Piece, at_ms: u64) ->
 
 /// Marker for dropped progress.
 fn marker() -> Value {
-    let most = MOST_BYTES >> 20;
+    let most = MAX_BYTES >> 20;
     json!({
         "type": "warning",
-        "message": format!("what comes after {MOST} pieces or {most} MiB of progress is not shown"),
+        "message": format!("what comes after {MAX_PIECES} pieces or {most} MiB of progress is not shown"),
         "data": { "dropped": true },
     })
 }
 
 /// The size that an event of this many serialized bytes adds to the run's progress; `None` if it is not progress. A
 /// marker counts as the full limit, so that nothing is journaled after it.
-pub(crate) fn weight(event: &RunEvent, bytes: usize) -> Option<Tally> {
+pub(crate) fn weight(event: &RunEvent, bytes: usize) -> Option<ProgressSize> {
     let RunEvent::Progressed { value, .. } = event else {
         return None;
     };
     let is_marker = *value == marker();
-    Some(Tally {
+    Some(ProgressSize {
         pieces: 1,
-        bytes: if is_marker { MOST_BYTES } else { bytes as u64 },
+        bytes: if is_marker { MAX_BYTES } else { bytes as u64 },
     })
 }
 
 /// The value, truncated if it is too large.
 fn within(value: Value) -> Value {
     let bytes = length(&value);
-    if bytes <= LARGEST {
+    if bytes <= MAX_PIECE_BYTES {
         return value;
     }
-    for kept in KEPT {
+    for kept in TRUNCATED_BYTES {
         let mut short = value.clone();
         shorten(&mut short, kept);
-        if length(&short) <= LARGEST {
+        if length(&short) <= MAX_PIECE_BYTES {
             return short;
         }
     }
@@ -216,20 +220,20 @@ mod tests {
 
     #[test]
     fn a_run_shows_so_many_pieces_and_then_says_that_there_are_more() {
-        let after = |pieces| Tally { pieces, bytes: 0 };
-        let shown = |before| written(after(before), piece(json!(1)), 0);
-        assert_eq!(value(shown(MOST - 1)), json!(1));
-        assert_eq!(value(shown(MOST)), marker());
-        assert_eq!(shown(MOST + 1), None);
+        let after = |pieces| ProgressSize { pieces, bytes: 0 };
+        let shown = |before| event_of(after(before), piece(json!(1)), 0);
+        assert_eq!(value(shown(MAX_PIECES - 1)), json!(1));
+        assert_eq!(value(shown(MAX_PIECES)), marker());
+        assert_eq!(shown(MAX_PIECES + 1), None);
     }
 
     #[test]
     fn a_run_shows_so_many_bytes_and_then_says_that_there_are_more() {
-        let mut shown = Tally::default();
+        let mut shown = ProgressSize::default();
         let mut values = Vec::new();
         for _ in 0..1_000 {
             let large = piece(json!("x".repeat(60_000)));
-            let Some(event) = written(shown, large, 0) else {
+            let Some(event) = event_of(shown, large, 0) else {
                 continue;
             };
             shown += weight(&event, journal::encode(&event).len()).expect("it is progress");
@@ -237,8 +241,8 @@ mod tests {
         }
         let markers = values.iter().filter(|value| **value == marker()).count();
         assert_eq!((markers, values.last()), (1, Some(&marker())));
-        assert_eq!(values.len() as u64, MOST_BYTES / 60_087 + 1);
-        let small = written(shown, piece(json!(1)), 0);
+        assert_eq!(values.len() as u64, MAX_BYTES / 60_087 + 1);
+        let small = event_of(shown, piece(json!(1)), 0);
         assert_eq!(small, None, "also what is small stays behind the marker");
     }
 }

@@ -88,7 +88,7 @@ pub fn error(error: &str) -> String {
 }
 
 /// A value for watchers: secrets replaced, at most 2 KiB.
-pub fn shown(value: &Value) -> Value {
+pub fn value(value: &Value) -> Value {
     let clean = without_secrets(value);
     let is_small = |json: &str| json.len() <= MAX_SHOWN;
     match clean {
@@ -221,12 +221,12 @@ mod tests {
             "nested": [{"clientSecret": "[redacted]", "max_tokens": 12}],
             "url": "https://ann:[redacted]@example.com/",
         });
-        assert_eq!(shown(&value), expected);
+        assert_eq!(super::value(&value), expected);
     }
 
     #[test]
     fn numbers_are_secrets_unless_they_count_tokens() {
-        let shown = shown(&json!({
+        let shown = super::value(&json!({
             "password": 12345678, "pin_token": 1234, "apiKey": 7, "token": 5, "secretTokens": 9,
             "tokens": 1, "max_tokens": 2, "inputTokens": 3, "token_count": 4, "has_token": true,
         }));
@@ -239,14 +239,14 @@ mod tests {
 
     #[test]
     fn what_is_long_or_deep_becomes_a_short_text() {
-        let long = shown(&json!({"a": "x".repeat(5_000), "password": "hunter2"}));
+        let long = super::value(&json!({"a": "x".repeat(5_000), "password": "hunter2"}));
         let text = long.as_str().expect("a text");
         assert!(text.len() < MAX_SHOWN + 40 && text.ends_with("bytes left out]"));
         let mut deep = json!(1);
         for _ in 0..20 {
             deep = json!([deep]);
         }
-        assert!(shown(&deep).is_string());
+        assert!(super::value(&deep).is_string());
         let failure = error(&"ä".repeat(1_000));
         assert_eq!(failure.chars().count(), MAX_ERROR);
         assert!(failure.ends_with('…'));

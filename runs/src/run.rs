@@ -7,11 +7,11 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{
     approval::Approval,
-    begin::{self, Refused},
+    begin::{self, BeginError},
     budget::Account,
     changed,
-    effect::{Effect, Sent, Step},
-    event::{Begun, RunEvent, RunOutcome},
+    effect::{Effect, SentHandoff, Step},
+    event::{RunEvent, RunOutcome, StepRequest},
     facts::{Facts, Record},
     id::{RunId, StepId, StepKey},
     model::{Request, ToolCall},
@@ -22,7 +22,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "few at a time, and short-lived")]
 pub enum Action {
-    /// Query the world, and journal the observation.
+    /// ToolQuery the world, and journal the observation.
     Look(StepId, serde_json::Value),
     /// Journal a note.
     Note(RunEvent),
@@ -32,7 +32,7 @@ pub enum Action {
     /// itself.
     Resume(Work),
     /// Recall a step in flight.
-    Recall(StepKey, Begun),
+    Recall(StepKey, StepRequest),
     /// Decide again at this time, at the latest.
     WakeAt(u64),
     /// Journal the decided outcome.
@@ -60,7 +60,7 @@ pub enum Outgoing {
     /// A call of a tool.
     Call(ToolCall),
     /// Work for an agent.
-    Delegate(Sent),
+    Delegate(SentHandoff),
     /// A message to the requester.
     Say(String),
     /// A wait until this time, in milliseconds since 1970.
@@ -179,7 +179,7 @@ impl<'a> Deciding<'a> {
     /// # Errors
     ///
     /// The remaining budget does not suffice.
-    fn decide(mut self, steps: Vec<Step>) -> Result<Vec<Action>, Refused> {
+    fn decide(mut self, steps: Vec<Step>) -> Result<Vec<Action>, BeginError> {
         self.recall_unwanted(&steps);
         let mut delegations = steps.iter().filter(|s| self.will_delegate(s)).count() as u64;
         let mut decided = HashSet::new();
@@ -216,7 +216,7 @@ impl<'a> Deciding<'a> {
     }
 
     /// Decides about one step. `parts` is the number of shares of the free budget.
-    fn step(&mut self, step: Step, parts: u64) -> Result<(), Refused> {
+    fn step(&mut self, step: Step, parts: u64) -> Result<(), BeginError> {
         if let Effect::Look(query) = step.effect {
             if self.facts.observed(&step.id).is_none() {
                 self.actions.push(Action::Look(step.id, query));
@@ -256,7 +256,7 @@ impl<'a> Deciding<'a> {
         self.begin(step, attempt, parts)
     }
 
-    fn begin(&mut self, step: Step, attempt: u32, parts: u64) -> Result<(), Refused> {
+    fn begin(&mut self, step: Step, attempt: u32, parts: u64) -> Result<(), BeginError> {
         if self.room == 0 {
             return Ok(());
         }
@@ -279,7 +279,7 @@ impl<'a> Deciding<'a> {
                 Ok(())
             }
             // Steps in flight may release parts of their reservations, so this one waits.
-            Err(Refused::Budget(_)) if self.account.has_reservations() => Ok(()),
+            Err(BeginError::Budget(_)) if self.account.has_reservations() => Ok(()),
             Err(refused) => Err(refused),
         }
     }

@@ -9,11 +9,11 @@ mod arguments;
 mod failures;
 mod form;
 #[cfg(test)]
-mod going_on;
+mod incremental;
 mod input;
+mod model_results;
 mod peer;
 mod shortened;
-mod told;
 mod turns;
 
 use serde::{Deserialize, Serialize};
@@ -32,22 +32,22 @@ use crate::{
 pub use self::{
     arguments::with_defaults,
     failures::ErrorMode,
-    form::{Form, Look, Verdict},
-    input::{Input, Limits, Offered},
-    peer::{Calling, Peer},
+    form::{Form, FormCheck, Verdict},
+    input::{AvailableTool, Input, Limits},
+    peer::{CallForm, Peer},
 };
 
-/// Query for the available tools.
+/// ToolQuery for the available tools.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Query {
+pub struct ToolQuery {
     /// The request, for ranking agents.
     pub words: String,
     /// Agents that the model found and may call, whatever their rank.
     pub found: Vec<String>,
 }
 
-/// Query for the earlier conversation. Its result is a list of [`Message`]s.
+/// ToolQuery for the earlier conversation. Its result is a list of [`Message`]s.
 pub const CONVERSATION: &str = "conversation";
 
 /// Tool by which a model finds agents that are not offered. Its result names them in `agents[].id`.

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     approval::{Approval, Decision},
     budget::{Budget, Spent},
-    effect::{Delegated, Failure, Sent, ToolOutput},
+    effect::{DelegationResult, Failure, SentHandoff, ToolOutput},
     event::RunOutcome,
     id::StepKey,
     journal::Entry,
@@ -59,11 +59,15 @@ pub trait World: Send + Sync {
     ///
     /// The work could not be handed over, and cost only the call. Once an agent may have received it, every result is
     /// an `Ok`.
-    async fn delegate(&self, step: &StepContext, sent: &Sent) -> Result<Delegated, Failure>;
+    async fn delegate(
+        &self,
+        step: &StepContext,
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, Failure>;
 
     /// Cancels handed-over work, if it was handed over. Returns when the agent has confirmed the cancellation, or when
     /// its lease expires; the run waits for that.
-    async fn recall(&self, step: &StepContext, sent: &Sent);
+    async fn recall(&self, step: &StepContext, sent: &SentHandoff);
 
     /// Sends a message to the requester.
     ///

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use agenthub_runs::{
-    Approval, Begun, Command, Decision, Effect, Facts, Next, RunEvent, RunOutcome, Step, StepResult,
+    Approval, Command, Decision, Effect, Facts, Next, RunEvent, RunOutcome, Step, StepRequest,
+    StepResult,
 };
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use crate::support::{
     Stage, Wants, begins, ended,
     simulation::{Simulation, words},
     together,
-    world::{Does, StandIn},
+    world::{Behaviour, StandIn},
 };
 
 fn approval(arguments: Value) -> Approval {
@@ -104,7 +105,7 @@ fn asking() -> Wants<impl Fn(&Facts) -> Next + Send + Sync> {
 async fn a_question_is_asked_again_under_its_id_after_a_restart_and_answered_once() {
     let id = approval(json!({ "to": "everyone" })).id;
     let asked = format!("approve {id} ask#1");
-    let stage = Arc::new(Stage::new(StandIn::new().does("ask", Does::Hangs)));
+    let stage = Arc::new(Stage::new(StandIn::new().does("ask", Behaviour::Hangs)));
     let task = stage.start("one", asking());
     stage.world.until(&asked).await;
     task.abort();
@@ -112,7 +113,7 @@ async fn a_question_is_asked_again_under_its_id_after_a_restart_and_answered_onc
 
     let later = Stage {
         journal: Arc::clone(&stage.journal),
-        ..Stage::new(StandIn::new().does("ask", Does::Gives(says(true))))
+        ..Stage::new(StandIn::new().does("ask", Behaviour::Gives(says(true))))
     };
     let outcome = later.drive("one", &asking()).await;
     assert_eq!(outcome, Ok(RunOutcome::completed("true by ann")));
@@ -120,7 +121,7 @@ async fn a_question_is_asked_again_under_its_id_after_a_restart_and_answered_onc
     assert_eq!(log, [&*asked, "left ask#1", "conclude completed"]);
     let questions = later.events().await.into_iter().filter_map(|e| match e {
         RunEvent::StepBegun {
-            what: Begun::ApprovalAsked(approval),
+            what: StepRequest::ApprovalAsked(approval),
             ..
         } => Some(approval.id),
         _ => None,
@@ -130,7 +131,7 @@ async fn a_question_is_asked_again_under_its_id_after_a_restart_and_answered_onc
 
 #[tokio::test(start_paused = true)]
 async fn a_question_of_a_run_that_is_cancelled_is_withdrawn_at_once() {
-    let stage = Arc::new(Stage::new(StandIn::new().does("ask", Does::Hangs)));
+    let stage = Arc::new(Stage::new(StandIn::new().does("ask", Behaviour::Hangs)));
     let task = stage.start("one", asking());
     stage.world.until("approve").await;
     let reason = "nobody waits".to_owned();

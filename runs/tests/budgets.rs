@@ -1,8 +1,8 @@
 //! Budgets as grants: for every schedule, spent and reserved amounts together never exceed the cap.
 
 use agenthub_runs::{
-    Begun, Budget, Delegated, Effect, Handoff, RunEvent, RunOutcome, Spent, Started, Step,
-    StepResult,
+    Budget, DelegationResult, Effect, Handoff, RunEvent, RunOutcome, RunStarted, Spent, Step,
+    StepRequest, StepResult,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -56,7 +56,7 @@ proptest! {
             cost_micros: Some(cost),
             ..Budget::default()
         };
-        let mut run = Simulation::new(Started { budget, ..begins("wants", Value::Null) });
+        let mut run = Simulation::new(RunStarted { budget, ..begins("wants", Value::Null) });
         run.max_open = max_open;
         let strategy = together(children());
         let mut schedule = schedule.iter().cycle();
@@ -74,7 +74,7 @@ proptest! {
             let out = run.out();
             prop_assert!(!out.is_empty(), "it waits for something");
             prop_assert!(out.len() <= max_open);
-            let RunEvent::StepBegun { step, what: Begun::Delegated(sent), .. } = out[pick % out.len()] else {
+            let RunEvent::StepBegun { step, what: StepRequest::Delegated(sent), .. } = out[pick % out.len()] else {
                 panic!("only delegations are out");
             };
             // A child keeps to its grant; the delegation itself is one more call.
@@ -86,7 +86,7 @@ proptest! {
                 ..Spent::default()
             };
             let step = step.clone();
-            let ended = StepResult::DelegationEnded(Delegated::default());
+            let ended = StepResult::DelegationEnded(DelegationResult::default());
             run.ends(step.as_str(), ended, tells.then_some(spent));
         }
         let turns = run.events.iter().filter(|e| matches!(e, RunEvent::StepBegun { .. })).count();

@@ -3,7 +3,7 @@
 use agenthub_runs::{
     Handoff, RunOutcome, StepResult,
     model::{Completion, Message, Tool, ToolCall},
-    tool_loop::{Calling, ErrorMode, Input, Offered, Peer, ToolLoop},
+    tool_loop::{AvailableTool, CallForm, ErrorMode, Input, Peer, ToolLoop},
 };
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn called(arguments: Value) -> Simulation {
         "required": ["task", "words"],
         "additionalProperties": false,
     });
-    let writer = Offered {
+    let writer = AvailableTool {
         tool: Tool {
             name: "agent_writer".into(),
             description: "Writes.".into(),
@@ -35,7 +35,7 @@ fn called(arguments: Value) -> Simulation {
         agent: Some(Peer {
             id: "writer".into(),
             skills: vec!["write".into()],
-            calling: Calling::Task,
+            calling: CallForm::Task,
         }),
     };
     let mut run = Simulation::new(begins(
@@ -114,11 +114,11 @@ fn what_does_not_fit_goes_back_to_the_model_and_is_no_failure_of_the_agent() {
 fn an_agent_that_takes_no_inputs_gets_none() {
     let peer = Peer {
         id: "a".into(),
-        calling: Calling::Task,
+        calling: CallForm::Task,
         ..Peer::default()
     };
     let old: Peer = serde_json::from_value(json!({"id": "a", "skills": []})).expect("it is read");
-    assert_eq!(old.calling, Calling::Request);
+    assert_eq!(old.calling, CallForm::Request);
     assert_eq!(
         json!(old),
         json!({"id": "a", "skills": []}),

@@ -13,7 +13,7 @@ use crate::support::{
     Stage, agent, begins, ended, output,
     simulation::{Simulation, words},
     together, tool,
-    world::{Does, StandIn},
+    world::{Behaviour, StandIn},
 };
 
 fn call(name: &str, arguments: Value) -> Step {
@@ -192,7 +192,7 @@ fn a_step_that_is_to_be_tried_again_is_tried_as_it_was() {
 /// Steps in flight are recalled, no further step begins, and the requester is told.
 #[tokio::test(start_paused = true)]
 async fn a_run_of_a_program_that_has_changed_ends_as_a_run_that_failed() {
-    let world = StandIn::new().does("writer", Does::Hangs);
+    let world = StandIn::new().does("writer", Behaviour::Hangs);
     let stage = Arc::new(Stage::new(world));
     let first = stage.start("d", together(vec![tool("clock"), agent("writer")]));
     stage.world.until("left clock#1").await;

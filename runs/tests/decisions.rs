@@ -1,7 +1,7 @@
 //! Decisions of a run, case by case.
 
 use agenthub_runs::{
-    Budget, Effect, Failure, Handoff, Retry, RunEvent, RunOutcome, Spent, Started, Step,
+    Budget, Effect, Failure, Handoff, Retry, RunEvent, RunOutcome, RunStarted, Spent, Step,
     StepResult, ToolOutput,
     model::{Message, Request},
     run::{Action, Outgoing},
@@ -31,15 +31,15 @@ fn done() -> StepResult {
     StepResult::ToolReturned(ToolOutput::from("done"))
 }
 
-fn with(budget: Budget) -> Started {
-    Started {
+fn with(budget: Budget) -> RunStarted {
+    RunStarted {
         budget,
         ..begins("wants", Value::Null)
     }
 }
 
 /// A run that wants these steps together, with those dispatched that begin at once.
-fn begun(first: Started, steps: &[Step]) -> Simulation {
+fn begun(first: RunStarted, steps: &[Step]) -> Simulation {
     let mut simulation = Simulation::new(first);
     simulation.settle(&together(steps.to_vec()));
     simulation
@@ -167,7 +167,7 @@ fn the_earlier_of_two_deadlines_ends_the_run() {
         (Some(NOON + 10), Some(20), Some(NOON + 10)),
         (None, None, None),
     ] {
-        let first = Started {
+        let first = RunStarted {
             deadline_ms,
             ..with(Budget {
                 time_ms,

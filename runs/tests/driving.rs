@@ -6,25 +6,25 @@ use std::{
 };
 
 use agenthub_runs::{
-    Command, Delegated, DriveError, Driver, Effect, Facts, Failure, Next, RunEvent, RunOutcome,
-    Step, StepResult, journal,
+    Command, DelegationResult, DriveError, Driver, Effect, Facts, Failure, Next, RunEvent,
+    RunOutcome, Step, StepResult, journal,
     model::{Message, Request},
 };
 use tokio::time::{Instant, timeout};
 
 use crate::support::{
     Stage, Wants, agent, ended,
-    journals::Moody,
+    journals::FaultyJournal,
     output, together, tool, words,
-    world::{Does, StandIn},
+    world::{Behaviour, StandIn},
 };
 
 #[tokio::test(start_paused = true)]
 async fn steps_that_are_wanted_together_go_out_together() {
     let long = Duration::from_secs(10);
     let world = StandIn::new()
-        .does("a", Does::After(long, output("a")))
-        .does("b", Does::After(long, output("b")));
+        .does("a", Behaviour::After(long, output("a")))
+        .does("b", Behaviour::After(long, output("b")));
     let stage = Stage::new(world);
     let began = Instant::now();
     let outcome = stage
@@ -45,9 +45,9 @@ async fn steps_that_are_wanted_together_go_out_together() {
 #[tokio::test(start_paused = true)]
 async fn what_panics_is_the_steps_failure_and_not_the_runs() {
     let world = StandIn::new()
-        .does("a", Does::Panics)
-        .does("recall", Does::Panics)
-        .does("b", Does::Hangs);
+        .does("a", Behaviour::Panics)
+        .does("recall", Behaviour::Panics)
+        .does("b", Behaviour::Hangs);
     let stage = Stage::new(world);
     let wants = Wants(|facts: &Facts| match facts.result(&tool("a")) {
         None => Next::Steps(vec![tool("a"), agent("b")]),
@@ -94,7 +94,7 @@ async fn a_run_that_cannot_tell_its_outcome_can_be_let_go_and_tells_it_later() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_goes_out_before_it_is_written_however_slow_that_is() {
-    let journal = Moody::slow(Duration::from_secs(4));
+    let journal = FaultyJournal::slow(Duration::from_secs(4));
     let stage = Arc::new(Stage::on(journal, StandIn::new()));
     let task = stage.start("one", together(vec![tool("a")]));
     let written = async || {
@@ -111,10 +111,10 @@ async fn nothing_goes_out_before_it_is_written_however_slow_that_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_journal_that_takes_nothing_stops_the_run_and_everything_that_is_out() {
-    let journal = Arc::new(Moody::default());
+    let journal = Arc::new(FaultyJournal::default());
     let world = StandIn::new()
-        .does("a", Does::Hangs)
-        .does("b", Does::After(Duration::from_secs(1), output("b")));
+        .does("a", Behaviour::Hangs)
+        .does("b", Behaviour::After(Duration::from_secs(1), output("b")));
     let stage = Arc::new(Stage::on(Arc::clone(&journal) as _, world));
     let task = stage.start("one", together(vec![tool("a"), tool("b")]));
     stage.world.until("call b#1").await;
@@ -145,7 +145,7 @@ async fn a_journal_that_takes_nothing_stops_the_run_and_everything_that_is_out()
 
 #[tokio::test(start_paused = true)]
 async fn what_an_agent_used_is_charged_and_a_failed_handover_costs_a_call() {
-    let delegated = Delegated {
+    let delegated = DelegationResult {
         state: "completed".into(),
         spent: Some(agenthub_runs::Spent {
             tokens: 40,
@@ -153,12 +153,15 @@ async fn what_an_agent_used_is_charged_and_a_failed_handover_costs_a_call() {
             cost_micros: 0,
             is_estimated: false,
         }),
-        ..Delegated::default()
+        ..DelegationResult::default()
     };
     let away = StepResult::Failed(Failure::lasting("the hub is away"));
     let world = StandIn::new()
-        .does("a", Does::Gives(StepResult::DelegationEnded(delegated)))
-        .does("b", Does::Gives(away));
+        .does(
+            "a",
+            Behaviour::Gives(StepResult::DelegationEnded(delegated)),
+        )
+        .does("b", Behaviour::Gives(away));
     let mut stage = Stage::new(world);
     stage.first.budget.tokens = Some(1_000);
     let outcome = stage
@@ -194,7 +197,7 @@ async fn no_more_steps_are_out_than_may_be() {
     let names: Vec<String> = (0..40).map(|n| format!("s{n:02}")).collect();
     let mut world = StandIn::new();
     for name in &names {
-        world = world.does(name, Does::After(long, output(name)));
+        world = world.does(name, Behaviour::After(long, output(name)));
     }
     let stage = Stage::new(world);
     let steps = names.iter().map(|name| tool(name)).collect();

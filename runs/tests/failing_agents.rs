@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use agenthub_runs::{
-    Begun, Budget, Delegated, Failure, RunEvent, RunOutcome, Sent, Spent, Started, StepResult,
-    Strategy, ToolOutput,
+    Budget, DelegationResult, Failure, RunEvent, RunOutcome, RunStarted, SentHandoff, Spent,
+    StepRequest, StepResult, Strategy, ToolOutput,
     model::{Completion, Message, Tool, ToolCall},
-    tool_loop::{ErrorMode, Form, Input, Limits, Offered, Peer, ToolLoop, Verdict},
+    tool_loop::{AvailableTool, ErrorMode, Form, Input, Limits, Peer, ToolLoop, Verdict},
 };
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::support::{
     Stage, begins, ended,
     simulation::Simulation,
     words,
-    world::{Does, StandIn},
+    world::{Behaviour, StandIn},
 };
 
 mod outcomes;
@@ -28,21 +28,21 @@ fn offered() -> Value {
         parameters: json!({}),
         agent: None,
     };
-    let agents = AGENTS.map(|id| Offered {
+    let agents = AGENTS.map(|id| AvailableTool {
         tool: tool(format!("agent_{id}")),
         agent: Some(Peer {
             id: id.into(),
             ..Peer::default()
         }),
     });
-    let clock = Offered {
+    let clock = AvailableTool {
         tool: tool("clock".into()),
         agent: None,
     };
     json!(agents.into_iter().chain([clock]).collect::<Vec<_>>())
 }
 
-fn started(mode: ErrorMode) -> Started {
+fn started(mode: ErrorMode) -> RunStarted {
     begins("tool_loop", json!(input(mode)))
 }
 
@@ -55,7 +55,7 @@ fn input(mode: ErrorMode) -> Input {
 }
 
 /// A run that called all three agents at once.
-fn asked(first: Started) -> Simulation {
+fn asked(first: RunStarted) -> Simulation {
     let mut run = Simulation::new(first);
     run.looks = offered();
     run.settle(&ToolLoop);
@@ -88,12 +88,12 @@ fn gave(agent: &str, text: &str) -> StepResult {
 }
 
 fn came(agent: &str, state: &str, text: &str, error: &str) -> StepResult {
-    StepResult::DelegationEnded(Delegated {
+    StepResult::DelegationEnded(DelegationResult {
         agent: agent.into(),
         state: state.into(),
         text: text.into(),
         error: error.into(),
-        ..Delegated::default()
+        ..DelegationResult::default()
     })
 }
 
@@ -153,16 +153,16 @@ fn failing_fast_ends_at_the_first_failure_while_others_are_out() {
 async fn failing_fast_calls_the_others_back_and_names_who_failed() {
     let world = StandIn::new()
         .sees(offered())
-        .does("turn-1", Does::Gives(asks(&AGENTS)))
-        .does("turn-1/call-1", Does::Hangs)
+        .does("turn-1", Behaviour::Gives(asks(&AGENTS)))
+        .does("turn-1/call-1", Behaviour::Hangs)
         .does(
             "turn-1/call-2",
-            Does::After(
+            Behaviour::After(
                 Duration::from_secs(3),
                 came("ben", "failed", "", "disk full"),
             ),
         )
-        .does("turn-1/call-3", Does::Hangs);
+        .does("turn-1/call-3", Behaviour::Hangs);
     let stage = Arc::new(Stage {
         first: started(ErrorMode::FailFast),
         ..Stage::new(world)
@@ -323,10 +323,10 @@ pub(crate) fn told(run: &Simulation) -> Vec<Value> {
 }
 
 /// Handoffs of the first turn.
-pub(crate) fn handed(run: &Simulation) -> Vec<Sent> {
+pub(crate) fn handed(run: &Simulation) -> Vec<SentHandoff> {
     let begun = run.events.iter().filter_map(|event| match event {
         RunEvent::StepBegun {
-            what: Begun::Delegated(sent),
+            what: StepRequest::Delegated(sent),
             ..
         } => Some(sent.clone()),
         _ => None,

@@ -14,8 +14,8 @@ use std::{
 };
 
 use agenthub_runs::{
-    Delegated, DriveError, Driver, Effect, Failure, RunId, RunOutcome, Sent, Spent, Step,
-    StepContext, ToolOutput, World,
+    DelegationResult, DriveError, Driver, Effect, Failure, RunId, RunOutcome, SentHandoff, Spent,
+    Step, StepContext, ToolOutput, World,
     journal::{Entry, Error, SqliteJournal},
     model::{Completion, Request, ToolCall},
 };
@@ -83,11 +83,15 @@ impl World for Noting {
         Ok(ToolOutput::from("done"))
     }
 
-    async fn delegate(&self, _: &StepContext, _: &Sent) -> Result<Delegated, Failure> {
+    async fn delegate(
+        &self,
+        _: &StepContext,
+        _: &SentHandoff,
+    ) -> Result<DelegationResult, Failure> {
         Err(Failure::lasting("nobody delegates"))
     }
 
-    async fn recall(&self, _: &StepContext, _: &Sent) {}
+    async fn recall(&self, _: &StepContext, _: &SentHandoff) {}
 
     async fn say(&self, _: &StepContext, _: &str) -> Result<(), Failure> {
         Ok(())
@@ -109,7 +113,7 @@ async fn drive(folder: &Path, who: &'static str) -> Result<RunOutcome, DriveErro
         let first = begins("wants", Value::Null);
         match driver.open(RunId::new("run"), "owner", Some(first)).await {
             Ok(hand) => break hand,
-            Err(Error::Held { .. }) if asked.elapsed() < PATIENCE => {
+            Err(Error::Leased { .. }) if asked.elapsed() < PATIENCE => {
                 sleep(Duration::from_millis(20)).await;
             }
             Err(error) => panic!("{error}"),

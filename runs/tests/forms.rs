@@ -3,7 +3,7 @@
 use agenthub_runs::{
     Effect, Next, RunOutcome, StepResult, Strategy,
     model::{Completion, Message, Output, Request, Tool},
-    tool_loop::{Form, Input, Offered, ToolLoop, Verdict},
+    tool_loop::{AvailableTool, Form, Input, ToolLoop, Verdict},
 };
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn begun(has_tool: bool) -> Simulation {
         ..Input::default()
     };
     let mut run = Simulation::new(begins("tool_loop", json!(input)));
-    let tool = Offered {
+    let tool = AvailableTool {
         tool: Tool {
             name: "count".into(),
             description: String::new(),

@@ -6,18 +6,18 @@
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use agenthub_runs::{
-    Approval, Command, Delegated, Effect, Facts, Failure, Handoff, Next, Retry, RunEvent, RunId,
-    RunOutcome, Spent, Started, Step, StepResult, Strategy, ToolOutput, journal,
+    Approval, Command, DelegationResult, Effect, Facts, Failure, Handoff, Next, Retry, RunEvent,
+    RunId, RunOutcome, RunStarted, Spent, Step, StepResult, Strategy, ToolOutput, journal,
     model::{Completion, Message, Tool, ToolCall, Usage},
     run,
-    tool_loop::{Input, Offered, Peer, ToolLoop},
+    tool_loop::{AvailableTool, Input, Peer, ToolLoop},
 };
 use serde_json::{Value, json};
 
 use crate::support::{
     NOON, Stage, Wants, begins, lines,
     simulation::words,
-    world::{Does, StandIn},
+    world::{Behaviour, StandIn},
 };
 
 const EXAMPLES: [&str; 5] = ["tools", "delegation", "retry", "cancel", "watched"];
@@ -90,13 +90,13 @@ fn watched(facts: &Facts) -> Next {
     }
 }
 
-fn answers(text: &str, calls: &[(&str, Value)]) -> Does {
+fn answers(text: &str, calls: &[(&str, Value)]) -> Behaviour {
     let call = |(number, (name, arguments)): (usize, &(&str, Value))| ToolCall {
         id: format!("call-{number}"),
         name: (*name).into(),
         arguments: arguments.clone(),
     };
-    Does::Gives(StepResult::ModelAnswered(Completion {
+    Behaviour::Gives(StepResult::ModelAnswered(Completion {
         text: text.into(),
         tool_calls: calls.iter().enumerate().map(call).collect(),
         usage: Some(Usage {
@@ -108,7 +108,7 @@ fn answers(text: &str, calls: &[(&str, Value)]) -> Does {
 }
 
 fn offered() -> Value {
-    let offered = |name: &str, agent| Offered {
+    let offered = |name: &str, agent| AvailableTool {
         tool: Tool {
             name: name.into(),
             description: format!("What {name} does."),
@@ -133,7 +133,7 @@ async fn driven(example: &str) -> Vec<RunEvent> {
         json!({ "request": "say hi", "input": { "b": 1, "a": 2 } }),
     )];
     let clock = [("clock", json!({})), ("clock", json!({ "zone": "UTC" }))];
-    let told = Delegated {
+    let told = DelegationResult {
         agent: "Echo Agent".into(),
         state: "completed".into(),
         text: "hi".into(),
@@ -147,20 +147,20 @@ async fn driven(example: &str) -> Vec<RunEvent> {
         }),
         model: String::new(),
     };
-    let busy = || Does::Gives(StepResult::Failed(Failure::passing("busy")));
+    let busy = || Behaviour::Gives(StepResult::Failed(Failure::passing("busy")));
     let world = match example {
         "tools" => world
             .does("turn-1", answers("I look", &clock))
             .does(
                 "turn-1/call-2",
-                Does::Gives(StepResult::ToolReturned(ToolOutput::error("no zone"))),
+                Behaviour::Gives(StepResult::ToolReturned(ToolOutput::error("no zone"))),
             )
             .does("turn-2", answers("it is noon", &[])),
         "delegation" => world
             .does("turn-1", answers("", &ask))
             .does(
                 "turn-1/call-1",
-                Does::Gives(StepResult::DelegationEnded(told)),
+                Behaviour::Gives(StepResult::DelegationEnded(told)),
             )
             .does("turn-2", answers("it said hi", &[])),
         "watched" => {
@@ -168,23 +168,23 @@ async fn driven(example: &str) -> Vec<RunEvent> {
                 json!({ "type": "delta", "message": "once", "data": { "append": false } }),
                 json!({ "type": "delta", "message": " upon a time" }),
             ];
-            let told = Delegated {
+            let told = DelegationResult {
                 agent: "Writer".into(),
                 ..told
             };
             let told = StepResult::DelegationEnded(told);
-            world.does("write", Does::Shows(pieces, told))
+            world.does("write", Behaviour::Shows(pieces, told))
         }
-        "retry" => world.does("try#1", busy()).does("try#2", Does::Hangs),
+        "retry" => world.does("try#1", busy()).does("try#2", Behaviour::Hangs),
         _ => world
             .does("turn-1", answers("", &ask))
-            .does("turn-1/call-1", Does::Hangs)
+            .does("turn-1/call-1", Behaviour::Hangs)
             .recalls_after(Duration::from_millis(250)),
     };
     let mut stage = Stage::new(world);
     stage.first = match example {
         "retry" => begins("wants", Value::Null),
-        "watched" => Started {
+        "watched" => RunStarted {
             thread: "talk".into(),
             ..begins("wants", Value::Null)
         },

@@ -7,9 +7,9 @@ use tokio::time::{Instant, timeout};
 
 use crate::support::{
     Stage, call,
-    journals::Moody,
+    journals::FaultyJournal,
     together,
-    world::{Does, StandIn},
+    world::{Behaviour, StandIn},
 };
 
 fn steps() -> Vec<Step> {
@@ -19,9 +19,9 @@ fn steps() -> Vec<Step> {
 /// spec: design 8 (fencing): a driver that cannot renew stops before another one may begin.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_cannot_be_renewed_stops_everything_before_it_is_over() {
-    let journal = Arc::new(Moody::default());
+    let journal = Arc::new(FaultyJournal::default());
     journal.is_silent.store(true, Ordering::Relaxed);
-    let world = StandIn::new().does("a", Does::Hangs);
+    let world = StandIn::new().does("a", Behaviour::Hangs);
     let stage = Stage::on(journal, world);
     let began = Instant::now();
     let lost = stage.drive("one", &together(steps())).await;
@@ -33,7 +33,7 @@ async fn a_lease_that_cannot_be_renewed_stops_everything_before_it_is_over() {
 /// spec: design 8 (fencing)
 #[tokio::test(start_paused = true)]
 async fn a_run_that_another_driver_took_is_let_alone() {
-    let world = StandIn::new().does("a", Does::Hangs);
+    let world = StandIn::new().does("a", Behaviour::Hangs);
     let stage = Arc::new(Stage::new(world));
     let task = stage.start("one", together(steps()));
     stage.world.until("call a#1").await;
@@ -74,7 +74,7 @@ async fn a_long_run_keeps_its_lease() {
     let takes = 20 * Driver::LEASE;
     let world = StandIn::new().does(
         "a",
-        Does::After(takes, agenthub_runs::StepResult::ToolReturned("a".into())),
+        Behaviour::After(takes, agenthub_runs::StepResult::ToolReturned("a".into())),
     );
     let stage = Arc::new(Stage::new(world));
     let task = stage.start("one", together(steps()));

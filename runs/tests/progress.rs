@@ -3,20 +3,20 @@
 use std::{sync::Arc, time::Duration};
 
 use agenthub_runs::{
-    Command, Effect, Facts, Next, RunEvent, RunOutcome, Step, StepResult, journal::Tally,
+    Command, Effect, Facts, Next, RunEvent, RunOutcome, Step, StepResult, journal::ProgressSize,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use crate::support::{
     NOON, Stage, Wants, agent, ended,
-    journals::Moody,
+    journals::FaultyJournal,
     output, together, tool, words,
-    world::{Does, StandIn},
+    world::{Behaviour, StandIn},
 };
 
-fn shows(count: u64, then: StepResult) -> Does {
-    Does::Shows((0..count).map(|n| json!({ "n": n })).collect(), then)
+fn shows(count: u64, then: StepResult) -> Behaviour {
+    Behaviour::Shows((0..count).map(|n| json!({ "n": n })).collect(), then)
 }
 
 /// Progress of this step, and whether all of it is between its beginning and its end.
@@ -61,7 +61,7 @@ async fn all_that_a_step_shows_stands_in_order_before_its_end_and_is_then_seen()
 #[tokio::test(start_paused = true)]
 async fn what_comes_meanwhile_is_written_down_together() {
     let world = StandIn::new().does("a", shows(640, output("a")));
-    let journal = Moody::slow(Duration::from_secs(1));
+    let journal = FaultyJournal::slow(Duration::from_secs(1));
     let stage = Stage::on(journal, world);
     let began = Instant::now();
     assert!(stage.drive("one", &together(vec![tool("a")])).await.is_ok());
@@ -74,7 +74,7 @@ async fn what_comes_meanwhile_is_written_down_together() {
 #[tokio::test(start_paused = true)]
 async fn no_more_is_written_down_at_once_than_is_shown_again_after_a_restart() {
     let world = StandIn::new().does("a", shows(200, output("a")));
-    let journal = Moody::slow(Duration::from_secs(1));
+    let journal = FaultyJournal::slow(Duration::from_secs(1));
     let stage = Arc::new(Stage::on(journal, world));
     let task = stage.start("one", together(vec![tool("a")]));
     let written = async || {
@@ -95,7 +95,7 @@ async fn no_more_is_written_down_at_once_than_is_shown_again_after_a_restart() {
 async fn a_step_that_is_over_shows_nothing_more_and_does_not_wait() {
     let world = StandIn::new()
         .does("a", shows(1, output("a")))
-        .does("b", Does::Hangs);
+        .does("b", Behaviour::Hangs);
     let stage = Arc::new(Stage::new(world));
     let task = stage.start("one", together(vec![tool("a"), tool("b")]));
     stage.world.until("left a#1").await;
@@ -115,7 +115,7 @@ async fn a_step_that_is_over_shows_nothing_more_and_does_not_wait() {
 /// The step reports a piece right after its recall.
 #[tokio::test(start_paused = true)]
 async fn a_step_that_is_called_back_shows_nothing_more() {
-    let heeds = Does::Heeds(Duration::from_secs(1), output("a"));
+    let heeds = Behaviour::Heeds(Duration::from_secs(1), output("a"));
     let stage = Arc::new(Stage::new(StandIn::new().does("a", heeds)));
     let task = stage.start("one", together(vec![tool("a")]));
     stage.world.until("call a#1").await;
@@ -130,7 +130,10 @@ async fn a_step_that_is_called_back_shows_nothing_more() {
 #[tokio::test(start_paused = true)]
 async fn what_was_shown_before_the_run_stops_is_written_down_while_it_stops() {
     let world = StandIn::new().does("a", shows(100, output("a")));
-    let stage = Arc::new(Stage::on(Moody::slow(Duration::from_secs(1)), world));
+    let stage = Arc::new(Stage::on(
+        FaultyJournal::slow(Duration::from_secs(1)),
+        world,
+    ));
     let task = stage.start("one", together(vec![tool("a")]));
     stage.world.until("call a#1").await;
     stage.command.send_replace(Command::Cancel("enough".into()));
@@ -149,8 +152,8 @@ async fn what_was_shown_before_the_run_stops_is_written_down_while_it_stops() {
 
 #[tokio::test(start_paused = true)]
 async fn a_step_that_shows_without_end_keeps_no_run_from_ending_in_time() {
-    let world = StandIn::new().does("a", Does::Floods);
-    let mut stage = Stage::on(Moody::slow(Duration::from_millis(100)), world);
+    let world = StandIn::new().does("a", Behaviour::Floods);
+    let mut stage = Stage::on(FaultyJournal::slow(Duration::from_millis(100)), world);
     stage.first.deadline_ms = Some(NOON + 10_000);
     let began = Instant::now();
     let outcome = stage.drive("one", &together(vec![agent("a")])).await;
@@ -163,7 +166,7 @@ async fn a_run_shows_only_so_many_pieces_also_when_it_is_taken_up() {
     let steps = || together(vec![tool("a"), tool("b")]);
     let world = StandIn::new()
         .does("a", shows(10_010, output("a")))
-        .does("b", Does::Hangs);
+        .does("b", Behaviour::Hangs);
     let stage = Arc::new(Stage::new(world));
     let task = stage.start("one", steps());
     stage.world.until("left a#1").await;
@@ -195,22 +198,25 @@ async fn a_run_shows_only_so_many_bytes_and_keeps_its_results() {
     let many = vec![large(); 400];
     let steps = || together(vec![tool("a"), tool("b")]);
     let world = StandIn::new()
-        .does("a", Does::Shows(many.clone(), output(&"y".repeat(9 << 20))))
-        .does("b", Does::Hangs);
+        .does(
+            "a",
+            Behaviour::Shows(many.clone(), output(&"y".repeat(9 << 20))),
+        )
+        .does("b", Behaviour::Hangs);
     let stage = Arc::new(Stage::new(world));
     let task = stage.start("one", steps());
     stage.world.until("left a#1").await;
     task.abort();
     assert!(task.await.is_err());
 
-    let world = StandIn::new().does("b", Does::Shows(many, output("b")));
+    let world = StandIn::new().does("b", Behaviour::Shows(many, output("b")));
     let rest = Stage {
         journal: Arc::clone(&stage.journal),
         ..Stage::new(world)
     };
     assert!(rest.drive("one", &steps()).await.is_ok());
     let events = rest.events().await;
-    let shown = Tally::of(&events);
+    let shown = ProgressSize::of(&events);
     let values = [shown_by(&events, "a"), shown_by(&events, "b")].concat();
     let (markers, pieces): (Vec<Value>, Vec<Value>) = values
         .into_iter()
@@ -245,7 +251,7 @@ async fn a_note_is_decided_upon_once_and_survives_being_taken_up() {
             }
         })
     };
-    let stage = Arc::new(Stage::new(StandIn::new().does("a", Does::Hangs)));
+    let stage = Arc::new(Stage::new(StandIn::new().does("a", Behaviour::Hangs)));
     let task = stage.start("one", wants());
     stage.world.until("call a#1").await;
     task.abort();

@@ -2,8 +2,8 @@
 //! whatever order its steps return.
 
 use agenthub_runs::{
-    Approval, Begun, Budget, Decision, Delegated, Effect, Facts, Failure, Handoff, Next, Retry,
-    RunEvent, RunId, RunOutcome, Spent, Started, Step, StepResult, ToolOutput,
+    Approval, Budget, Decision, DelegationResult, Effect, Facts, Failure, Handoff, Next, Retry,
+    RunEvent, RunId, RunOutcome, RunStarted, Spent, Step, StepRequest, StepResult, ToolOutput,
     journal::{self, Entry, State, Summary},
     model::{Completion, Message, Request},
     run,
@@ -73,16 +73,16 @@ fn in_turn(groups: Groups) -> Wants<impl Fn(&Facts) -> Next + Send + Sync> {
 }
 
 /// Result of a step that was begun so.
-fn result(begun: &Begun, fate: u8) -> StepResult {
+fn result(begun: &StepRequest, fate: u8) -> StepResult {
     match (fate % 8, begun) {
         (0, _) => StepResult::Failed(Failure::passing("busy")),
         (1, _) => StepResult::Failed(Failure::lasting("no")),
-        (_, Begun::ModelAsked { .. }) => StepResult::ModelAnswered(Completion::default()),
-        (_, Begun::ToolCalled(_)) => StepResult::ToolReturned(ToolOutput::from("done")),
-        (_, Begun::Delegated(_)) => StepResult::DelegationEnded(Delegated::default()),
-        (_, Begun::Said { .. }) => StepResult::Said,
-        (_, Begun::Waiting { .. }) => StepResult::Woke,
-        (_, Begun::ApprovalAsked(_)) => StepResult::Decided(Decision {
+        (_, StepRequest::ModelAsked { .. }) => StepResult::ModelAnswered(Completion::default()),
+        (_, StepRequest::ToolCalled(_)) => StepResult::ToolReturned(ToolOutput::from("done")),
+        (_, StepRequest::Delegated(_)) => StepResult::DelegationEnded(DelegationResult::default()),
+        (_, StepRequest::Said { .. }) => StepResult::Said,
+        (_, StepRequest::Waiting { .. }) => StepResult::Woke,
+        (_, StepRequest::ApprovalAsked(_)) => StepResult::Decided(Decision {
             approved: fate.is_multiple_of(2),
             by: "a person".into(),
             comment: String::new(),
@@ -91,7 +91,7 @@ fn result(begun: &Begun, fate: u8) -> StepResult {
 }
 
 /// Plays a run to its end: `picks` selects the next step in flight to return, and its result.
-fn played(first: Started, groups: Groups, max_open: usize, picks: &[(usize, u8)]) -> Simulation {
+fn played(first: RunStarted, groups: Groups, max_open: usize, picks: &[(usize, u8)]) -> Simulation {
     let strategy = in_turn(groups);
     let mut run = Simulation::new(first);
     run.max_open = max_open;
@@ -142,7 +142,7 @@ proptest! {
         max_open in 1_usize..5,
         picks in prop::collection::vec((any::<usize>(), any::<u8>()), 1..30),
     ) {
-        let first = Started { budget, ..begins("wants", Value::Null) };
+        let first = RunStarted { budget, ..begins("wants", Value::Null) };
         let run = played(first, groups.clone(), max_open, &picks);
         let strategy = in_turn(groups);
         let id = RunId::new("run");
@@ -167,9 +167,9 @@ proptest! {
             prop_assert_eq!(summary.spent, facts.spent());
             let state = facts.stopping().map(RunOutcome::label);
             prop_assert_eq!(summary.stopping.map(State::as_str), state);
-            let is_asked = |what: &&Begun| matches!(what, Begun::ApprovalAsked(_));
-            let asked = facts.under_way().map(|(_, what)| what).filter(is_asked).count();
-            prop_assert_eq!(summary.asked().count(), asked);
+            let is_asked = |what: &&StepRequest| matches!(what, StepRequest::ApprovalAsked(_));
+            let asked = facts.in_flight().map(|(_, what)| what).filter(is_asked).count();
+            prop_assert_eq!(summary.pending_approvals().count(), asked);
         }
     }
 }

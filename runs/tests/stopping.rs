@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use agenthub_runs::{
-    Command, DriveError, Effect, Failure, RunEvent, RunOutcome, Sent, Step, StepResult,
+    Command, DriveError, Effect, Failure, RunEvent, RunOutcome, SentHandoff, Step, StepResult,
 };
 use tokio::time::Instant;
 
 use crate::support::{
     NOON, Stage, agent, ended, output, together, tool, words,
-    world::{Does, StandIn},
+    world::{Behaviour, StandIn},
 };
 
 fn cancel(stage: &Stage) {
@@ -27,7 +27,7 @@ fn cancelled() -> RunOutcome {
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_heeds_its_cancellation_has_five_seconds() {
     for (takes, ends) in [(4_900, "tool_returned"), (5_100, "cancelled")] {
-        let heeds = Does::Heeds(Duration::from_millis(takes), output("late"));
+        let heeds = Behaviour::Heeds(Duration::from_millis(takes), output("late"));
         let stage = Arc::new(Stage::new(StandIn::new().does("a", heeds)));
         let task = stage.start("one", together(vec![tool("a")]));
         stage.world.until("call a#1").await;
@@ -50,9 +50,9 @@ async fn a_tool_that_heeds_its_cancellation_has_five_seconds() {
 async fn a_cancelled_run_calls_its_agents_back_and_waits_for_them() {
     let confirms = Duration::from_secs(7);
     let world = StandIn::new()
-        .does("a", Does::Hangs)
-        .does("b", Does::Hangs)
-        .does("m", Does::Hangs)
+        .does("a", Behaviour::Hangs)
+        .does("b", Behaviour::Hangs)
+        .does("m", Behaviour::Hangs)
         .recalls_after(confirms);
     let stage = Arc::new(Stage::new(world));
     let steps = vec![
@@ -98,7 +98,9 @@ async fn a_run_that_is_cancelled_at_once_does_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_was_cancelled_before_a_restart_sends_nothing_again() {
-    let world = StandIn::new().does("a", Does::Hangs).does("b", Does::Hangs);
+    let world = StandIn::new()
+        .does("a", Behaviour::Hangs)
+        .does("b", Behaviour::Hangs);
     let stage = Arc::new(Stage::new(world));
     let strategy = || together(vec![agent("a"), tool("b")]);
     let task = stage.start("one", strategy());
@@ -119,7 +121,7 @@ async fn a_run_that_was_cancelled_before_a_restart_sends_nothing_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_let_go_is_taken_up_by_another_driver_at_once() {
-    let world = StandIn::new().does("a", Does::Hangs);
+    let world = StandIn::new().does("a", Behaviour::Hangs);
     let stage = Arc::new(Stage::new(world));
     let task = stage.start("one", together(vec![agent("a")]));
     stage.world.until("delegate a#1").await;
@@ -134,8 +136,9 @@ async fn a_run_that_is_let_go_is_taken_up_by_another_driver_at_once() {
     };
     let outcome = other.drive("two", &together(vec![agent("a")])).await;
     assert_eq!(outcome, Ok(RunOutcome::completed("all came back")));
-    let sent =
-        |stage: &Stage| -> Vec<Sent> { stage.world.sent.lock().expect("nobody panicked").clone() };
+    let sent = |stage: &Stage| -> Vec<SentHandoff> {
+        stage.world.sent.lock().expect("nobody panicked").clone()
+    };
     assert_eq!(sent(&stage), sent(&other), "it is sent again as it was");
     let shown = other.world.shown.lock().expect("nobody panicked").clone();
     let again: Vec<bool> = shown.iter().map(|(_, again)| *again).collect();
@@ -144,7 +147,7 @@ async fn a_run_that_is_let_go_is_taken_up_by_another_driver_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_whose_time_is_over_stops_and_says_so() {
-    let world = StandIn::new().does("a", Does::Hangs);
+    let world = StandIn::new().does("a", Behaviour::Hangs);
     let mut stage = Stage::new(world);
     stage.first.deadline_ms = Some(NOON + 60_000);
     let began = Instant::now();
@@ -159,7 +162,7 @@ async fn a_run_whose_time_is_over_stops_and_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_step_whose_time_is_over_is_called_back_and_tried_again() {
-    let world = StandIn::new().does("a#1", Does::Hangs);
+    let world = StandIn::new().does("a#1", Behaviour::Hangs);
     let stage = Stage::new(world);
     let retry = agenthub_runs::Retry {
         attempts: 2,
@@ -199,7 +202,7 @@ async fn a_step_whose_time_is_over_is_called_back_and_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_step_that_nothing_worked_on_meanwhile_has_its_time_anew() {
-    let world = StandIn::new().does("a", Does::Hangs);
+    let world = StandIn::new().does("a", Behaviour::Hangs);
     let stage = Arc::new(Stage::new(world));
     let step = || tool("a").timeout_ms(10_000);
     let task = stage.start("one", together(vec![step()]));
@@ -241,7 +244,7 @@ fn then(first: Step, others: Vec<Step>) -> impl agenthub_runs::Strategy + Clone 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_drained_waits_for_its_tool_and_begins_nothing_more() {
     let takes = Duration::from_secs(2);
-    let world = StandIn::new().does("a", Does::After(takes, output("done")));
+    let world = StandIn::new().does("a", Behaviour::After(takes, output("done")));
     let stage = Arc::new(Stage::new(world));
     let strategy = then(tool("a"), vec![tool("b")]);
     let task = stage.start("one", strategy.clone());
@@ -267,7 +270,7 @@ async fn a_run_that_is_drained_waits_for_its_tool_and_begins_nothing_more() {
 /// The requester need not wait for another process if nothing is left to do.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_comes_to_its_end_while_it_is_drained_ends() {
-    let pause = Does::After(Duration::from_secs(2), output("done"));
+    let pause = Behaviour::After(Duration::from_secs(2), output("done"));
     let stage = Arc::new(Stage::new(StandIn::new().does("a", pause)));
     let task = stage.start("one", together(vec![tool("a")]));
     stage.world.until("call a#1").await;
@@ -279,7 +282,7 @@ async fn a_run_that_comes_to_its_end_while_it_is_drained_ends() {
 /// An agent works on without the driver, and waits can continue elsewhere.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_drained_waits_for_no_agent() {
-    let world = StandIn::new().does("a", Does::Hangs);
+    let world = StandIn::new().does("a", Behaviour::Hangs);
     let stage = Arc::new(Stage::new(world));
     let steps = vec![agent("a"), Step::new("w", Effect::Wait(u64::MAX))];
     let task = stage.start("one", together(steps));
@@ -295,8 +298,8 @@ async fn a_run_that_is_drained_waits_for_no_agent() {
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_cancelled_while_it_is_drained_is_cancelled() {
     let world = StandIn::new()
-        .does("a", Does::Heeds(Duration::ZERO, output("late")))
-        .does("b", Does::Hangs)
+        .does("a", Behaviour::Heeds(Duration::ZERO, output("late")))
+        .does("b", Behaviour::Hangs)
         .recalls_after(Duration::from_secs(7));
     let stage = Arc::new(Stage::new(world));
     let task = stage.start("one", together(vec![tool("a"), agent("b")]));
@@ -312,7 +315,7 @@ async fn a_run_that_is_cancelled_while_it_is_drained_is_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_is_told_before_its_run_is_let_go_and_called_again_elsewhere() {
     for (takes, is_dropped) in [(400, false), (5_000, true)] {
-        let heeds = Does::Heeds(Duration::from_millis(takes), output("stopped"));
+        let heeds = Behaviour::Heeds(Duration::from_millis(takes), output("stopped"));
         let stage = Arc::new(Stage::new(StandIn::new().does("a", heeds)));
         let task = stage.start("one", together(vec![tool("a")]));
         stage.world.until("call a#1").await;

@@ -1,10 +1,10 @@
 //! The tool loop, turn by turn: a scripted model, and tools that answer at once.
 
 use agenthub_runs::{
-    Begun, Budget, Delegated, Effect, Failure, Next, RunEvent, RunOutcome, Started, StepResult,
-    Strategy, ToolOutput,
+    Budget, DelegationResult, Effect, Failure, Next, RunEvent, RunOutcome, RunStarted, StepRequest,
+    StepResult, Strategy, ToolOutput,
     model::{Completion, Message, Part, Role, Tool, ToolCall},
-    tool_loop::{FIND_AGENTS, Input, Limits, Offered, Peer, ToolLoop},
+    tool_loop::{AvailableTool, FIND_AGENTS, Input, Limits, Peer, ToolLoop},
 };
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::support::{begins, simulation::Simulation};
 
 /// Model answers, actions and outcome of a played run.
 #[derive(Default)]
-struct Told {
+struct PlayedRun {
     /// Dispatched calls of tools and agents.
     went_out: Vec<String>,
     /// The final result of each call, as the model sees it.
@@ -27,7 +27,7 @@ struct Case {
     limits: Limits,
     budget: Budget,
     /// Results of calls, by tool; agents by their id.
-    answers: fn(&Begun) -> Option<StepResult>,
+    answers: fn(&StepRequest) -> Option<StepResult>,
 }
 
 impl Default for Case {
@@ -42,19 +42,19 @@ impl Default for Case {
 
 impl Case {
     /// Plays the turns of this model to the end.
-    fn play(&self, turns: Vec<Result<Completion, Failure>>) -> Told {
+    fn play(&self, turns: Vec<Result<Completion, Failure>>) -> PlayedRun {
         let input = Input {
             instructions: "Help.".into(),
             messages: vec![Message::user("what?")],
             limits: self.limits,
             ..Input::default()
         };
-        let mut run = Simulation::new(Started {
+        let mut run = Simulation::new(RunStarted {
             budget: self.budget,
             ..begins("tool_loop", json!(input))
         });
         run.looks = offered();
-        let mut told = Told::default();
+        let mut told = PlayedRun::default();
         let mut turns = turns.into_iter();
         loop {
             run.settle(&ToolLoop);
@@ -69,24 +69,26 @@ impl Case {
                     unreachable!("only those are out");
                 };
                 let result = match &what {
-                    Begun::ModelAsked { .. } => match turns.next().expect("the script goes on") {
-                        Ok(answer) => StepResult::ModelAnswered(answer),
-                        Err(failure) => StepResult::Failed(failure),
-                    },
-                    Begun::ToolCalled(call) => {
+                    StepRequest::ModelAsked { .. } => {
+                        match turns.next().expect("the script goes on") {
+                            Ok(answer) => StepResult::ModelAnswered(answer),
+                            Err(failure) => StepResult::Failed(failure),
+                        }
+                    }
+                    StepRequest::ToolCalled(call) => {
                         told.went_out.push(call.name.clone());
                         let done = StepResult::ToolReturned(format!("{} did it", call.name).into());
                         (self.answers)(&what).unwrap_or(done)
                     }
-                    Begun::Delegated(sent) => {
+                    StepRequest::Delegated(sent) => {
                         let handoff = &sent.handoff;
                         told.went_out
                             .push(format!("{} for {}", handoff.agent, handoff.capability));
-                        let done = StepResult::DelegationEnded(Delegated {
+                        let done = StepResult::DelegationEnded(DelegationResult {
                             agent: handoff.agent.clone(),
                             state: "completed".into(),
                             text: format!("did {}", handoff.text),
-                            ..Delegated::default()
+                            ..DelegationResult::default()
                         });
                         (self.answers)(&what).unwrap_or(done)
                     }
@@ -98,7 +100,7 @@ impl Case {
     }
 
     /// Records a question in flight.
-    fn ask(&self, run: &Simulation, told: &mut Told) {
+    fn ask(&self, run: &Simulation, told: &mut PlayedRun) {
         let Next::Steps(steps) = ToolLoop.next(&run.facts) else {
             panic!("it is not over");
         };
@@ -118,7 +120,7 @@ impl Case {
 }
 
 fn offered() -> Value {
-    let offered = |name: &str, agent: Option<Peer>| Offered {
+    let offered = |name: &str, agent: Option<Peer>| AvailableTool {
         tool: Tool {
             name: name.into(),
             description: String::new(),
@@ -304,15 +306,15 @@ fn what_fails_is_told_to_the_model() {
     let case = Case {
         answers: |begun| {
             Some(match begun {
-                Begun::ToolCalled(call) if call.name == "clock" => {
+                StepRequest::ToolCalled(call) if call.name == "clock" => {
                     StepResult::ToolReturned(ToolOutput::error("it stands still"))
                 }
-                Begun::ToolCalled(_) => StepResult::Failed(Failure::lasting("it broke off")),
-                _ => StepResult::DelegationEnded(Delegated {
+                StepRequest::ToolCalled(_) => StepResult::Failed(Failure::lasting("it broke off")),
+                _ => StepResult::DelegationEnded(DelegationResult {
                     agent: "echo".into(),
                     state: "failed".into(),
                     error: "hoarse".into(),
-                    ..Delegated::default()
+                    ..DelegationResult::default()
                 }),
             })
         },

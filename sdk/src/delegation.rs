@@ -8,7 +8,7 @@ use agenthub_proto::{
     event::{timestamp, wire_duration},
     trace::TraceContext,
 };
-use agenthub_runs::{Budget, Sent};
+use agenthub_runs::{Budget, SentHandoff};
 use uuid::Uuid;
 
 use crate::usage;
@@ -175,7 +175,7 @@ impl Delegation {
 
     /// The step of a run that hands work over. It is the same however often it is asked for, its ids and trace included; what the
     /// conversation and the task on whose behalf it is are, [`TaskContext::hand_over`](crate::TaskContext::hand_over) fills in.
-    pub fn of(sent: &Sent) -> Self {
+    pub fn of(sent: &SentHandoff) -> Self {
         let deadline = Duration::from_millis(sent.deadline_ms);
         let id = |id: &str| Uuid::parse_str(id).unwrap_or_default();
         Self {
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_step_of_a_run_is_sent_again_as_it_was() {
-        let sent = Sent {
+        let sent = SentHandoff {
             handoff: agenthub_runs::Handoff {
                 agent: "a".into(),
                 text: "go".into(),

@@ -7,7 +7,7 @@ use agenthub_proto::{
     a2a::{Part, TaskState, TaskStatus},
     agenthub::{AgentEventMetadata, Publish, TaskStatusUpdateEvent, publish::Payload},
 };
-use agenthub_runs::{Delegated, Failure, Sent};
+use agenthub_runs::{DelegationResult, Failure, SentHandoff};
 use tokio::time::{sleep, timeout};
 
 use crate::{
@@ -46,7 +46,7 @@ impl TaskContext {
     /// # Errors
     ///
     /// What the hub has against it.
-    pub async fn hand_over(&self, sent: &Sent) -> Result<HandedOver, Failure> {
+    pub async fn hand_over(&self, sent: &SentHandoff) -> Result<HandedOver, Failure> {
         let mut delegation = Delegation::of(sent)
             .hops(self.routing().hops.saturating_add(1))
             .parent_task_id(self.task_id())
@@ -63,7 +63,7 @@ impl TaskContext {
     }
 
     /// Calls back what a step handed over, as [`Client::recall`].
-    pub async fn recall(&self, sent: &Sent) {
+    pub async fn recall(&self, sent: &SentHandoff) {
         let reason = self.may_publish().err().map(|error| error.to_string());
         let reason = reason
             .as_deref()
@@ -176,7 +176,7 @@ impl HandedOver {
 
     /// Waits for what becomes of it. An agent that asks back is called back, as there is nobody to answer. Does not return once the
     /// connection is closed for good: the run goes on in another process. Dropping the future ends the waiting, not the task.
-    pub async fn ended(self) -> Delegated {
+    pub async fn ended(self) -> DelegationResult {
         let Self {
             pending,
             delegation,
@@ -215,14 +215,14 @@ fn delegated(
     delegation: &Delegation,
     outcome: Result<Outcome, Error>,
     now: SystemTime,
-) -> Delegated {
+) -> DelegationResult {
     let is_late = delegation.deadline.is_some_and(|at| at <= now);
     let agent = delegation.agent.split('@').next().unwrap_or_default();
-    let without = |state: &str, error: String| Delegated {
+    let without = |state: &str, error: String| DelegationResult {
         agent: agent.to_owned(),
         state: state.to_owned(),
         error,
-        ..Delegated::default()
+        ..DelegationResult::default()
     };
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -241,7 +241,7 @@ fn delegated(
     };
     let parts = outcome.artifacts.iter().flat_map(|a| &a.parts);
     let message = outcome.message.iter().flat_map(|m| &m.content);
-    Delegated {
+    DelegationResult {
         agent: match outcome.agent.is_empty() {
             true => agent.to_owned(),
             false => outcome.agent,

@@ -111,7 +111,7 @@ pub use agenthub_proto::a2a::{Artifact, Message, Part, Role};
 pub use agenthub_proto::trace::TraceContext;
 pub use agenthub_runs as runs;
 use agenthub_runs::redact;
-pub use agenthub_runs::redact::{error as redacted, shown as redacted_value};
+pub use agenthub_runs::redact::{error as redacted, value as redacted_value};
 pub use agenthub_sdk_macros::tool;
 pub use card::Card;
 pub use client::{Client, ClientBuilder, EventStream};

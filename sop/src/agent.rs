@@ -11,7 +11,7 @@ use agenthub_sdk::{
     Agent, AgentBuilder, Card, Peers, Skill, Tool,
     model::LanguageModel,
     proto::a2a::AgentCard,
-    runs::tool_loop::{Calling, ErrorMode as OnFailure, Limits},
+    runs::tool_loop::{CallForm, ErrorMode as OnFailure, Limits},
 };
 use serde_json::json;
 
@@ -56,7 +56,7 @@ pub fn agent(
         None => agent,
     };
     match peers {
-        Some(peers) => agent.peers(peers.calling(Calling::Task)),
+        Some(peers) => agent.peers(peers.calling(CallForm::Task)),
         None => agent,
     }
 }

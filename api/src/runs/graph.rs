@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use agenthub_sdk::runs::{Begun, RunEvent, StepId, StepResult};
+use agenthub_sdk::runs::{RunEvent, StepId, StepRequest, StepResult};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -159,7 +159,7 @@ impl Fold {
         }
     }
 
-    fn begun(&mut self, step: &StepId, attempt: u32, what: &Begun) -> Option<Edge> {
+    fn begun(&mut self, step: &StepId, attempt: u32, what: &StepRequest) -> Option<Edge> {
         let edge = Edge {
             order: self.graph.edges.len() as u32 + 1,
             from: self.owner.clone(),
@@ -173,7 +173,7 @@ impl Fold {
             task_id: String::new(),
         };
         let edge = match what {
-            Begun::Delegated(sent) => {
+            StepRequest::Delegated(sent) => {
                 let handoff = &sent.handoff;
                 let named = self.named.as_ref();
                 let named = named.filter(|(capability, _)| *capability == handoff.capability);
@@ -189,22 +189,24 @@ impl Fold {
                     ..edge
                 }
             }
-            Begun::ToolCalled(call) => Edge {
+            StepRequest::ToolCalled(call) => Edge {
                 to: call.name.clone(),
                 ..edge
             },
-            Begun::ApprovalAsked(approval) => Edge {
+            StepRequest::ApprovalAsked(approval) => Edge {
                 to: PERSON.to_owned(),
                 capability: approval.capability.clone(),
                 step: approval.subject.clone(),
                 state: "awaiting-approval".to_owned(),
                 ..edge
             },
-            Begun::ModelAsked { .. } | Begun::Said { .. } | Begun::Waiting { .. } => return None,
+            StepRequest::ModelAsked { .. }
+            | StepRequest::Said { .. }
+            | StepRequest::Waiting { .. } => return None,
         };
         let kind = match what {
-            Begun::ToolCalled(_) => NodeKind::Tool,
-            Begun::ApprovalAsked(_) => NodeKind::Person,
+            StepRequest::ToolCalled(_) => NodeKind::Tool,
+            StepRequest::ApprovalAsked(_) => NodeKind::Person,
             _ => NodeKind::Agent,
         };
         self.join(&edge.to, kind);

@@ -10,7 +10,7 @@ use agenthub_cortex::{
 use agenthub_sdk::{
     Agent,
     runs::{
-        Approval, Begun, Facts, RunEvent, RunId, RunOutcome, Spent, StepId, Strategy,
+        Approval, Facts, RunEvent, RunId, RunOutcome, Spent, StepId, StepRequest, Strategy,
         journal::Entry,
     },
 };
@@ -66,7 +66,7 @@ impl Known {
         match &entry.event {
             RunEvent::StepBegun {
                 step,
-                what: Begun::ApprovalAsked(approval),
+                what: StepRequest::ApprovalAsked(approval),
                 at_ms,
                 ..
             } => {

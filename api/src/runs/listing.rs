@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap, iter};
 use agenthub_cortex::{ChatTurn, Orchestrator, RESULTS};
 use agenthub_sdk::runs::{
     RunEvent, RunId, Strategy,
-    journal::{Filter, Listed, State},
+    journal::{Filter, ListedRun, State},
 };
 use tokio::time::timeout;
 
@@ -51,7 +51,7 @@ impl Shelf {
     }
 
     /// The runs that a filter takes.
-    pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
+    pub(super) async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
         match timeout(ANSWER, self.journal.list(filter)).await {
             Ok(Ok(listed)) => Ok(listed),
             Ok(Err(error)) => Err(error.into()),

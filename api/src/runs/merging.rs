@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use agenthub_sdk::runs::journal::{Filter, Listed};
+use agenthub_sdk::runs::journal::{Filter, ListedRun};
 
 use super::{error::Error, reading::Shelf, view::ListQuery};
 
@@ -17,7 +17,7 @@ struct Source {
     shelf: Shelf,
     filter: Filter,
     /// What was read of it and not given yet.
-    ahead: VecDeque<Listed>,
+    ahead: VecDeque<ListedRun>,
     is_all: bool,
     /// How far it was given.
     given: Option<String>,
@@ -59,7 +59,7 @@ impl Merge {
     }
 
     /// The next one, and where it is.
-    pub(super) async fn next(&mut self) -> Result<Option<(Shelf, Listed)>, Error> {
+    pub(super) async fn next(&mut self) -> Result<Option<(Shelf, ListedRun)>, Error> {
         self.look_ahead().await?;
         let latest = self.sources.iter_mut().max_by(|one, two| {
             let place = |source: &Source| {

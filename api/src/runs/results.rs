@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use agenthub_cortex::{CORTEX, RESULTS, results_of};
-use agenthub_sdk::runs::{Budget, RunEvent, RunId, RunOutcome, Spent, Started, journal};
+use agenthub_sdk::runs::{Budget, RunEvent, RunId, RunOutcome, RunStarted, Spent, journal};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -47,7 +47,7 @@ impl Inner {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let at_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-        let started = RunEvent::Started(Started {
+        let started = RunEvent::Started(RunStarted {
             strategy: RESULTS.to_owned(),
             input: results_of(of, metrics),
             thread: String::new(),

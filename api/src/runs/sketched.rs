@@ -3,8 +3,8 @@
 
 use agenthub_cortex::{ChatTurn, phase_of};
 use agenthub_sdk::runs::{
-    Begun, RunEvent, Strategy,
-    journal::{Entry, Listed, State, Summary},
+    RunEvent, StepRequest, Strategy,
+    journal::{Entry, ListedRun, State, Summary},
 };
 
 use super::{
@@ -20,7 +20,7 @@ impl Shelf {
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub(super) async fn sketch(&self, listed: &Listed) -> Result<RunView, Error> {
+    pub(super) async fn sketch(&self, listed: &ListedRun) -> Result<RunView, Error> {
         let first = self.at(listed, 1).await?;
         let mut view = begun(&listed.run, &self.owner, &first)?;
         let summary = listed.summary.clone().unwrap_or_default();
@@ -31,7 +31,7 @@ impl Shelf {
                 view.end(outcome, *at_ms);
             }
         } else {
-            for place in summary.asked() {
+            for place in summary.pending_approvals() {
                 let asked = self.at(listed, place).await?;
                 view.approvals.extend(asked_for(&view.id, &asked));
             }
@@ -47,7 +47,7 @@ impl Shelf {
         Ok(view)
     }
 
-    async fn at(&self, listed: &Listed, place: u64) -> Result<Entry, Error> {
+    async fn at(&self, listed: &ListedRun, place: u64) -> Result<Entry, Error> {
         let entries = self.read(&listed.run, place.saturating_sub(1), 1).await?;
         let entry = entries.into_iter().next();
         entry.ok_or_else(|| Error::no_run(listed.run.as_str()))
@@ -60,13 +60,15 @@ fn state(state: State, summary: &Summary) -> RunState {
         (State::Failed, _) => RunState::Failed,
         (State::Cancelled, _) => RunState::Cancelled,
         (State::Working, Some(State::Cancelled)) => RunState::Cancelling,
-        (State::Working, None) if summary.asked().next().is_some() => RunState::AwaitingApproval,
+        (State::Working, None) if summary.pending_approvals().next().is_some() => {
+            RunState::AwaitingApproval
+        }
         (State::Working, _) => RunState::Working,
     }
 }
 
 /// Chat turns note no phase: it follows from the question that the model was asked last.
-fn phase(listed: &Listed, summary: &Summary) -> String {
+fn phase(listed: &ListedRun, summary: &Summary) -> String {
     let question = summary.question.as_ref();
     match question.filter(|_| listed.strategy == ChatTurn.name()) {
         Some(question) => phase_of(question).name().to_owned(),
@@ -85,7 +87,7 @@ pub(super) fn rounds(view: &RunView) -> Option<u32> {
 fn asked_for(run: &str, asked: &Entry) -> Option<ApprovalView> {
     match &asked.event {
         RunEvent::StepBegun {
-            what: Begun::ApprovalAsked(approval),
+            what: StepRequest::ApprovalAsked(approval),
             at_ms,
             ..
         } => Some(ApprovalView::of(run, approval, *at_ms)),

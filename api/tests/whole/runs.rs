@@ -26,7 +26,7 @@ use agenthub_sdk::{
     },
     runs::{
         Journal, RunEvent, RunId, StepResult,
-        journal::{Around, Claim, Error, MemoryJournal, Opened},
+        journal::{Claim, Error, JournalDecorator, MemoryJournal, OpenedRun},
     },
 };
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ fn kinds(frames: &[Frame]) -> Vec<&str> {
 struct Kept(MemoryJournal);
 
 #[tonic::async_trait]
-impl Around for Kept {
+impl JournalDecorator for Kept {
     fn inner(&self) -> &dyn Journal {
         &self.0
     }
@@ -116,7 +116,7 @@ impl Around for Kept {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedRun, Error> {
         self.0.open(run, owner, claim, first).await
     }
 }

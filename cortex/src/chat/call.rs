@@ -9,7 +9,7 @@ use agenthub_proto::{
 use agenthub_sdk::{
     Client, Spans,
     runs::{
-        Budget, Command, DriveError, Driver, RunId, Started, Strategy, World,
+        Budget, Command, DriveError, Driver, RunId, RunStarted, Strategy, World,
         journal::MemoryJournal,
     },
 };
@@ -183,7 +183,7 @@ async fn drive(
     commands: watch::Receiver<Command>,
 ) -> Result<(), DriveError> {
     let driver = Driver::new(Arc::new(MemoryJournal::default()), CORTEX);
-    let first = Started {
+    let first = RunStarted {
         strategy: ChatTurn.name().to_owned(),
         input,
         thread,

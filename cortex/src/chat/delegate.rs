@@ -2,7 +2,7 @@
 
 use agenthub_sdk::{
     HandedOver, Update,
-    runs::{Delegated, Sent},
+    runs::{DelegationResult, SentHandoff},
 };
 
 use super::{
@@ -14,7 +14,7 @@ use crate::{frame::Stage, origin::Origin};
 
 /// Hands a task over and waits for what becomes of it, while its progress is shown. An agent that stays away for longer than it may is
 /// given up. Dropping the future ends the waiting, not the task.
-pub(crate) async fn delegate(origin: &Origin, sent: &Sent, view: &View) -> Delegated {
+pub(crate) async fn delegate(origin: &Origin, sent: &SentHandoff, view: &View) -> DelegationResult {
     let handed = match origin.hand_over(sent).await {
         Ok(handed) => handed,
         Err(failure) => return without(sent, state_of(failure.is_retryable), failure.message),
@@ -37,16 +37,16 @@ fn state_of(may_pass: bool) -> &'static str {
     }
 }
 
-fn without(sent: &Sent, state: &str, error: String) -> Delegated {
-    Delegated {
+fn without(sent: &SentHandoff, state: &str, error: String) -> DelegationResult {
+    DelegationResult {
         agent: sent.handoff.agent.clone(),
         state: state.to_owned(),
         error,
-        ..Delegated::default()
+        ..DelegationResult::default()
     }
 }
 
-async fn watched(mut handed: HandedOver, sent: &Sent, view: &View) -> Delegated {
+async fn watched(mut handed: HandedOver, sent: &SentHandoff, view: &View) -> DelegationResult {
     let mut updates = handed.updates();
     let progress = async {
         while let Some(update) = updates.next().await {
@@ -70,7 +70,7 @@ fn progress(update: &Update) -> Option<String> {
 }
 
 /// Cancels a task that is not waited for any longer.
-pub(crate) async fn give_up(origin: &Origin, sent: &Sent) {
+pub(crate) async fn give_up(origin: &Origin, sent: &SentHandoff) {
     let reason = "Cortex does not wait for it any longer";
     match origin.client().cancel_task(&sent.task_id, reason).await {
         Ok(_) | Err(agenthub_sdk::Error::Conflict(_) | agenthub_sdk::Error::NotFound(_)) => {}

@@ -1,6 +1,6 @@
 //! What became of a delegated task, as the model and the user are told.
 
-use agenthub_sdk::runs::Delegated;
+use agenthub_sdk::runs::DelegationResult;
 use serde_json::{Value, json};
 
 use super::{decision::TaskRequest, history::shorten};
@@ -26,8 +26,8 @@ const MAX_PARTS: usize = 64;
 const SHARED_TOKENS: usize = 24_000;
 
 /// Why a delegation gave no result, in words that name the agent.
-pub(crate) fn without_result(delegated: &Delegated) -> String {
-    let Delegated {
+pub(crate) fn without_result(delegated: &DelegationResult) -> String {
+    let DelegationResult {
         agent,
         state,
         error,
@@ -111,7 +111,7 @@ impl End {
 
 impl TaskOutcome {
     /// What a delegation came to. `limit_s` is the time that it had, in seconds.
-    pub(crate) fn of(request: &TaskRequest, delegated: &Delegated, limit_s: u64) -> Self {
+    pub(crate) fn of(request: &TaskRequest, delegated: &DelegationResult, limit_s: u64) -> Self {
         let error = delegated.error.clone();
         let end = match &*delegated.state {
             "completed" => End::Completed,
@@ -172,8 +172,8 @@ impl TaskOutcome {
 }
 
 /// A result as journals keep it: its text and data shortened if they are long.
-pub(crate) fn shortened(delegated: Delegated) -> Delegated {
-    Delegated {
+pub(crate) fn shortened(delegated: DelegationResult) -> DelegationResult {
+    DelegationResult {
         text: shorten(&delegated.text, MAX_TEXT_TOKENS),
         error: shorten(&delegated.error, MAX_TEXT_TOKENS),
         data: bounded(delegated.data.into_iter()),
@@ -215,11 +215,11 @@ mod tests {
     }
 
     fn outcome(state: &str, text: &str, error: &str) -> TaskOutcome {
-        let delegated = Delegated {
+        let delegated = DelegationResult {
             state: state.to_owned(),
             text: text.to_owned(),
             error: error.to_owned(),
-            ..Delegated::default()
+            ..DelegationResult::default()
         };
         TaskOutcome::of(&asked(), &delegated, 120)
     }
@@ -302,11 +302,11 @@ mod tests {
     }
 
     fn huge() -> TaskOutcome {
-        let delegated = Delegated {
+        let delegated = DelegationResult {
             state: "completed".to_owned(),
             text: "x".repeat(1 << 20),
             data: vec![json!({"big": "y".repeat(1 << 20)}), json!({"small": 1})],
-            ..Delegated::default()
+            ..DelegationResult::default()
         };
         TaskOutcome::of(&asked(), &shortened(delegated), 1)
     }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use agenthub_sdk::{
     model::Usage,
-    runs::{Delegated, RunEvent, RunOutcome, Sent, Step, StepId, StepResult, event::Begun},
+    runs::{
+        DelegationResult, RunEvent, RunOutcome, SentHandoff, Step, StepId, StepResult,
+        event::StepRequest,
+    },
 };
 
 use super::{outcome::AWAY, turn::Question};
@@ -36,7 +39,7 @@ impl Projection {
             RunEvent::Started(_) => vec![Frame::Start],
             RunEvent::StepBegun {
                 step,
-                what: Begun::ModelAsked { .. },
+                what: StepRequest::ModelAsked { .. },
                 attempt: 2..,
                 ..
             } if Question::of(step.as_str()).is_some() => Vec::new(),
@@ -83,14 +86,14 @@ impl Projection {
         }
     }
 
-    fn begun(&mut self, step: &StepId, what: &Begun) -> Vec<Frame> {
+    fn begun(&mut self, step: &StepId, what: &StepRequest) -> Vec<Frame> {
         match what {
-            Begun::ModelAsked { .. } => {
+            StepRequest::ModelAsked { .. } => {
                 self.shown.clear();
                 vec![asked(step)]
             }
-            Begun::Said { text } => self.whole(text),
-            Begun::Delegated(sent) => {
+            StepRequest::Said { text } => self.whole(text),
+            StepRequest::Delegated(sent) => {
                 let handed = Handed {
                     agent: sent.handoff.agent.clone(),
                     task_id: sent.task_id.clone(),
@@ -98,7 +101,9 @@ impl Projection {
                 self.handed.insert(step.clone(), handed);
                 vec![handoff(Stage::Requested, sent, "")]
             }
-            Begun::ToolCalled(_) | Begun::Waiting { .. } | Begun::ApprovalAsked(_) => Vec::new(),
+            StepRequest::ToolCalled(_)
+            | StepRequest::Waiting { .. }
+            | StepRequest::ApprovalAsked(_) => Vec::new(),
         }
     }
 
@@ -153,7 +158,7 @@ impl Projection {
 }
 
 /// A handoff to or from the agent that has this work.
-pub(crate) fn handoff(stage: Stage, sent: &Sent, text: &str) -> Frame {
+pub(crate) fn handoff(stage: Stage, sent: &SentHandoff, text: &str) -> Frame {
     let agent = sent.handoff.agent.clone();
     let (from, to) = match stage {
         Stage::Requested | Stage::Occurred => (CORTEX.to_owned(), agent),
@@ -187,7 +192,7 @@ pub fn phase_of(step: &StepId) -> Phase {
 
 fn returned(result: &StepResult) -> &str {
     match result {
-        StepResult::DelegationEnded(Delegated { state, .. }) => match &**state {
+        StepResult::DelegationEnded(DelegationResult { state, .. }) => match &**state {
             "completed" => "is done",
             AWAY => "went away",
             state => state,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use agenthub_sdk::{
     Beginning, Conductor, Failure, TaskContext,
     runs::{
-        Delegated, Effect, Facts, Handoff, Next, RunId, RunOutcome, Step, StepId, StepResult,
-        Strategy, World,
+        DelegationResult, Effect, Facts, Handoff, Next, RunId, RunOutcome, Step, StepId,
+        StepResult, Strategy, World,
     },
 };
 use serde::Deserialize;
@@ -73,7 +73,7 @@ impl Strategy for ProxiedChat {
 /// What the agent says, or why it says nothing.
 fn answer(result: &StepResult) -> Result<String, String> {
     match result {
-        StepResult::DelegationEnded(Delegated {
+        StepResult::DelegationEnded(DelegationResult {
             state, text, data, ..
         }) if state == "completed" => Ok(match (text.is_empty(), data.first()) {
             (true, Some(data)) => data.to_string(),

@@ -13,8 +13,8 @@ use agenthub_sdk::{
     Spans,
     model::{Completion, Request, ToolCall},
     runs::{
-        Begun, Delegated, Failure, RunEvent, RunOutcome, Sent, Spent, StepContext, ToolOutput,
-        World, journal::Entry,
+        DelegationResult, Failure, RunEvent, RunOutcome, SentHandoff, Spent, StepContext,
+        StepRequest, ToolOutput, World, journal::Entry,
     },
 };
 use async_trait::async_trait;
@@ -129,14 +129,14 @@ impl ChatWorld {
     fn note(&self, event: &RunEvent, again: bool) {
         match event {
             RunEvent::StepBegun { step, what, .. } => match what {
-                Begun::Delegated(sent) => {
+                StepRequest::Delegated(sent) => {
                     let running = Running {
                         agent: sent.handoff.agent.clone(),
                         task_type: sent.handoff.capability.clone(),
                     };
                     self.turn.waits_for(step, running);
                 }
-                Begun::Said { text } if !again => self.turn.said(text),
+                StepRequest::Said { text } if !again => self.turn.said(text),
                 _ => {}
             },
             RunEvent::StepEnded { step, .. } => self.turn.has_back(step),
@@ -194,7 +194,11 @@ impl World for ChatWorld {
         Err(Failure::lasting("chat turns call no tools"))
     }
 
-    async fn delegate(&self, _: &StepContext, sent: &Sent) -> Result<Delegated, Failure> {
+    async fn delegate(
+        &self,
+        _: &StepContext,
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, Failure> {
         self.turn.give_way();
         self.turn.be_heard(self.origin.client()).await;
         let span = tracing::info_span!(
@@ -208,7 +212,7 @@ impl World for ChatWorld {
         Ok(delegated.instrument(span).await)
     }
 
-    async fn recall(&self, step: &StepContext, sent: &Sent) {
+    async fn recall(&self, step: &StepContext, sent: &SentHandoff) {
         match step.cancelled.is_cancelled() {
             true => self.origin.recall(sent).await,
             // Its time is over: the user does not wait until the agent has noticed.

@@ -8,7 +8,7 @@ use std::{
 
 use agenthub_sdk::runs::{
     Journal, RunEvent, RunId,
-    journal::{Around, Claim, Error, Opened},
+    journal::{Claim, Error, JournalDecorator, OpenedRun},
 };
 use async_trait::async_trait;
 use tokio::{sync::watch, time::timeout};
@@ -84,7 +84,7 @@ pub(crate) struct Noticed {
 }
 
 #[async_trait]
-impl Around for Noticed {
+impl JournalDecorator for Noticed {
     fn inner(&self) -> &dyn Journal {
         &*self.journal
     }
@@ -95,7 +95,7 @@ impl Around for Noticed {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedRun, Error> {
         let opened = self.journal.open(run, owner, claim, first).await?;
         self.watching.written(run, opened.last);
         Ok(opened)
@@ -116,7 +116,7 @@ impl Around for Noticed {
 
 #[cfg(test)]
 mod tests {
-    use agenthub_sdk::runs::{Budget, Started, journal::MemoryJournal};
+    use agenthub_sdk::runs::{Budget, RunStarted, journal::MemoryJournal};
     use serde_json::Value;
     use tokio::time::Instant;
 
@@ -128,7 +128,7 @@ mod tests {
     };
 
     fn started() -> RunEvent {
-        RunEvent::Started(Started {
+        RunEvent::Started(RunStarted {
             strategy: "s".to_owned(),
             input: Value::Null,
             thread: String::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use agenthub_sdk::{
     model::Message,
-    runs::plan::{Admitted, Offer, Plan, StepState},
+    runs::plan::{AdmittedPlan, Offer, Plan, StepState},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -110,7 +110,7 @@ impl Reached {
 
     /// The steps that can go out, in the order of the plan.
     pub fn ready(&self) -> Vec<String> {
-        let admitted = Admitted::trusted(self.plan.clone());
+        let admitted = AdmittedPlan::trusted(self.plan.clone());
         let ready = admitted.ready(|step| self.state(step));
         ready.into_iter().map(str::to_owned).collect()
     }

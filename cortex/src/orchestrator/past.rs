@@ -10,7 +10,7 @@ use agenthub_sdk::{
     model::Message,
     runs::{
         Facts, Journal, RunId, RunOutcome, Strategy,
-        journal::{self, Filter, Listed, State},
+        journal::{self, Filter, ListedRun, State},
     },
 };
 use serde::Deserialize;
@@ -198,7 +198,7 @@ impl Past {
         all
     }
 
-    async fn one(&self, listed: &Listed) -> Result<Arc<Ended>, journal::Error> {
+    async fn one(&self, listed: &ListedRun) -> Result<Arc<Ended>, journal::Error> {
         let run = &listed.run;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ended) = known().get(run) {
@@ -218,7 +218,7 @@ impl Past {
     }
 
     /// What the first event of a run says and the last one, however many are between them.
-    async fn ends(&self, listed: &Listed) -> Result<Facts, journal::Error> {
+    async fn ends(&self, listed: &ListedRun) -> Result<Facts, journal::Error> {
         let mut facts = Facts::default();
         for after in [0, listed.last.saturating_sub(1)] {
             let entries = self.journal.read(&listed.run, after, 1).await?;

@@ -8,8 +8,8 @@ use agenthub_sdk::{
     model::{Completion, DeltaSink, Request, ToolCall},
     redacted,
     runs::{
-        Approval, Decision, Delegated, Failure, Progress, RunId, RunOutcome, Sent, Spent,
-        StepContext, ToolOutput, World, journal::Entry,
+        Approval, Decision, DelegationResult, Failure, Progress, RunId, RunOutcome, SentHandoff,
+        Spent, StepContext, ToolOutput, World, journal::Entry,
     },
 };
 use async_trait::async_trait;
@@ -130,7 +130,12 @@ impl RunWorld {
         }
     }
 
-    async fn watched(&self, step: &StepContext, mut handed: HandedOver, sent: &Sent) -> Delegated {
+    async fn watched(
+        &self,
+        step: &StepContext,
+        mut handed: HandedOver,
+        sent: &SentHandoff,
+    ) -> DelegationResult {
         let mut updates = handed.updates();
         let agent = &sent.handoff.agent;
         let with_text = self.mode == Mode::Chat || matches!(self.phase_of(sent), GENERATION | QA);
@@ -144,7 +149,7 @@ impl RunWorld {
     }
 
     /// The phase that the run is in while this is out.
-    fn phase_of(&self, sent: &Sent) -> &'static str {
+    fn phase_of(&self, sent: &SentHandoff) -> &'static str {
         let card = self.task.client().directory().get(&sent.handoff.agent);
         let contracts = card
             .map(|entry| agenthub_sdk::contracts(&entry.card))
@@ -247,7 +252,11 @@ impl World for RunWorld {
         Err(Failure::lasting("an orchestrator calls no tools"))
     }
 
-    async fn delegate(&self, step: &StepContext, sent: &Sent) -> Result<Delegated, Failure> {
+    async fn delegate(
+        &self,
+        step: &StepContext,
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, Failure> {
         let handed = self.task.hand_over(sent).await?;
         let agent = &sent.handoff.agent;
         let data = json!({"from": CORTEX, "to": agent, "taskId": sent.task_id});
@@ -260,17 +269,17 @@ impl World for RunWorld {
             delegated = self.watched(step, handed, sent) => Ok(delegated),
             () = directory.gone(agent) => {
                 self.task.recall(sent).await;
-                Ok(Delegated {
+                Ok(DelegationResult {
                     agent: agent.clone(),
                     state: "away".to_owned(),
                     error: format!("{agent} went away"),
-                    ..Delegated::default()
+                    ..DelegationResult::default()
                 })
             }
         }
     }
 
-    async fn recall(&self, _: &StepContext, sent: &Sent) {
+    async fn recall(&self, _: &StepContext, sent: &SentHandoff) {
         self.task.recall(sent).await;
     }
 

@@ -12,7 +12,7 @@ use agenthub_sdk::{
     proto::a2a::{Message, Role},
     runs::{
         Journal, RunEvent, RunId,
-        journal::{Around, Error, MemoryJournal},
+        journal::{Error, JournalDecorator, MemoryJournal},
     },
 };
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ struct Lasting {
 }
 
 #[tonic::async_trait]
-impl Around for Lasting {
+impl JournalDecorator for Lasting {
     fn inner(&self) -> &dyn Journal {
         &*self.inner
     }

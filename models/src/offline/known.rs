@@ -128,7 +128,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Presented;
+    use crate::PresentedAgent;
 
     #[test]
     fn of_an_agent_only_its_own_words_count() {
@@ -137,7 +137,7 @@ mod tests {
             name: "agent_scribe-7".into(),
             description: description.into(),
             parameters: json!({"type": "object"}),
-            agent: Some(Presented {
+            agent: Some(PresentedAgent {
                 id: "Scribe 7".into(),
                 own_words_at: description.len() - "Writes.".len(),
             }),

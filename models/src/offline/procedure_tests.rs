@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::super::{Answer, tools::answer};
-use crate::{Message, Part, Presented, Request, Role, Tool, ToolCall};
+use crate::{Message, Part, PresentedAgent, Request, Role, Tool, ToolCall};
 
 const EDITOR: &str = "# Editor\n\nYou lead a team.\n\n## Steps\n\n\
     1. Ask `researcher` what is known about the topic.\n\
@@ -16,7 +16,7 @@ fn tool(name: &str, properties: Value, required: &[&str]) -> Tool {
         name: name.into(),
         description: format!("Does what a {name} does"),
         parameters: json!({"type": "object", "properties": properties, "required": required}),
-        agent: name.strip_prefix("agent_").map(|id| Presented {
+        agent: name.strip_prefix("agent_").map(|id| PresentedAgent {
             id: id.into(),
             own_words_at: 0,
         }),

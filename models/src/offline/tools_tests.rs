@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Message, Presented, Role};
+use crate::{Message, PresentedAgent, Role};
 
 fn tool(name: &str, description: &str, parameters: Value) -> Tool {
     Tool {
@@ -158,7 +158,7 @@ fn agents_are_handed_work_in_words_under_their_skill() {
         });
         let presenting = format!("Hands work to the agent {id}. It says of itself: ");
         Tool {
-            agent: Some(Presented {
+            agent: Some(PresentedAgent {
                 id: id.into(),
                 own_words_at: presenting.len(),
             }),

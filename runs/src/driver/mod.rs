@@ -1,18 +1,18 @@
 //! The driver of runs: journals each action of [`run::next`](crate::run::next), then performs it.
 
-mod driving;
-mod hand;
-mod keeper;
+mod lease;
+mod leased_run;
 mod perform;
+mod run_loop;
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-pub use hand::InHand;
+pub use leased_run::LeasedRun;
 
 use crate::{
-    event::{RunEvent, Started},
+    event::{RunEvent, RunStarted},
     facts::Facts,
     id::RunId,
     journal::{self, Claim, Journal},
@@ -20,7 +20,7 @@ use crate::{
 
 /// Entries shown again after recovery. Also the maximum written in one append, so that every entry is shown at least
 /// once.
-const SHOWN_AGAIN: usize = 32;
+const REPLAYED: usize = 32;
 
 /// Drives many runs at once, each of them leased to one driver at a time.
 #[derive(Clone, Debug)]
@@ -113,8 +113,8 @@ impl Driver {
         &self,
         run: RunId,
         owner: &str,
-        first: Option<Started>,
-    ) -> Result<InHand, journal::Error> {
+        first: Option<RunStarted>,
+    ) -> Result<LeasedRun, journal::Error> {
         let claim = Claim {
             driver: &self.name,
             lease: self.lease,
@@ -128,11 +128,11 @@ impl Driver {
         let recent = match opened.is_new {
             true => Vec::new(),
             false => {
-                let shown = opened.last.saturating_sub(SHOWN_AGAIN as u64);
-                self.journal.read(&run, shown, SHOWN_AGAIN).await?
+                let shown = opened.last.saturating_sub(REPLAYED as u64);
+                self.journal.read(&run, shown, REPLAYED).await?
             }
         };
-        Ok(InHand {
+        Ok(LeasedRun {
             facts: Facts::of(opened.entries.iter().map(|e| &e.event)),
             last: opened.last,
             progress: opened.progress,

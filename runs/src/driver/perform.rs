@@ -20,19 +20,19 @@ use crate::{
 };
 
 /// Grace period for a tool after its recall.
-const GRACE: Duration = Duration::from_secs(5);
+const RECALL_GRACE: Duration = Duration::from_secs(5);
 
 /// Time to look for an agent's answer if its deadline had passed when the run was recovered.
-const AFTERMATH: Duration = Duration::from_secs(5);
+const LATE_RESULT: Duration = Duration::from_secs(5);
 
 /// Result of a step.
-pub(super) struct Returned {
+pub(super) struct ReturnedStep {
     pub(super) key: StepKey,
     result: StepResult,
     spent: Option<Spent>,
 }
 
-impl Returned {
+impl ReturnedStep {
     pub(super) fn event(self, at_ms: u64) -> RunEvent {
         RunEvent::StepEnded {
             step: self.key.step,
@@ -48,16 +48,16 @@ impl Returned {
 pub(super) async fn perform(
     world: Arc<dyn World>,
     work: Work,
-    called_back: CancellationToken,
+    recalled: CancellationToken,
     left: Budget,
     pieces: mpsc::Sender<Piece>,
-) -> Returned {
-    let over = called_back.child_token();
+) -> ReturnedStep {
+    let over = recalled.child_token();
     let _over = over.clone().drop_guard();
     let step = StepContext {
         key: work.key.clone(),
         deadline_ms: work.deadline_ms,
-        cancelled: called_back,
+        cancelled: recalled,
         left,
         progress: Progress::new(work.key.clone(), pieces, over),
     };
@@ -66,7 +66,7 @@ pub(super) async fn perform(
         let failure = Failure::lasting("it broke off: see the log of this process");
         (failed(failure), None)
     });
-    Returned {
+    ReturnedStep {
         key: work.key,
         result,
         spent,
@@ -74,10 +74,10 @@ pub(super) async fn perform(
 }
 
 /// End of an attempt.
-enum Came {
-    Back(Box<(StepResult, Option<Spent>)>),
-    CalledBack,
-    Late,
+enum AttemptEnd {
+    Returned(Box<(StepResult, Option<Spent>)>),
+    Recalled,
+    TimedOut,
 }
 
 async fn attempt(
@@ -89,21 +89,21 @@ async fn attempt(
     let left = work
         .deadline_ms
         .map(|d| Duration::from_millis(d.saturating_sub(now_ms)));
-    let came = match left {
-        _ if step.cancelled.is_cancelled() => Came::CalledBack,
+    let end = match left {
+        _ if step.cancelled.is_cancelled() => AttemptEnd::Recalled,
         Some(Duration::ZERO) => match work.what {
             // The answer may have arrived while no driver held the run.
-            Outgoing::Delegate(_) => in_time(world, step, &work.what, Some(AFTERMATH)).await,
-            _ => Came::Late,
+            Outgoing::Delegate(_) => in_time(world, step, &work.what, Some(LATE_RESULT)).await,
+            _ => AttemptEnd::TimedOut,
         },
         _ => in_time(world, step, &work.what, left).await,
     };
-    match came {
-        Came::Back(result) => *result,
-        Came::CalledBack => call_back(world, step, &work.what).await,
-        Came::Late => {
+    match end {
+        AttemptEnd::Returned(result) => *result,
+        AttemptEnd::Recalled => recall_step(world, step, &work.what).await,
+        AttemptEnd::TimedOut => {
             // A timeout cancels the agent's task.
-            call_back(world, step, &work.what).await;
+            recall_step(world, step, &work.what).await;
             let seconds = left.unwrap_or_default().as_secs_f32();
             let failure = match seconds > 0.0 {
                 true => format!("no answer within {seconds:.0} s"),
@@ -120,7 +120,7 @@ async fn in_time(
     step: &StepContext,
     what: &Outgoing,
     left: Option<Duration>,
-) -> Came {
+) -> AttemptEnd {
     let over = async {
         match left {
             Some(left) => sleep(left).await,
@@ -131,15 +131,15 @@ async fn in_time(
     tokio::pin!(acting);
     tokio::select! {
         biased;
-        result = &mut acting => Came::Back(Box::new(result)),
+        result = &mut acting => AttemptEnd::Returned(Box::new(result)),
         () = step.cancelled.cancelled() => match what {
-            Outgoing::Call(_) => match timeout(GRACE, acting).await {
-                Ok(result) => Came::Back(Box::new(result)),
-                Err(_) => Came::CalledBack,
+            Outgoing::Call(_) => match timeout(RECALL_GRACE, acting).await {
+                Ok(result) => AttemptEnd::Returned(Box::new(result)),
+                Err(_) => AttemptEnd::Recalled,
             },
-            _ => Came::CalledBack,
+            _ => AttemptEnd::Recalled,
         },
-        () = over => Came::Late,
+        () = over => AttemptEnd::TimedOut,
     }
 }
 
@@ -187,7 +187,7 @@ async fn act(
 }
 
 /// Recalls a step: cancels the task of a delegation.
-async fn call_back(
+async fn recall_step(
     world: &dyn World,
     step: &StepContext,
     what: &Outgoing,

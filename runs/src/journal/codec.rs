@@ -21,7 +21,7 @@ struct Version {
 
 /// Error: an event cannot be decoded.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
+pub enum DecodeError {
     /// Damaged.
     #[error("it is damaged: {0}")]
     Damaged(#[from] serde_json::Error),
@@ -39,11 +39,11 @@ pub fn encode(event: &RunEvent) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// [`Unreadable`].
-pub fn decode(bytes: &[u8]) -> Result<RunEvent, Unreadable> {
+/// [`DecodeError`].
+pub fn decode(bytes: &[u8]) -> Result<RunEvent, DecodeError> {
     let Version { v } = serde_json::from_slice(bytes)?;
     if v > FORMAT {
-        return Err(Unreadable::Later(v));
+        return Err(DecodeError::Later(v));
     }
     Ok(serde_json::from_slice(bytes)?)
 }

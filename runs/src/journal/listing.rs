@@ -22,7 +22,7 @@ pub struct Filter {
     pub thread: Option<String>,
     /// States; empty means all.
     pub states: Vec<State>,
-    /// Runs before the one with this [`Listed::cursor`].
+    /// Runs before the one with this [`ListedRun::cursor`].
     pub before: Option<String>,
     /// Maximum runs, up to 1,000.
     pub limit: usize,
@@ -112,7 +112,7 @@ impl State {
 
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedRun {
     /// Id.
     pub run: RunId,
     /// Owner.

@@ -14,8 +14,8 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::{
-    Claim, Entry, Error, Filter, Journal, Listed, Opened, State, Summary, Tally, listing::Heading,
-    summary::Change,
+    Claim, Entry, Error, Filter, Journal, ListedRun, OpenedRun, ProgressSize, State, Summary,
+    listing::Heading, summary::Change,
 };
 use crate::{event::RunEvent, id::RunId};
 
@@ -38,7 +38,7 @@ struct Run {
     ended: Option<Instant>,
     entries: Vec<Entry>,
     summary: Summary,
-    progress: Tally,
+    progress: ProgressSize,
     /// State and time of the end, by this journal's clock.
     end: Option<(State, u64)>,
 }
@@ -58,12 +58,12 @@ impl MemoryJournal {
             ended: None,
             entries: Vec::new(),
             summary: Summary::default(),
-            progress: Tally::default(),
+            progress: ProgressSize::default(),
             end: None,
         }
     }
 
-    fn held<T>(
+    fn leased<T>(
         &self,
         run: &RunId,
         epoch: u64,
@@ -88,18 +88,18 @@ impl Run {
         }
         let seq = self.entries.len() as u64 + 1;
         self.summary.apply(seq, &Change::of(event));
-        self.progress += Tally::of([event]);
+        self.progress += ProgressSize::of([event]);
         self.entries.push(Entry {
             seq,
             event: event.clone(),
         });
     }
 
-    fn listed(&self, id: &RunId) -> Listed {
+    fn listed(&self, id: &RunId) -> ListedRun {
         let heading = self.entries.first().map(|first| Heading::of(&first.event));
         let heading = heading.unwrap_or_default();
         let end = self.end;
-        Listed {
+        ListedRun {
             run: id.clone(),
             owner: self.owner.clone(),
             strategy: heading.strategy,
@@ -126,7 +126,7 @@ impl Run {
     fn take(&mut self, run: &RunId, claim: Claim<'_>) -> Result<(), Error> {
         let now = Instant::now();
         if !self.is_free_for(claim.driver) {
-            return Err(Error::Held {
+            return Err(Error::Leased {
                 run: run.clone(),
                 driver: self.driver.clone(),
                 left: self.until - now,
@@ -139,7 +139,7 @@ impl Run {
     }
 }
 
-fn is_wanted(listed: &Listed, filter: &Filter) -> bool {
+fn is_wanted(listed: &ListedRun, filter: &Filter) -> bool {
     let is = |wanted: &Option<String>, found: &String| wanted.as_ref().is_none_or(|w| w == found);
     is(&filter.owner, &listed.owner)
         && is(&filter.thread, &listed.thread)
@@ -159,7 +159,7 @@ impl Journal for MemoryJournal {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedRun, Error> {
         let mut runs = self.runs();
         let is_new = !runs.contains_key(run);
         if is_new {
@@ -172,7 +172,7 @@ impl Journal for MemoryJournal {
             .get_mut(run)
             .ok_or_else(|| Error::NotFound(run.clone()))?;
         held.take(run, claim)?;
-        Ok(Opened {
+        Ok(OpenedRun {
             epoch: held.epoch,
             entries: held.without_progress(),
             last: held.entries.len() as u64,
@@ -188,7 +188,7 @@ impl Journal for MemoryJournal {
         after: u64,
         events: &[RunEvent],
     ) -> Result<(), Error> {
-        self.held(run, epoch, |held| {
+        self.leased(run, epoch, |held| {
             if held.entries.len() as u64 != after {
                 return Err(Error::Fenced(run.clone()));
             }
@@ -221,14 +221,14 @@ impl Journal for MemoryJournal {
     }
 
     async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
-        self.held(run, epoch, |held| {
+        self.leased(run, epoch, |held| {
             held.until = Instant::now() + lease;
             Ok(())
         })
     }
 
     async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
-        match self.held(run, epoch, |held| {
+        match self.leased(run, epoch, |held| {
             held.until = Instant::now();
             Ok(())
         }) {
@@ -270,10 +270,10 @@ impl Journal for MemoryJournal {
             .collect())
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
         let before = filter.before_number()?.unwrap_or(u64::MAX);
         let runs = self.runs();
-        let mut numbered: Vec<(u64, Listed)> = runs
+        let mut numbered: Vec<(u64, ListedRun)> = runs
             .iter()
             .filter(|(_, run)| run.number < before)
             .map(|(id, run)| (run.number, run.listed(id)))
@@ -296,7 +296,7 @@ impl Journal for MemoryJournal {
             run.entries.truncate(1);
             last[0].seq = 2;
             run.entries.append(&mut last);
-            run.progress = Tally::default();
+            run.progress = ProgressSize::default();
             condensed += 1;
         }
         Ok(condensed)

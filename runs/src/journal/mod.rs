@@ -3,36 +3,36 @@
 //! A journal stores the events of each run in order, and the lease of its driver. Only one driver holds the lease at a
 //! time. Every lease has its own epoch (a fencing token): appends of a driver that lost its lease are refused.
 
-mod around;
 mod codec;
 #[cfg(any(test, feature = "contract"))]
 #[doc(hidden)]
 pub mod contract;
+mod decorator;
 mod listing;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod progress_size;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod rows;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod summary;
-mod tally;
 
 use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 
-pub use around::Around;
-pub use codec::{FORMAT, Unreadable, decode, encode};
-pub use listing::{Filter, Listed, State};
+pub use codec::{DecodeError, FORMAT, decode, encode};
+pub use decorator::JournalDecorator;
+pub use listing::{Filter, ListedRun, State};
 pub use memory::MemoryJournal;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresJournal;
+pub use progress_size::ProgressSize;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{OpenError, SqliteJournal};
 pub use summary::Summary;
-pub use tally::Tally;
 
 use crate::{event::RunEvent, id::RunId};
 
@@ -47,7 +47,7 @@ pub struct Entry {
 
 /// A run leased to a driver.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Opened {
+pub struct OpenedRun {
     /// Fencing token of the lease; rises with every driver.
     pub epoch: u64,
     /// All events except progress, which can be large and affects no decision.
@@ -55,7 +55,7 @@ pub struct Opened {
     /// Sequence number of the last event, progress included.
     pub last: u64,
     /// Size of the progress.
-    pub progress: Tally,
+    pub progress: ProgressSize,
     /// True if this call created the run.
     pub is_new: bool,
 }
@@ -77,7 +77,7 @@ pub enum Error {
     NotFound(RunId),
     /// Another driver holds the lease.
     #[error("run {run} is driven by {driver} for another {} ms", .left.as_millis())]
-    Held {
+    Leased {
         /// The run.
         run: RunId,
         /// Its name.
@@ -109,7 +109,7 @@ pub enum Error {
 impl Error {
     /// True if the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Held { .. } | Self::Unavailable(_))
+        matches!(self, Self::Leased { .. } | Self::Unavailable(_))
     }
 }
 
@@ -126,7 +126,7 @@ pub trait Journal: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::Held`]; [`Error::NotFound`] without a run and without `first`; [`Error::Unreadable`];
+    /// [`Error::Leased`]; [`Error::NotFound`] without a run and without `first`; [`Error::Unreadable`];
     /// [`Error::Unavailable`].
     async fn open(
         &self,
@@ -134,7 +134,7 @@ pub trait Journal: Send + Sync + fmt::Debug {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<Opened, Error>;
+    ) -> Result<OpenedRun, Error>;
 
     /// Appends events after sequence number `after`, atomically.
     ///
@@ -162,7 +162,7 @@ pub trait Journal: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::Held`], [`Error::NotFound`], [`Error::Unavailable`].
+    /// [`Error::Leased`], [`Error::NotFound`], [`Error::Unavailable`].
     async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error>;
 
     /// Extends the lease: it expires this long from now.
@@ -200,7 +200,7 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// [`Error::Cursor`], [`Error::Unavailable`].
-    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error>;
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error>;
 
     /// Compacts the runs of this owner that ended at least `age` ago: keeps their first and last event, renumbered 1
     /// and 2, and their row in lists. Returns the number of runs compacted.

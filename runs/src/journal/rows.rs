@@ -1,6 +1,6 @@
 //! Conversions between the rows of a store and entries.
 
-use super::{Entry, Error, State, Summary, Tally, decode, encode, summary::Change};
+use super::{Entry, Error, ProgressSize, State, Summary, decode, encode, summary::Change};
 use crate::{event::RunEvent, id::RunId, progress};
 
 /// A serialized event, with its effects on the run's row.
@@ -9,7 +9,7 @@ pub(super) struct Encoded {
     /// State of the run after it, if it ends the run.
     pub(super) end: Option<State>,
     /// Its size, if it is progress.
-    pub(super) progress: Option<Tally>,
+    pub(super) progress: Option<ProgressSize>,
     change: Change,
 }
 
@@ -34,8 +34,8 @@ impl Encoded {
 }
 
 /// Total progress among these events.
-pub(super) fn progress_of(events: &[Encoded]) -> Tally {
-    let mut tally = Tally::default();
+pub(super) fn progress_of(events: &[Encoded]) -> ProgressSize {
+    let mut tally = ProgressSize::default();
     for piece in events.iter().filter_map(|event| event.progress) {
         tally += piece;
     }
@@ -96,7 +96,12 @@ pub(super) fn missing(run: &RunId, seq: u64) -> Error {
 }
 
 /// True if this many events, up to this sequence number, and this much progress add up to the whole run.
-pub(super) fn are_all(events: usize, until: Option<i64>, progress: Tally, last: u64) -> bool {
+pub(super) fn are_all(
+    events: usize,
+    until: Option<i64>,
+    progress: ProgressSize,
+    last: u64,
+) -> bool {
     let count = (events as u64).saturating_add(progress.pieces);
     count == last && until.is_none_or(|until| unsigned(until) <= last)
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Entry, State};
 use crate::{
     budget::{Budget, Spent},
-    event::{Begun, RunEvent},
+    event::{RunEvent, StepRequest},
     id::StepId,
 };
 
@@ -35,13 +35,13 @@ pub struct Summary {
     pub question: Option<StepId>,
     /// The steps in flight.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    out: BTreeMap<StepId, Out>,
+    out: BTreeMap<StepId, InFlight>,
 }
 
 /// A step in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Out {
+pub(super) struct InFlight {
     attempt: u32,
     grant: Budget,
     /// Sequence number of the event, for an approval.
@@ -60,7 +60,7 @@ impl Summary {
     }
 
     /// Sequence numbers of the approvals without a decision.
-    pub fn asked(&self) -> impl Iterator<Item = u64> {
+    pub fn pending_approvals(&self) -> impl Iterator<Item = u64> {
         self.out.values().filter_map(|out| out.asks)
     }
 
@@ -69,11 +69,11 @@ impl Summary {
         match change {
             Change::Nothing => {}
             Change::Begins(step, out, asks) => {
-                if *asks == Some(Asks::Model) {
+                if *asks == Some(Recipient::Model) {
                     self.question = Some(step.clone());
                 }
-                let asks = (*asks == Some(Asks::Person)).then_some(seq);
-                self.out.insert(step.clone(), Out { asks, ..*out });
+                let asks = (*asks == Some(Recipient::Person)).then_some(seq);
+                self.out.insert(step.clone(), InFlight { asks, ..*out });
             }
             Change::Ends(step, attempt, spent) => {
                 if self.out.get(step).is_some_and(|o| o.attempt == *attempt)
@@ -99,7 +99,7 @@ impl Summary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Nothing,
-    Begins(StepId, Out, Option<Asks>),
+    Begins(StepId, InFlight, Option<Recipient>),
     Ends(StepId, u32, Option<Spent>),
     Names {
         phase: Option<String>,
@@ -111,7 +111,7 @@ pub(super) enum Change {
 
 /// Recipient of a step's question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asks {
+pub(super) enum Recipient {
     Model,
     Person,
 }
@@ -127,14 +127,14 @@ impl Change {
                 grant,
                 ..
             } => {
-                let out = Out {
+                let out = InFlight {
                     attempt: *attempt,
                     grant: *grant,
                     asks: None,
                 };
                 let asks = match what {
-                    Begun::ModelAsked { .. } => Some(Asks::Model),
-                    Begun::ApprovalAsked(_) => Some(Asks::Person),
+                    StepRequest::ModelAsked { .. } => Some(Recipient::Model),
+                    StepRequest::ApprovalAsked(_) => Some(Recipient::Person),
                     _ => None,
                 };
                 Self::Begins(step.clone(), out, asks)

@@ -75,7 +75,7 @@ impl Message {
         Self::new(Role::Assistant, vec![Part::Text(text.into())])
     }
 
-    /// A message with quoted data. Sent in the user's turn, which providers accept anywhere in a conversation.
+    /// A message with quoted data. SentHandoff in the user's turn, which providers accept anywhere in a conversation.
     pub fn data(label: impl Into<String>, value: Value) -> Self {
         Self::new(
             Role::User,
@@ -141,13 +141,13 @@ pub struct Tool {
     pub parameters: Value,
     /// The agent behind the tool, if the description presents one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<Presented>,
+    pub agent: Option<PresentedAgent>,
 }
 
 /// The agent that a tool's description presents. Models read the description; this is for programs that stand in for
 /// one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Presented {
+pub struct PresentedAgent {
     /// The agent's id.
     pub id: String,
     /// Byte offset in the description from which on the text is the agent's own.

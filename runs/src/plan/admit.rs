@@ -3,14 +3,13 @@
 use serde_json::Value;
 
 use super::{
-    Admitted, Fault, Plan, PlanStep, Recovery, StepName, Terms,
+    AdmittedPlan, Fault, Plan, PlanStep, Recovery, StepName, Terms,
     admitted::needs,
     bounds::{MAX_ATTEMPTS, MAX_DEPTH, MAX_FAULTS, MAX_MS, MAX_PLAN_BYTES, is_deeper, size},
-    checked_references,
-    faults::{listed, shown},
-    offered::Offers,
+    faults::{excerpt, listed},
+    offers::Offers,
     order::{Needs, longest_chain},
-    patched,
+    patched, reference_faults,
 };
 
 /// Admits a plan that can be carried out on these terms.
@@ -18,7 +17,7 @@ use super::{
 /// # Errors
 ///
 /// The plan's faults: at most 16, and the number of the rest.
-pub fn admit(plan: Plan, terms: &Terms) -> Result<Admitted, Vec<Fault>> {
+pub fn admit(plan: Plan, terms: &Terms) -> Result<AdmittedPlan, Vec<Fault>> {
     if !is_in_bounds(&plan) {
         return Err(vec![Fault::TooLarge("plan")]);
     }
@@ -31,14 +30,14 @@ pub fn admit(plan: Plan, terms: &Terms) -> Result<Admitted, Vec<Fault>> {
         let before = faults.len();
         faults.extend(numbers(name, step));
         faults.extend(dependencies(&plan, name, step, terms));
-        faults.extend(checked_references::of_step(&plan, name, step, terms));
+        faults.extend(reference_faults::of_step(&plan, name, step, terms));
         let is_sound = faults.len() == before;
         faults.extend(offers.faults(&plan, name, step, is_sound));
     }
     faults.extend(order(&plan, terms));
-    faults.extend(checked_references::of_result(&plan, terms));
+    faults.extend(reference_faults::of_result(&plan, terms));
     match faults.is_empty() {
-        true => Ok(Admitted::trusted(plan)),
+        true => Ok(AdmittedPlan::trusted(plan)),
         false => Err(first(faults)),
     }
 }
@@ -49,16 +48,16 @@ pub fn admit(plan: Plan, terms: &Terms) -> Result<Admitted, Vec<Fault>> {
 ///
 /// The faults: at most 16, and the number of the rest.
 pub fn admit_patch(
-    before: &Admitted,
+    before: &AdmittedPlan,
     patch: &Value,
     terms: &Terms,
-) -> Result<Admitted, Vec<Fault>> {
+) -> Result<AdmittedPlan, Vec<Fault>> {
     let before = before.plan();
     let after = patched(before, patch).map_err(|fault| vec![fault])?;
     let is_changed =
         |name: &&String| before.steps.get(name.as_str()) != after.steps.get(name.as_str());
     let changed = terms.begun.iter().filter(is_changed);
-    let faults: Vec<_> = changed.map(|name| Fault::Begun(shown(name))).collect();
+    let faults: Vec<_> = changed.map(|name| Fault::Begun(excerpt(name))).collect();
     match faults.is_empty() {
         true => admit(after, terms),
         false => Err(first(faults)),

@@ -1,4 +1,4 @@
-//! Admitted plans.
+//! AdmittedPlan plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::{Offer, Plan, PlanStep, StepName, Terms, fits, references};
 
 /// An admitted plan: no step depends on itself or on a missing step.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Admitted {
+pub struct AdmittedPlan {
     plan: Plan,
     needs: BTreeMap<StepName, BTreeSet<StepName>>,
 }
@@ -26,7 +26,7 @@ pub enum StepState {
     Failed,
 }
 
-impl Admitted {
+impl AdmittedPlan {
     /// Wraps a journaled plan that was admitted before.
     pub fn trusted(plan: Plan) -> Self {
         let needs = plan.steps.iter().map(|(n, step)| (n.clone(), needs(step)));

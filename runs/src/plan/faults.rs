@@ -164,12 +164,12 @@ pub enum Fault {
 }
 
 /// A text for quoting in a fault: one line, truncated.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn excerpt(text: &str) -> String {
     shortened(text, MAX_SHOWN)
 }
 
 /// A sentence for quoting in a fault.
-pub(super) fn told(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     shortened(text, 6 * MAX_SHOWN)
 }
 
@@ -184,7 +184,7 @@ fn shortened(text: &str, most: usize) -> String {
 pub(super) fn listed<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
     let mut names = names.into_iter();
     let first = names.by_ref().take(MAX_LISTED);
-    let mut list: Vec<String> = first.map(|name| shown(name.as_ref())).collect();
+    let mut list: Vec<String> = first.map(|name| excerpt(name.as_ref())).collect();
     match (list.is_empty(), names.count()) {
         (true, _) => return "nothing".to_owned(),
         (false, 0) => {}

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{
     Fault, Offer, Plan, PlanStep, Terms,
-    faults::{shown, told},
-    filled::{Filled, Path, filled},
+    faults::{excerpt, sentence},
+    partial_payload::{PartialPayload, Path, filled},
     references::whole,
     schemas::compiled,
     shape::{Shape, View},
@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Maximum mismatches reported for one step and one offer.
-const MAX_TOLD: usize = 8;
+const MAX_MISMATCHES: usize = 8;
 
 /// Checks that the payload of a step fits the input of an offer, as far as it is known before the step is ready: known
 /// values must fit, outputs of earlier steps must be able to.
@@ -41,8 +41,8 @@ pub fn fits(plan: &Plan, step: &str, offer: &Offer, terms: &Terms) -> Result<(),
 pub(super) fn unfit(step: &str, offer: &Offer, why: String) -> Fault {
     Fault::Unfit {
         step: step.to_owned(),
-        agent: shown(&offer.agent),
-        capability: shown(&offer.capability),
+        agent: excerpt(&offer.agent),
+        capability: excerpt(&offer.capability),
         why,
     }
 }
@@ -61,28 +61,28 @@ pub(super) fn misfits(
     let with = |skips| filled(plan, &step.payload, terms, skips);
     let (whole, skipped) = match (with(false), with(true)) {
         (Ok(whole), Ok(skipped)) => (whole, skipped),
-        (Err(why), _) | (_, Err(why)) => return vec![told(&why.to_string())],
+        (Err(why), _) | (_, Err(why)) => return vec![sentence(&why.to_string())],
     };
-    let mut told = types_that_do_not_meet(schema, &whole);
+    let mut mismatches = types_that_do_not_meet(schema, &whole);
     if let Some(validator) = validator {
         let violations = Violations { schema, step };
-        told.extend(violations.of(validator, &whole));
+        mismatches.extend(violations.of(validator, &whole));
         if skipped.holes.len() < whole.holes.len() {
             for why in violations.of(validator, &skipped) {
-                if !told.contains(&why) {
-                    told.push(format!(
+                if !mismatches.contains(&why) {
+                    mismatches.push(format!(
                         "{why}, and the step that it comes from may be skipped"
                     ));
                 }
             }
         }
     }
-    told.truncate(MAX_TOLD);
-    told
+    mismatches.truncate(MAX_MISMATCHES);
+    mismatches
 }
 
-fn types_that_do_not_meet(schema: &Value, payload: &Filled) -> Vec<String> {
-    let mut told_of = Vec::new();
+fn types_that_do_not_meet(schema: &Value, payload: &PartialPayload) -> Vec<String> {
+    let mut mismatches = Vec::new();
     let whole = Shape::of(schema);
     for (path, hole) in &payload.holes {
         let taken = path
@@ -91,14 +91,14 @@ fn types_that_do_not_meet(schema: &Value, payload: &Filled) -> Vec<String> {
         let taken = taken.types();
         // A value that cannot exist is reported as a violation instead.
         if taken != Types::NONE && hole.types != Types::NONE && !taken.meets(hole.types) {
-            let (at, text) = (place(path), shown(&hole.text));
-            told_of.push(told(&format!(
+            let (at, text) = (place(path), excerpt(&hole.text));
+            mismatches.push(sentence(&format!(
                 "{at} takes {taken}, and `{text}` gives {}",
                 hole.types
             )));
         }
     }
-    told_of
+    mismatches
 }
 
 /// Interprets a validator's errors for a payload with holes.
@@ -108,16 +108,16 @@ struct Violations<'a> {
 }
 
 impl Violations<'_> {
-    fn of(&self, validator: &Validator, payload: &Filled) -> Vec<String> {
+    fn of(&self, validator: &Validator, payload: &PartialPayload) -> Vec<String> {
         let errors = validator.iter_errors(&payload.value);
         let certain = errors.filter(|error| is_certain(error, payload));
         certain
-            .take(MAX_TOLD)
+            .take(MAX_MISMATCHES)
             .map(|error| self.words(&error, payload))
             .collect()
     }
 
-    fn words(&self, error: &ValidationError<'_>, payload: &Filled) -> String {
+    fn words(&self, error: &ValidationError<'_>, payload: &PartialPayload) -> String {
         let path = path_of(error);
         let at = place(&path);
         let words = match error.kind() {
@@ -135,9 +135,13 @@ impl Violations<'_> {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 let first = |branch: &Vec<ValidationError<'static>>| {
                     let error = branch.iter().find(|error| is_certain(error, payload));
-                    error.map(|error| shown(&self.words(error, payload)))
+                    error.map(|error| excerpt(&self.words(error, payload)))
                 };
-                let branches: Vec<_> = context.iter().take(MAX_TOLD).filter_map(first).collect();
+                let branches: Vec<_> = context
+                    .iter()
+                    .take(MAX_MISMATCHES)
+                    .filter_map(first)
+                    .collect();
                 format!(
                     "{at} fits none of the alternatives: {}",
                     branches.join("; ")
@@ -146,8 +150,8 @@ impl Violations<'_> {
             _ => format!("{at}: {}", error.masked_with("the value")),
         };
         match self.origin(&path) {
-            Some(text) => told(&format!("{words} (it is `{}`)", shown(text))),
-            None => told(&words),
+            Some(text) => sentence(&format!("{words} (it is `{}`)", excerpt(text))),
+            None => sentence(&words),
         }
     }
 
@@ -166,7 +170,7 @@ impl Violations<'_> {
 }
 
 /// True if the error holds whatever the holes will be.
-fn is_certain(error: &ValidationError<'_>, payload: &Filled) -> bool {
+fn is_certain(error: &ValidationError<'_>, payload: &PartialPayload) -> bool {
     let path = path_of(error);
     if payload.holes.is_empty() {
         return true;
@@ -213,6 +217,6 @@ fn path_of(error: &ValidationError<'_>) -> Path {
 fn place(path: &Path) -> String {
     match path.is_empty() {
         true => "the payload".to_owned(),
-        false => format!("`{}`", shown(&path.join("."))),
+        false => format!("`{}`", excerpt(&path.join("."))),
     }
 }

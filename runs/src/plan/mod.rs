@@ -2,7 +2,7 @@
 //!
 //! A plan is data that a model or a person proposes. [`admit`] and [`admit_patch`] check that it can be carried out:
 //! all capabilities are offered, payloads fit the agents' input, dependencies have no cycle, and limits are kept. An
-//! [`Admitted`] plan cannot deadlock: as long as steps return, another one is [ready](Admitted::ready), or all have
+//! [`AdmittedPlan`] plan cannot deadlock: as long as steps return, another one is [ready](AdmittedPlan::ready), or all have
 //! ended.
 //!
 //! Everything here is pure.
@@ -10,14 +10,14 @@
 mod admit;
 mod admitted;
 mod bounds;
-mod checked_references;
 mod faults;
-mod filled;
 mod fitting;
 mod name;
-mod offered;
+mod offers;
 mod order;
+mod partial_payload;
 mod patch;
+mod reference_faults;
 mod references;
 mod resolving;
 mod schemas;
@@ -33,13 +33,13 @@ use serde_json::{Map, Value};
 use crate::effect::Retry;
 
 pub use admit::{admit, admit_patch};
-pub use admitted::{Admitted, StepState};
+pub use admitted::{AdmittedPlan, StepState};
 pub use faults::Fault;
 pub use fitting::fits;
 pub use name::{InvalidName, StepName};
 pub use patch::patched;
 pub use references::{InvalidReference, Reference, Source, references};
-pub use resolving::{Missing, Scope, resolve};
+pub use resolving::{ResolveError, Scope, resolve};
 pub use schemas::violations;
 
 /// A plan: named steps, and the result made from their outputs.

@@ -4,7 +4,7 @@ use std::{borrow::Borrow, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use super::faults::shown;
+use super::faults::excerpt;
 
 /// Maximum bytes of a name.
 const MAX_BYTES: usize = 64;
@@ -31,7 +31,7 @@ pub enum InvalidName {
     /// Invalid characters or length.
     #[error(
         "`{}` is no name for a step: it must be 1 to 64 of a-z, 0-9, `_` and `-`, and begin with a letter",
-        shown(.0)
+        excerpt(.0)
     )]
     Form(String),
     /// Reserved for references.

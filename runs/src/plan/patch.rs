@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     Plan, StepName,
     bounds::{MAX_DEPTH, MAX_OPERATIONS, MAX_PLAN_BYTES, is_deeper, size},
-    faults::{Fault, shown, told},
+    faults::{Fault, excerpt, sentence},
 };
 
 /// Applies a patch atomically. Steps keep their order; added ones come last.
@@ -17,11 +17,11 @@ use super::{
 pub fn patched(plan: &Plan, patch: &Value) -> Result<Plan, Fault> {
     let mut whole = serde_json::to_value(plan).expect("a plan has only texts as keys");
     for (number, operation) in (1..).zip(operations(patch)?) {
-        let told_as = shown(&operation.to_string());
+        let told_as = excerpt(&operation.to_string());
         json_patch::patch(&mut whole, &[operation]).map_err(|error| Fault::Operation {
             number,
             operation: told_as,
-            why: told(&error.kind.to_string()),
+            why: sentence(&error.kind.to_string()),
         })?;
         // Checked after each operation, because a few `copy` operations can produce any size.
         if is_deeper(&whole, MAX_DEPTH) || size(&whole, MAX_PLAN_BYTES) > MAX_PLAN_BYTES {
@@ -29,14 +29,14 @@ pub fn patched(plan: &Plan, patch: &Value) -> Result<Plan, Fault> {
         }
     }
     let mut made: Plan =
-        serde_json::from_value(whole).map_err(|e| Fault::Form(told(&e.to_string())))?;
+        serde_json::from_value(whole).map_err(|e| Fault::Form(sentence(&e.to_string())))?;
     let place = |name: &StepName| plan.steps.get_index_of(name).unwrap_or(usize::MAX);
     made.steps.sort_by_key(|name, _| place(name));
     Ok(made)
 }
 
 fn operations(patch: &Value) -> Result<Vec<PatchOperation>, Fault> {
-    let no_patch = |why: &str| Fault::NoPatch(told(why));
+    let no_patch = |why: &str| Fault::NoPatch(sentence(why));
     let list = patch.as_array().ok_or_else(|| no_patch("it is no array"))?;
     if list.len() > MAX_OPERATIONS {
         return Err(no_patch(&format!("it has {} operations", list.len())));

@@ -10,7 +10,7 @@ use std::{fmt, str::FromStr};
 use serde_json::Value;
 
 use super::{
-    faults::{listed, shown},
+    faults::{excerpt, listed},
     name::StepName,
 };
 
@@ -80,7 +80,7 @@ impl fmt::Display for Reference {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` is no reference: {why}; there are ${{objective}}, ${{input.PATH}}, ${{thread.NAME.PATH}} and ${{STEP.output.PATH}}, and $${{ for the characters ${{",
-    shown(.text)
+    excerpt(.text)
 )]
 pub struct InvalidReference {
     text: String,

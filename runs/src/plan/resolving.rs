@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     bounds::{MAX_RESOLVED_BYTES, size},
-    faults::shown,
+    faults::excerpt,
     references::{InvalidReference, Piece, Reference, Source, at, pieces, whole},
 };
 
@@ -27,9 +27,9 @@ pub struct Scope<'a> {
 
 /// Reasons why a value could not be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Missing {
+pub enum ResolveError {
     /// The path does not exist.
-    #[error("{reference}: there is no {}; there is {there}", shown(.part))]
+    #[error("{reference}: there is no {}; there is {there}", excerpt(.part))]
     NotThere {
         /// The reference.
         reference: String,
@@ -50,7 +50,7 @@ pub enum Missing {
 }
 
 /// Result of a lookup.
-enum Found<'a> {
+enum Lookup<'a> {
     Text(&'a str),
     Value(&'a Value),
     /// The step was skipped.
@@ -58,21 +58,21 @@ enum Found<'a> {
 }
 
 impl<'a> Scope<'a> {
-    fn find(&self, reference: &Reference) -> Result<Found<'a>, Missing> {
+    fn find(&self, reference: &Reference) -> Result<Lookup<'a>, ResolveError> {
         let from = match reference.source() {
-            Source::Objective => return Ok(Found::Text(self.objective)),
+            Source::Objective => return Ok(Lookup::Text(self.objective)),
             Source::Input => self.input,
             Source::Thread => self.thread,
             Source::Output(step) => match self.outputs.get(step.as_str()) {
                 Some(output) => output,
-                None if self.skipped.contains(step.as_str()) => return Ok(Found::LeftOut),
-                None => return Err(Missing::NotDone(shown(&reference.to_string()))),
+                None if self.skipped.contains(step.as_str()) => return Ok(Lookup::LeftOut),
+                None => return Err(ResolveError::NotDone(excerpt(&reference.to_string()))),
             },
         };
         at(from, reference.path())
-            .map(Found::Value)
-            .map_err(|(part, there)| Missing::NotThere {
-                reference: shown(&reference.to_string()),
+            .map(Lookup::Value)
+            .map_err(|(part, there)| ResolveError::NotThere {
+                reference: excerpt(&reference.to_string()),
                 part: part.to_owned(),
                 there,
             })
@@ -84,8 +84,8 @@ impl<'a> Scope<'a> {
 /// # Errors
 ///
 /// A reference has no value, or the resolved value exceeds 1 MiB.
-pub fn resolve(value: &Value, scope: &Scope) -> Result<Value, Missing> {
-    let mut resolving = Resolving {
+pub fn resolve(value: &Value, scope: &Scope) -> Result<Value, ResolveError> {
+    let mut resolving = Resolver {
         scope,
         left: MAX_RESOLVED_BYTES,
     };
@@ -93,14 +93,14 @@ pub fn resolve(value: &Value, scope: &Scope) -> Result<Value, Missing> {
 }
 
 /// State of a resolution, with the bytes left of the limit.
-struct Resolving<'a> {
+struct Resolver<'a> {
     scope: &'a Scope<'a>,
     left: usize,
 }
 
-impl Resolving<'_> {
+impl Resolver<'_> {
     /// `None` if the value is omitted.
-    fn value(&mut self, value: &Value) -> Result<Option<Value>, Missing> {
+    fn value(&mut self, value: &Value) -> Result<Option<Value>, ResolveError> {
         match value {
             Value::Object(fields) => {
                 let mut made = Map::new();
@@ -124,15 +124,15 @@ impl Resolving<'_> {
         }
     }
 
-    fn text(&mut self, text: &str) -> Result<Option<Value>, Missing> {
+    fn text(&mut self, text: &str) -> Result<Option<Value>, ResolveError> {
         if let Some(reference) = whole(text) {
             return Ok(match self.scope.find(&reference)? {
-                Found::LeftOut => None,
-                Found::Text(text) => {
+                Lookup::LeftOut => None,
+                Lookup::Text(text) => {
                     self.spend(text.len())?;
                     Some(text.into())
                 }
-                Found::Value(value) => {
+                Lookup::Value(value) => {
                     self.spend(size(value, self.left))?;
                     Some(value.clone())
                 }
@@ -144,10 +144,10 @@ impl Resolving<'_> {
             match piece? {
                 Piece::Text(text) => made.push_str(text),
                 Piece::Reference(reference) => match self.scope.find(&reference)? {
-                    Found::Text(text) => made.push_str(text),
-                    Found::Value(Value::String(text)) => made.push_str(text),
-                    Found::LeftOut | Found::Value(Value::Null) => {}
-                    Found::Value(value) => {
+                    Lookup::Text(text) => made.push_str(text),
+                    Lookup::Value(Value::String(text)) => made.push_str(text),
+                    Lookup::LeftOut | Lookup::Value(Value::Null) => {}
+                    Lookup::Value(value) => {
                         self.spend(size(value, self.left))?;
                         made.push_str(&value.to_string());
                     }
@@ -159,8 +159,8 @@ impl Resolving<'_> {
         Ok(Some(Value::String(made)))
     }
 
-    fn spend(&mut self, bytes: usize) -> Result<(), Missing> {
-        self.left = self.left.checked_sub(bytes).ok_or(Missing::TooLarge)?;
+    fn spend(&mut self, bytes: usize) -> Result<(), ResolveError> {
+        self.left = self.left.checked_sub(bytes).ok_or(ResolveError::TooLarge)?;
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     bounds::MAX_FAULTS,
-    faults::{shown, told},
+    faults::{excerpt, sentence},
 };
 
 /// Maximum compiled bytes of a pattern.
@@ -25,8 +25,8 @@ pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
             // Masked: the value may be long, and the reader has it.
             let why = error.masked_with("the value");
             match error.instance_path().to_string() {
-                whole if whole.is_empty() => told(&why.to_string()),
-                path => told(&format!("at {}: {why}", shown(&path))),
+                whole if whole.is_empty() => sentence(&why.to_string()),
+                path => sentence(&format!("at {}: {why}", excerpt(&path))),
             }
         })
         .collect()

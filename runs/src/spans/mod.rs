@@ -16,7 +16,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 pub use projection::{Projection, Subject};
-pub use reading::Standing;
+pub use reading::RoundScore;
 
 use crate::id::StepKey;
 

@@ -12,14 +12,14 @@ use super::{
 use crate::{
     approval::{Approval, Decision},
     budget::Spent,
-    effect::{Delegated, Sent, ToolOutput},
-    event::{Begun, StepResult},
+    effect::{DelegationResult, SentHandoff, ToolOutput},
+    event::{StepRequest, StepResult},
     model::{Completion, ToolCall, Usage},
 };
 
 /// Span of a step in flight.
 #[derive(Clone, Debug)]
-pub(super) struct Open {
+pub(super) struct OpenSpan {
     pub(super) attempt: u32,
     pub(super) at_ms: u64,
     pub(super) operation: &'static str,
@@ -33,12 +33,12 @@ pub(super) struct Open {
     capability: String,
 }
 
-impl Open {
+impl OpenSpan {
     /// Starts a span; `None` for requests without one. `asked` is the run's model.
-    pub(super) fn of(what: &Begun, asked: &str, attempt: u32, at_ms: u64) -> Option<Self> {
+    pub(super) fn of(what: &StepRequest, asked: &str, attempt: u32, at_ms: u64) -> Option<Self> {
         let mut capability = String::new();
         let (operation, name, kind, attributes) = match what {
-            Begun::ModelAsked {
+            StepRequest::ModelAsked {
                 max_output_tokens, ..
             } => {
                 let (provider, name) = model(asked);
@@ -49,7 +49,7 @@ impl Open {
                 attributes.extend(max_output_tokens.map(|n| (MAX_TOKENS, u64::from(n).into())));
                 (CHAT, name, Kind::Client, attributes)
             }
-            Begun::ToolCalled(ToolCall { id, name, .. }) => {
+            StepRequest::ToolCalled(ToolCall { id, name, .. }) => {
                 let attributes = vec![
                     (TOOL_NAME, name.as_str().into()),
                     (TOOL_CALL_ID, id.as_str().into()),
@@ -57,7 +57,7 @@ impl Open {
                 ];
                 (EXECUTE_TOOL, name.as_str(), Kind::Internal, attributes)
             }
-            Begun::Delegated(Sent {
+            StepRequest::Delegated(SentHandoff {
                 handoff, task_id, ..
             }) => {
                 let mut attributes = vec![(PROVIDER, Value::from(AGENTHUB))];
@@ -73,7 +73,7 @@ impl Open {
                     attributes,
                 )
             }
-            Begun::ApprovalAsked(Approval {
+            StepRequest::ApprovalAsked(Approval {
                 id,
                 agent,
                 capability,
@@ -86,7 +86,7 @@ impl Open {
                 ];
                 (APPROVAL, capability.as_str(), Kind::Internal, attributes)
             }
-            Begun::Said { .. } | Begun::Waiting { .. } => return None,
+            StepRequest::Said { .. } | StepRequest::Waiting { .. } => return None,
         };
         Some(Self {
             attempt,
@@ -131,7 +131,7 @@ impl Open {
         }
     }
 
-    fn handed_back(&mut self, delegated: &Delegated, spent: Option<Spent>, at_ms: u64) {
+    fn handed_back(&mut self, delegated: &DelegationResult, spent: Option<Spent>, at_ms: u64) {
         if self.name.is_empty() {
             self.name.clone_from(&delegated.agent);
         }

@@ -9,13 +9,13 @@ use super::{
         INVOKE_WORKFLOW, OPERATION, PROVIDER, REQUEST_MODEL, RUN, STATE, STEP, STRATEGY, TASK,
         TOKENS, WORKFLOW, model,
     },
-    open::{Open, used},
-    reading::{Standing, artifacts},
+    open::{OpenSpan, used},
+    reading::{RoundScore, artifacts},
     shortened, span_of,
 };
 use crate::{
     budget::Spent,
-    event::{RunEvent, RunOutcome, Started, StepResult},
+    event::{RunEvent, RunOutcome, RunStarted, StepResult},
     id::{RunId, StepId, StepKey},
     model::Usage,
 };
@@ -53,9 +53,9 @@ pub struct Projection {
     started_ms: u64,
     thread: String,
     strategy: String,
-    open: BTreeMap<StepId, Open>,
+    open: BTreeMap<StepId, OpenSpan>,
     usage: Usage,
-    standing: Standing,
+    standing: RoundScore,
     events: Vec<Event>,
 }
 
@@ -69,7 +69,7 @@ impl Projection {
             strategy: String::new(),
             open: BTreeMap::new(),
             usage: Usage::default(),
-            standing: Standing::default(),
+            standing: RoundScore::default(),
             events: Vec::new(),
         }
     }
@@ -101,7 +101,7 @@ impl Projection {
                 at_ms,
                 ..
             } => {
-                let open = Open::of(what, &self.subject.model, *attempt, *at_ms)?;
+                let open = OpenSpan::of(what, &self.subject.model, *attempt, *at_ms)?;
                 self.open.insert(step.clone(), open);
                 None
             }
@@ -118,7 +118,7 @@ impl Projection {
                 Some(self.step(step, open, *at_ms))
             }
             RunEvent::Noted { value, at_ms, .. } => {
-                self.note(Standing::of(value)?, *at_ms);
+                self.note(RoundScore::of(value)?, *at_ms);
                 None
             }
             RunEvent::Ended {
@@ -132,7 +132,7 @@ impl Projection {
         }
     }
 
-    fn start(&mut self, started: &Started) {
+    fn start(&mut self, started: &RunStarted) {
         self.started_ms = started.at_ms;
         self.strategy.clone_from(&started.strategy);
         self.thread.clone_from(&started.thread);
@@ -146,7 +146,7 @@ impl Projection {
         }
     }
 
-    fn note(&mut self, told: Standing, at_ms: u64) {
+    fn note(&mut self, told: RoundScore, at_ms: u64) {
         let standing = told.over(self.standing);
         if standing != self.standing && self.events.len() < MAX_EVENTS {
             self.events.push(standing.event(at_ms));
@@ -154,7 +154,7 @@ impl Projection {
         self.standing = standing;
     }
 
-    fn step(&self, step: &StepId, open: Open, at_ms: u64) -> Span {
+    fn step(&self, step: &StepId, open: OpenSpan, at_ms: u64) -> Span {
         let key = StepKey {
             run: self.subject.run.clone(),
             step: step.clone(),
@@ -190,7 +190,7 @@ impl Projection {
         let error = match outcome {
             RunOutcome::Completed { data, .. } => {
                 let bundle = data.get("bundle").unwrap_or(data);
-                self.standing = Standing::at_last(bundle).over(self.standing);
+                self.standing = RoundScore::at_last(bundle).over(self.standing);
                 events.extend(artifacts(bundle.get("result"), at_ms));
                 None
             }

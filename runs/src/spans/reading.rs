@@ -69,14 +69,14 @@ fn evaluation(name: &str, score: Option<f64>, label: &str, at_ms: u64) -> Event 
 
 /// Depth and score of a run, as its strategy notes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Standing {
+pub struct RoundScore {
     /// Rounds so far.
     pub depth: Option<u64>,
     /// Last score.
     pub score: Option<f64>,
 }
 
-impl Standing {
+impl RoundScore {
     /// Reads `depth` and `score` from a note's data, or from a `review` in it.
     pub fn of(note: &Json) -> Option<Self> {
         let data = &note["data"];

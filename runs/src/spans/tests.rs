@@ -2,8 +2,8 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::{
-    Approval, Begun, Budget, Decision, Delegated, Failure, Handoff, RunEvent, RunId, RunOutcome,
-    Sent, Spent, Started, StepId, StepResult, ToolOutput,
+    Approval, Budget, Decision, DelegationResult, Failure, Handoff, RunEvent, RunId, RunOutcome,
+    RunStarted, SentHandoff, Spent, StepId, StepRequest, StepResult, ToolOutput,
     model::{Completion, ToolCall, Usage},
 };
 
@@ -25,7 +25,7 @@ fn subject(workflow: &str) -> Subject {
 }
 
 fn started() -> RunEvent {
-    RunEvent::Started(Started {
+    RunEvent::Started(RunStarted {
         strategy: "orchestrator".into(),
         input: json!({ "objective": SESAME }),
         thread: "thread-1".into(),
@@ -45,14 +45,20 @@ fn key(step: &str, attempt: u32) -> StepKey {
 }
 
 /// Events of a step between these times.
-fn step(name: &str, what: Begun, result: StepResult, from_ms: u64, to_ms: u64) -> [RunEvent; 2] {
+fn step(
+    name: &str,
+    what: StepRequest,
+    result: StepResult,
+    from_ms: u64,
+    to_ms: u64,
+) -> [RunEvent; 2] {
     attempt(name, 1, what, result, from_ms, to_ms)
 }
 
 fn attempt(
     name: &str,
     attempt: u32,
-    what: Begun,
+    what: StepRequest,
     result: StepResult,
     from_ms: u64,
     to_ms: u64,
@@ -80,8 +86,8 @@ fn attempt(
     ]
 }
 
-fn asked() -> Begun {
-    Begun::ModelAsked {
+fn asked() -> StepRequest {
+    StepRequest::ModelAsked {
         prompt: "digest".into(),
         tools: "digest".into(),
         max_output_tokens: Some(500),
@@ -100,9 +106,9 @@ fn answered() -> StepResult {
     })
 }
 
-fn handed(step: &str, agent: &str, capability: &str) -> Begun {
+fn handed(step: &str, agent: &str, capability: &str) -> StepRequest {
     let key = key(step, 1);
-    Begun::Delegated(Sent {
+    StepRequest::Delegated(SentHandoff {
         handoff: Handoff {
             agent: agent.into(),
             capability: capability.into(),
@@ -118,17 +124,17 @@ fn handed(step: &str, agent: &str, capability: &str) -> Begun {
 }
 
 fn gave(agent: &str, data: Json) -> StepResult {
-    StepResult::DelegationEnded(Delegated {
+    StepResult::DelegationEnded(DelegationResult {
         agent: agent.into(),
         state: "completed".into(),
         text: SESAME.into(),
         data: vec![data],
-        ..Delegated::default()
+        ..DelegationResult::default()
     })
 }
 
-fn tool() -> Begun {
-    Begun::ToolCalled(ToolCall {
+fn tool() -> StepRequest {
+    StepRequest::ToolCalled(ToolCall {
         id: "call-1".into(),
         name: "look_up".into(),
         arguments: json!({ "query": SESAME }),
@@ -218,7 +224,7 @@ fn whole() -> Vec<RunEvent> {
     events.extend(step("look", tool(), found, 2_600, 2_700));
     events.extend(step(
         "yes",
-        Begun::ApprovalAsked(approval),
+        StepRequest::ApprovalAsked(approval),
         StepResult::Decided(decision),
         2_800,
         4_800,
@@ -260,10 +266,10 @@ fn a_run_that_is_no_workflow_is_its_agent_at_work() {
 #[test]
 fn what_came_to_nothing_says_why_and_each_attempt_is_a_span() {
     let failed = |why: &str| StepResult::Failed(Failure::passing(why));
-    let lost = StepResult::DelegationEnded(Delegated {
+    let lost = StepResult::DelegationEnded(DelegationResult {
         state: "timed-out".into(),
         error: "no answer".into(),
-        ..Delegated::default()
+        ..DelegationResult::default()
     });
     let wrong = StepResult::ToolReturned(ToolOutput::error("no such thing"));
     let mut events = vec![started()];
@@ -321,7 +327,7 @@ fn what_did_not_begin_does_not_end() {
 #[test]
 fn texts_are_bounded() {
     let long = "x".repeat(10_000);
-    let begun = Begun::ToolCalled(ToolCall {
+    let begun = StepRequest::ToolCalled(ToolCall {
         id: long.clone(),
         name: long.clone(),
         arguments: json!(null),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    effect::{Delegated, Handoff},
+    effect::{DelegationResult, Handoff},
     event::{RunOutcome, StepResult},
     model::ToolCall,
 };
@@ -57,11 +57,11 @@ pub(super) struct Report {
 impl Report {
     /// The report for this result.
     pub(super) fn of(handoff: &Handoff, result: &StepResult) -> Self {
-        let without = |state: &str, error: &str| Delegated {
+        let without = |state: &str, error: &str| DelegationResult {
             agent: handoff.agent.clone(),
             state: state.to_owned(),
             error: error.to_owned(),
-            ..Delegated::default()
+            ..DelegationResult::default()
         };
         let came = match result {
             StepResult::DelegationEnded(delegated) => delegated.clone(),
@@ -93,11 +93,11 @@ impl Report {
     /// The report of work without a result when the run ends.
     pub(super) fn without_result(handoff: &Handoff, is_out: bool, error: &str) -> Self {
         let before = if is_out { "called back" } else { "not asked" };
-        let delegated = Delegated {
+        let delegated = DelegationResult {
             agent: handoff.agent.clone(),
             state: "cancelled".to_owned(),
             error: format!("{before}: {error}"),
-            ..Delegated::default()
+            ..DelegationResult::default()
         };
         Self::of(handoff, &StepResult::DelegationEnded(delegated))
     }
@@ -112,7 +112,7 @@ impl Report {
     }
 
     /// Tool result for a handoff that could not be dispatched.
-    pub(super) fn told(&self) -> Value {
+    pub(super) fn for_model(&self) -> Value {
         json!({ "agent": self.agent, "state": self.state, "error": self.error })
     }
 

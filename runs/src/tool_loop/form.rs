@@ -23,9 +23,9 @@ pub struct Form {
     pub schema: Value,
 }
 
-/// Query that validates an answer. Its result is a [`Verdict`].
+/// ToolQuery that validates an answer. Its result is a [`Verdict`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
+pub struct FormCheck {
     /// The model's answer.
     pub answer: String,
 }

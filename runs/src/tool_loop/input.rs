@@ -64,7 +64,7 @@ impl Default for Limits {
 
 /// An available tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Offered {
+pub struct AvailableTool {
     /// Description for the model.
     pub tool: Tool,
     /// The agent behind it; `None` for the agent's own tools.

@@ -14,14 +14,14 @@ pub struct Peer {
     /// Its skills; the first is the default of a call.
     pub skills: Vec<String>,
     /// Form of the call's arguments.
-    #[serde(default, skip_serializing_if = "Calling::is_request")]
-    pub calling: Calling,
+    #[serde(default, skip_serializing_if = "CallForm::is_request")]
+    pub calling: CallForm,
 }
 
 /// Form of the arguments of a call of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Calling {
+pub enum CallForm {
     /// `{ request, skill?, input? }`.
     #[default]
     Request,
@@ -29,7 +29,7 @@ pub enum Calling {
     Task,
 }
 
-impl Calling {
+impl CallForm {
     fn is_request(&self) -> bool {
         *self == Self::Request
     }
@@ -45,8 +45,8 @@ impl Peer {
         is_known: bool,
     ) -> Result<Handoff, String> {
         let (capability, text, payload) = match self.calling {
-            Calling::Request => self.request(&call.arguments)?,
-            Calling::Task => self.task(call, schema, is_known)?,
+            CallForm::Request => self.request(&call.arguments)?,
+            CallForm::Task => self.task(call, schema, is_known)?,
         };
         Ok(Handoff {
             agent: self.id.clone(),

@@ -9,7 +9,7 @@ use crate::model::{Message, Part, estimate_tokens};
 pub(super) const MAX_TOKENS: usize = 100_000;
 
 /// Bytes of JSON kept of a shortened result.
-const KEPT: usize = 1024;
+const SHORTENED_BYTES: usize = 1024;
 
 /// Shortens tool results, oldest first, until the conversation is within `max_tokens`, as far as possible, and no more
 /// of them than necessary.
@@ -44,10 +44,10 @@ fn shorten(value: &mut Value) {
         Value::String(text) => text.clone(),
         value => value.to_string(),
     };
-    if json.len() <= KEPT {
+    if json.len() <= SHORTENED_BYTES {
         return;
     }
-    let kept = &json[..json.floor_char_boundary(KEPT)];
+    let kept = &json[..json.floor_char_boundary(SHORTENED_BYTES)];
     let left_out = json.len() - kept.len();
     *value =
         format!("{kept} [… {left_out} bytes left out, for there is too much to repeat]").into();
@@ -100,7 +100,10 @@ mod tests {
         );
 
         let all = lengths(&shortened(messages, 1));
-        assert!(all.iter().all(|bytes| *bytes < KEPT + 200), "{all:?}");
+        assert!(
+            all.iter().all(|bytes| *bytes < SHORTENED_BYTES + 200),
+            "{all:?}"
+        );
     }
 
     #[test]

@@ -4,11 +4,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    ErrorMode, FIND_AGENTS, Input, Look, Offered, Query, Verdict,
+    AvailableTool, ErrorMode, FIND_AGENTS, FormCheck, Input, ToolQuery, Verdict,
     failures::{self, Report, ToolEnd},
     form::{self, CORRECTIONS},
+    model_results::{model_turn, result_for_model},
     shortened::{MAX_TOKENS, shortened},
-    told::{asked, told},
 };
 use crate::{
     effect::{Effect, Step},
@@ -26,7 +26,7 @@ const LAST_TURN: &str =
 pub(super) struct Turns {
     /// The current turn, and the state at its beginning.
     turn: u32,
-    mark: Mark,
+    checkpoint: Checkpoint,
     input: Input,
     words: String,
     found: Vec<String>,
@@ -47,7 +47,7 @@ pub(super) struct Turns {
 
 /// Sizes at the beginning of a turn, for rolling back.
 #[derive(Clone, Copy)]
-struct Mark {
+struct Checkpoint {
     found: usize,
     messages: usize,
     calls: u32,
@@ -67,7 +67,7 @@ impl Turns {
         let asked = input.messages.iter().rev().find(|m| m.role == Role::User);
         Self {
             turn: 1,
-            mark: Mark {
+            checkpoint: Checkpoint {
                 found: 0,
                 messages: messages.len(),
                 calls: 0,
@@ -98,7 +98,7 @@ impl Turns {
             let Some(seen) = facts.observed(&look) else {
                 return Next::Steps(vec![self.look(look)]);
             };
-            let offered = Vec::<Offered>::deserialize(seen).unwrap_or_default();
+            let offered = Vec::<AvailableTool>::deserialize(seen).unwrap_or_default();
             let step = self.question(turn);
             let answer = match facts.result(&step) {
                 None => return Next::Steps(vec![self.ask(step, turn, &offered)]),
@@ -133,7 +133,7 @@ impl Turns {
 
     fn begin_turn(&mut self, turn: u32) {
         self.turn = turn;
-        self.mark = Mark {
+        self.checkpoint = Checkpoint {
             found: self.found.len(),
             messages: self.messages.len(),
             calls: self.calls,
@@ -145,12 +145,12 @@ impl Turns {
 
     /// Rolls back to the beginning of the current turn.
     fn go_back(&mut self) {
-        self.found.truncate(self.mark.found);
-        self.messages.truncate(self.mark.messages);
-        self.calls = self.mark.calls;
-        self.rejected = self.mark.rejected;
-        self.reports.truncate(self.mark.reports);
-        self.tools.truncate(self.mark.tools);
+        self.found.truncate(self.checkpoint.found);
+        self.messages.truncate(self.checkpoint.messages);
+        self.calls = self.checkpoint.calls;
+        self.rejected = self.checkpoint.rejected;
+        self.reports.truncate(self.checkpoint.reports);
+        self.tools.truncate(self.checkpoint.tools);
     }
 
     /// Outcome of a run that ends early. Agents without a result are reported as recalled.
@@ -199,7 +199,7 @@ impl Turns {
         }
         let check = StepId::new(format!("check-{turn}"));
         let Some(seen) = facts.observed(&check) else {
-            let look = json!(Look {
+            let look = json!(FormCheck {
                 answer: answer.text.clone()
             });
             return Some(Next::Steps(vec![Step::new(
@@ -224,7 +224,7 @@ impl Turns {
     }
 
     fn look(&self, id: StepId) -> Step {
-        let query = Query {
+        let query = ToolQuery {
             words: self.words.clone(),
             found: self.found.clone(),
         };
@@ -237,7 +237,7 @@ impl Turns {
         Step::ask(format!("turn-{turn}"), Request::default()).timeout_ms(timeout_ms)
     }
 
-    fn ask(&self, question: Step, turn: u32, offered: &[Offered]) -> Step {
+    fn ask(&self, question: Step, turn: u32, offered: &[AvailableTool]) -> Step {
         let mut request = Request::new(shortened(self.messages.clone(), MAX_TOKENS));
         match self.is_last(turn) {
             true if turn > 1 && self.rejected == 0 => {
@@ -263,7 +263,7 @@ impl Turns {
         &mut self,
         turn: u32,
         answer: &Completion,
-        offered: &[Offered],
+        offered: &[AvailableTool],
         facts: &Facts,
     ) -> Vec<Step> {
         let mut out = Vec::new();
@@ -297,7 +297,7 @@ impl Turns {
             });
         }
         if out.is_empty() {
-            self.messages.push(asked(answer));
+            self.messages.push(model_turn(answer));
             self.messages.push(Message::new(Role::Tool, results));
         }
         out
@@ -308,7 +308,7 @@ impl Turns {
         &mut self,
         id: String,
         call: &ToolCall,
-        offered: &[Offered],
+        offered: &[AvailableTool],
         facts: &Facts,
     ) -> Result<Step, String> {
         let limits = self.input.limits;
@@ -348,17 +348,17 @@ impl Turns {
             Effect::Delegate(handoff) => handoff,
             Effect::Call(call) if call.name != FIND_AGENTS => {
                 self.tools.push(ToolEnd::of(call, result));
-                return told(result);
+                return result_for_model(result);
             }
-            _ => return told(result),
+            _ => return result_for_model(result),
         };
         let report = Report::of(handoff, result);
-        let told = match (self.input.on_failure, result) {
-            (ErrorMode::Tell, _) | (_, StepResult::DelegationEnded(_)) => told(result),
-            _ => report.told(),
+        let value = match (self.input.on_failure, result) {
+            (ErrorMode::Tell, _) | (_, StepResult::DelegationEnded(_)) => result_for_model(result),
+            _ => report.for_model(),
         };
         self.reports.push(report);
-        told
+        value
     }
 
     fn remember_found(&mut self, call: &ToolCall, result: &StepResult) {

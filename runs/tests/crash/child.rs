@@ -11,7 +11,7 @@ use std::{
 
 use agenthub_runs::{
     Command, Driver, Journal, RunEvent, RunId,
-    journal::{Around, Claim, Error, Opened, SqliteJournal},
+    journal::{Claim, Error, JournalDecorator, OpenedRun, SqliteJournal},
 };
 use async_trait::async_trait;
 use nix::{
@@ -98,7 +98,7 @@ fn die() {
 }
 
 #[async_trait]
-impl Around for Deadly {
+impl JournalDecorator for Deadly {
     fn inner(&self) -> &dyn Journal {
         &self.inner
     }
@@ -109,7 +109,7 @@ impl Around for Deadly {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedRun, Error> {
         self.around(Journal::open(&self.inner, run, owner, claim, first))
             .await
     }

@@ -6,11 +6,12 @@ use std::{
 };
 
 use agenthub_runs::{
-    Approval, Budget, Decision, Delegated, Effect, Facts, Failure, Handoff, Next, Retry, RunEvent,
-    RunOutcome, Sent, Started, Step, StepContext, StepResult, Strategy, ToolOutput, World,
+    Approval, Budget, Decision, DelegationResult, Effect, Facts, Failure, Handoff, Next, Retry,
+    RunEvent, RunOutcome, RunStarted, SentHandoff, Step, StepContext, StepResult, Strategy,
+    ToolOutput, World,
     journal::Entry,
     model::{Completion, Message, Part, Request, Role, Tool, ToolCall, Usage},
-    tool_loop::{Input, Offered, Peer, ToolLoop},
+    tool_loop::{AvailableTool, Input, Peer, ToolLoop},
 };
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ use crate::support::{Wants, begins};
 pub(super) const EXAMPLES: &[&str] = &["tools", "agent", "errands", "watched"];
 
 /// First event and strategy of the example.
-pub(super) fn example(name: &str) -> (Started, Box<dyn Strategy>) {
+pub(super) fn example(name: &str) -> (RunStarted, Box<dyn Strategy>) {
     if name == "watched" {
         return (begins("wants", json!(null)), Box::new(Wants(watched)));
     }
@@ -167,7 +168,7 @@ impl Traced {
 #[async_trait]
 impl World for Traced {
     async fn look(&self, _: &Value) -> Value {
-        let offered = |name: &str, agent| Offered {
+        let offered = |name: &str, agent| AvailableTool {
             tool: Tool {
                 name: name.into(),
                 description: String::new(),
@@ -227,18 +228,22 @@ impl World for Traced {
         }
     }
 
-    async fn delegate(&self, step: &StepContext, sent: &Sent) -> Result<Delegated, Failure> {
+    async fn delegate(
+        &self,
+        step: &StepContext,
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, Failure> {
         self.act(step, &json!(sent)).await;
         self.show_pieces(step, &sent.handoff.text).await;
-        Ok(Delegated {
+        Ok(DelegationResult {
             agent: sent.handoff.agent.clone(),
             state: "completed".into(),
             text: format!("helped with {}", sent.handoff.text),
-            ..Delegated::default()
+            ..DelegationResult::default()
         })
     }
 
-    async fn recall(&self, step: &StepContext, _: &Sent) {
+    async fn recall(&self, step: &StepContext, _: &SentHandoff) {
         panic!("{} is called back, though nobody gave up", step.key);
     }
 

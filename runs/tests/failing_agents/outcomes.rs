@@ -71,7 +71,7 @@ fn what_agents_gave_is_the_outcome_when_the_budget_or_the_time_is_used_up() {
         ..Budget::default()
     };
     for (budget, late) in [(calls, false), (time, true)] {
-        let mut run = asked(Started {
+        let mut run = asked(RunStarted {
             budget,
             ..started(ErrorMode::Continue)
         });
@@ -98,7 +98,7 @@ fn what_agents_gave_is_the_outcome_when_the_budget_or_the_time_is_used_up() {
             assert!(text.contains("- ben: called back: "), "{text}");
         }
 
-        let mut run = asked(Started {
+        let mut run = asked(RunStarted {
             budget,
             ..started(ErrorMode::Tell)
         });

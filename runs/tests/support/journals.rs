@@ -10,14 +10,14 @@ use std::{
 
 use agenthub_runs::{
     Journal, RunEvent, RunId,
-    journal::{Around, Error, MemoryJournal},
+    journal::{Error, JournalDecorator, MemoryJournal},
 };
 use async_trait::async_trait;
 use tokio::time::sleep;
 
 /// An in-memory journal that can be slow, or fail.
 #[derive(Debug, Default)]
-pub(crate) struct Moody {
+pub(crate) struct FaultyJournal {
     pub(crate) inner: MemoryJournal,
     /// Duration of an append.
     pub(crate) append_takes: Duration,
@@ -27,7 +27,7 @@ pub(crate) struct Moody {
     pub(crate) is_full: AtomicBool,
 }
 
-impl Moody {
+impl FaultyJournal {
     pub(crate) fn slow(append_takes: Duration) -> Arc<Self> {
         Arc::new(Self {
             append_takes,
@@ -37,7 +37,7 @@ impl Moody {
 }
 
 #[async_trait]
-impl Around for Moody {
+impl JournalDecorator for FaultyJournal {
     fn inner(&self) -> &dyn Journal {
         &self.inner
     }

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use agenthub_runs::{
     Command, DriveError, Driver, Effect, Facts, Handoff, Journal, Next, RunEvent, RunId,
-    RunOutcome, Started, Step, StepResult, Strategy, ToolOutput,
+    RunOutcome, RunStarted, Step, StepResult, Strategy, ToolOutput,
     journal::{self, MemoryJournal},
     model::ToolCall,
 };
@@ -51,8 +51,8 @@ pub(crate) fn call(name: &str) -> ToolCall {
     }
 }
 
-pub(crate) fn begins(strategy: &str, input: Value) -> Started {
-    Started {
+pub(crate) fn begins(strategy: &str, input: Value) -> RunStarted {
+    RunStarted {
         strategy: strategy.into(),
         input,
         thread: String::new(),
@@ -68,7 +68,7 @@ pub(crate) struct Stage {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) world: Arc<StandIn>,
     pub(crate) run: RunId,
-    pub(crate) first: Started,
+    pub(crate) first: RunStarted,
     pub(crate) command: watch::Sender<Command>,
     pub(crate) lease: Duration,
 }

@@ -1,7 +1,7 @@
 //! A run without a driver: the test performs actions and supplies results.
 
 use agenthub_runs::{
-    Facts, RunEvent, RunId, RunOutcome, Spent, Started, StepId, StepResult, Strategy,
+    Facts, RunEvent, RunId, RunOutcome, RunStarted, Spent, StepId, StepResult, Strategy,
     run::{self, Action},
 };
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    pub(crate) fn new(first: Started) -> Self {
+    pub(crate) fn new(first: RunStarted) -> Self {
         let mut simulation = Self {
             run: RunId::new("run"),
             events: Vec::new(),
@@ -101,11 +101,11 @@ impl Simulation {
 
     /// Steps in flight: step, attempt and reservation.
     pub(crate) fn out(&self) -> Vec<&RunEvent> {
-        let under_way: Vec<&StepId> = self.facts.under_way().map(|(step, _)| step).collect();
+        let in_flight: Vec<&StepId> = self.facts.in_flight().map(|(step, _)| step).collect();
         let mut out: Vec<&RunEvent> = Vec::new();
         for event in &self.events {
             if let RunEvent::StepBegun { step, .. } = event
-                && under_way.contains(&step)
+                && in_flight.contains(&step)
             {
                 out.retain(
                     |o| !matches!(o, RunEvent::StepBegun { step: other, .. } if other == step),

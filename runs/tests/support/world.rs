@@ -10,8 +10,8 @@ use std::{
 };
 
 use agenthub_runs::{
-    Approval, Decision, Delegated, Failure, Progress, RunOutcome, Sent, Spent, StepContext,
-    StepResult, ToolOutput, World,
+    Approval, Decision, DelegationResult, Failure, Progress, RunOutcome, SentHandoff, Spent,
+    StepContext, StepResult, ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
 };
@@ -23,7 +23,7 @@ use super::NOON;
 
 /// Scripted behaviour of a step.
 #[derive(Clone)]
-pub(crate) enum Does {
+pub(crate) enum Behaviour {
     /// Answers.
     Gives(StepResult),
     /// Reports these, then answers.
@@ -43,7 +43,7 @@ pub(crate) enum Does {
 pub(crate) struct StandIn {
     began: Instant,
     /// Keyed by step, or by step and attempt: `a` or `a#2`.
-    script: HashMap<String, Does>,
+    script: HashMap<String, Behaviour>,
     looks: Value,
     recall: Duration,
     /// Number of conclusions that fail, and whether the failure is retryable.
@@ -51,7 +51,7 @@ pub(crate) struct StandIn {
     deaf_for_good: bool,
     log: Mutex<Vec<String>>,
     pub(crate) shown: Mutex<Vec<(Entry, bool)>>,
-    pub(crate) sent: Mutex<Vec<Sent>>,
+    pub(crate) sent: Mutex<Vec<SentHandoff>>,
     /// Progress handles of the steps.
     pub(crate) kept: Mutex<Vec<Progress>>,
 }
@@ -72,7 +72,7 @@ impl StandIn {
         }
     }
 
-    pub(crate) fn does(mut self, step: &str, does: Does) -> Self {
+    pub(crate) fn does(mut self, step: &str, does: Behaviour) -> Self {
         self.script.insert(step.into(), does);
         self
     }
@@ -129,9 +129,9 @@ impl StandIn {
         let _leaving = Leaving(self, &key);
         let does = self.script.get(&key);
         let does = does.or_else(|| self.script.get(step.key.step.as_str()));
-        match does.cloned().unwrap_or(Does::Gives(otherwise)) {
-            Does::Gives(result) => result,
-            Does::Shows(values, result) => {
+        match does.cloned().unwrap_or(Behaviour::Gives(otherwise)) {
+            Behaviour::Gives(result) => result,
+            Behaviour::Shows(values, result) => {
                 let progress = step.progress.clone();
                 self.kept.lock().expect("nobody panics here").push(progress);
                 for value in values {
@@ -139,22 +139,22 @@ impl StandIn {
                 }
                 result
             }
-            Does::Floods => loop {
+            Behaviour::Floods => loop {
                 step.progress.note(Value::from("more")).await;
             },
-            Does::After(pause, result) => {
+            Behaviour::After(pause, result) => {
                 sleep(pause).await;
                 result
             }
-            Does::Hangs => std::future::pending().await,
-            Does::Heeds(pause, result) => {
+            Behaviour::Hangs => std::future::pending().await,
+            Behaviour::Heeds(pause, result) => {
                 step.cancelled.cancelled().await;
                 self.note(format!("heard {key}"));
                 step.progress.note(Value::from("too late")).await;
                 sleep(pause).await;
                 result
             }
-            Does::Panics => panic!("as the script says"),
+            Behaviour::Panics => panic!("as the script says"),
         }
     }
 }
@@ -210,16 +210,20 @@ impl World for StandIn {
         }
     }
 
-    async fn delegate(&self, step: &StepContext, sent: &Sent) -> Result<Delegated, Failure> {
+    async fn delegate(
+        &self,
+        step: &StepContext,
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, Failure> {
         self.sent
             .lock()
             .expect("nobody panics here")
             .push(sent.clone());
-        let delegated = Delegated {
+        let delegated = DelegationResult {
             agent: sent.handoff.agent.clone(),
             state: "completed".into(),
             text: "an agent's answer".into(),
-            ..Delegated::default()
+            ..DelegationResult::default()
         };
         match self
             .act("delegate", step, StepResult::DelegationEnded(delegated))
@@ -230,11 +234,11 @@ impl World for StandIn {
         }
     }
 
-    async fn recall(&self, step: &StepContext, _: &Sent) {
+    async fn recall(&self, step: &StepContext, _: &SentHandoff) {
         self.note(format!("recall {}#{}", step.key.step, step.key.attempt));
         sleep(self.recall).await;
         self.note(format!("recalled {}#{}", step.key.step, step.key.attempt));
-        if let Some(Does::Panics) = self.script.get("recall") {
+        if let Some(Behaviour::Panics) = self.script.get("recall") {
             panic!("as the script says");
         }
     }

@@ -3,7 +3,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use agenthub_proto::a2a::TaskState;
-use agenthub_runs::{Command, DriveError, InHand, Started, World, journal};
+use agenthub_runs::{Command, DriveError, LeasedRun, RunStarted, World, journal};
 use futures_util::FutureExt;
 use tokio::{
     sync::watch,
@@ -44,7 +44,7 @@ pub(super) struct Conducted {
 
 /// A run that begins.
 pub(super) struct Beginning {
-    started: Started,
+    started: RunStarted,
     world: Arc<dyn World>,
 }
 
@@ -78,7 +78,7 @@ impl Conducted {
             routing: self.context.routing().clone(),
             trace: self.context.trace(),
         };
-        let started = Started {
+        let started = RunStarted {
             strategy: self.conductor.strategy().name().to_owned(),
             input: beginning.input,
             thread: self.context.context_id().to_owned(),
@@ -113,7 +113,7 @@ impl Conducted {
     }
 
     /// Takes the run in hand. In a journal that survives, the message is done with from here on. Nothing if there is nothing to drive.
-    async fn open(&mut self, first: Option<Started>) -> Option<InHand> {
+    async fn open(&mut self, first: Option<RunStarted>) -> Option<LeasedRun> {
         let driver = self.runs.driver();
         let opening = driver.open(self.held.run().clone(), self.runs.owner(), first);
         let error = match timeout(ANSWER, opening).await {
@@ -129,7 +129,9 @@ impl Conducted {
         let lease = self.lease.take();
         match error {
             // It is written down: whoever has it goes on, and who dies leaves it to be found.
-            journal::Error::Held { .. } | journal::Error::NotFound(_) if self.runs.is_durable() => {
+            journal::Error::Leased { .. } | journal::Error::NotFound(_)
+                if self.runs.is_durable() =>
+            {
                 ending::acknowledge(&self.context, lease).await;
             }
             journal::Error::Unreadable { .. } => {
@@ -200,7 +202,7 @@ impl Conducted {
     /// Drives the run until it is over or somebody else's; one that breaks off is given up. `gone` says that nobody is to be told.
     async fn drive(
         mut self,
-        hand: InHand,
+        hand: LeasedRun,
         world: Arc<dyn World>,
         gone: Option<String>,
     ) -> Option<Lease> {
@@ -230,7 +232,7 @@ impl Conducted {
     /// It broke off.
     async fn try_to_drive(
         &mut self,
-        hand: InHand,
+        hand: LeasedRun,
         world: Arc<dyn World>,
         gone: Option<String>,
     ) -> Result<Option<Lease>, Failure> {
@@ -244,7 +246,7 @@ impl Conducted {
         let (commands, orders) = watch::channel(first);
         let commands = Arc::new(commands);
         let spans = self.spans();
-        spans.catch_up(hand.shown_from()).await;
+        spans.catch_up(hand.first_shown()).await;
         let hosted = Arc::new(Hosted::new(
             (world, spans),
             Arc::clone(&self.conductor),

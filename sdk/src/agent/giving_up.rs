@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::SystemTime};
 
 use agenthub_runs::{
-    Command, Delegated, Facts, Failure as StepFailure, Next, RunEvent, RunId, RunOutcome, Sent,
-    Spent, StepContext, Strategy, ToolOutput, World,
+    Command, DelegationResult, Facts, Failure as StepFailure, Next, RunEvent, RunId, RunOutcome,
+    SentHandoff, Spent, StepContext, Strategy, ToolOutput, World,
     journal::{Claim, Entry, Error},
     model::{Completion, Request, ToolCall},
 };
@@ -87,11 +87,15 @@ impl World for Recalling {
         nothing()
     }
 
-    async fn delegate(&self, _: &StepContext, _: &Sent) -> Result<Delegated, StepFailure> {
+    async fn delegate(
+        &self,
+        _: &StepContext,
+        _: &SentHandoff,
+    ) -> Result<DelegationResult, StepFailure> {
         nothing()
     }
 
-    async fn recall(&self, _: &StepContext, sent: &Sent) {
+    async fn recall(&self, _: &StepContext, sent: &SentHandoff) {
         if let Some(task) = &self.0 {
             task.recall(sent).await;
         }

@@ -7,8 +7,8 @@ use std::sync::{
 };
 
 use agenthub_runs::{
-    Approval, Command, Decision, Delegated, Failure, RunId, RunOutcome, Sent, Spent, StepContext,
-    StepId, StepKey, ToolOutput, World,
+    Approval, Command, Decision, DelegationResult, Failure, RunId, RunOutcome, SentHandoff, Spent,
+    StepContext, StepId, StepKey, ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
 };
@@ -140,11 +140,15 @@ impl World for Hosted {
         self.inner.call(step, call).await
     }
 
-    async fn delegate(&self, step: &StepContext, sent: &Sent) -> Result<Delegated, Failure> {
+    async fn delegate(
+        &self,
+        step: &StepContext,
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, Failure> {
         self.inner.delegate(step, sent).await
     }
 
-    async fn recall(&self, step: &StepContext, sent: &Sent) {
+    async fn recall(&self, step: &StepContext, sent: &SentHandoff) {
         self.inner.recall(step, sent).await;
     }
 

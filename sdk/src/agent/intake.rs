@@ -11,7 +11,7 @@ use agenthub_proto::{
     agenthub::{AgentEvent, agent_event::Payload},
     trace::TraceContext,
 };
-use agenthub_runs::{Started, journal};
+use agenthub_runs::{RunStarted, journal};
 use futures_util::FutureExt;
 use tracing::{Instrument, Span, info_span};
 
@@ -36,7 +36,7 @@ use crate::{
 pub(super) struct Found {
     pub(super) conducted: Conducted,
     /// How the run began, if it did.
-    begun: Result<Option<Started>, journal::Error>,
+    begun: Result<Option<RunStarted>, journal::Error>,
     span: Span,
 }
 

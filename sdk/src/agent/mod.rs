@@ -25,7 +25,7 @@ mod work;
 use std::sync::Arc;
 
 use agenthub_proto::a2a::{AgentCard, Message};
-use agenthub_runs::{RunId, Started};
+use agenthub_runs::{RunId, RunStarted};
 use futures_util::future::BoxFuture;
 
 pub(crate) use agent_type::AGENT_TYPE;
@@ -70,12 +70,12 @@ impl Agent {
     }
 
     /// The message that a run is for; nothing for a run that no agent made of a message.
-    pub fn message_of(started: &Started) -> Option<Message> {
+    pub fn message_of(started: &RunStarted) -> Option<Message> {
         origin::Origin::read(&started.origin).map(|origin| origin.message)
     }
 
     /// The task of which a run's own task is a part; empty for a run that nobody at work asked for.
-    pub fn parent_of(started: &Started) -> String {
+    pub fn parent_of(started: &RunStarted) -> String {
         let origin = origin::Origin::read(&started.origin);
         origin.map_or_else(String::new, |origin| origin.routing.parent_task_id)
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agenthub_runs::{Driver, Journal, RunId, Started, journal};
+use agenthub_runs::{Driver, Journal, RunId, RunStarted, journal};
 use tokio::{
     sync::mpsc,
     time::{Instant, error::Elapsed, sleep, timeout},
@@ -106,7 +106,7 @@ async fn look(
     let mut orphans = Vec::new();
     for run in free.into_iter().filter(|run| !runs.has(run)) {
         match runs.begun(&run).await {
-            Ok(Some(Started {
+            Ok(Some(RunStarted {
                 strategy, origin, ..
             })) => match Origin::read(&origin) {
                 Some(origin) => orphans.push(Orphan {

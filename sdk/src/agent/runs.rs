@@ -7,7 +7,7 @@ use std::{
 };
 
 use agenthub_runs::{
-    Driver, Journal, RunEvent, RunId, Started,
+    Driver, Journal, RunEvent, RunId, RunStarted,
     journal::{self, MemoryJournal},
 };
 use tokio::time::timeout;
@@ -122,7 +122,7 @@ impl Runs {
     /// # Errors
     ///
     /// Why that cannot be known.
-    pub(super) async fn begun(&self, run: &RunId) -> Result<Option<Started>, journal::Error> {
+    pub(super) async fn begun(&self, run: &RunId) -> Result<Option<RunStarted>, journal::Error> {
         let Some(journal) = &self.journal else {
             return Ok(None);
         };

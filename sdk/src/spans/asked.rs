@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use agenthub_runs::{
-    Begun, Delegated, Handoff, RunEvent, StepId, StepResult, Strategy,
+    DelegationResult, Handoff, RunEvent, StepId, StepRequest, StepResult, Strategy,
     spans::Projection,
     tool_loop::{ErrorMode, Input, ToolLoop},
 };
@@ -47,7 +47,7 @@ impl Asked {
             RunEvent::StepBegun {
                 step,
                 attempt,
-                what: Begun::Delegated(sent),
+                what: StepRequest::Delegated(sent),
                 at_ms,
                 ..
             } => {
@@ -73,7 +73,7 @@ impl Asked {
         let RunEvent::StepBegun {
             step,
             attempt,
-            what: Begun::Delegated(sent),
+            what: StepRequest::Delegated(sent),
             ..
         } = event
         else {
@@ -122,7 +122,7 @@ impl Asked {
         let tokens = spent.map(|spent| spent.tokens);
         match result {
             StepResult::DelegationEnded(ended) if ended.state == "completed" => {
-                let Delegated { text, data, .. } = ended;
+                let DelegationResult { text, data, .. } = ended;
                 let answered = json!([text, data]).to_string();
                 say!(
                     info,
@@ -177,7 +177,7 @@ pub(super) fn digest(text: &str) -> String {
 
 /// A value as people may see it: without secrets, at most 500 characters of it.
 pub(super) fn shown(value: &Value) -> String {
-    match redact::shown(value) {
+    match redact::value(value) {
         Value::String(text) => redact::error(&text),
         clean => redact::error(&clean.to_string()),
     }

@@ -7,8 +7,8 @@ use std::{
 
 use agenthub_proto::trace::TraceContext;
 use agenthub_runs::{
-    Begun, Budget, Delegated, Failure, Handoff, RunEvent, RunId, RunOutcome, Sent, Spent, Started,
-    StepId, StepResult,
+    Budget, DelegationResult, Failure, Handoff, RunEvent, RunId, RunOutcome, RunStarted,
+    SentHandoff, Spent, StepId, StepRequest, StepResult,
     journal::Entry,
     model::Message,
     tool_loop::{ErrorMode, Input},
@@ -52,7 +52,7 @@ fn run(mode: ErrorMode, result: StepResult) -> Vec<RunEvent> {
         on_failure: mode,
         ..Input::default()
     };
-    let sent = Sent {
+    let sent = SentHandoff {
         handoff: Handoff {
             agent: "writer".into(),
             capability: "write".into(),
@@ -66,7 +66,7 @@ fn run(mode: ErrorMode, result: StepResult) -> Vec<RunEvent> {
         budget: Budget::default(),
     };
     vec![
-        RunEvent::Started(Started {
+        RunEvent::Started(RunStarted {
             strategy: "tool_loop".into(),
             input: json!(input),
             thread: String::new(),
@@ -78,7 +78,7 @@ fn run(mode: ErrorMode, result: StepResult) -> Vec<RunEvent> {
         RunEvent::StepBegun {
             step: StepId::new("turn-1/call-1"),
             attempt: 1,
-            what: Begun::Delegated(sent),
+            what: StepRequest::Delegated(sent),
             grant: Budget::default(),
             deadline_ms: None,
             at_ms: 2_000,
@@ -99,12 +99,12 @@ fn run(mode: ErrorMode, result: StepResult) -> Vec<RunEvent> {
 }
 
 fn came(state: &str, text: &str, error: &str) -> StepResult {
-    StepResult::DelegationEnded(Delegated {
+    StepResult::DelegationEnded(DelegationResult {
         agent: "writer".into(),
         state: state.into(),
         text: text.into(),
         error: error.into(),
-        ..Delegated::default()
+        ..DelegationResult::default()
     })
 }
 

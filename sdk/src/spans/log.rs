@@ -2,9 +2,9 @@
 //! Names, sizes and numbers; what was said only at `debug`, shortened and without secrets.
 
 use agenthub_runs::{
-    Begun, RunEvent, Started,
+    RunEvent, RunStarted, StepRequest,
     spans::{
-        Event, Projection, Span, Standing,
+        Event, Projection, RoundScore, Span,
         conventions::{
             ARTIFACT, ARTIFACT_BYTES, ARTIFACT_NAME, EVALUATION, EVALUATION_NAME, LABEL, SCORE,
             STATE, STEP, TOKENS,
@@ -36,7 +36,7 @@ pub(super) fn event(of: &Projection, event: &RunEvent) {
     match event {
         RunEvent::Started(started) => begins(of, started),
         RunEvent::StepBegun {
-            what: Begun::Delegated(_),
+            what: StepRequest::Delegated(_),
             ..
         } => Asked::begins(of, event),
         RunEvent::StepBegun {
@@ -51,7 +51,7 @@ pub(super) fn event(of: &Projection, event: &RunEvent) {
             say!(info, of, %step, attempt, kind, to, "a step begins");
         }
         RunEvent::Noted { value, .. } => {
-            if let Some(Standing { depth, score }) = Standing::of(value) {
+            if let Some(RoundScore { depth, score }) = RoundScore::of(value) {
                 say!(info, of, depth, score, "where the run stands");
             }
         }
@@ -60,7 +60,7 @@ pub(super) fn event(of: &Projection, event: &RunEvent) {
 }
 
 /// A request is taken up.
-fn begins(of: &Projection, started: &Started) {
+fn begins(of: &Projection, started: &RunStarted) {
     let asked = match started.input["messages"].as_array().and_then(|m| m.last()) {
         Some(message) => message,
         None => &started.input,
@@ -74,12 +74,12 @@ fn begins(of: &Projection, started: &Started) {
 }
 
 /// What goes out, in a word, and to whom.
-fn goes_out(what: &Begun) -> Option<(&'static str, &str)> {
+fn goes_out(what: &StepRequest) -> Option<(&'static str, &str)> {
     match what {
-        Begun::ModelAsked { .. } => Some(("model", "")),
-        Begun::ToolCalled(call) => Some(("tool", &call.name)),
-        Begun::ApprovalAsked(approval) => Some(("approval", &approval.capability)),
-        Begun::Delegated(_) | Begun::Said { .. } | Begun::Waiting { .. } => None,
+        StepRequest::ModelAsked { .. } => Some(("model", "")),
+        StepRequest::ToolCalled(call) => Some(("tool", &call.name)),
+        StepRequest::ApprovalAsked(approval) => Some(("approval", &approval.capability)),
+        StepRequest::Delegated(_) | StepRequest::Said { .. } | StepRequest::Waiting { .. } => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use agenthub_proto::a2a::AgentCard;
-use agenthub_runs::tool_loop::Calling;
+use agenthub_runs::tool_loop::CallForm;
 
 type Choice = Arc<dyn Fn(&AgentCard) -> bool + Send + Sync>;
 
@@ -13,7 +13,7 @@ type Choice = Arc<dyn Fn(&AgentCard) -> bool + Send + Sync>;
 pub struct Peers {
     choice: Option<Choice>,
     own: Option<Choice>,
-    calling: Calling,
+    calling: CallForm,
 }
 
 impl Peers {
@@ -30,10 +30,10 @@ impl Peers {
         }
     }
 
-    /// Which arguments the tools have; [`Calling::Request`] if not given. An agent that [`Calling::Task`] does not fit, since it has several
-    /// skills or takes a field `task` itself, is called with [`Calling::Request`] in any case.
+    /// Which arguments the tools have; [`CallForm::Request`] if not given. An agent that [`CallForm::Task`] does not fit, since it has several
+    /// skills or takes a field `task` itself, is called with [`CallForm::Request`] in any case.
     #[must_use]
-    pub fn calling(self, calling: Calling) -> Self {
+    pub fn calling(self, calling: CallForm) -> Self {
         Self { calling, ..self }
     }
 
@@ -57,7 +57,7 @@ impl Peers {
         self.choice.as_ref().is_none_or(|choice| choice(card))
     }
 
-    pub(crate) fn wanted(&self) -> Calling {
+    pub(crate) fn wanted(&self) -> CallForm {
         self.calling
     }
 }

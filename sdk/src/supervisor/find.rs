@@ -3,7 +3,7 @@
 use agenthub_runs::{
     ToolOutput,
     model::Tool,
-    tool_loop::{FIND_AGENTS, Offered},
+    tool_loop::{AvailableTool, FIND_AGENTS},
 };
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ const FOUND: u64 = 8;
 const MOST_FOUND: u64 = 16;
 
 /// The tool, when so many agents are not offered.
-pub(super) fn tool(left_out: usize) -> Offered {
+pub(super) fn tool(left_out: usize) -> AvailableTool {
     let tool = Tool {
         name: FIND_AGENTS.to_owned(),
         description: format!(
@@ -33,7 +33,7 @@ pub(super) fn tool(left_out: usize) -> Offered {
         }),
         agent: None,
     };
-    Offered { tool, agent: None }
+    AvailableTool { tool, agent: None }
 }
 
 /// The agents that are here and match best, best first.

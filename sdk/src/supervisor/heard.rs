@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agenthub_proto::a2a::Artifact;
-use agenthub_runs::Delegated;
+use agenthub_runs::DelegationResult;
 
 use crate::{ANSWER_ARTIFACT, Update, assemble, bounds};
 
@@ -26,7 +26,7 @@ impl Heard {
     }
 
     /// What became of the work; where the agent did not come to its end, with what was heard until then.
-    pub(super) fn kept(&self, mut ended: Delegated) -> Delegated {
+    pub(super) fn kept(&self, mut ended: DelegationResult) -> DelegationResult {
         let says_nothing = ended.text.is_empty() || ended.text == ended.error;
         if ended.state != "completed" && says_nothing {
             let texts: Vec<String> = self.lock().iter().map(Artifact::text).collect();
@@ -60,12 +60,12 @@ mod tests {
         })
     }
 
-    fn ended(state: &str, text: &str, error: &str) -> Delegated {
-        Delegated {
+    fn ended(state: &str, text: &str, error: &str) -> DelegationResult {
+        DelegationResult {
             state: state.to_owned(),
             text: text.to_owned(),
             error: error.to_owned(),
-            ..Delegated::default()
+            ..DelegationResult::default()
         }
     }
 

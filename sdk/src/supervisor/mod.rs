@@ -15,8 +15,8 @@ use std::time::{Duration, SystemTime};
 
 use agenthub_proto::agenthub::{AgentState, ListAgentsRequest};
 use agenthub_runs::{
-    Delegated, Sent, ToolOutput,
-    tool_loop::{Offered, Query},
+    DelegationResult, SentHandoff, ToolOutput,
+    tool_loop::{AvailableTool, ToolQuery},
 };
 use serde_json::Value;
 use tokio::{
@@ -54,7 +54,11 @@ impl Crew {
     }
 
     /// The tools there are: the agent's own, and the agents that are here.
-    pub(crate) async fn offered(&self, own: Vec<Offered>, query: &Query) -> Vec<Offered> {
+    pub(crate) async fn offered(
+        &self,
+        own: Vec<AvailableTool>,
+        query: &ToolQuery,
+    ) -> Vec<AvailableTool> {
         let all = self.known().await;
         peers::offered(own, &all, self.excluded().await, query, &self.peers)
     }
@@ -67,14 +71,17 @@ impl Crew {
 
     /// Hands work over and waits for what becomes of it; not for an agent that is gone, nor longer than it has. What the agent has shown of its
     /// answer until then is kept.
-    pub(crate) async fn delegate(&self, sent: &Sent) -> Result<Delegated, agenthub_runs::Failure> {
+    pub(crate) async fn delegate(
+        &self,
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, agenthub_runs::Failure> {
         let directory = self.task.client().directory();
         let agent = &sent.handoff.agent;
-        let without = |state: &str, error: String| Delegated {
+        let without = |state: &str, error: String| DelegationResult {
             agent: agent.clone(),
             state: state.to_owned(),
             error,
-            ..Delegated::default()
+            ..DelegationResult::default()
         };
         let heard = Heard::default();
         let ended = tokio::select! {
@@ -93,15 +100,15 @@ impl Crew {
     }
 
     /// Takes work back.
-    pub(crate) async fn recall(&self, sent: &Sent) {
+    pub(crate) async fn recall(&self, sent: &SentHandoff) {
         self.task.recall(sent).await;
     }
 
     async fn hand_over(
         &self,
-        sent: &Sent,
+        sent: &SentHandoff,
         heard: &Heard,
-    ) -> Result<Delegated, agenthub_runs::Failure> {
+    ) -> Result<DelegationResult, agenthub_runs::Failure> {
         let mut handed = self.task.hand_over(sent).await?;
         let mut updates = handed.updates();
         let ended = handed.ended();

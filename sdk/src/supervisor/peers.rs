@@ -10,9 +10,9 @@ use agenthub_proto::{
     slug::slug,
 };
 use agenthub_runs::{
-    Delegated,
-    model::{Presented, Tool},
-    tool_loop::{Calling, Offered, Peer, Query},
+    DelegationResult,
+    model::{PresentedAgent, Tool},
+    tool_loop::{AvailableTool, CallForm, Peer, ToolQuery},
 };
 use serde_json::{Map, Value, json};
 
@@ -33,12 +33,12 @@ const MAX_SCHEMAS: usize = 128 * 1024;
 /// The tools of a supervisor: its own, and for each agent that is here one, as many as there is room for. When some are left out, those
 /// are kept that the model has found, then those that match the words best, and there is a tool to find others.
 pub(super) fn offered(
-    own: Vec<Offered>,
+    own: Vec<AvailableTool>,
     all: &[DirectoryEntry],
     excluded: &[String],
-    query: &Query,
+    query: &ToolQuery,
     peers: &Peers,
-) -> Vec<Offered> {
+) -> Vec<AvailableTool> {
     let taken: HashSet<&str> = own.iter().map(|o| &*o.tool.name).collect();
     let names = names(all, &taken);
     let here: Vec<&Arc<AgentCard>> = here(all, excluded).collect();
@@ -58,7 +58,7 @@ pub(super) fn offered(
 }
 
 /// Every agent that is known as a tool, whether it is here or not, by id.
-pub(crate) fn every(all: &[DirectoryEntry]) -> Vec<(&DirectoryEntry, Offered)> {
+pub(crate) fn every(all: &[DirectoryEntry]) -> Vec<(&DirectoryEntry, AvailableTool)> {
     let names = names(all, &HashSet::new());
     let offered = all.iter().filter_map(|entry| {
         let name = names.get(&*entry.card.name)?;
@@ -111,7 +111,11 @@ fn names<'a>(all: &'a [DirectoryEntry], taken: &HashSet<&str>) -> BTreeMap<&'a s
 }
 
 /// As many as there is room for, by name.
-fn choose<'a>(here: &[&'a Arc<AgentCard>], query: &Query, room: usize) -> Vec<&'a Arc<AgentCard>> {
+fn choose<'a>(
+    here: &[&'a Arc<AgentCard>],
+    query: &ToolQuery,
+    room: usize,
+) -> Vec<&'a Arc<AgentCard>> {
     let cards: Vec<relevance::Card<'_>> = here.iter().map(|card| (&***card).into()).collect();
     // What was found last is wanted most.
     let found = query.found.iter().rev();
@@ -128,11 +132,11 @@ fn choose<'a>(here: &[&'a Arc<AgentCard>], query: &Query, room: usize) -> Vec<&'
 }
 
 /// An agent as a tool. Its schema takes of the bytes that are left; where it finds too few, it says no more than that there are data.
-fn offer(name: &str, card: &AgentCard, peers: &Peers, left: &mut usize) -> Offered {
+fn offer(name: &str, card: &AgentCard, peers: &Peers, left: &mut usize) -> AvailableTool {
     let skills = skills(card);
     let most = MAX_SCHEMA.min(*left);
     let fits = |schema: &Value| schema.to_string().len() <= most;
-    let as_task = (peers.wanted() == Calling::Task)
+    let as_task = (peers.wanted() == CallForm::Task)
         .then(|| tasks::parameters(card))
         .flatten();
     let (calling, (description, own_words_at), parameters) = match as_task.filter(fits) {
@@ -142,10 +146,10 @@ fn offer(name: &str, card: &AgentCard, peers: &Peers, left: &mut usize) -> Offer
                 .then(|| tasks::description(card))
                 .flatten();
             let said = own.map_or_else(|| presented(card), |own| (own, 0));
-            (Calling::Task, said, parameters)
+            (CallForm::Task, said, parameters)
         }
         None => (
-            Calling::Request,
+            CallForm::Request,
             presented(card),
             request(&skills, card, fits),
         ),
@@ -155,7 +159,7 @@ fn offer(name: &str, card: &AgentCard, peers: &Peers, left: &mut usize) -> Offer
         name: name.to_owned(),
         description,
         parameters,
-        agent: Some(Presented {
+        agent: Some(PresentedAgent {
             id: card.name.clone(),
             own_words_at,
         }),
@@ -165,7 +169,7 @@ fn offer(name: &str, card: &AgentCard, peers: &Peers, left: &mut usize) -> Offer
         skills,
         calling,
     });
-    Offered { tool, agent }
+    AvailableTool { tool, agent }
 }
 
 /// The schema of `{ request, skill?, input? }`, with as much of what the agent takes as fits.
@@ -313,7 +317,7 @@ pub(super) fn told(card: &Arc<AgentCard>) -> Value {
 }
 
 /// What an agent answered, as much of it as a model can be told.
-pub(super) fn bounded(mut delegated: Delegated) -> Delegated {
+pub(super) fn bounded(mut delegated: DelegationResult) -> DelegationResult {
     delegated.text = bounds::head(delegated.text, bounds::MAX_TOLD);
     delegated.error = bounds::head(delegated.error, bounds::MAX_TOLD);
     let data = std::mem::take(&mut delegated.data);

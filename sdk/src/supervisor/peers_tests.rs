@@ -14,23 +14,29 @@ fn entries(names: &[&str]) -> Vec<DirectoryEntry> {
     names.iter().map(|name| entry(name, true)).collect()
 }
 
-fn own(name: &str) -> Offered {
+fn own(name: &str) -> AvailableTool {
     let tool = Tool {
         name: name.to_owned(),
         description: String::new(),
         parameters: json!({"type": "object"}),
         agent: None,
     };
-    Offered { tool, agent: None }
+    AvailableTool { tool, agent: None }
 }
 
-fn tool_names(offered: &[Offered]) -> Vec<&str> {
+fn tool_names(offered: &[AvailableTool]) -> Vec<&str> {
     offered.iter().map(|o| &*o.tool.name).collect()
 }
 
 fn check_names(own_tools: &[&str], agents: &[&str], expected: &[&str]) {
     let own = own_tools.iter().map(|name| own(name)).collect();
-    let offered = offered(own, &entries(agents), &[], &Query::default(), &Peers::all());
+    let offered = offered(
+        own,
+        &entries(agents),
+        &[],
+        &ToolQuery::default(),
+        &Peers::all(),
+    );
     assert_eq!(tool_names(&offered), expected);
 }
 
@@ -62,7 +68,7 @@ fn who_is_away_or_excluded_is_not_offered() {
         Vec::new(),
         &all,
         &excluded,
-        &Query::default(),
+        &ToolQuery::default(),
         &Peers::all(),
     );
     assert_eq!(tool_names(&offered), ["agent_a"]);
@@ -73,7 +79,7 @@ fn there_is_room_for_64_and_for_what_was_found() {
     let mut names: Vec<String> = (0..70).map(|n| format!("a{n:02}")).collect();
     names.push("translator".to_owned());
     let all: Vec<DirectoryEntry> = names.iter().map(|name| entry(name, true)).collect();
-    let query = Query {
+    let query = ToolQuery {
         words: "ask the translator".to_owned(),
         found: vec!["a69".to_owned()],
     };
@@ -124,7 +130,7 @@ fn what_a_supervisor_offers() {
         vec![own("add")],
         &all,
         &[],
-        &Query::default(),
+        &ToolQuery::default(),
         &Peers::all()
     ));
 }
@@ -146,7 +152,7 @@ fn taking(name: &str, skills: &[&str], schema: &Value) -> DirectoryEntry {
 }
 
 fn schemas_of(all: &[DirectoryEntry]) -> Vec<Value> {
-    let offered = offered(Vec::new(), all, &[], &Query::default(), &Peers::all());
+    let offered = offered(Vec::new(), all, &[], &ToolQuery::default(), &Peers::all());
     offered.into_iter().map(|o| o.tool.parameters).collect()
 }
 
@@ -192,11 +198,11 @@ fn the_schemas_of_agents_are_bounded_each_and_together() {
 
 #[test]
 fn what_agents_answer_is_bounded() {
-    let delegated = bounded(Delegated {
+    let delegated = bounded(DelegationResult {
         text: "x".repeat(100_000),
         error: "z".repeat(1_000_000),
         data: vec![json!("y".repeat(100_000)), json!(1)],
-        ..Delegated::default()
+        ..DelegationResult::default()
     });
     assert!(delegated.text.len() < bounds::MAX_TOLD + 64);
     assert!(delegated.error.len() < bounds::MAX_TOLD + 64);
@@ -215,9 +221,9 @@ fn only_ones_own_team_speaks_in_its_own_words() {
     };
     let all = [here("ours"), here("theirs")];
     let peers = Peers::all()
-        .calling(Calling::Task)
+        .calling(CallForm::Task)
         .own(|card| card.name == "ours");
-    let offered = offered(Vec::new(), &all, &[], &Query::default(), &peers);
+    let offered = offered(Vec::new(), &all, &[], &ToolQuery::default(), &peers);
     let [ours, theirs] = &offered[..] else {
         panic!("{offered:?}");
     };

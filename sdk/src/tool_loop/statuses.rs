@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use agenthub_runs::{
-    Begun, Delegated, Failure, RunEvent, Sent, StepId, StepResult, ToolOutput, model::ToolCall,
+    DelegationResult, Failure, RunEvent, SentHandoff, StepId, StepRequest, StepResult, ToolOutput,
+    model::ToolCall,
 };
 use serde_json::{Value, json};
 
@@ -38,7 +39,7 @@ pub(super) fn of(event: &RunEvent, calls: &mut Calls) -> Option<Line> {
         } => {
             let (called, arguments) = called(what)?;
             let mut tool = called.described();
-            tool["arguments"] = redact::shown(&arguments);
+            tool["arguments"] = redact::value(&arguments);
             let text = format!("Invoking tool: {}", called.name);
             calls.insert(step.clone(), called);
             Some(Line {
@@ -57,7 +58,7 @@ pub(super) fn of(event: &RunEvent, calls: &mut Calls) -> Option<Line> {
             let mut tool = called.described();
             let text = match end(result) {
                 Ok(value) => {
-                    tool["result"] = redact::shown(&value);
+                    tool["result"] = redact::value(&value);
                     format!("Tool {} completed successfully", called.name)
                 }
                 Err(error) => {
@@ -77,9 +78,9 @@ pub(super) fn of(event: &RunEvent, calls: &mut Calls) -> Option<Line> {
 }
 
 /// The call that a step is, with its arguments.
-pub(super) fn called(what: &Begun) -> Option<(Called, Value)> {
+pub(super) fn called(what: &StepRequest) -> Option<(Called, Value)> {
     match what {
-        Begun::ToolCalled(call) => {
+        StepRequest::ToolCalled(call) => {
             let called = Called {
                 name: call.name.clone(),
                 call_id: call.id.clone(),
@@ -88,15 +89,15 @@ pub(super) fn called(what: &Begun) -> Option<(Called, Value)> {
             };
             Some((called, call.arguments.clone()))
         }
-        Begun::Delegated(sent) => Some(handed_over(sent)),
-        Begun::ModelAsked { .. }
-        | Begun::Said { .. }
-        | Begun::Waiting { .. }
-        | Begun::ApprovalAsked(_) => None,
+        StepRequest::Delegated(sent) => Some(handed_over(sent)),
+        StepRequest::ModelAsked { .. }
+        | StepRequest::Said { .. }
+        | StepRequest::Waiting { .. }
+        | StepRequest::ApprovalAsked(_) => None,
     }
 }
 
-fn handed_over(sent: &Sent) -> (Called, Value) {
+fn handed_over(sent: &SentHandoff) -> (Called, Value) {
     let handoff = &sent.handoff;
     let name = match handoff.tool.is_empty() {
         true => handoff.agent.clone(),
@@ -119,7 +120,7 @@ fn handed_over(sent: &Sent) -> (Called, Value) {
 }
 
 /// The call of a tool that a handoff is.
-pub(super) fn call_of(sent: &Sent) -> ToolCall {
+pub(super) fn call_of(sent: &SentHandoff) -> ToolCall {
     let (called, arguments) = handed_over(sent);
     ToolCall {
         id: called.task_id,
@@ -129,7 +130,7 @@ pub(super) fn call_of(sent: &Sent) -> ToolCall {
 }
 
 /// What a delegation gave, as if an own tool had given it.
-pub(super) fn output_of(delegated: Result<&Delegated, &Failure>) -> ToolOutput {
+pub(super) fn output_of(delegated: Result<&DelegationResult, &Failure>) -> ToolOutput {
     let result = match delegated {
         Ok(delegated) => StepResult::DelegationEnded(delegated.clone()),
         Err(failure) => StepResult::Failed(failure.clone()),
@@ -182,7 +183,7 @@ mod tests {
     use super::*;
     use agenthub_runs::{Budget, Handoff, model::Completion};
 
-    fn begun(what: Begun) -> RunEvent {
+    fn begun(what: StepRequest) -> RunEvent {
         RunEvent::StepBegun {
             step: StepId::new("s"),
             attempt: 1,
@@ -203,16 +204,16 @@ mod tests {
         }
     }
 
-    fn search() -> Begun {
-        Begun::ToolCalled(ToolCall {
+    fn search() -> StepRequest {
+        StepRequest::ToolCalled(ToolCall {
             id: "call_1".into(),
             name: "search".into(),
             arguments: json!({"query": "x", "api_key": "k"}),
         })
     }
 
-    fn echo() -> Begun {
-        Begun::Delegated(Sent {
+    fn echo() -> StepRequest {
+        StepRequest::Delegated(SentHandoff {
             handoff: Handoff {
                 agent: "Echo".into(),
                 capability: "echo".into(),
@@ -227,7 +228,7 @@ mod tests {
         })
     }
 
-    fn after(begin: Begun, result: StepResult) -> Line {
+    fn after(begin: StepRequest, result: StepResult) -> Line {
         let mut calls = Calls::new();
         of(&begun(begin), &mut calls).expect("it is shown");
         of(&ended(result), &mut calls).expect("it is shown")
@@ -259,11 +260,11 @@ mod tests {
         let output =
             |value: Value, is_error| StepResult::ToolReturned(ToolOutput { value, is_error });
         let delegated = |state: &str, error: &str| {
-            StepResult::DelegationEnded(Delegated {
+            StepResult::DelegationEnded(DelegationResult {
                 state: state.into(),
                 text: "hi".into(),
                 error: error.into(),
-                ..Delegated::default()
+                ..DelegationResult::default()
             })
         };
         for (begin, result, text) in [
@@ -312,7 +313,7 @@ mod tests {
     #[test]
     fn what_is_no_tool_is_not_shown() {
         let mut calls = Calls::new();
-        let said = Begun::Said { text: "hm".into() };
+        let said = StepRequest::Said { text: "hm".into() };
         assert_eq!(of(&begun(said), &mut calls), None);
         let answered = StepResult::ModelAnswered(Completion::default());
         assert_eq!(of(&ended(answered), &mut calls), None);

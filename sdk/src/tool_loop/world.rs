@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agenthub_runs::{
-    Begun, Delegated, RunId, RunOutcome, Sent, Spent, Step, StepContext, ToolOutput, World,
+    DelegationResult, RunId, RunOutcome, SentHandoff, Spent, Step, StepContext, StepRequest,
+    ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
-    tool_loop::{CONVERSATION, FIND_AGENTS, Look, Offered, Query, Verdict},
+    tool_loop::{AvailableTool, CONVERSATION, FIND_AGENTS, FormCheck, ToolQuery, Verdict},
 };
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -68,12 +69,12 @@ impl TaskWorld {
     }
 
     /// The tools that there are at this moment.
-    async fn offered(&self, query: &Query) -> Vec<Offered> {
-        let own: Vec<Offered> = self
+    async fn offered(&self, query: &ToolQuery) -> Vec<AvailableTool> {
+        let own: Vec<AvailableTool> = self
             .mind
             .tools
             .tools()
-            .map(|tool| Offered {
+            .map(|tool| AvailableTool {
                 tool: tool.described(),
                 agent: None,
             })
@@ -116,7 +117,7 @@ impl TaskWorld {
     }
 
     /// Remembers a call that another process began.
-    fn remember(&self, step: &StepContext, what: &Begun) {
+    fn remember(&self, step: &StepContext, what: &StepRequest) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((called, _)) = statuses::called(what) {
             calls.entry(step.key.step.clone()).or_insert(called);
@@ -134,10 +135,10 @@ impl World for TaskWorld {
         if query == CONVERSATION {
             return json!(conversation::recall(&self.task).await);
         }
-        if let Ok(look) = Look::deserialize(query) {
+        if let Ok(look) = FormCheck::deserialize(query) {
             return json!(self.verdict(&look.answer));
         }
-        let query = Query::deserialize(query).unwrap_or_default();
+        let query = ToolQuery::deserialize(query).unwrap_or_default();
         json!(self.offered(&query).await)
     }
 
@@ -173,7 +174,7 @@ impl World for TaskWorld {
         step: &StepContext,
         call: &ToolCall,
     ) -> Result<ToolOutput, agenthub_runs::Failure> {
-        self.remember(step, &Begun::ToolCalled(call.clone()));
+        self.remember(step, &StepRequest::ToolCalled(call.clone()));
         let (context, hooks) = (HookContext::new(step, &self.task), &self.mind.hooks);
         if let Err(refused) = hooks.before_tool(&context, call).await {
             return Ok(ToolOutput::error(refused));
@@ -186,9 +187,9 @@ impl World for TaskWorld {
     async fn delegate(
         &self,
         step: &StepContext,
-        sent: &Sent,
-    ) -> Result<Delegated, agenthub_runs::Failure> {
-        self.remember(step, &Begun::Delegated(sent.clone()));
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, agenthub_runs::Failure> {
+        self.remember(step, &StepRequest::Delegated(sent.clone()));
         let Some(crew) = &self.crew else {
             return Err(agenthub_runs::Failure::lasting("this agent asks no others"));
         };
@@ -200,11 +201,11 @@ impl World for TaskWorld {
         if let Err(refused) = hooks.before_tool(&context, &call).await {
             // It may be at work, if the run was taken up.
             crew.recall(sent).await;
-            return Ok(Delegated {
+            return Ok(DelegationResult {
                 agent: sent.handoff.agent.clone(),
                 state: "rejected".to_owned(),
                 error: refused,
-                ..Delegated::default()
+                ..DelegationResult::default()
             });
         }
         let delegated = crew.delegate(sent).await;
@@ -213,7 +214,7 @@ impl World for TaskWorld {
         delegated
     }
 
-    async fn recall(&self, _: &StepContext, sent: &Sent) {
+    async fn recall(&self, _: &StepContext, sent: &SentHandoff) {
         if let Some(crew) = &self.crew {
             crew.recall(sent).await;
         }

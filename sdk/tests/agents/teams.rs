@@ -8,7 +8,7 @@ use agenthub_sdk::{
     RunningAgent, Skill, TaskContext, Tool,
     model::{Completion, Error, Scripted},
     proto::a2a::{AgentCard, Artifact, Part, TaskState},
-    runs::tool_loop::{Calling, ErrorMode, Limits},
+    runs::tool_loop::{CallForm, ErrorMode, Limits},
 };
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
@@ -239,7 +239,7 @@ async fn the_agents_of_a_team_are_asked_for_a_task_with_inputs() {
         ]),
         says("done"),
     ]);
-    let peers = Peers::chosen(in_team).calling(Calling::Task).own(in_team);
+    let peers = Peers::chosen(in_team).calling(CallForm::Task).own(in_team);
     let _lead = start(&hub, lead(&model, ErrorMode::FailFast).peers(peers)).await;
     let watched = ask(&user(&hub).await, "lead", "go").await;
     assert_eq!(

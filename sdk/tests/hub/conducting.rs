@@ -8,9 +8,9 @@ use std::sync::{
 use agenthub_sdk::{
     Beginning, Conductor, Failure, TaskContext,
     runs::{
-        Approval, Budget, Decision, Delegated, Effect, Facts, Failure as StepFailure, Handoff,
-        Next, RunId, RunOutcome, Sent, Spent, Step, StepContext, StepResult, Strategy, ToolOutput,
-        World,
+        Approval, Budget, Decision, DelegationResult, Effect, Facts, Failure as StepFailure,
+        Handoff, Next, RunId, RunOutcome, SentHandoff, Spent, Step, StepContext, StepResult,
+        Strategy, ToolOutput, World,
         journal::Entry,
         model::{Completion, Message, Request, ToolCall, Usage},
     },
@@ -261,13 +261,17 @@ impl World for Stage {
         })
     }
 
-    async fn delegate(&self, _step: &StepContext, sent: &Sent) -> Result<Delegated, StepFailure> {
+    async fn delegate(
+        &self,
+        _step: &StepContext,
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, StepFailure> {
         let handed = self.task.hand_over(sent).await?;
         self.stand_ins.handed.fetch_add(1, Ordering::SeqCst);
         Ok(handed.ended().await)
     }
 
-    async fn recall(&self, _step: &StepContext, sent: &Sent) {
+    async fn recall(&self, _step: &StepContext, sent: &SentHandoff) {
         self.task.recall(sent).await;
     }
 

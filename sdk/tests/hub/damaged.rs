@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::Ordering};
 use agenthub_sdk::{
     Agent, Client, Delegation, Pending, TaskContext,
     proto::a2a::TaskState,
-    runs::{Budget, Driver, Journal, RunId, RunOutcome, Started, journal::MemoryJournal},
+    runs::{Budget, Driver, Journal, RunId, RunOutcome, RunStarted, journal::MemoryJournal},
 };
 use serde_json::{Value, json};
 
@@ -28,8 +28,8 @@ async fn left_behind(hub: &Hub, journal: &Arc<MemoryJournal>, client: &Client) -
 }
 
 /// How a run of nobody in particular begins.
-fn begun() -> Started {
-    Started {
+fn begun() -> RunStarted {
+    RunStarted {
         strategy: "script".into(),
         input: json!([]),
         thread: String::new(),

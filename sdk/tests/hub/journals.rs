@@ -10,7 +10,7 @@ use std::{
 
 use agenthub_sdk::runs::{
     Journal, RunEvent, RunId,
-    journal::{Around, Claim, Entry, Error, MemoryJournal, Opened},
+    journal::{Claim, Entry, Error, JournalDecorator, MemoryJournal, OpenedRun},
 };
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
@@ -67,7 +67,7 @@ impl Kept {
 }
 
 #[async_trait]
-impl Around for Kept {
+impl JournalDecorator for Kept {
     fn inner(&self) -> &dyn Journal {
         &*self.inner
     }
@@ -82,7 +82,7 @@ impl Around for Kept {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedRun, Error> {
         let opened = self.inner.open(run, owner, claim, first).await?;
         let _open = self.opens.acquire().await.expect("it is not closed");
         self.readable(run, &opened.entries)?;

@@ -15,7 +15,7 @@ use agenthub_sdk::{
         agenthub::{AgentEventMetadata, ListMailboxesRequest},
     },
     runs::{
-        Budget, Driver, Journal, RunEvent, RunId, RunOutcome, Started, StepId,
+        Budget, Driver, Journal, RunEvent, RunId, RunOutcome, RunStarted, StepId,
         journal::MemoryJournal,
     },
 };
@@ -155,7 +155,7 @@ async fn a_message_whose_run_another_instance_drives_is_left_to_it() {
     let hub = Hub::start().await;
     let stand_ins = StandIns::new();
     let journal = Arc::new(MemoryJournal::default());
-    let first = Started {
+    let first = RunStarted {
         strategy: "script".into(),
         input: json!([]),
         thread: String::new(),
@@ -394,7 +394,7 @@ async fn a_step_that_is_sent_again_is_the_same_to_the_byte() {
 async fn an_agent_lets_go_of_its_own_runs_after_the_times_that_it_was_given() {
     let hub = Hub::start().await;
     let journal = Arc::new(MemoryJournal::default());
-    let started = RunEvent::Started(Started {
+    let started = RunEvent::Started(RunStarted {
         strategy: "script".into(),
         input: json!([]),
         thread: String::new(),

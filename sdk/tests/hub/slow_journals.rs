@@ -9,7 +9,7 @@ use agenthub_sdk::{
     Agent, Delegation, RunningAgent,
     runs::{
         Journal, RunId,
-        journal::{Around, Entry, Error, MemoryJournal},
+        journal::{Entry, Error, JournalDecorator, MemoryJournal},
     },
 };
 use async_trait::async_trait;
@@ -31,7 +31,7 @@ struct Slow {
 }
 
 #[async_trait]
-impl Around for Slow {
+impl JournalDecorator for Slow {
     fn inner(&self) -> &dyn Journal {
         &self.inner
     }

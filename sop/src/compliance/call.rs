@@ -1,6 +1,6 @@
 //! What was called.
 
-use agenthub_sdk::{model::ToolCall, runs::Sent};
+use agenthub_sdk::{model::ToolCall, runs::SentHandoff};
 use serde_json::Value;
 
 /// Something that was called.
@@ -43,7 +43,7 @@ pub(super) fn called(call: &ToolCall) -> Call {
     }
 }
 
-pub(super) fn delegated(sent: &Sent) -> Call {
+pub(super) fn delegated(sent: &SentHandoff) -> Call {
     let handoff = &sent.handoff;
     let tool = [&handoff.tool, &handoff.agent, &handoff.capability];
     let tool = tool.into_iter().find(|name| !name.is_empty());

@@ -8,8 +8,8 @@ use std::{
 use agenthub_sdk::{
     Agent,
     runs::{
-        Begun, Journal, RunEvent, RunId, StepResult,
-        journal::{self, Filter, Listed},
+        Journal, RunEvent, RunId, StepRequest, StepResult,
+        journal::{self, Filter, ListedRun},
     },
 };
 
@@ -114,9 +114,9 @@ impl Journals {
         }
         all.sort_by_key(|listed| std::cmp::Reverse(listed.started_ms));
         let meant =
-            |listed: &&Listed| !wanted.is_empty() && listed.run.as_str().starts_with(wanted);
-        let found: Vec<&Listed> = all.iter().filter(meant).collect();
-        let names = |listed: &[&Listed]| listed.iter().map(|l| l.run.to_string()).collect();
+            |listed: &&ListedRun| !wanted.is_empty() && listed.run.as_str().starts_with(wanted);
+        let found: Vec<&ListedRun> = all.iter().filter(meant).collect();
+        let names = |listed: &[&ListedRun]| listed.iter().map(|l| l.run.to_string()).collect();
         match found.as_slice() {
             [one] => {
                 let read = self.read(&one.run).await?;
@@ -256,12 +256,12 @@ impl Journals {
 }
 
 /// The runs of a journal, latest first, so many pages of them at most.
-async fn listed(journal: &dyn Journal, pages: usize) -> Result<Vec<Listed>, journal::Error> {
+async fn listed(journal: &dyn Journal, pages: usize) -> Result<Vec<ListedRun>, journal::Error> {
     let mut filter = Filter {
         limit: RUNS,
         ..Filter::default()
     };
-    let mut all: Vec<Listed> = Vec::new();
+    let mut all: Vec<ListedRun> = Vec::new();
     for _ in 0..pages {
         let page = journal.list(&filter).await?;
         filter.before = page.last().map(|listed| listed.cursor.clone());
@@ -281,7 +281,7 @@ pub fn asked(events: &[RunEvent]) -> Vec<Asked> {
         let RunEvent::StepBegun {
             step,
             attempt,
-            what: Begun::Delegated(sent),
+            what: StepRequest::Delegated(sent),
             ..
         } = event
         else {

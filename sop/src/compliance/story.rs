@@ -3,10 +3,10 @@
 use agenthub_sdk::{
     model::{Completion, Message, Part, Tool, ToolCall},
     runs::{
-        Begun, Budget, Delegated, Failure, Handoff, RunEvent, RunOutcome, Sent, Spent, StepId,
-        StepResult, ToolOutput,
-        event::Started,
-        tool_loop::{Input, Offered},
+        Budget, DelegationResult, Failure, Handoff, RunEvent, RunOutcome, SentHandoff, Spent,
+        StepId, StepRequest, StepResult, ToolOutput,
+        event::RunStarted,
+        tool_loop::{AvailableTool, Input},
     },
 };
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ impl Story {
             about,
             ..Input::default()
         };
-        let started = RunEvent::Started(Started {
+        let started = RunEvent::Started(RunStarted {
             strategy: "tool_loop".into(),
             input: json!(input),
             thread: String::new(),
@@ -75,7 +75,7 @@ impl Story {
         } }]);
         let mut offered: Vec<Value> = offered.collect();
         offered.extend(search.as_array().cloned().unwrap_or_default());
-        let offered: Vec<Offered> =
+        let offered: Vec<AvailableTool> =
             serde_json::from_value(offered.into()).expect("they can be read");
         let at_ms = story.later();
         story.events.push(RunEvent::Observed {
@@ -111,7 +111,7 @@ impl Story {
         self.now
     }
 
-    fn begin(&mut self, step: &str, what: Begun) {
+    fn begin(&mut self, step: &str, what: StepRequest) {
         let at_ms = self.later();
         self.events.push(RunEvent::StepBegun {
             step: StepId::new(step),
@@ -139,8 +139,8 @@ impl Story {
         let turn = self.ask(calls, "");
         for (n, (name, task)) in (1..).zip(calls) {
             let what = match *name {
-                "web_search" => Begun::ToolCalled(call(name, task)),
-                agent => Begun::Delegated(Sent {
+                "web_search" => StepRequest::ToolCalled(call(name, task)),
+                agent => StepRequest::Delegated(SentHandoff {
                     handoff: Handoff {
                         agent: agent.to_owned(),
                         text: (*task).to_owned(),
@@ -159,11 +159,11 @@ impl Story {
         for (n, (name, _)) in (1..).zip(calls) {
             let result = match *name {
                 "web_search" => StepResult::ToolReturned(ToolOutput::from("three pages")),
-                agent => StepResult::DelegationEnded(Delegated {
+                agent => StepResult::DelegationEnded(DelegationResult {
                     agent: agent.to_owned(),
                     state: "completed".into(),
                     text: format!("This is what {agent} found."),
-                    ..Delegated::default()
+                    ..DelegationResult::default()
                 }),
             };
             self.end(&format!("turn-{turn}/call-{n}"), result);
@@ -193,7 +193,7 @@ impl Story {
     fn ask(&mut self, calls: &[(&str, &str)], text: &str) -> u32 {
         self.turn += 1;
         let step = format!("turn-{}", self.turn);
-        let asked = Begun::ModelAsked {
+        let asked = StepRequest::ModelAsked {
             prompt: String::new(),
             tools: String::new(),
             max_output_tokens: None,

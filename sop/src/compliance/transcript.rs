@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use agenthub_sdk::{
     model::{Completion, Message, Part, Role},
     runs::{
-        Begun, RunEvent, RunOutcome, StepId, StepResult,
-        tool_loop::{Input, Offered},
+        RunEvent, RunOutcome, StepId, StepRequest, StepResult,
+        tool_loop::{AvailableTool, Input},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -153,9 +153,9 @@ impl<'a> Writing<'a> {
             RunEvent::StepBegun {
                 step, what, at_ms, ..
             } => match what {
-                Begun::ToolCalled(call) => self.call(step, called(call), *at_ms),
-                Begun::Delegated(sent) => self.call(step, delegated(sent), *at_ms),
-                Begun::Said { text } => {
+                StepRequest::ToolCalled(call) => self.call(step, called(call), *at_ms),
+                StepRequest::Delegated(sent) => self.call(step, delegated(sent), *at_ms),
+                StepRequest::Said { text } => {
                     self.add(What::Words, "the agent, on the way", text.clone());
                 }
                 _ => {}
@@ -211,7 +211,7 @@ impl<'a> Writing<'a> {
     }
 
     fn observe(&mut self, value: &Value) {
-        if let Ok(offered) = Vec::<Offered>::deserialize(value) {
+        if let Ok(offered) = Vec::<AvailableTool>::deserialize(value) {
             for offer in offered {
                 let inputs = offer.tool.parameters["properties"].as_object();
                 let tool = Tool {

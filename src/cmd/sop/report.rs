@@ -127,7 +127,7 @@ mod tests {
 
     use agenthub_sdk::runs::{
         Budget, Journal, RunEvent, RunId, RunOutcome, Spent,
-        event::Started,
+        event::RunStarted,
         journal::{Claim, SqliteJournal},
     };
     use serde_json::Value;
@@ -138,7 +138,7 @@ mod tests {
     async fn kept(run: &str, about: Value, answer: &str) -> tempfile::TempDir {
         let data = tempfile::tempdir().expect("a temporary folder");
         let journal = SqliteJournal::open(data.path().join("runs/editor.db")).expect("it is new");
-        let first = RunEvent::Started(Started {
+        let first = RunEvent::Started(RunStarted {
             strategy: "tool_loop".into(),
             input: json!({ "about": about }),
             thread: String::new(),

@@ -1,12 +1,12 @@
 use agenthub_sdk::{
     model::ToolCall,
-    runs::{Approval, Budget, Decision, Delegated, Handoff, Sent, ToolOutput},
+    runs::{Approval, Budget, Decision, DelegationResult, Handoff, SentHandoff, ToolOutput},
 };
 use serde_json::json;
 
 use super::*;
 
-fn begun(step: &str, what: Begun, at_ms: u64) -> RunEvent {
+fn begun(step: &str, what: StepRequest, at_ms: u64) -> RunEvent {
     RunEvent::StepBegun {
         step: StepId::new(step),
         attempt: 1,
@@ -35,13 +35,13 @@ fn noted(value: Value) -> RunEvent {
     }
 }
 
-fn to(agent: &str, capability: &str) -> Begun {
+fn to(agent: &str, capability: &str) -> StepRequest {
     let handoff = Handoff {
         agent: agent.to_owned(),
         capability: capability.to_owned(),
         ..Handoff::default()
     };
-    Begun::Delegated(Sent {
+    StepRequest::Delegated(SentHandoff {
         handoff,
         task_id: format!("task-of-{agent}"),
         message_id: String::new(),
@@ -51,9 +51,9 @@ fn to(agent: &str, capability: &str) -> Begun {
 }
 
 fn back(state: &str) -> StepResult {
-    StepResult::DelegationEnded(Delegated {
+    StepResult::DelegationEnded(DelegationResult {
         state: state.to_owned(),
-        ..Delegated::default()
+        ..DelegationResult::default()
     })
 }
 
@@ -74,7 +74,7 @@ fn run() -> GraphView {
     let mut fold = Fold::new("cortex");
     for event in [
         requested("draft", "content.write"),
-        begun("approve-1", Begun::ApprovalAsked(approval), 0),
+        begun("approve-1", StepRequest::ApprovalAsked(approval), 0),
         ended("approve-1", StepResult::Decided(yes), 61_000),
         begun("handoff-1", to("writer", "content.write"), 61_000),
         ended("handoff-1", back("failed"), 61_040),
@@ -133,7 +133,7 @@ fn tools_and_agents_of_any_run_are_in_the_graph() {
     };
     let mut fold = Fold::new("helper");
     for event in [
-        begun("call-1", Begun::ToolCalled(call), 0),
+        begun("call-1", StepRequest::ToolCalled(call), 0),
         ended(
             "call-1",
             StepResult::ToolReturned(ToolOutput::error("no")),

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agenthub_sdk::runs::{
-    Budget, RunOutcome, Spent, Started, StepId,
+    Budget, RunOutcome, RunStarted, Spent, StepId,
     journal::{Entry, Filter, State},
 };
 
@@ -17,7 +17,7 @@ struct Counting {
 }
 
 #[tonic::async_trait]
-impl Around for Counting {
+impl JournalDecorator for Counting {
     fn inner(&self) -> &dyn Journal {
         &self.journal
     }
@@ -31,7 +31,7 @@ impl Around for Counting {
 
 /// A run that is over after so many events.
 fn long(events: usize) -> Vec<RunEvent> {
-    let started = RunEvent::Started(Started {
+    let started = RunEvent::Started(RunStarted {
         strategy: "long".to_owned(),
         input: Value::Null,
         thread: String::new(),

@@ -32,7 +32,7 @@ impl Held {
 }
 
 #[tonic::async_trait]
-impl Around for Held {
+impl JournalDecorator for Held {
     fn inner(&self) -> &dyn Journal {
         &self.journal
     }
@@ -43,7 +43,7 @@ impl Around for Held {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedRun, Error> {
         self.pass(first.into_iter()).await;
         self.journal.open(run, owner, claim, first).await
     }

@@ -279,7 +279,7 @@ struct Halting {
 }
 
 #[tonic::async_trait]
-impl Around for Halting {
+impl JournalDecorator for Halting {
     fn inner(&self) -> &dyn Journal {
         &self.journal
     }

@@ -5,7 +5,7 @@ use agenthub_sdk::{
 
 use super::*;
 
-fn begun(step: &str, what: Begun) -> RunEvent {
+fn begun(step: &str, what: StepRequest) -> RunEvent {
     RunEvent::StepBegun {
         step: StepId::new(step),
         attempt: 1,
@@ -17,7 +17,7 @@ fn begun(step: &str, what: Begun) -> RunEvent {
 }
 
 fn asked(step: &str) -> RunEvent {
-    let what = Begun::ModelAsked {
+    let what = StepRequest::ModelAsked {
         prompt: String::new(),
         tools: String::new(),
         max_output_tokens: None,
@@ -30,14 +30,14 @@ fn delegated(step: &str, agent: &str) -> RunEvent {
         agent: agent.to_owned(),
         ..Handed::default()
     };
-    let sent = Sent {
+    let sent = SentHandoff {
         handoff,
         task_id: format!("t-{agent}"),
         message_id: String::new(),
         deadline_ms: 0,
         budget: Budget::default(),
     };
-    begun(step, Begun::Delegated(sent))
+    begun(step, StepRequest::Delegated(sent))
 }
 
 fn ended(step: &str, result: StepResult) -> RunEvent {
@@ -76,12 +76,12 @@ fn a_turn_shows_its_phases_its_handoffs_and_its_answers() {
         ..Completion::default()
     });
     let back = |state: &str| {
-        StepResult::DelegationEnded(Delegated {
+        StepResult::DelegationEnded(DelegationResult {
             state: state.to_owned(),
-            ..Delegated::default()
+            ..DelegationResult::default()
         })
     };
-    let said = Begun::Said {
+    let said = StepRequest::Said {
         text: "One moment.".to_owned(),
     };
     let events = [

@@ -2,7 +2,7 @@ use agenthub_sdk::{
     Card, Skill,
     model::{Completion, Message, Output, Part, ToolCall},
     runs::{
-        Begun, Budget, Delegated, Failure, RunEvent, Sent, Started, StepId,
+        Budget, DelegationResult, Failure, RunEvent, RunStarted, SentHandoff, StepId, StepRequest,
         run::{Action, Outgoing},
     },
 };
@@ -25,7 +25,7 @@ impl Run {
             ..Input::default()
         };
         change(&mut input);
-        let started = Started {
+        let started = RunStarted {
             strategy: ChatTurn.name().to_owned(),
             input: json!(input),
             thread: String::new(),
@@ -133,20 +133,20 @@ impl Run {
     }
 
     fn works(&mut self, step: &str, state: &str, text: &str, error: &str) {
-        let delegated = Delegated {
+        let delegated = DelegationResult {
             agent: "agent".to_owned(),
             state: state.to_owned(),
             text: text.to_owned(),
             error: error.to_owned(),
-            ..Delegated::default()
+            ..DelegationResult::default()
         };
         self.comes_back(step, StepResult::DelegationEnded(delegated));
     }
 
-    fn sent(&self) -> Vec<Sent> {
+    fn sent(&self) -> Vec<SentHandoff> {
         let sent = self.events.iter().filter_map(|event| match event {
             RunEvent::StepBegun {
-                what: Begun::Delegated(sent),
+                what: StepRequest::Delegated(sent),
                 ..
             } => Some(sent.clone()),
             _ => None,
@@ -360,10 +360,10 @@ fn what_becomes_of_a_task_is_told_whichever_way_it_is_learned() {
         results[0]["error"].as_str().unwrap_or_default().to_owned()
     };
     let ended = |state: &str, error: &str| {
-        StepResult::DelegationEnded(Delegated {
+        StepResult::DelegationEnded(DelegationResult {
             state: state.to_owned(),
             error: error.to_owned(),
-            ..Delegated::default()
+            ..DelegationResult::default()
         })
     };
     let late = "digger did not answer within 120 s";

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use agenthub_sdk::runs::{
     Effect, Next, RunOutcome, Step, StepId, StepResult,
     model::Request,
-    plan::{Admitted, Fault, Limits, Offer, Plan, StepState, Terms, admit_patch},
+    plan::{AdmittedPlan, Fault, Limits, Offer, Plan, StepState, Terms, admit_patch},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -212,7 +212,7 @@ impl Play<'_> {
                 ..Limits::default()
             },
         };
-        let before = Admitted::trusted(self.reached.plan.clone());
+        let before = AdmittedPlan::trusted(self.reached.plan.clone());
         match admit_patch(&before, patch, &terms) {
             Ok(admitted) => Ok(admitted.plan().clone()),
             Err(faults) => {

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use crate::{
     approval::{Approval, Decision},
     budget::{Budget, Spent},
-    effect::{Delegated, Failure, Handoff, Sent, ToolOutput},
-    event::{Begun, RunEvent, RunOutcome, Started, StepResult},
+    effect::{DelegationResult, Failure, Handoff, SentHandoff, ToolOutput},
+    event::{RunEvent, RunOutcome, RunStarted, StepRequest, StepResult},
     id::StepId,
     model::{Completion, ToolCall, Usage},
 };
 
 /// The first event of a run.
 pub fn started() -> RunEvent {
-    RunEvent::Started(Started {
+    RunEvent::Started(RunStarted {
         strategy: "test".into(),
         input: json!({ "question": "what?" }),
         thread: "t-1".into(),
@@ -67,7 +67,7 @@ pub fn forms() -> Vec<RunEvent> {
         name: "search".into(),
         arguments: json!({ "words": "ünïcode \u{0} 漢字 \"quoted\"", "n": [31.245270191439438, -1, u64::MAX] }),
     };
-    let sent = Sent {
+    let sent = SentHandoff {
         handoff: Handoff {
             agent: "b".into(),
             capability: "echo".into(),
@@ -112,12 +112,12 @@ pub fn forms() -> Vec<RunEvent> {
         value: json!(null),
         is_error: true,
     };
-    let delegated = Delegated {
+    let delegated = DelegationResult {
         agent: "b".into(),
         state: "completed".into(),
         data: vec![json!(1)],
         spent: Some(Spent::CALL),
-        ..Delegated::default()
+        ..DelegationResult::default()
     };
     let approval = Approval::new("r", "send", "b", "echo", json!({ "z": 1, "a": 2 }));
     let decision = Decision {
@@ -132,16 +132,16 @@ pub fn forms() -> Vec<RunEvent> {
             same_as: Some(StepId::new("look-1")),
             at_ms: 2,
         },
-        begun(Begun::ModelAsked {
+        begun(StepRequest::ModelAsked {
             prompt: "p".into(),
             tools: "t".into(),
             max_output_tokens: Some(7),
         }),
-        begun(Begun::ToolCalled(call)),
-        begun(Begun::Delegated(sent)),
-        begun(Begun::Said { text: "hm".into() }),
-        begun(Begun::Waiting { until_ms: 8 }),
-        begun(Begun::ApprovalAsked(approval)),
+        begun(StepRequest::ToolCalled(call)),
+        begun(StepRequest::Delegated(sent)),
+        begun(StepRequest::Said { text: "hm".into() }),
+        begun(StepRequest::Waiting { until_ms: 8 }),
+        begun(StepRequest::ApprovalAsked(approval)),
         RunEvent::Noted {
             step: StepId::new("note"),
             value: json!({ "type": "message" }),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use uuid::Uuid;
 
 use super::{LONG, claim, ended, events, make, run, saw, showed, started};
-use crate::journal::{Error, Filter, Journal, Listed, State, Tally};
+use crate::journal::{Error, Filter, Journal, ListedRun, ProgressSize, State};
 
 pub(super) async fn condenses_what_is_over(journal: &Arc<dyn Journal>) {
     let owner = Uuid::new_v4().to_string();
@@ -45,13 +45,13 @@ pub(super) async fn condenses_what_is_over(journal: &Arc<dyn Journal>) {
     assert_eq!(events(journal, &short).await, [started(), ended()]);
     assert_eq!(events(journal, &another).await, others, "it is another's");
     assert_eq!(events(journal, &at_work).await.len(), 3);
-    let said = |mut listed: Vec<Listed>| {
+    let said = |mut listed: Vec<ListedRun>| {
         listed.iter_mut().for_each(|listed| listed.last = 0);
         listed
     };
     assert_eq!(said(listed().await), said(before), "lists say the same");
     let opened = make(journal, &over, "a").await;
-    assert_eq!((opened.last, opened.progress), (2, Tally::default()));
+    assert_eq!((opened.last, opened.progress), (2, ProgressSize::default()));
     assert_eq!(opened.entries.len(), 2);
 }
 

@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use super::{LONG, claim, ended, run, started};
 use crate::{
-    event::{RunEvent, RunOutcome, Started},
+    event::{RunEvent, RunOutcome, RunStarted},
     id::RunId,
-    journal::{Error, Filter, Journal, Listed, State},
+    journal::{Error, Filter, Journal, ListedRun, State},
 };
 
 /// Adds a run of this owner, strategy and conversation, with this outcome.
@@ -22,7 +22,7 @@ async fn make(
     let RunEvent::Started(first) = started() else {
         unreachable!("it is how runs begin");
     };
-    let first = RunEvent::Started(Started {
+    let first = RunEvent::Started(RunStarted {
         strategy: strategy.into(),
         thread: thread.into(),
         at_ms: 1_234,
@@ -47,7 +47,7 @@ async fn make(
     run
 }
 
-async fn list(journal: &Arc<dyn Journal>, filter: Filter) -> Vec<Listed> {
+async fn list(journal: &Arc<dyn Journal>, filter: Filter) -> Vec<ListedRun> {
     journal.list(&filter).await.expect("it works")
 }
 

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 pub use events::{ended, forms, saw, showed, started};
 
-use super::{Claim, Entry, Error, Filter, Journal, Opened, State};
+use super::{Claim, Entry, Error, Filter, Journal, OpenedRun, State};
 use crate::{event::RunEvent, id::RunId};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -53,7 +53,7 @@ fn claim(driver: &str, lease: Duration) -> Claim<'_> {
     Claim { driver, lease }
 }
 
-async fn make(journal: &Arc<dyn Journal>, run: &RunId, driver: &str) -> Opened {
+async fn make(journal: &Arc<dyn Journal>, run: &RunId, driver: &str) -> OpenedRun {
     journal
         .open(run, "owner", claim(driver, LONG), Some(&started()))
         .await
@@ -116,9 +116,9 @@ async fn holds_leases(journal: &Arc<dyn Journal>) {
     let run = run("held");
     let first = make(journal, &run, "a").await;
     match journal.open(&run, "owner", claim("b", LONG), None).await {
-        Err(error @ Error::Held { .. }) => {
+        Err(error @ Error::Leased { .. }) => {
             assert!(error.is_retryable());
-            let Error::Held { driver, left, .. } = error else {
+            let Error::Leased { driver, left, .. } = error else {
                 unreachable!("it was just that");
             };
             assert_eq!(driver, "a");
@@ -132,7 +132,7 @@ async fn holds_leases(journal: &Arc<dyn Journal>) {
     journal.release(&run, first.epoch).await.expect("it works");
     let held = journal.open(&run, "owner", claim("b", LONG), None).await;
     assert!(
-        matches!(held, Err(Error::Held { .. })),
+        matches!(held, Err(Error::Leased { .. })),
         "an old lease releases nothing: {held:?}"
     );
     journal.release(&run, second.epoch).await.expect("it works");
@@ -146,7 +146,7 @@ async fn closes_unread(journal: &Arc<dyn Journal>) {
     assert_eq!(unknown, Err(Error::NotFound(run.clone())));
     let opened = make(journal, &run, "a").await;
     let held = journal.close(&run, claim("b", LONG), &ended()).await;
-    assert!(matches!(held, Err(Error::Held { .. })), "{held:?}");
+    assert!(matches!(held, Err(Error::Leased { .. })), "{held:?}");
     let closed = journal.close(&run, claim("a", LONG), &ended()).await;
     assert_eq!(closed, Ok(()));
     let late = journal.append(&run, opened.epoch, 2, &[saw(1)]).await;
@@ -201,7 +201,7 @@ async fn ends_leases_by_its_clock(journal: &Arc<dyn Journal>) {
     assert_eq!(renewed, Ok(()));
     let held = journal.open(&run, "owner", claim("a", LONG), None).await;
     assert!(
-        matches!(&held, Err(Error::Held { left, .. }) if *left > LONG / 2),
+        matches!(&held, Err(Error::Leased { left, .. }) if *left > LONG / 2),
         "it was renewed: {held:?}"
     );
 }
@@ -311,7 +311,7 @@ async fn gives_a_run_to_one(journal: &Arc<dyn Journal>) {
         let (won, lost): (Vec<_>, Vec<_>) = opened.into_iter().partition(Result::is_ok);
         assert_eq!(won.len(), 1, "one has it");
         assert!(
-            lost.iter().all(|l| matches!(l, Err(Error::Held { .. }))),
+            lost.iter().all(|l| matches!(l, Err(Error::Leased { .. }))),
             "{lost:?}"
         );
         assert_eq!(events(journal, &run).await, [started()]);

@@ -8,7 +8,7 @@ use super::{LONG, claim, ended, events, forms, make, run, saw, showed, started};
 use crate::{
     event::RunEvent,
     id::RunId,
-    journal::{Entry, Filter, Journal, Listed, Summary, Tally, encode},
+    journal::{Entry, Filter, Journal, ListedRun, ProgressSize, Summary, encode},
 };
 
 /// Opening a run returns no progress, only its size.
@@ -35,8 +35,8 @@ pub(super) async fn leaves_progress_out(journal: &Arc<dyn Journal>) {
     let is_progress = |event: &&RunEvent| matches!(event, RunEvent::Progressed { .. });
     let shown = all.iter().filter(is_progress);
     let bytes = shown.clone().map(|event| encode(event).len() as u64).sum();
-    assert_eq!(opened.progress, Tally { pieces: 4, bytes });
-    assert_eq!(opened.progress, Tally::of(shown));
+    assert_eq!(opened.progress, ProgressSize { pieces: 4, bytes });
+    assert_eq!(opened.progress, ProgressSize::of(shown));
 
     let (epoch, more) = (opened.epoch, [showed("four")]);
     assert_eq!(journal.append(&run, epoch, 7, &more).await, Ok(()));
@@ -99,7 +99,7 @@ pub(super) async fn sums_up_with_every_event(journal: &Arc<dyn Journal>) {
     summed(&closed).await;
 }
 
-async fn listed(journal: &Arc<dyn Journal>, owner: &str, run: &RunId) -> Listed {
+async fn listed(journal: &Arc<dyn Journal>, owner: &str, run: &RunId) -> ListedRun {
     let filter = Filter {
         owner: Some(owner.to_owned()),
         ..Filter::default()

@@ -15,7 +15,7 @@ use tokio_postgres::{Config, NoTls, Row, types::ToSql};
 
 use self::values::{LONGEST, Written, event, listed, seconds};
 use super::{
-    Claim, Entry, Error, Filter, Journal, Listed, Opened, Tally,
+    Claim, Entry, Error, Filter, Journal, ListedRun, OpenedRun, ProgressSize,
     listing::Heading,
     rows::{self, Encoded, signed, unsigned},
 };
@@ -105,7 +105,7 @@ impl PostgresJournal {
         run: &RunId,
         id: i64,
         last: u64,
-        progress: Tally,
+        progress: ProgressSize,
     ) -> Result<Vec<Entry>, Error> {
         let found = self.query(statements::STEPS, &[&id]).await?;
         let entries = rows::without_progress(run, found.iter().map(event))?;
@@ -146,7 +146,7 @@ impl PostgresJournal {
         match self.query(statements::HOLDER, &[&run.as_str()]).await {
             Ok(found) => match found.first() {
                 None => Error::NotFound(run.clone()),
-                Some(row) => Error::Held {
+                Some(row) => Error::Leased {
                     run: run.clone(),
                     driver: row.get(0),
                     left: Duration::from_secs_f64(row.get::<_, f64>(1).clamp(0.0, LONGEST)),
@@ -165,7 +165,7 @@ impl Journal for PostgresJournal {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedRun, Error> {
         let name = run.as_str();
         let lease = seconds(claim.lease);
         in_time(async {
@@ -191,11 +191,11 @@ impl Journal for PostgresJournal {
                     .await?;
                 if made == 1 {
                     let event = first.clone();
-                    return Ok(Opened {
+                    return Ok(OpenedRun {
                         epoch: 1,
                         entries: vec![Entry { seq: 1, event }],
                         last: 1,
-                        progress: Tally::default(),
+                        progress: ProgressSize::default(),
                         is_new: true,
                     });
                 }
@@ -207,11 +207,11 @@ impl Journal for PostgresJournal {
                 return Err(self.holder(run).await);
             };
             let last = unsigned(taken.get(2));
-            let progress = Tally {
+            let progress = ProgressSize {
                 pieces: unsigned(taken.get(3)),
                 bytes: unsigned(taken.get(4)),
             };
-            Ok(Opened {
+            Ok(OpenedRun {
                 epoch: unsigned(taken.get(1)),
                 entries: self.steps(run, taken.get(0), last, progress).await?,
                 last,
@@ -367,7 +367,7 @@ impl Journal for PostgresJournal {
             .collect())
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
         let before = filter.before_number()?.map(signed);
         let states: Vec<&str> = filter.states.iter().map(|s| s.as_str()).collect();
         let limit = signed(filter.limit() as u64);

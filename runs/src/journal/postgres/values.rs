@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use crate::{
     id::RunId,
     journal::{
-        Listed, State,
+        ListedRun, State,
         rows::{self, Encoded, signed, unsigned},
     },
 };
@@ -39,8 +39,8 @@ impl<'a> Written<'a> {
 }
 
 /// Reads a row of a list.
-pub(super) fn listed(row: &Row) -> Listed {
-    Listed {
+pub(super) fn listed(row: &Row) -> ListedRun {
+    ListedRun {
         cursor: row.get::<_, i64>(0).to_string(),
         run: RunId::new(row.get::<_, String>(1)),
         owner: row.get(2),

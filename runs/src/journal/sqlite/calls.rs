@@ -11,7 +11,7 @@ use super::{
 use crate::{
     id::RunId,
     journal::{
-        Error, State, Tally,
+        Error, ProgressSize, State,
         listing::Heading,
         rows::{self, Encoded, signed, unsigned},
     },
@@ -21,33 +21,33 @@ use crate::{
 const SMALL: usize = 64 * 1024;
 
 /// A claim to a run, owned.
-pub(super) struct Claimed {
+pub(super) struct OwnedClaim {
     pub(super) run: RunId,
     pub(super) driver: String,
     pub(super) lease: Duration,
 }
 
 /// A run to lease, and its first event if it may be created.
-pub(super) struct Wanted {
+pub(super) struct OpenRequest {
     pub(super) owner: String,
-    pub(super) claimed: Claimed,
+    pub(super) claimed: OwnedClaim,
     pub(super) first: Option<(Encoded, Heading)>,
 }
 
 /// A leased run.
-pub(super) struct Taken {
+pub(super) struct OpenedRows {
     pub(super) epoch: u64,
     pub(super) is_new: bool,
     /// Sequence number of the last event.
     pub(super) last: u64,
-    pub(super) progress: Tally,
+    pub(super) progress: ProgressSize,
     /// Events without progress.
     pub(super) rows: Rows,
     /// The first missing sequence number.
     pub(super) missing: Option<u64>,
 }
 
-pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken> {
+pub(super) fn open(sql: &Connection, wanted: &OpenRequest, now_ms: u64) -> Done<OpenedRows> {
     let claimed = &wanted.claimed;
     let name = claimed.run.as_str();
     let mut is_new = false;
@@ -67,7 +67,7 @@ pub(super) fn open(sql: &Connection, wanted: &Wanted, now_ms: u64) -> Done<Taken
     // The full check for gaps runs only if the counts disagree.
     let until = found.last().map(|(seq, _)| *seq);
     let is_whole = rows::are_all(found.len(), until, row.progress, last);
-    Ok(Ok(Taken {
+    Ok(Ok(OpenedRows {
         epoch: unsigned(row.epoch),
         is_new,
         last,
@@ -120,28 +120,28 @@ pub(super) fn add_whole(
 }
 
 /// The row of a leased run.
-struct TakenRow {
+struct LeasedRow {
     id: i64,
     epoch: i64,
     /// Sequence number of the last event.
     last: i64,
-    progress: Tally,
+    progress: ProgressSize,
     is_over: bool,
 }
 
-fn take(sql: &Connection, claimed: &Claimed, now_ms: u64) -> Done<TakenRow> {
+fn take(sql: &Connection, claimed: &OwnedClaim, now_ms: u64) -> Done<LeasedRow> {
     let found = sql
         .prepare_cached(
             "SELECT id, epoch, last, ended_ms IS NOT NULL, driver, until_ms, progressed, progress_bytes
              FROM runs WHERE run = ?1",
         )?
         .query_row([claimed.run.as_str()], |row| {
-            let taken = TakenRow {
+            let taken = LeasedRow {
                 id: row.get(0)?,
                 epoch: row.get::<_, i64>(1)? + 1,
                 last: row.get(2)?,
                 is_over: row.get(3)?,
-                progress: Tally {
+                progress: ProgressSize {
                     pieces: unsigned(row.get(6)?),
                     bytes: unsigned(row.get(7)?),
                 },
@@ -154,7 +154,7 @@ fn take(sql: &Connection, claimed: &Claimed, now_ms: u64) -> Done<TakenRow> {
         return Ok(Err(Error::NotFound(claimed.run.clone())));
     };
     if driver != claimed.driver && until_ms > now_ms {
-        return Ok(Err(Error::Held {
+        return Ok(Err(Error::Leased {
             run: claimed.run.clone(),
             driver,
             left: Duration::from_millis(until_ms - now_ms),
@@ -170,7 +170,7 @@ fn take(sql: &Connection, claimed: &Claimed, now_ms: u64) -> Done<TakenRow> {
     Ok(Ok(taken))
 }
 
-pub(super) fn close(sql: &Connection, claimed: &Claimed, end: Encoded, now_ms: u64) -> Done<()> {
+pub(super) fn close(sql: &Connection, claimed: &OwnedClaim, end: Encoded, now_ms: u64) -> Done<()> {
     let row = match take(sql, claimed, now_ms)? {
         Ok(row) => row,
         Err(error) => return Ok(Err(error)),
@@ -189,7 +189,7 @@ pub(super) fn append(
     events: &[Encoded],
     now_ms: u64,
 ) -> Done<()> {
-    let (id, last) = match held(sql, run, epoch)? {
+    let (id, last) = match leased_row(sql, run, epoch)? {
         Ok(held) => held,
         Err(error) => return Ok(Err(error)),
     };
@@ -206,7 +206,7 @@ pub(super) fn renew(
     lease: Duration,
     now_ms: u64,
 ) -> Done<()> {
-    let (id, _) = match held(sql, run, epoch)? {
+    let (id, _) = match leased_row(sql, run, epoch)? {
         Ok(held) => held,
         Err(error) => return Ok(Err(error)),
     };
@@ -288,7 +288,7 @@ pub(super) fn forget(
 }
 
 /// The run's row id and last sequence number, if the epoch is the latest.
-fn held(sql: &Connection, run: &RunId, epoch: u64) -> Done<(i64, i64)> {
+fn leased_row(sql: &Connection, run: &RunId, epoch: u64) -> Done<(i64, i64)> {
     let found = sql
         .prepare_cached("SELECT id, epoch, last FROM runs WHERE run = ?1")?
         .query_row([run.as_str()], |row| {

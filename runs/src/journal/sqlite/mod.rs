@@ -22,11 +22,11 @@ use rusqlite::Connection;
 pub use schema::OpenError;
 
 use self::{
-    calls::{Claimed, Wanted},
+    calls::{OpenRequest, OwnedClaim},
     worker::{Access, Done, Worker},
 };
 use super::{
-    Claim, Entry, Error, Filter, Journal, Listed, Opened,
+    Claim, Entry, Error, Filter, Journal, ListedRun, OpenedRun,
     listing::Heading,
     rows::{self, Encoded},
 };
@@ -130,8 +130,8 @@ impl Journal for SqliteJournal {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
-        let wanted = Wanted {
+    ) -> Result<OpenedRun, Error> {
+        let wanted = OpenRequest {
             owner: owner.to_owned(),
             claimed: claimed(run, claim),
             first: first.map(|first| (Encoded::new(first), Heading::of(first))),
@@ -143,7 +143,7 @@ impl Journal for SqliteJournal {
         let entries = rows::without_progress(run, taken.rows)?;
         match taken.missing {
             Some(seq) => Err(rows::missing(run, seq)),
-            None => Ok(Opened {
+            None => Ok(OpenedRun {
                 epoch: taken.epoch,
                 entries,
                 last: taken.last,
@@ -217,7 +217,7 @@ impl Journal for SqliteJournal {
             .await
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
         let before = filter.before_number()?;
         let filter = filter.clone();
         self.reader
@@ -241,8 +241,8 @@ fn start(connection: Connection, path: &Path, access: Access) -> Result<Worker, 
     })
 }
 
-fn claimed(run: &RunId, claim: Claim<'_>) -> Claimed {
-    Claimed {
+fn claimed(run: &RunId, claim: Claim<'_>) -> OwnedClaim {
+    OwnedClaim {
         run: run.clone(),
         driver: claim.driver.to_owned(),
         lease: claim.lease,

@@ -7,7 +7,7 @@ use super::worker::Done;
 use crate::{
     id::RunId,
     journal::{
-        Error, Filter, Listed, State,
+        Error, Filter, ListedRun, State,
         rows::{self, signed, unsigned},
     },
 };
@@ -44,7 +44,7 @@ pub(super) fn adoptable(
     Ok(Ok(runs.collect::<Result<_, _>>()?))
 }
 
-pub(super) fn list(sql: &Connection, filter: &Filter, before: Option<u64>) -> Done<Vec<Listed>> {
+pub(super) fn list(sql: &Connection, filter: &Filter, before: Option<u64>) -> Done<Vec<ListedRun>> {
     let mut query =
         "SELECT id, run, owner, strategy, thread, state, started_ms, ended_ms, last, summary FROM runs WHERE true"
             .to_owned();
@@ -75,7 +75,7 @@ pub(super) fn list(sql: &Connection, filter: &Filter, before: Option<u64>) -> Do
     let mut listed = sql.prepare_cached(&query)?;
     let listed = listed.query_map(params_from_iter(with), |row| {
         let state: String = row.get(5)?;
-        Ok(Listed {
+        Ok(ListedRun {
             run: RunId::new(row.get::<_, String>(1)?),
             owner: row.get(2)?,
             strategy: row.get(3)?,

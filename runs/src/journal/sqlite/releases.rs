@@ -4,9 +4,9 @@ use rusqlite::Connection;
 
 use super::*;
 use crate::{
-    event::{RunOutcome, Started},
+    event::{RunOutcome, RunStarted},
     journal::{
-        State, Tally,
+        ProgressSize, State,
         contract::{ended, keeps_its_promises, run, saw, showed, started},
         encode,
     },
@@ -17,7 +17,7 @@ const MARKS_1: &str = "PRAGMA application_id = 1095258698; PRAGMA user_version =
 
 fn started_as(strategy: &str, at_ms: u64) -> RunEvent {
     match started() {
-        RunEvent::Started(first) => RunEvent::Started(Started {
+        RunEvent::Started(first) => RunEvent::Started(RunStarted {
             strategy: strategy.to_owned(),
             thread: String::new(),
             at_ms,
@@ -72,7 +72,7 @@ fn old(path: &Path) {
     sql.execute_batch(schema::TABLES).expect("it is SQL");
     sql.execute_batch(MARKS_1).expect("it is SQL");
     let large = match started_as("large", 20) {
-        RunEvent::Started(first) => RunEvent::Started(Started {
+        RunEvent::Started(first) => RunEvent::Started(RunStarted {
             input: "x".repeat(100_000).into(),
             ..first
         }),
@@ -133,7 +133,7 @@ async fn a_file_of_an_earlier_release_lists_the_runs_that_are_in_it() {
     let opened = opened.expect("it is its own");
     let places: Vec<u64> = opened.entries.iter().map(|e| e.seq).collect();
     assert_eq!((places, opened.last), (vec![1, 3, 5], 5));
-    let shown = Tally::of(read.iter().map(|e| &e.event));
+    let shown = ProgressSize::of(read.iter().map(|e| &e.event));
     assert_eq!((opened.progress, shown.pieces), (shown, 2));
     let journal: std::sync::Arc<dyn Journal> = std::sync::Arc::new(journal);
     keeps_its_promises(&journal).await;

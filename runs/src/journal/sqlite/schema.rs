@@ -60,7 +60,7 @@ pub enum OpenError {
         /// Its schema.
         found: i64,
     },
-    /// Opened for reading, and missing.
+    /// OpenedRun for reading, and missing.
     #[error("there is no journal of runs at {}", .0.display())]
     Missing(PathBuf),
     /// SQLite error.

@@ -40,7 +40,7 @@ async fn what_was_written_is_there_after_opening_again() {
 
     let journal = SqliteJournal::open(&path).expect("it opens");
     let held = Journal::open(&journal, &run, "owner", claim("b"), None).await;
-    assert!(matches!(held, Err(Error::Held { .. })), "{held:?}");
+    assert!(matches!(held, Err(Error::Leased { .. })), "{held:?}");
     let opened = Journal::open(&journal, &run, "owner", claim("a"), None).await;
     let opened = opened.expect("it is its own");
     assert_eq!(opened.epoch, epoch + 1);

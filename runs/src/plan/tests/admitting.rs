@@ -13,7 +13,7 @@ fn a_plan_that_can_be_carried_out_is_admitted_and_stays_as_it_is() {
         serde_json::to_value(&plan).expect("it is plain"),
         campaign()
     );
-    assert_eq!(Admitted::trusted(plan), admitted);
+    assert_eq!(AdmittedPlan::trusted(plan), admitted);
     let needed: Vec<_> = admitted.dependencies("review").into_iter().collect();
     assert_eq!(needed, ["draft"]);
 }
@@ -84,7 +84,7 @@ fn a_step_goes_only_to_an_agent_that_offers_it() {
         steps(json!({"draft": {"capability": "content.write", "payload": {"writerBrief": "short"}, "recovery": {"kind": "fallback", "agent": "planner"}}})),
         &["step `draft`: agent `planner` does not offer `content.write`; those who do: writer"],
     );
-    let nobody = Given {
+    let nobody = Context {
         offers: Vec::new(),
         ..three_agents()
     };
@@ -96,7 +96,7 @@ fn a_step_goes_only_to_an_agent_that_offers_it() {
 
 #[test]
 fn what_is_begun_needs_no_offer_any_more() {
-    let given = Given {
+    let given = Context {
         offers: Vec::new(),
         ..three_agents()
     };

@@ -205,7 +205,7 @@ fn judged(
         offer("one", "give", json!({}), gives),
         offer("two", "take", takes.clone(), json!({})),
     ];
-    let faults = |given: &Given| match admit(giver_and_taker(payload), &given.terms()) {
+    let faults = |given: &Context| match admit(giver_and_taker(payload), &given.terms()) {
         Ok(_) => Vec::new(),
         Err(faults) => faults.iter().map(Fault::to_string).collect::<Vec<_>>(),
     };

@@ -4,7 +4,7 @@ use super::*;
 
 /// Checks the faults of a writer's step with this payload, behind a planner's step.
 #[track_caller]
-fn check_writer(given: &Given, payload: Value, faults: &[&str]) {
+fn check_writer(given: &Context, payload: Value, faults: &[&str]) {
     let plan = steps(json!({
         "strategy": {"capability": "plan.strategy", "payload": {"objective": "${objective}"}},
         "draft": {"capability": "content.write", "payload": payload},

@@ -9,7 +9,7 @@ const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
 /// Seed of a step: capability and agent, references and dependencies, recovery.
 #[derive(Clone, Debug)]
-struct Drawn {
+struct StepSeed {
     capability: u8,
     agent: u8,
     fields: Vec<(u8, u8, usize)>,
@@ -17,7 +17,7 @@ struct Drawn {
     recovery: u8,
 }
 
-fn drawn() -> impl Strategy<Value = Drawn> {
+fn drawn() -> impl Strategy<Value = StepSeed> {
     let field = (0_u8..3, 0_u8..24, 0_usize..40);
     (
         0_u8..33,
@@ -26,7 +26,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         prop::collection::vec(0_usize..40, 0..2),
         0_u8..4,
     )
-        .prop_map(|(capability, agent, fields, on, recovery)| Drawn {
+        .prop_map(|(capability, agent, fields, on, recovery)| StepSeed {
             capability,
             agent,
             fields,
@@ -36,7 +36,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 }
 
 /// Builds the step, which mostly depends on earlier ones.
-fn step(at: usize, drawn: Drawn) -> Value {
+fn step(at: usize, drawn: StepSeed) -> Value {
     // Rarely an invalid step, and rarely a dependency that closes a cycle.
     let earlier = |name: usize| match (at, name) {
         (0, _) => None,
@@ -136,15 +136,15 @@ fn offers() -> impl Strategy<Value = Vec<Offer>> {
 }
 
 /// Simulated run of a plan.
-struct Playing {
-    given: Given,
-    plan: Admitted,
+struct SimulatedRun {
+    given: Context,
+    plan: AdmittedPlan,
     states: BTreeMap<String, StepState>,
     /// A step failed for good: no further step begins.
     is_over: bool,
 }
 
-impl Playing {
+impl SimulatedRun {
     fn state(&self, step: &str) -> StepState {
         self.states.get(step).copied().unwrap_or(StepState::Waiting)
     }
@@ -202,7 +202,7 @@ impl Playing {
             return false;
         };
         for step in &self.given.begun {
-            let of = |plan: &Admitted| plan.plan().steps.get(step.as_str()).cloned();
+            let of = |plan: &AdmittedPlan| plan.plan().steps.get(step.as_str()).cloned();
             assert_eq!(of(&self.plan), of(&after), "{patch}");
         }
         self.plan = after;
@@ -224,13 +224,13 @@ fn play(
     patches: &[Value],
     picks: &[(Index, u8)],
 ) -> Option<(usize, usize)> {
-    let given = Given {
+    let given = Context {
         offers,
         input: json!({"text": "t"}),
         ..three_agents()
     };
     let plan = admit(serde_json::from_value(plan).ok()?, &given.terms()).ok()?;
-    let mut playing = Playing {
+    let mut playing = SimulatedRun {
         given,
         plan,
         states: BTreeMap::new(),

@@ -17,7 +17,7 @@ fn line_of(fault: &Fault) -> String {
 }
 
 #[track_caller]
-fn refused(given: &Given, plan: Plan) -> Vec<String> {
+fn refused(given: &Context, plan: Plan) -> Vec<String> {
     let faults = admit(plan, &given.terms()).expect_err("it is not sound");
     assert!(faults.len() <= 17, "{} faults", faults.len());
     faults.iter().map(line_of).collect()

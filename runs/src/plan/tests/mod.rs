@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// Context of a proposed plan.
-struct Given {
+struct Context {
     offers: Vec<Offer>,
     input: Value,
     thread: Value,
@@ -28,7 +28,7 @@ struct Given {
 }
 
 /// Three agents that hand on drafts: a planner, a writer, a reviewer.
-fn three_agents() -> Given {
+fn three_agents() -> Context {
     let planner = json!({
         "type": "object",
         "properties": {"audience": {"type": "string"}, "objective": {"type": "string"}},
@@ -73,7 +73,7 @@ fn three_agents() -> Given {
         "type": "object",
         "properties": {"qa": {"type": "object", "properties": {"pass": {"type": "boolean"}, "issues": {"type": "array", "items": {"type": "string"}}}}},
     });
-    Given {
+    Context {
         offers: vec![
             offer("planner", "plan.strategy", planner, planned),
             offer("writer", "content.write", writer, written),
@@ -98,7 +98,7 @@ fn offer(agent: &str, capability: &str, input: Value, output: Value) -> Offer {
     }
 }
 
-impl Given {
+impl Context {
     fn terms(&self) -> Terms<'_> {
         Terms {
             offers: &self.offers,

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_step_is_ready_when_all_that_it_needs_is_over() {
-    let plan = Admitted::trusted(plan_of(campaign()));
+    let plan = AdmittedPlan::trusted(plan_of(campaign()));
     let state = |strategy, draft| {
         move |step: &str| match step {
             "strategy" => strategy,
@@ -24,12 +24,15 @@ fn a_step_is_ready_when_all_that_it_needs_is_over() {
 #[test]
 fn steps_that_wait_for_nothing_go_out_in_the_order_of_the_plan() {
     let step = json!({"capability": "c"});
-    let plan = Admitted::trusted(plan_of(steps(json!({"z": step, "a": step, "m": step}))));
+    let plan = AdmittedPlan::trusted(plan_of(steps(json!({"z": step, "a": step, "m": step}))));
     assert_eq!(plan.ready(|_| StepState::Waiting), ["z", "a", "m"]);
 }
 
 #[test]
 fn what_waits_for_a_step_that_is_not_there_is_never_ready() {
     let plan = plan_of(steps(json!({"a": {"capability": "c", "dependsOn": ["b"]}})));
-    assert_eq!(Admitted::trusted(plan).ready(|_| StepState::Done), [""; 0]);
+    assert_eq!(
+        AdmittedPlan::trusted(plan).ready(|_| StepState::Done),
+        [""; 0]
+    );
 }

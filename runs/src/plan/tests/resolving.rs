@@ -222,10 +222,10 @@ fn what_comes_of_references_is_bounded() {
     assert!(resolve(&json!(vec!["${input}"; 3]), &scope).is_ok());
     assert_eq!(
         resolve(&json!(vec!["${input}"; 4]), &scope),
-        Err(Missing::TooLarge)
+        Err(ResolveError::TooLarge)
     );
     assert_eq!(
         resolve(&json!("${input} ".repeat(1000)), &scope),
-        Err(Missing::TooLarge)
+        Err(ResolveError::TooLarge)
     );
 }

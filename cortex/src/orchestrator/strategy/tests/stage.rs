@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use agenthub_sdk::{
     model::{Completion, DeltaSink, LanguageModel, Offline, Request},
     runs::{
-        Budget, Decision, Delegated, Facts, Failure, Handoff, Memory, RunEvent, RunId, RunOutcome,
-        Spent, Started, StepResult, Strategy,
+        Budget, Decision, DelegationResult, Facts, Failure, Handoff, Memory, RunEvent, RunId,
+        RunOutcome, RunStarted, Spent, StepResult, Strategy,
         journal::Entry,
         plan::Offer,
         run::{self, Action, Outgoing},
@@ -26,7 +26,7 @@ use crate::{
 
 use super::PLAYED;
 
-pub(super) type Agents = Box<dyn FnMut(&Handoff) -> Delegated>;
+pub(super) type Agents = Box<dyn FnMut(&Handoff) -> DelegationResult>;
 
 /// Who decides.
 pub(super) enum Model {
@@ -100,12 +100,12 @@ pub(super) fn two() -> Vec<Offered> {
     ]
 }
 
-pub(super) fn completed(agent: &str, data: Value) -> Delegated {
-    Delegated {
+pub(super) fn completed(agent: &str, data: Value) -> DelegationResult {
+    DelegationResult {
         agent: agent.into(),
         state: "completed".into(),
         data: vec![data],
-        ..Delegated::default()
+        ..DelegationResult::default()
     }
 }
 
@@ -179,7 +179,7 @@ impl Stage {
             handoff_ms: 60_000,
             ..Input::default()
         };
-        let mut events = vec![RunEvent::Started(Started {
+        let mut events = vec![RunEvent::Started(RunStarted {
             strategy: Orchestrator::NAME.into(),
             input: json!(input),
             origin: Value::Null,

@@ -1,6 +1,6 @@
 //! Steps: outputs that do not fit, failures, approvals, choice, and what goes with them.
 
-use agenthub_sdk::runs::{Begun, Delegated, Facts, RunEvent, RunOutcome};
+use agenthub_sdk::runs::{DelegationResult, Facts, RunEvent, RunOutcome, StepRequest};
 use serde_json::{Value, json};
 
 use super::stage::*;
@@ -72,11 +72,11 @@ fn failed_steps_are_tried_again_handed_to_others_or_left_out_as_the_plan_says() 
     let failing = |who: &'static str| -> Agents {
         Box::new(
             move |handoff| match (&*handoff.capability, &*handoff.agent) {
-                ("make", agent) if agent == who => Delegated {
+                ("make", agent) if agent == who => DelegationResult {
                     agent: agent.into(),
                     state: "failed".into(),
                     error: "out of ideas".into(),
-                    ..Delegated::default()
+                    ..DelegationResult::default()
                 },
                 ("make", agent) => completed(agent, json!({"thing": {"text": agent}})),
                 _ => completed(
@@ -142,7 +142,7 @@ fn a_step_that_needs_a_yes_goes_out_only_with_it() {
     assert_eq!(bundle["quality"]["met"], true);
     let asked = stage.events.iter().find_map(|event| match event {
         RunEvent::StepBegun {
-            what: Begun::ApprovalAsked(approval),
+            what: StepRequest::ApprovalAsked(approval),
             ..
         } => Some(approval),
         _ => None,
@@ -284,10 +284,10 @@ fn a_yes_for_one_agent_is_none_for_the_one_who_does_it_instead() {
         the_end(),
     ];
     let agents: Agents = Box::new(|handoff| match &*handoff.agent {
-        "maker" => Delegated {
+        "maker" => DelegationResult {
             agent: "maker".into(),
             state: "failed".into(),
-            ..Delegated::default()
+            ..DelegationResult::default()
         },
         other => completed(other, json!({"thing": {"text": other}})),
     });
@@ -298,7 +298,7 @@ fn a_yes_for_one_agent_is_none_for_the_one_who_does_it_instead() {
     stage.bundle();
     let asked = stage.events.iter().filter_map(|event| match event {
         RunEvent::StepBegun {
-            what: Begun::ApprovalAsked(approval),
+            what: StepRequest::ApprovalAsked(approval),
             ..
         } => Some(&*approval.agent),
         _ => None,
@@ -311,10 +311,10 @@ fn a_yes_for_one_agent_is_none_for_the_one_who_does_it_instead() {
 fn a_round_that_did_not_come_about_is_not_lost_to_who_goes_on() {
     let mut made = 0;
     let agents: Agents = Box::new(move |handoff| match &*handoff.capability {
-        "make" if made == 1 => Delegated {
+        "make" if made == 1 => DelegationResult {
             agent: "maker".into(),
             state: "lost".into(),
-            ..Delegated::default()
+            ..DelegationResult::default()
         },
         "make" => {
             made += 1;

@@ -1,6 +1,6 @@
 //! Criteria that are met, not met, and not checked by anybody.
 
-use agenthub_sdk::runs::{Delegated, RunOutcome};
+use agenthub_sdk::runs::{DelegationResult, RunOutcome};
 use serde_json::{Value, json};
 
 use super::stage::*;
@@ -214,11 +214,11 @@ fn where_nothing_could_be_checked_nothing_is_made_again() {
 #[test]
 fn where_nothing_was_made_it_is_said_why() {
     let agents: Agents = Box::new(|handoff| match &*handoff.capability {
-        "make" => Delegated {
+        "make" => DelegationResult {
             agent: "maker".into(),
             state: "failed".into(),
             error: "the draft is empty".into(),
-            ..Delegated::default()
+            ..DelegationResult::default()
         },
         _ => completed(
             "checker",

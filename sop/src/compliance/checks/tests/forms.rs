@@ -155,7 +155,7 @@ fn what_goes_with_a_call_is_looked_at() {
         let mut story = story.calls(&[("researcher", "x")]);
         for event in &mut story.events {
             if let agenthub_sdk::runs::RunEvent::StepBegun {
-                what: agenthub_sdk::runs::Begun::Delegated(sent),
+                what: agenthub_sdk::runs::StepRequest::Delegated(sent),
                 ..
             } = event
             {

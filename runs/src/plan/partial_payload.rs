@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::{
-    Missing, Plan, Recovery, Reference, Scope, Source, Terms,
+    Plan, Recovery, Reference, ResolveError, Scope, Source, Terms,
     bounds::{MAX_RESOLVED_BYTES, size},
     references::{Piece, pieces, whole},
     resolve,
@@ -17,7 +17,7 @@ use super::{
 pub(super) type Path = Vec<String>;
 
 /// A payload with holes. A hole contains its text with the reference.
-pub(super) struct Filled {
+pub(super) struct PartialPayload {
     pub(super) value: Value,
     pub(super) holes: BTreeMap<Path, Hole>,
 }
@@ -40,8 +40,8 @@ pub(super) fn filled(
     payload: &Value,
     terms: &Terms,
     skips: bool,
-) -> Result<Filled, Missing> {
-    let mut filling = Filling {
+) -> Result<PartialPayload, ResolveError> {
+    let mut filling = PayloadFiller {
         plan,
         terms,
         skips,
@@ -49,13 +49,13 @@ pub(super) fn filled(
         holes: BTreeMap::new(),
     };
     let value = filling.value(payload, &mut Vec::new())?;
-    Ok(Filled {
+    Ok(PartialPayload {
         value: value.unwrap_or(Value::Null),
         holes: filling.holes,
     })
 }
 
-struct Filling<'a> {
+struct PayloadFiller<'a> {
     plan: &'a Plan,
     terms: &'a Terms<'a>,
     skips: bool,
@@ -63,8 +63,8 @@ struct Filling<'a> {
     holes: BTreeMap<Path, Hole>,
 }
 
-impl Filling<'_> {
-    fn value(&mut self, value: &Value, path: &mut Path) -> Result<Option<Value>, Missing> {
+impl PayloadFiller<'_> {
+    fn value(&mut self, value: &Value, path: &mut Path) -> Result<Option<Value>, ResolveError> {
         match value {
             Value::Object(fields) => {
                 let mut made = Map::new();
@@ -91,7 +91,7 @@ impl Filling<'_> {
         }
     }
 
-    fn text(&mut self, text: &str, path: &Path) -> Result<Option<Value>, Missing> {
+    fn text(&mut self, text: &str, path: &Path) -> Result<Option<Value>, ResolveError> {
         let whole = whole(text);
         let references = pieces(text).filter_map(|piece| match piece {
             Ok(Piece::Reference(reference)) => Some(reference),
@@ -107,10 +107,10 @@ impl Filling<'_> {
                 outputs: self.terms.outputs,
                 skipped: &nobody,
             };
-            // Invalid references are reported by `checked_references`.
+            // Invalid references are reported by `reference_faults`.
             if let Ok(value) = resolve(&Value::String(text.to_owned()), &scope) {
                 let left = self.left.checked_sub(size(&value, self.left));
-                self.left = left.ok_or(Missing::TooLarge)?;
+                self.left = left.ok_or(ResolveError::TooLarge)?;
                 return Ok(Some(value));
             }
         }
@@ -118,7 +118,7 @@ impl Filling<'_> {
             return Ok(None);
         }
         let types = match &whole {
-            Some(reference) => given(self.plan, reference, self.terms).types(),
+            Some(reference) => possible_output(self.plan, reference, self.terms).types(),
             None => Types::STRING,
         };
         let text = text.to_owned();
@@ -147,7 +147,7 @@ fn may_be_skipped(plan: &Plan, reference: &Reference) -> bool {
 }
 
 /// Possible values of a reference that has no value yet.
-pub(super) enum Given<'t> {
+pub(super) enum PossibleOutput<'t> {
     /// A text.
     Text,
     /// Any value.
@@ -156,21 +156,27 @@ pub(super) enum Given<'t> {
     Shapes(Vec<Shape<'t>>),
 }
 
-impl Given<'_> {
+impl PossibleOutput<'_> {
     pub(super) fn types(&self) -> Types {
         match self {
-            Given::Text => Types::STRING,
-            Given::Anything => Types::ANY,
-            Given::Shapes(shapes) => shapes.iter().map(Shape::types).fold(Types::NONE, Types::or),
+            PossibleOutput::Text => Types::STRING,
+            PossibleOutput::Anything => Types::ANY,
+            PossibleOutput::Shapes(shapes) => {
+                shapes.iter().map(Shape::types).fold(Types::NONE, Types::or)
+            }
         }
     }
 }
 
 /// The possible values of a reference.
-pub(super) fn given<'t>(plan: &Plan, reference: &Reference, terms: &Terms<'t>) -> Given<'t> {
+pub(super) fn possible_output<'t>(
+    plan: &Plan,
+    reference: &Reference,
+    terms: &Terms<'t>,
+) -> PossibleOutput<'t> {
     let step = match reference.source() {
-        Source::Objective => return Given::Text,
-        Source::Input | Source::Thread => return Given::Anything,
+        Source::Objective => return PossibleOutput::Text,
+        Source::Input | Source::Thread => return PossibleOutput::Anything,
         Source::Output(step) => step,
     };
     let mut shapes = outputs(plan, step.as_str(), terms);
@@ -178,7 +184,7 @@ pub(super) fn given<'t>(plan: &Plan, reference: &Reference, terms: &Terms<'t>) -
         let Some(outer) = shapes else { break };
         shapes = Some(outer.iter().map(|s| s.within(part, View::Gives)).collect());
     }
-    shapes.map_or(Given::Anything, Given::Shapes)
+    shapes.map_or(PossibleOutput::Anything, PossibleOutput::Shapes)
 }
 
 /// The possible outputs of a step: one shape for each offer that it can be sent to. `None` if the output is not

@@ -6,7 +6,7 @@ use jsonschema::Validator;
 
 use super::{
     Fault, Offer, Plan, PlanStep, Recovery, StepName, Terms,
-    faults::{listed, shown},
+    faults::{excerpt, listed},
     fitting::{misfits, unfit},
     schemas::compiled,
 };
@@ -66,7 +66,7 @@ impl<'a> Offers<'a> {
             offered.dedup();
             return Err(Fault::NotOffered {
                 step: name.to_string(),
-                capability: shown(&step.capability),
+                capability: excerpt(&step.capability),
                 offered: listed(offered),
             });
         }
@@ -76,8 +76,8 @@ impl<'a> Offers<'a> {
         match (meant.is_empty(), agent) {
             (true, Some(agent)) => Err(Fault::NotOfferedBy {
                 step: name.to_string(),
-                agent: shown(agent),
-                capability: shown(&step.capability),
+                agent: excerpt(agent),
+                capability: excerpt(&step.capability),
                 agents: listed(able.iter().map(|(_, offer)| &offer.agent)),
             }),
             _ => Ok(meant),

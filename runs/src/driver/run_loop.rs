@@ -14,13 +14,13 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Command, DriveError, InHand, SHOWN_AGAIN,
-    perform::{Returned, perform},
+    Command, DriveError, LeasedRun, REPLAYED,
+    perform::{ReturnedStep, perform},
 };
 use crate::{
-    event::{Begun, RunEvent, RunOutcome, StepResult},
+    event::{RunEvent, RunOutcome, StepRequest, StepResult},
     id::StepKey,
-    journal::{self, Entry, Tally},
+    journal::{self, Entry, ProgressSize},
     progress::{self, Piece},
     run::{self, Action, Outgoing, Work},
     strategy::{Memory, Strategy},
@@ -28,21 +28,21 @@ use crate::{
 };
 
 /// Pause before a failed conclusion is retried.
-const TELL_AGAIN: Duration = Duration::from_secs(1);
+const CONCLUDE_RETRY: Duration = Duration::from_secs(1);
 
 /// Grace period for tools when the run is released.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const RELEASE_GRACE: Duration = Duration::from_millis(500);
 
 /// A step in flight in this process.
-struct Out {
+struct InFlight {
     /// Cancelled when the step is recalled.
-    called_back: CancellationToken,
-    kind: Kind,
+    recalled: CancellationToken,
+    interrupt_cost: InterruptCost,
 }
 
 /// Cost of interrupting a step in flight.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum InterruptCost {
     /// A tool call, which may have side effects.
     Tool,
     /// A model call or message, which would be paid for or sent again.
@@ -51,7 +51,7 @@ enum Kind {
     Waits,
 }
 
-impl Kind {
+impl InterruptCost {
     fn of(what: &Outgoing) -> Self {
         match what {
             Outgoing::Call(_) => Self::Tool,
@@ -62,16 +62,16 @@ impl Kind {
 }
 
 /// State of the loop of one run.
-pub(super) struct Driving<'a> {
-    hand: InHand,
+pub(super) struct RunLoop<'a> {
+    leased: LeasedRun,
     strategy: &'a dyn Strategy,
     /// The strategy's cached state.
     memory: Memory,
     world: Arc<dyn World>,
     commands: watch::Receiver<Command>,
-    out: HashMap<StepKey, Out>,
-    called_back: HashSet<StepKey>,
-    steps: JoinSet<Returned>,
+    out: HashMap<StepKey, InFlight>,
+    recalled: HashSet<StepKey>,
+    steps: JoinSet<ReturnedStep>,
     /// Progress of steps in flight.
     pieces: mpsc::Receiver<Piece>,
     piece: mpsc::Sender<Piece>,
@@ -79,22 +79,22 @@ pub(super) struct Driving<'a> {
     is_draining: bool,
 }
 
-impl<'a> Driving<'a> {
+impl<'a> RunLoop<'a> {
     pub(super) fn new(
-        hand: InHand,
+        leased: LeasedRun,
         strategy: &'a dyn Strategy,
         world: Arc<dyn World>,
         commands: watch::Receiver<Command>,
     ) -> Self {
-        let (piece, pieces) = mpsc::channel(progress::ROOM);
+        let (piece, pieces) = mpsc::channel(progress::QUEUE_LENGTH);
         Self {
-            hand,
+            leased,
             strategy,
             memory: Memory::default(),
             world,
             commands,
             out: HashMap::new(),
-            called_back: HashSet::new(),
+            recalled: HashSet::new(),
             steps: JoinSet::new(),
             pieces,
             piece,
@@ -103,17 +103,18 @@ impl<'a> Driving<'a> {
     }
 
     /// Stops everything in flight in this process.
-    pub(super) async fn end(mut self) -> InHand {
+    pub(super) async fn end(mut self) -> LeasedRun {
         self.steps.shutdown().await;
-        self.hand
+        self.leased
     }
 
     /// Cancels the tools in flight and waits for the grace period. Results that arrive now are of interrupted work and
     /// are discarded.
     pub(super) async fn stop_tools(&mut self) {
-        self.out.retain(|_, out| out.kind == Kind::Tool);
+        self.out
+            .retain(|_, out| out.interrupt_cost == InterruptCost::Tool);
         for out in self.out.values() {
-            out.called_back.cancel();
+            out.recalled.cancel();
         }
         let stopped = async {
             while !self.out.is_empty() {
@@ -125,14 +126,14 @@ impl<'a> Driving<'a> {
             }
         };
         // Tools that exceed the grace period are dropped.
-        let _ = timeout(LAST_WORDS, stopped).await;
+        let _ = timeout(RELEASE_GRACE, stopped).await;
     }
 
     pub(super) async fn run(&mut self) -> Result<RunOutcome, DriveError> {
-        for entry in std::mem::take(&mut self.hand.recent) {
+        for entry in std::mem::take(&mut self.leased.recent) {
             self.world.show(&entry, true);
         }
-        if self.hand.is_new {
+        if self.leased.is_new {
             self.show_first();
         }
         loop {
@@ -140,11 +141,11 @@ impl<'a> Driving<'a> {
                 self.obey(command).await?;
             }
             let actions = run::advance(
-                &self.hand.run,
-                &self.hand.facts,
+                &self.leased.run,
+                &self.leased.facts,
                 (self.strategy, &mut self.memory),
                 self.world.now_ms(),
-                self.hand.driver.max_open,
+                self.leased.driver.max_open,
             );
             let mut events = Vec::new();
             let mut begun = Vec::new();
@@ -154,7 +155,7 @@ impl<'a> Driving<'a> {
                     Action::Look(step, query) => {
                         let seen = self.world.look(&query).await;
                         let at_ms = self.world.now_ms();
-                        events.push(self.hand.facts.observation(step, seen, at_ms));
+                        events.push(self.leased.facts.observation(step, seen, at_ms));
                     }
                     Action::Note(event) => events.push(event),
                     Action::Begin(..) | Action::Resume(_) if self.is_draining => {}
@@ -184,7 +185,7 @@ impl<'a> Driving<'a> {
     }
 
     fn show_first(&self) {
-        if let Some(started) = self.hand.facts.started() {
+        if let Some(started) = self.leased.facts.started() {
             let event = RunEvent::Started(started.clone());
             self.world.show(&Entry { seq: 1, event }, false);
         }
@@ -203,7 +204,7 @@ impl<'a> Driving<'a> {
                 Ok(())
             }
             Command::Suspend => Err(DriveError::Suspended),
-            Command::Cancel(_) if self.hand.facts.stopping().is_some() => Ok(()),
+            Command::Cancel(_) if self.leased.facts.stopping().is_some() => Ok(()),
             Command::Cancel(reason) => {
                 let event = self.stopping(RunOutcome::Cancelled { reason });
                 self.append(vec![event]).await
@@ -213,9 +214,9 @@ impl<'a> Driving<'a> {
 
     /// True if the run can be released. A cancelled run first waits for the confirmation of its agents.
     fn is_drained(&self) -> bool {
-        let is_waited_for = |out: &Out| out.kind != Kind::Waits;
+        let is_waited_for = |out: &InFlight| out.interrupt_cost != InterruptCost::Waits;
         self.is_draining
-            && self.hand.facts.stopping().is_none()
+            && self.leased.facts.stopping().is_none()
             && !self.out.values().any(is_waited_for)
     }
 
@@ -229,7 +230,7 @@ impl<'a> Driving<'a> {
     /// Appends events to the journal. Their effects start after that.
     async fn append(&mut self, mut events: Vec<RunEvent>) -> Result<(), DriveError> {
         while !events.is_empty() {
-            let rest = events.split_off(events.len().min(SHOWN_AGAIN));
+            let rest = events.split_off(events.len().min(REPLAYED));
             self.append_together(std::mem::replace(&mut events, rest))
                 .await?;
         }
@@ -237,19 +238,19 @@ impl<'a> Driving<'a> {
     }
 
     async fn append_together(&mut self, events: Vec<RunEvent>) -> Result<(), DriveError> {
-        let hand = &mut self.hand;
-        let journal = &hand.driver.journal;
-        let append = journal.append(&hand.run, hand.epoch, hand.last, &events);
-        match timeout(hand.driver.lease, append).await {
+        let leased = &mut self.leased;
+        let journal = &leased.driver.journal;
+        let append = journal.append(&leased.run, leased.epoch, leased.last, &events);
+        match timeout(leased.driver.lease, append).await {
             Ok(Ok(())) => {}
             Ok(Err(journal::Error::Fenced(_))) | Err(_) => return Err(DriveError::Fenced),
             Ok(Err(error)) => return Err(error.into()),
         }
         for event in events {
-            hand.last += 1;
-            hand.facts.apply(&event);
+            leased.last += 1;
+            leased.facts.apply(&event);
             let entry = Entry {
-                seq: hand.last,
+                seq: leased.last,
                 event,
             };
             self.world.show(&entry, false);
@@ -262,31 +263,31 @@ impl<'a> Driving<'a> {
         self.spawn(work, CancellationToken::new());
     }
 
-    fn spawn(&mut self, work: Work, called_back: CancellationToken) {
+    fn spawn(&mut self, work: Work, recalled: CancellationToken) {
         if self.out.contains_key(&work.key) {
             return;
         }
-        let out = Out {
-            called_back: called_back.clone(),
-            kind: Kind::of(&work.what),
+        let out = InFlight {
+            recalled: recalled.clone(),
+            interrupt_cost: InterruptCost::of(&work.what),
         };
         self.out.insert(work.key.clone(), out);
         let world = Arc::clone(&self.world);
-        let left = self.hand.facts.account().free();
+        let left = self.leased.facts.account().free();
         self.steps
-            .spawn(perform(world, work, called_back, left, self.piece.clone()));
+            .spawn(perform(world, work, recalled, left, self.piece.clone()));
     }
 
     /// Recalls a step; one that is not in flight here and needs no notification ends at once.
-    fn recall(&mut self, key: StepKey, what: Begun) -> Option<RunEvent> {
-        if !self.called_back.insert(key.clone()) {
+    fn recall(&mut self, key: StepKey, what: StepRequest) -> Option<RunEvent> {
+        if !self.recalled.insert(key.clone()) {
             return None;
         }
         if let Some(out) = self.out.get(&key) {
-            out.called_back.cancel();
+            out.recalled.cancel();
             return None;
         }
-        let Begun::Delegated(sent) = what else {
+        let StepRequest::Delegated(sent) = what else {
             return Some(RunEvent::StepEnded {
                 step: key.step,
                 attempt: key.attempt,
@@ -296,14 +297,14 @@ impl<'a> Driving<'a> {
             });
         };
         // Recalled before its redispatch, the step is not sent; only the agent is told to stop.
-        let called_back = CancellationToken::new();
-        called_back.cancel();
+        let recalled = CancellationToken::new();
+        recalled.cancel();
         let work = Work {
             key,
             deadline_ms: Some(sent.deadline_ms),
             what: Outgoing::Delegate(sent),
         };
-        self.spawn(work, called_back);
+        self.spawn(work, recalled);
         None
     }
 
@@ -338,15 +339,15 @@ impl<'a> Driving<'a> {
         let at_ms = self.world.now_ms();
         let mut pieces = first;
         let mut events = Vec::new();
-        for _ in 0..=progress::ROOM {
+        for _ in 0..=progress::QUEUE_LENGTH {
             let Some(piece) = pieces.take().or_else(|| self.pieces.try_recv().ok()) else {
                 break;
             };
             if !self.out.contains_key(&piece.key) {
                 continue;
             }
-            if let Some(event) = progress::written(self.hand.progress, piece, at_ms) {
-                self.hand.progress += Tally::of([&event]);
+            if let Some(event) = progress::event_of(self.leased.progress, piece, at_ms) {
+                self.leased.progress += ProgressSize::of([&event]);
                 events.push(event);
             }
         }
@@ -355,7 +356,7 @@ impl<'a> Driving<'a> {
 
     /// Reports the outcome to the requester, retrying until that succeeds; then the run is over.
     async fn conclude(&mut self, outcome: RunOutcome) -> Result<RunOutcome, DriveError> {
-        let spent = self.hand.facts.spent();
+        let spent = self.leased.facts.spent();
         loop {
             let told = tokio::select! {
                 biased;
@@ -365,14 +366,14 @@ impl<'a> Driving<'a> {
             match told {
                 Ok(()) => break,
                 Err(failure) if failure.is_retryable => {
-                    tracing::warn!(run = %self.hand.run, %failure, "the outcome could not be told, trying again");
+                    tracing::warn!(run = %self.leased.run, %failure, "the outcome could not be told, trying again");
                     tokio::select! {
                         () = suspended(&mut self.commands) => return Err(DriveError::Suspended),
-                        () = sleep(TELL_AGAIN) => {}
+                        () = sleep(CONCLUDE_RETRY) => {}
                     }
                 }
                 Err(failure) => {
-                    tracing::warn!(run = %self.hand.run, %failure, "the outcome came too late or to no avail");
+                    tracing::warn!(run = %self.leased.run, %failure, "the outcome came too late or to no avail");
                     break;
                 }
             }

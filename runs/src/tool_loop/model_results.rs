@@ -3,42 +3,42 @@
 use serde_json::{Value, json};
 
 use crate::{
-    effect::Delegated,
+    effect::DelegationResult,
     event::StepResult,
     model::{Completion, Message, Part, Role},
 };
 
 /// The model's turn, for the next question.
-pub(super) fn asked(answer: &Completion) -> Message {
+pub(super) fn model_turn(answer: &Completion) -> Message {
     let text = Some(Part::Text(answer.text.clone())).filter(|_| !answer.text.is_empty());
     let calls = answer.tool_calls.iter().cloned().map(Part::ToolCall);
     Message::new(Role::Assistant, text.into_iter().chain(calls).collect())
 }
 
 /// Tool result of a step, for the model.
-pub(super) fn told(result: &StepResult) -> Value {
+pub(super) fn result_for_model(result: &StepResult) -> Value {
     match result {
         StepResult::ToolReturned(output) if output.is_error => json!({ "error": output.value }),
         StepResult::ToolReturned(output) => output.value.clone(),
-        StepResult::DelegationEnded(delegated) => delegated.told(),
+        StepResult::DelegationEnded(delegated) => delegated.for_model(),
         StepResult::Failed(failure) => json!({ "error": failure.message }),
         _ => json!({ "error": "it was called back" }),
     }
 }
 
-impl Delegated {
+impl DelegationResult {
     /// Tool result of a delegation, for the model.
-    fn told(&self) -> Value {
-        let mut told = json!({ "agent": self.agent, "state": self.state });
+    fn for_model(&self) -> Value {
+        let mut value = json!({ "agent": self.agent, "state": self.state });
         if !self.text.is_empty() {
-            told["text"] = self.text.as_str().into();
+            value["text"] = self.text.as_str().into();
         }
         if !self.data.is_empty() {
-            told["data"] = self.data.clone().into();
+            value["data"] = self.data.clone().into();
         }
         if !self.error.is_empty() {
-            told["error"] = self.error.as_str().into();
+            value["error"] = self.error.as_str().into();
         }
-        told
+        value
     }
 }

@@ -7,19 +7,19 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{Command, DriveError, Driver, driving::Driving, keeper::Keeper};
+use super::{Command, DriveError, Driver, lease::LeaseRenewal, run_loop::RunLoop};
 use crate::{
     event::RunOutcome,
     facts::Facts,
     id::RunId,
-    journal::{self, Entry, Tally},
+    journal::{self, Entry, ProgressSize},
     strategy::Strategy,
     world::World,
 };
 
 /// A run leased by this driver. Dropping it leaves the run to other drivers once the lease expires.
 #[derive(Debug)]
-pub struct InHand {
+pub struct LeasedRun {
     pub(super) driver: Driver,
     pub(super) run: RunId,
     pub(super) epoch: u64,
@@ -29,13 +29,13 @@ pub struct InHand {
     pub(super) last: u64,
     pub(super) facts: Facts,
     /// Size of the run's progress.
-    pub(super) progress: Tally,
+    pub(super) progress: ProgressSize,
     /// Entries that may not have been shown yet.
     pub(super) recent: Vec<Entry>,
     pub(super) is_new: bool,
 }
 
-impl InHand {
+impl LeasedRun {
     /// The run's id.
     pub fn run(&self) -> &RunId {
         &self.run
@@ -47,7 +47,7 @@ impl InHand {
     }
 
     /// Sequence number of the first event that a world is shown.
-    pub fn shown_from(&self) -> u64 {
+    pub fn first_shown(&self) -> u64 {
         self.recent.first().map_or(1, |entry| entry.seq)
     }
 
@@ -88,8 +88,8 @@ impl InHand {
             return Ok(outcome);
         }
         self.renew_if_late().await?;
-        let keeper = Keeper::start(&self);
-        let mut driving = Driving::new(self, strategy, world, commands);
+        let keeper = LeaseRenewal::start(&self);
+        let mut driving = RunLoop::new(self, strategy, world, commands);
         let result = tokio::select! {
             biased;
             () = keeper.lost() => Err(DriveError::Fenced),
@@ -98,9 +98,9 @@ impl InHand {
         if matches!(result, Err(DriveError::Suspended)) {
             driving.stop_tools().await;
         }
-        let hand = driving.end().await;
+        let leased = driving.end().await;
         if matches!(result, Ok(_) | Err(DriveError::Suspended))
-            && let Err(error) = hand.release().await
+            && let Err(error) = leased.release().await
         {
             tracing::warn!(%error, "a run that was let go is free only when its lease is over");
         }

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{ErrorMode, FIND_AGENTS, Form, Input, Limits, Offered, Peer, ToolLoop, Verdict};
+use super::{AvailableTool, ErrorMode, FIND_AGENTS, Form, Input, Limits, Peer, ToolLoop, Verdict};
 use crate::{
     budget::Budget,
-    effect::{Delegated, Failure, ToolOutput},
-    event::{Begun, RunEvent, Started, StepResult},
+    effect::{DelegationResult, Failure, ToolOutput},
+    event::{RunEvent, RunStarted, StepRequest, StepResult},
     facts::Facts,
     id::{RunId, StepId},
     model::{Completion, Message, Tool, ToolCall},
@@ -17,13 +17,13 @@ use crate::{
     strategy::{Memory, Strategy},
 };
 
-fn tool(name: &str, agent: Option<&str>) -> Offered {
+fn tool(name: &str, agent: Option<&str>) -> AvailableTool {
     let peer = |id: &str| Peer {
         id: id.to_owned(),
         skills: vec!["work".to_owned()],
         ..Peer::default()
     };
-    Offered {
+    AvailableTool {
         tool: Tool {
             name: name.to_owned(),
             description: String::new(),
@@ -62,7 +62,7 @@ impl Run {
             costs: Vec::new(),
             compares,
         };
-        run.happens(RunEvent::Started(Started {
+        run.happens(RunEvent::Started(RunStarted {
             strategy: ToolLoop.name().to_owned(),
             input: json!(input),
             thread: String::new(),
@@ -158,7 +158,7 @@ impl Run {
     fn result(&self, step: &StepId, script: &mut Script) -> StepResult {
         let begun = self.facts.record(step).map(|record| record.what.clone());
         match begun {
-            Some(Begun::ModelAsked { .. }) => {
+            Some(StepRequest::ModelAsked { .. }) => {
                 let calls = script.turns.pop_front().unwrap_or_default();
                 let call = |(number, (which, ends)): (usize, (u8, u8))| ToolCall {
                     id: number.to_string(),
@@ -172,14 +172,14 @@ impl Run {
                     usage: None,
                 })
             }
-            Some(Begun::ToolCalled(call)) => match call.arguments["ends"].as_u64() {
+            Some(StepRequest::ToolCalled(call)) => match call.arguments["ends"].as_u64() {
                 Some(0) => StepResult::Failed(Failure::lasting("no")),
                 _ => StepResult::ToolReturned(ToolOutput {
                     value: json!({"agents": [{"id": "c"}]}),
                     is_error: false,
                 }),
             },
-            Some(Begun::Delegated(sent)) => StepResult::DelegationEnded(Delegated {
+            Some(StepRequest::Delegated(sent)) => StepResult::DelegationEnded(DelegationResult {
                 agent: sent.handoff.agent.clone(),
                 state: if step.as_str().ends_with('2') {
                     "failed"
@@ -188,7 +188,7 @@ impl Run {
                 }
                 .to_owned(),
                 text: "done".to_owned(),
-                ..Delegated::default()
+                ..DelegationResult::default()
             }),
             other => panic!("{other:?} is not out"),
         }

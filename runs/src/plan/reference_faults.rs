@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::{
     Fault, Plan, PlanStep, Reference, Source, StepName, Terms,
     bounds::MAX_RESULT_TEXT,
-    faults::{listed, shown, told},
-    filled::{Given, given, outputs},
+    faults::{excerpt, listed, sentence},
+    partial_payload::{PossibleOutput, outputs, possible_output},
     references::{Piece, at, pieces, texts},
     shape::{Shape, View},
     types::Types,
@@ -14,12 +14,12 @@ use super::{
 
 /// Faults of a step's references.
 pub(super) fn of_step(plan: &Plan, name: &StepName, step: &PlanStep, terms: &Terms) -> Vec<Fault> {
-    let at = |path: &[String]| format!("step `{name}`, `{}`", shown(&path.join(".")));
+    let at = |path: &[String]| format!("step `{name}`, `{}`", excerpt(&path.join(".")));
     let mut faults = keys(&step.payload, &at);
     for (path, text) in texts(&step.payload) {
         let fault = |why: String| Fault::Reference {
             place: at(&path),
-            why: told(&why),
+            why: sentence(&why),
         };
         faults.extend(wrong(plan, text, terms).into_iter().map(fault));
     }
@@ -30,7 +30,7 @@ pub(super) fn of_step(plan: &Plan, name: &StepName, step: &PlanStep, terms: &Ter
 pub(super) fn of_result(plan: &Plan, terms: &Terms) -> Vec<Fault> {
     let at = |path: &[String]| match path.is_empty() {
         true => "result".to_owned(),
-        false => format!("result, `{}`", shown(&path.join("."))),
+        false => format!("result, `{}`", excerpt(&path.join("."))),
     };
     let mut faults = keys(&plan.result, &at);
     if let Some(value) = bare(&plan.result) {
@@ -38,14 +38,14 @@ pub(super) fn of_result(plan: &Plan, terms: &Terms) -> Vec<Fault> {
             place: "result".to_owned(),
             why: format!(
                 "it is put together from what was made, so it can't have {}; write texts with references such as ${{STEP.output.PATH}}",
-                shown(&value.to_string())
+                excerpt(&value.to_string())
             ),
         });
     }
     for (path, text) in texts(&plan.result) {
         let fault = |why: String| Fault::Reference {
             place: at(&path),
-            why: told(&why),
+            why: sentence(&why),
         };
         let wrong = wrong(plan, text, terms);
         let own = own(text).filter(|_| wrong.is_empty());
@@ -81,7 +81,7 @@ fn own(text: &str) -> Option<String> {
     (referred == 0 || own > MAX_RESULT_TEXT).then(|| {
         format!(
             "`{}` is not what a step made; write a reference such as ${{STEP.output.PATH}}, with at most {MAX_RESULT_TEXT} characters around it",
-            shown(text)
+            excerpt(text)
         )
     })
 }
@@ -139,7 +139,7 @@ fn leads_nowhere(plan: &Plan, reference: &Reference, terms: &Terms) -> Option<St
         },
     };
     let (part, there) = at(known, reference.path()).err()?;
-    let part = shown(part);
+    let part = excerpt(part);
     Some(format!(
         "{reference}: there is no `{part}`; there is: {there}"
     ))
@@ -156,8 +156,10 @@ fn cannot_be(plan: &Plan, reference: &Reference, step: &StepName, terms: &Terms)
     if terms.failed.contains(step.as_str()) {
         return Some(format!("{reference}: step `{step}` has failed"));
     }
-    let given = given(plan, reference, terms);
-    if matches!(given, Given::Text | Given::Anything) || given.types() != Types::NONE {
+    let given = possible_output(plan, reference, terms);
+    if matches!(given, PossibleOutput::Text | PossibleOutput::Anything)
+        || given.types() != Types::NONE
+    {
         return None;
     }
     let mut shapes = outputs(plan, step.as_str(), terms).unwrap_or_default();
@@ -165,7 +167,7 @@ fn cannot_be(plan: &Plan, reference: &Reference, step: &StepName, terms: &Terms)
         let inner: Vec<Shape> = shapes.iter().map(|s| s.within(part, View::Gives)).collect();
         if inner.iter().all(|shape| shape.types() == Types::NONE) {
             let there = listed(shapes.iter().map(Shape::contents));
-            let part = shown(part);
+            let part = excerpt(part);
             return Some(format!(
                 "{reference}: `{step}` gives no `{part}` there; it gives: {there}"
             ));

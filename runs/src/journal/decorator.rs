@@ -4,12 +4,12 @@ use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{Claim, Entry, Error, Filter, Journal, Listed, Opened};
+use super::{Claim, Entry, Error, Filter, Journal, ListedRun, OpenedRun};
 use crate::{event::RunEvent, id::RunId};
 
 /// A journal that overrides some calls and forwards the rest to another one.
 #[async_trait]
-pub trait Around: Send + Sync + fmt::Debug {
+pub trait JournalDecorator: Send + Sync + fmt::Debug {
     /// The wrapped journal.
     fn inner(&self) -> &dyn Journal;
 
@@ -25,7 +25,7 @@ pub trait Around: Send + Sync + fmt::Debug {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedRun, Error> {
         self.inner().open(run, owner, claim, first).await
     }
 
@@ -61,7 +61,7 @@ pub trait Around: Send + Sync + fmt::Debug {
     }
 
     /// See [`Journal::list`].
-    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
         self.inner().list(filter).await
     }
 
@@ -77,9 +77,9 @@ pub trait Around: Send + Sync + fmt::Debug {
 }
 
 #[async_trait]
-impl<A: Around> Journal for A {
+impl<A: JournalDecorator> Journal for A {
     fn is_durable(&self) -> bool {
-        Around::is_durable(self)
+        JournalDecorator::is_durable(self)
     }
 
     async fn open(
@@ -88,8 +88,8 @@ impl<A: Around> Journal for A {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<Opened, Error> {
-        Around::open(self, run, owner, claim, first).await
+    ) -> Result<OpenedRun, Error> {
+        JournalDecorator::open(self, run, owner, claim, first).await
     }
 
     async fn append(
@@ -99,7 +99,7 @@ impl<A: Around> Journal for A {
         after: u64,
         events: &[RunEvent],
     ) -> Result<(), Error> {
-        Around::append(self, run, epoch, after, events).await
+        JournalDecorator::append(self, run, epoch, after, events).await
     }
 
     async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error> {
@@ -111,7 +111,7 @@ impl<A: Around> Journal for A {
     }
 
     async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
-        Around::renew(self, run, epoch, lease).await
+        JournalDecorator::renew(self, run, epoch, lease).await
     }
 
     async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
@@ -119,7 +119,7 @@ impl<A: Around> Journal for A {
     }
 
     async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
-        Around::read(self, run, after, limit).await
+        JournalDecorator::read(self, run, after, limit).await
     }
 
     async fn adoptable(
@@ -128,18 +128,18 @@ impl<A: Around> Journal for A {
         driver: &str,
         limit: usize,
     ) -> Result<Vec<RunId>, Error> {
-        Around::adoptable(self, owner, driver, limit).await
+        JournalDecorator::adoptable(self, owner, driver, limit).await
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, Error> {
-        Around::list(self, filter).await
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
+        JournalDecorator::list(self, filter).await
     }
 
     async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error> {
-        Around::condense(self, owner, age).await
+        JournalDecorator::condense(self, owner, age).await
     }
 
     async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
-        Around::forget(self, owner, age).await
+        JournalDecorator::forget(self, owner, age).await
     }
 }

@@ -8,20 +8,20 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::InHand;
+use super::LeasedRun;
 use crate::{
     id::RunId,
     journal::{Error, Journal},
 };
 
 /// Renews a lease until dropped.
-pub(super) struct Keeper {
+pub(super) struct LeaseRenewal {
     lost: CancellationToken,
     _renewing: JoinSet<()>,
 }
 
-impl Keeper {
-    pub(super) fn start(hand: &InHand) -> Self {
+impl LeaseRenewal {
+    pub(super) fn start(hand: &LeasedRun) -> Self {
         let lost = CancellationToken::new();
         let mut renewing = JoinSet::new();
         let journal = Arc::clone(&hand.driver.journal);

@@ -7,14 +7,14 @@ use crate::{event::RunEvent, progress};
 
 /// Count and bytes of the progress of a run. Bounded: 10,000 pieces and 8 MiB, with a marker where more was dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ProgressSize {
     /// Number of pieces.
     pub pieces: u64,
     /// Their serialized bytes.
     pub bytes: u64,
 }
 
-impl Tally {
+impl ProgressSize {
     /// Size of the progress among these events.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a RunEvent>) -> Self {
         let mut tally = Self::default();
@@ -29,7 +29,7 @@ impl Tally {
     }
 }
 
-impl AddAssign for Tally {
+impl AddAssign for ProgressSize {
     fn add_assign(&mut self, other: Self) {
         self.pieces = self.pieces.saturating_add(other.pieces);
         self.bytes = self.bytes.saturating_add(other.bytes);
