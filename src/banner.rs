@@ -1,18 +1,11 @@
 //! What `up` and `broker` say when everything is ready.
 
-use std::{
-    env,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+use std::{net::SocketAddr, path::PathBuf};
 
+use agenthub_terminal::calls::hub_flag;
 use serde_json::{Value, json};
 
-use crate::{
-    logging::Target,
-    model,
-    settings::{DEFAULT_DATA, DEFAULT_HUB, Model},
-};
+use crate::{logging::Target, model, settings::Model};
 
 /// What there is to say.
 #[derive(Clone, Debug)]
@@ -41,28 +34,6 @@ pub(crate) enum Talk {
     Unable,
     /// It is not wanted here.
     Elsewhere,
-}
-
-/// How this program was called: what works in the same folder works in another terminal there.
-pub(crate) fn program() -> String {
-    let name = env::args().next().filter(|name| !name.is_empty());
-    name.unwrap_or_else(|| "agenthub".to_owned())
-}
-
-/// The flag that names a hub, with a space before it; empty where it is not needed.
-pub(crate) fn hub_flag(url: &str) -> String {
-    match url {
-        DEFAULT_HUB => String::new(),
-        url => format!(" --hub {url}"),
-    }
-}
-
-/// The flag that names a data folder, with a space before it; empty where it is not needed.
-pub(crate) fn data_flag(data: &Path) -> String {
-    match data == Path::new(DEFAULT_DATA) {
-        true => String::new(),
-        false => format!(" --data {}", data.display()),
-    }
 }
 
 impl Banner {

@@ -6,9 +6,8 @@ use std::{
 };
 
 use agenthub_sdk::model::{LanguageModel, Recorder, Replayer};
+use agenthub_terminal::output;
 use anyhow::bail;
-
-use crate::output;
 
 /// What the command line says.
 #[derive(Clone, Debug, PartialEq, Eq)]

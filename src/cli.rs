@@ -2,6 +2,7 @@
 
 mod agent;
 mod cortex;
+mod layers;
 mod log;
 mod mailboxes;
 mod mcp;
@@ -11,6 +12,7 @@ pub(crate) mod sop;
 
 use std::path::PathBuf;
 
+use agenthub_terminal::flags::{Folder, Hub, Json, Keep, Model, Serve};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -19,14 +21,12 @@ pub(crate) use cortex::Cortex;
 pub(crate) use log::Log;
 pub(crate) use mailboxes::{LetterAction, Mailboxes};
 pub(crate) use mcp::Mcp;
-pub(crate) use query::{AgentFilter, Agents, Json, Publish, Tasks};
+pub(crate) use query::{AgentFilter, Agents, Publish, Tasks};
 pub(crate) use runs::{Answer, CortexAt, Form, Limits, Run, Runs};
 pub(crate) use sop::Sop;
 
-use crate::{
-    listen::Listen,
-    settings::{Days, EndedTasks, KeepRuns, Layer, ModelLayer},
-};
+use self::layers::Layers;
+use crate::settings::Layer;
 
 /// A hub where AI agents find each other, hand each other work and get answers back.
 #[derive(Debug, Parser)]
@@ -111,84 +111,6 @@ pub(crate) struct Up {
     pub(crate) no_chat: bool,
 }
 
-/// What a hub takes.
-#[derive(Debug, Args)]
-pub(crate) struct Serve {
-    /// Where gRPC listens; port 0 is any free one [default: 127.0.0.1:50051]
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) grpc: Option<Listen>,
-    /// Where HTTP listens: health, readiness, metrics, and runs where Cortex is [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) http: Option<Listen>,
-    #[command(flatten)]
-    pub(crate) folder: Folder,
-    /// Ended tasks that stay known; the oldest are forgotten [default: 1000000]
-    #[arg(long, value_name = "N")]
-    pub(crate) ended_tasks: Option<usize>,
-    /// Days for which they stay known [default: 30]
-    #[arg(long, value_name = "N")]
-    pub(crate) ended_tasks_days: Option<u32>,
-    /// MiB of their contents that stay, on disk or in memory [default: 1024]
-    #[arg(long, value_name = "N")]
-    pub(crate) ended_tasks_mib: Option<u32>,
-    /// MiB of waiting mail that are in memory; the rest is read from the log when it is delivered [default: 256]
-    #[arg(long, value_name = "N")]
-    pub(crate) bodies_mib: Option<u32>,
-    /// Days of absence after which an agent leaves the directory; 0 is never [default: 30]
-    #[arg(long, value_name = "N")]
-    pub(crate) away_agents_days: Option<u32>,
-    /// Seconds that an agent may be away, to start again, before its work is called back [default: 15]
-    #[arg(long, value_name = "N")]
-    pub(crate) away_grace_seconds: Option<u32>,
-    /// Listens on addresses that other machines reach, though nobody's identity is checked
-    #[arg(long)]
-    pub(crate) insecure: bool,
-    /// Prints one line of JSON when everything is ready, instead of the banner
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Where files go.
-#[derive(Debug, Args)]
-pub(crate) struct Folder {
-    /// The folder for what the hub knows, log files and the history of the chat [default: ./.agenthub]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-    /// Keeps everything in memory, and writes no files
-    #[arg(long)]
-    pub(crate) ephemeral: bool,
-}
-
-/// How long runs are kept.
-#[derive(Debug, Args)]
-pub(crate) struct Keep {
-    /// Days for which runs that are over are kept, of all agents or of one; 0 is for ever; may be repeated [default: 30]
-    #[arg(long, value_name = "[AGENT=]N", value_delimiter = ',')]
-    keep_runs_days: Vec<Days>,
-}
-
-/// Which model decides.
-#[derive(Debug, Args)]
-pub(crate) struct Model {
-    /// The model, such as openai/gpt-5, or offline [default: offline, unless a provider is configured]
-    #[arg(long, value_name = "PROVIDER/MODEL")]
-    pub(crate) model: Option<String>,
-    /// Writes every prompt and answer into a file, for --replay
-    #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
-    /// Asks no model: what was recorded answers
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "record"])]
-    replay: Option<PathBuf>,
-}
-
-/// Where the hub is.
-#[derive(Debug, Args)]
-pub(crate) struct Hub {
-    /// The hub's address [default: http://127.0.0.1:50051]
-    #[arg(long, value_name = "URL")]
-    pub(crate) hub: Option<String>,
-}
-
 /// `agenthub chat`
 #[derive(Debug, Args)]
 pub(crate) struct Chat {
@@ -264,42 +186,6 @@ impl Command {
                 | Tasks::Watch { hub, .. }
                 | Tasks::Cancel { hub, .. },
             ) => Some(hub),
-        }
-    }
-}
-
-impl Serve {
-    fn layer(&self) -> Layer {
-        Layer {
-            grpc: self.grpc,
-            http: self.http,
-            insecure: self.insecure.then_some(true),
-            ended_tasks: EndedTasks {
-                most: self.ended_tasks,
-                days: self.ended_tasks_days,
-                mib: self.ended_tasks_mib,
-            },
-            bodies_mib: self.bodies_mib,
-            away_agents_days: self.away_agents_days,
-            away_grace_seconds: self.away_grace_seconds,
-            ..self.folder.layer()
-        }
-    }
-}
-
-impl Keep {
-    /// What the flag says of the settings.
-    fn layer(&self) -> KeepRuns {
-        KeepRuns::of(self.keep_runs_days.iter().cloned())
-    }
-}
-
-impl Folder {
-    fn layer(&self) -> Layer {
-        Layer {
-            data: self.data.clone(),
-            ephemeral: self.ephemeral.then_some(true),
-            ..Layer::default()
         }
     }
 }

@@ -6,16 +6,13 @@ use agenthub_proto::{
     agenthub::{ListAgentsRequest, ListTasksRequest},
     cortex::ListRunsRequest,
 };
+use agenthub_terminal::{connect, ids::LATEST, output::cut, run::Line};
 use clap::CommandFactory;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 use tokio::time::timeout;
 
 use crate::{
     cli::Cli,
-    connect,
-    ids::LATEST,
-    output::cut,
-    run::Line,
     settings::{Layer, Settings},
 };
 

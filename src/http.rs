@@ -6,12 +6,12 @@ use std::{future::IntoFuture, net::SocketAddr, time::Duration};
 
 use agenthub_api::Hosts;
 use agenthub_broker::Storage;
+use agenthub_terminal::{Listen, output};
 use anyhow::{Context, bail};
 use axum::Router;
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::{listen::Listen, output};
 use listening::Listening;
 
 /// How long requests may take to end.

@@ -5,35 +5,29 @@
 #![forbid(unsafe_code)]
 
 mod banner;
+mod brief;
 mod cassette;
 mod chat;
 mod cli;
 mod cmd;
 mod complete;
-mod connect;
 mod definition;
 mod guard;
 mod http;
-mod ids;
 mod journal;
-mod listen;
-mod listing;
 mod logging;
 mod model;
 mod open_files;
-mod output;
-mod partial;
 mod rpc;
-mod run;
 mod serve;
 mod settings;
-mod stop;
 mod team;
 mod telemetry;
 mod tools;
 
 use std::{io, process::ExitCode, time::Duration};
 
+use agenthub_terminal::output;
 use anyhow::Context;
 use clap::Parser;
 

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use agenthub_terminal::Listen;
 use anyhow::Context;
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -10,7 +11,7 @@ use tonic::{
     transport::{self, Server, server::TcpIncoming},
 };
 
-use crate::{http::cannot_listen, listen::Listen};
+use crate::http::cannot_listen;
 
 /// How long calls may take to end.
 const DRAIN: Duration = Duration::from_secs(1);

@@ -3,12 +3,12 @@
 use std::{net::SocketAddr, time::Duration};
 
 use agenthub_broker::{Others, Server, Settings as HubSettings, http_router};
+use agenthub_terminal::Listen;
 use anyhow::Context;
 use axum::Router;
 
 use crate::{
     http::{Bound, HttpServer, check},
-    listen::Listen,
     open_files,
     settings::Settings,
 };

@@ -10,6 +10,10 @@ mod tools;
 use std::path::{Path, PathBuf};
 
 use agenthub_sdk::model::LanguageModel;
+use agenthub_terminal::{
+    Listen,
+    calls::{DEFAULT_DATA, DEFAULT_HUB},
+};
 use anyhow::bail;
 use figment::{
     Figment,
@@ -18,21 +22,12 @@ use figment::{
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::ended_tasks::EndedTasks;
-pub(crate) use self::keep_runs::{Days, KeepRuns};
+pub(crate) use self::keep_runs::KeepRuns;
 pub(crate) use self::tools::{Named, Names, Server, Servers, Sop};
-use crate::{
-    cassette::{self, Cassette},
-    listen::Listen,
-};
+use crate::cassette::{self, Cassette};
 
 /// The settings file that is read if there is one.
 const FILE: &str = "agenthub.toml";
-
-/// Where a hub is looked for.
-pub(crate) const DEFAULT_HUB: &str = "http://127.0.0.1:50051";
-
-/// The folder for files.
-pub(crate) const DEFAULT_DATA: &str = "./.agenthub";
 
 /// The model that needs nothing.
 pub(crate) const OFFLINE: &str = "offline";

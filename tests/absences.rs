@@ -5,8 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const ROOMS: [&str; 11] = [
+const ROOMS: [&str; 12] = [
     "agents", "api", "broker", "cortex", "gateway", "models", "proto", "runs", "sdk", "sop", "src",
+    "terminal",
 ];
 
 fn root() -> &'static Path {
@@ -149,6 +150,7 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
     assert_eq!(depends_on("api"), ["cortex", "proto", "sdk"]);
     assert_eq!(depends_on("gateway/mcp"), ["sdk"]);
+    assert_eq!(depends_on("terminal"), ["proto", "sdk"]);
     assert_eq!(depends_on("sop"), ["agents", "sdk"]);
     for (file, code) in sources() {
         let is_choice = file.starts_with("src/") || file.starts_with("models/src");
@@ -211,6 +213,44 @@ fn what_runs_are_about_is_not_in_the_code() {
             );
         }
     }
+}
+
+/// Files and folders of the repository that a document names in backticks; of `NAME`s and patterns, none.
+fn named_in(document: &str) -> Vec<String> {
+    let names = document.split('`').skip(1).step_by(2);
+    let is_path = |name: &&str| {
+        let is_plain = name
+            .chars()
+            .all(|c| c.is_alphanumeric() || "/._-".contains(c));
+        let rooms = ROOMS
+            .into_iter()
+            .chain(["bench", "docs", "examples", "tests"]);
+        is_plain
+            && rooms
+                .into_iter()
+                .any(|room| name.starts_with(&format!("{room}/")))
+    };
+    names.filter(is_path).map(str::to_owned).collect()
+}
+
+#[test]
+fn documents_name_files_that_are_there() {
+    let docs = fs::read_dir(root().join("docs")).expect("there are documents");
+    let docs = docs.map(|entry| entry.expect("an entry").path());
+    let own = ["README.md", "CONTRIBUTING.md"].map(|name| root().join(name));
+    let mut named = 0;
+    for document in docs.chain(own) {
+        let text = fs::read_to_string(&document).expect("it is text");
+        for path in named_in(&text) {
+            let shown = document.display();
+            assert!(
+                root().join(&path).exists(),
+                "{shown} names {path}, which is not there"
+            );
+            named += 1;
+        }
+    }
+    assert!(named > 150, "{named} were found");
 }
 
 /// Members of the workspace with tests that need unsafe code: the disk that fails beneath SQLite, and the simulation, which replaces functions

@@ -7,6 +7,7 @@ use std::{
     thread,
 };
 
+use agenthub_terminal::output;
 use anyhow::Context;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::{
@@ -22,7 +23,6 @@ use rustyline::{
 use tokio::sync::mpsc;
 
 use super::command::completions;
-use crate::output;
 
 /// The lines that are remembered.
 const HISTORY: usize = 1_000;

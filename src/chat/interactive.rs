@@ -5,6 +5,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use agenthub_terminal::{
+    listing,
+    output::{self, cut, plain},
+    run::Asking,
+    stop::{Signal, Signals},
+};
 use tokio::{
     sync::mpsc,
     task::JoinSet,
@@ -23,12 +29,6 @@ use super::{
     session::Session,
     turn,
     view::{End, Show},
-};
-use crate::{
-    listing,
-    output::{self, cut, plain},
-    run::Asking,
-    stop::{Signal, Signals},
 };
 
 /// What turns have to show waits here; turns wait when it is full.

@@ -6,13 +6,13 @@ use agenthub_proto::{
     agenthub::{ListAgentsRequest, ListTasksRequest},
     cortex::ListRunsRequest,
 };
-use anyhow::bail;
-
-use super::session::Session;
-use crate::{
+use agenthub_terminal::{
     listing,
     run::{Answer, answer, user, width},
 };
+use anyhow::bail;
+
+use super::session::Session;
 
 /// The runs that are listed.
 const RUNS: usize = 20;

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use agenthub_terminal::{listing, output, stop::Signals};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
@@ -22,7 +23,6 @@ use super::{
     turn,
     view::{End, Show},
 };
-use crate::{listing, output, stop::Signals};
 
 /// Lines that wait for their turn; reading stops meanwhile.
 const LINES: usize = 16;

@@ -6,10 +6,9 @@ use std::{
     time::Duration,
 };
 
+use agenthub_terminal::output::plain;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
-
-use crate::output::plain;
 
 const TICK: Duration = Duration::from_millis(100);
 

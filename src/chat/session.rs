@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use agenthub_sdk::{Client, Error};
+use agenthub_terminal::run::{Asking, Line};
 use anyhow::bail;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::presence::{Presence, Standing};
-use crate::run::{Asking, Line};
 
 /// How long Cortex is waited for at the beginning.
 const INTRODUCTION: Duration = Duration::from_secs(5);

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Folder, Hub, Keep, Layer, Model, ModelLayer};
-use crate::cassette::Wanted;
+use super::{Folder, Hub, Keep, Layer, Layers, Model};
 
 /// `agenthub agent`
 #[derive(Debug, Subcommand)]
@@ -145,21 +144,6 @@ impl Place {
             keep_runs: self.keep.layer(),
             model: self.model.layer(),
             ..folder.layer()
-        }
-    }
-}
-
-impl Model {
-    /// What the flag says of the settings.
-    pub(super) fn layer(&self) -> ModelLayer {
-        ModelLayer {
-            name: self.model.clone(),
-            cassette: match (&self.record, &self.replay) {
-                (Some(file), _) => Some(Wanted::Record(file.clone())),
-                (None, Some(file)) => Some(Wanted::Replay(file.clone())),
-                (None, None) => None,
-            },
-            ..ModelLayer::default()
         }
     }
 }

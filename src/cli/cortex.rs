@@ -1,9 +1,9 @@
 //! Cortex alone, on the command line.
 
+use agenthub_terminal::Listen;
 use clap::Args;
 
 use super::{Layer, Place};
-use crate::listen::Listen;
 
 /// `agenthub cortex`
 #[derive(Debug, Args)]

@@ -1,9 +1,9 @@
 //! The agents of a hub for MCP clients, on the command line.
 
+use agenthub_terminal::Listen;
 use clap::Args;
 
 use super::{Hub, Layer};
-use crate::listen::Listen;
 
 /// `agenthub mcp`
 #[derive(Debug, Args)]

@@ -4,16 +4,8 @@ use agenthub_proto::{a2a::TaskState, agenthub::AgentState};
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use super::Hub;
+use super::{Hub, Json};
 use crate::complete;
-
-/// Prints JSON.
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct Json {
-    /// Prints one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
-}
 
 /// `agenthub agents`
 #[derive(Debug, Subcommand)]

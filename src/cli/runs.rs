@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
-use super::{Folder, Hub, Json, Layer, Model};
+use super::{Folder, Hub, Json, Layer, Layers, Model};
 use crate::complete;
 
 /// Where Cortex is.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Folder, Hub, Keep, Layer, Model, Serve};
+use super::{Folder, Hub, Keep, Layer, Layers, Model, Serve};
 
 /// Where SOPs are looked for if no folder is named.
 pub(crate) const DEFAULT_DIR: &str = "./sops";

@@ -1,6 +1,7 @@
 use clap::{CommandFactory, error::ErrorKind};
 
 use super::*;
+use crate::settings::EndedTasks;
 
 #[test]
 fn the_definition_is_sound() {

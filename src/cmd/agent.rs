@@ -4,16 +4,15 @@ use std::{path::Path, time::Duration};
 
 use agenthub_agents::echo;
 use agenthub_sdk::{AgentBuilder, AgentType, RunningAgent};
+use agenthub_terminal::{connect::until_there, output, stop::Signals};
 use anyhow::{Context, anyhow, bail};
 
 use crate::{
     cli::{Agent, Specialised},
-    connect::until_there,
     definition::{Definition, check_name},
     journal::Kept,
-    model, output,
+    model,
     settings::Settings,
-    stop::Signals,
     team::Specialist,
     telemetry::Telemetry,
     tools::Toolshed,

@@ -1,12 +1,10 @@
 //! `agenthub agents`
 
 use agenthub_proto::agenthub::{ListAgentsRequest, SubscribeToAgentEventsRequest};
+use agenthub_terminal::{connect, listing, output};
 
 use super::watch;
-use crate::{
-    cli::{AgentFilter, Agents},
-    connect, listing, output,
-};
+use crate::cli::{AgentFilter, Agents};
 
 /// The agents of one page.
 const PAGE: i32 = 1000;

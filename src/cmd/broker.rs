@@ -1,16 +1,14 @@
 //! `agenthub broker`
 
+use agenthub_terminal::{calls, flags::Serve, output, stop::Signals};
 use axum::Router;
 use tonic::service::Routes;
 
 use crate::{
-    banner::{self, Banner, Talk},
-    cli::Serve,
+    banner::{Banner, Talk},
     logging::Target,
-    output,
     serve::Serving,
     settings::Settings,
-    stop::Signals,
 };
 
 /// Runs the hub alone until it is told to stop.
@@ -18,7 +16,7 @@ pub(super) async fn run(args: &Serve, settings: &Settings) -> anyhow::Result<()>
     let mut signals = Signals::new()?;
     let mut serving = Serving::start(settings, Routes::default(), Router::new()).await?;
     let banner = Banner {
-        program: banner::program(),
+        program: calls::program(),
         grpc: serving.grpc(),
         http: serving.http(),
         url: serving.url(),

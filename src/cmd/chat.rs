@@ -2,15 +2,14 @@
 
 use std::process::ExitCode;
 
+use agenthub_terminal::{calls, output, stop::Signals};
+
 use super::CLIENT_LEVEL;
 use crate::{
-    banner,
     chat::{self, Folder, Session, Terminal},
     cli::Chat,
     logging::{self, Target},
-    output,
     settings::Settings,
-    stop::Signals,
 };
 
 /// Talks with Cortex, on a terminal or line by line.
@@ -35,7 +34,7 @@ pub(super) async fn run(args: Chat, settings: &Settings) -> anyhow::Result<ExitC
     ))?;
     let folder = Folder::new(settings.data());
     if let Some(context) = chat::interactive(session, folder, &mut signals).await? {
-        let (program, hub) = (banner::program(), banner::hub_flag(&settings.hub));
+        let (program, hub) = (calls::program(), calls::hub_flag(&settings.hub));
         output::line(format!(
             "To go on with this conversation: {program} chat --context {context}{hub}"
         ))?;

@@ -6,19 +6,18 @@ use agenthub_api::{Http, Runs, Service};
 use agenthub_cortex::{CORTEX, Cortex, Running, Settings as CortexSettings};
 use agenthub_proto::cortex::cortex_server::CortexServer;
 use agenthub_sdk::{Client, Connection};
+use agenthub_terminal::{connect::until_there, output, stop::Signals};
 use anyhow::bail;
 use tokio::time::timeout;
 use tonic::service::Routes;
 
 use crate::{
     cli,
-    connect::until_there,
     http::{self, Bound, HttpServer},
     journal::Kept,
-    model, output,
+    model,
     rpc::{self, RpcServer},
     settings::Settings,
-    stop::Signals,
     telemetry::Telemetry,
 };
 

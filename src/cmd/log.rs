@@ -6,10 +6,11 @@ use agenthub_broker::{
     Settings as HubSettings,
     maintenance::{self, FILE, Torn},
 };
+use agenthub_terminal::output;
 use anyhow::Context;
 use serde_json::json;
 
-use crate::{cli::Log, output, settings::Settings};
+use crate::{cli::Log, settings::Settings};
 
 /// Looks at a hub's log, or makes it shorter. Needs no hub.
 pub(super) fn run(args: &Log, settings: &Settings) -> anyhow::Result<()> {

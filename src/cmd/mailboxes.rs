@@ -5,13 +5,9 @@ use agenthub_proto::agenthub::{
     Mailbox, PurgeMailboxRequest, SeekMailboxRequest, seek_mailbox_request::To,
 };
 use agenthub_sdk::Client;
+use agenthub_terminal::{connect, flags::Json, listing::mail, output};
 
-use crate::{
-    cli::{Json, LetterAction, Mailboxes},
-    connect,
-    listing::mail,
-    output,
-};
+use crate::cli::{LetterAction, Mailboxes};
 
 /// The mailboxes or letters of one page.
 const PAGE: i32 = 1000;

@@ -6,13 +6,12 @@ use std::{
 };
 
 use agenthub_mcp::server::{Server, Settings as Offer};
+use agenthub_terminal::{output, stop::Signals};
 
 use crate::{
     cli,
     http::{self, Bound},
-    output,
     settings::Settings,
-    stop::Signals,
 };
 
 /// Serves the agents of the hub to MCP clients, until it is told to stop or its one client is gone.

@@ -6,6 +6,14 @@ use std::{
     time::Duration,
 };
 
+use agenthub_terminal::{
+    Listen,
+    calls::{self, DEFAULT_HUB},
+    flags::Hub,
+    output,
+    run::Line,
+    stop::{Late, Signals},
+};
 use anyhow::bail;
 use tokio::{net::TcpStream, time::timeout};
 
@@ -13,15 +21,7 @@ use super::{
     CLIENT_LEVEL,
     up::{Crew, Everything},
 };
-use crate::{
-    banner,
-    cli::{CortexAt, Hub},
-    listen::Listen,
-    logging, output,
-    run::Line,
-    settings::{DEFAULT_HUB, Settings},
-    stop::{Late, Signals},
-};
+use crate::{cli::CortexAt, logging, settings::Settings};
 
 /// How long it may take to see that nobody listens.
 const LOOK: Duration = Duration::from_secs(1);
@@ -205,16 +205,16 @@ pub(super) enum Farewell {
 impl Farewell {
     /// How the run goes on, and how to come back to it.
     pub(super) fn of(&self, run: &str) -> String {
-        let program = banner::program();
+        let program = calls::program();
         match self {
             Self::GoesOn(url) => {
-                let hub = banner::hub_flag(url);
+                let hub = calls::hub_flag(url);
                 format!(
                     "the run goes on; to come back: {program} runs watch {run}{hub}, to end it: {program} runs cancel {run}{hub}"
                 )
             }
             Self::Waits(data) => {
-                let data = banner::data_flag(data);
+                let data = calls::data_flag(data);
                 format!(
                     "the run waits, as what it ran on ends with this process; to finish it: {program} runs watch {run}{data}, or {program} up{data}"
                 )
@@ -246,7 +246,7 @@ pub(super) fn free(address: Listen) -> Listen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::DEFAULT_DATA;
+    use agenthub_terminal::calls::DEFAULT_DATA;
 
     #[test]
     fn who_leaves_is_told_how_to_come_back() {

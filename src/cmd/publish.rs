@@ -11,10 +11,11 @@ use agenthub_proto::{
     trace::TraceContext,
 };
 use agenthub_sdk::{Client, Delegation, Error, Outcome, task_type};
+use agenthub_terminal::{connect, output, partial, stop::Signals};
 use anyhow::{Context, bail};
 use serde_json::json;
 
-use crate::{cli::Publish, connect, output, partial, stop::Signals};
+use crate::cli::Publish;
 
 /// Stands for what comes on standard input.
 const STDIN: &str = "-";

@@ -3,6 +3,11 @@
 use std::process::ExitCode;
 
 use agenthub_proto::cortex::{Constraints, ListRunsRequest, RunBudget, StartRunRequest};
+use agenthub_terminal::{
+    calls, output,
+    run::{Line, ResultFile, Trouble, Watching, watch},
+    stop::Signals,
+};
 use anyhow::anyhow;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
@@ -11,14 +16,7 @@ use super::{
     place::{Here, Place},
     runs::{budget, constraints},
 };
-use crate::{
-    banner,
-    cli::Run,
-    output,
-    run::{Line, ResultFile, Source, Trouble, Watching, watch},
-    settings::Settings,
-    stop::Signals,
-};
+use crate::{brief::Source, cli::Run, settings::Settings};
 
 /// How long a run is tried to be started while nobody answers.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);
@@ -167,7 +165,7 @@ async fn tell_of_others(line: &Line, run: &str) {
     let Ok(runs) = line.list(request, 50).await else {
         return;
     };
-    let program = banner::program();
+    let program = calls::program();
     for other in runs.iter().filter(|r| r.ended_at.is_none() && r.id != run) {
         let id = &other.id;
         output::aside(format!(

@@ -6,6 +6,14 @@ use agenthub_proto::{
     cortex::{Constraints, ListRunsRequest, RecordResultsRequest, ResumeRunRequest, RunBudget},
     json::{self as convert},
 };
+use agenthub_terminal::{
+    flags::Json,
+    ids::{LATEST, meant},
+    listing::runs as listing,
+    output,
+    run::{Answer, Line, ResultFile, Trouble, Watching, answer, user, watch, width},
+    stop::Signals,
+};
 use anyhow::Context;
 use serde_json::{Map, Value};
 
@@ -14,14 +22,9 @@ use super::{
     place::{Here, Place},
 };
 use crate::{
-    cli::{self, Form, Json, Limits, Runs},
-    ids::{LATEST, meant},
-    listing::runs as listing,
+    cli::{self, Form, Limits, Runs},
     logging::{self, Target},
-    output,
-    run::{Answer, Line, ResultFile, Trouble, Watching, answer, user, watch, width},
     settings::Settings,
-    stop::Signals,
 };
 
 /// The latest runs among which the beginning of an id is looked for.

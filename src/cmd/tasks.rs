@@ -10,16 +10,17 @@ use agenthub_proto::{
     agenthub::{AgentEvent, ListTasksRequest, SubscribeToTasksRequest},
 };
 use agenthub_sdk::{Client, Error};
-use anyhow::Context;
-
-use super::watch;
-use crate::{
-    cli::{Json, Tasks},
+use agenthub_terminal::{
     connect,
+    flags::Json,
     ids::{LATEST, meant},
     listing, output,
     run::width,
 };
+use anyhow::Context;
+
+use super::watch;
+use crate::cli::Tasks;
 
 /// The tasks of one page.
 const PAGE: i32 = 100;

@@ -6,22 +6,22 @@ use agenthub_api::{Http, Runs, Service};
 use agenthub_broker::Others;
 use agenthub_cortex::{CORTEX, Cortex, Running, Settings as CortexSettings};
 use agenthub_proto::cortex::cortex_server::CortexServer;
+use agenthub_terminal::{calls, output, stop::Signals};
 use anyhow::Context;
 use tokio::time::timeout;
 use tonic::service::Routes;
 
 use super::{SERVER_LEVEL, cortex};
 use crate::{
-    banner::{self, Banner, Talk},
+    banner::{Banner, Talk},
     chat::{self, Folder, Session, Terminal},
     cli::Up,
     http,
     journal::Kept,
     logging::{self, Target},
-    model, output,
+    model,
     serve::Serving,
     settings::Settings,
-    stop::Signals,
     team::Team,
     telemetry::Telemetry,
 };
@@ -150,7 +150,7 @@ impl Everything {
 
     fn banner(&self, settings: &Settings, log: Target, talk: Talk) -> Banner {
         Banner {
-            program: banner::program(),
+            program: calls::program(),
             grpc: self.serving.grpc(),
             http: self.serving.http(),
             url: self.serving.url(),

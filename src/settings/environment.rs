@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
+use agenthub_terminal::{Listen, flags::Days};
 use anyhow::{Context, anyhow};
 
-use super::{Days, EndedTasks, KeepRuns, Layer, Model, ModelLayer};
-use crate::listen::Listen;
+use super::{EndedTasks, KeepRuns, Layer, Model, ModelLayer};
 
 /// The model of Vertex where only the project is named.
 const VERTEX_DEFAULT: &str = "gemini-2.5-flash";

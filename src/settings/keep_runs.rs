@@ -1,8 +1,8 @@
 //! How long the runs of agents are kept once they are over.
 
-use std::{collections::BTreeMap, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use anyhow::anyhow;
+use agenthub_terminal::flags::Days;
 use serde::{Deserialize, Serialize};
 
 /// The days that were set; where nothing was, an agent has its own. 0 keeps runs for ever.
@@ -15,33 +15,6 @@ pub(crate) struct KeepRuns {
     /// For those of single agents, by their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) agents: BTreeMap<String, u32>,
-}
-
-/// `DAYS` or `AGENT=DAYS`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Days {
-    agent: Option<String>,
-    days: u32,
-}
-
-impl FromStr for Days {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        let (agent, days) = match text.split_once('=') {
-            Some((agent, days)) => (Some(agent.trim()), days),
-            None => (None, text),
-        };
-        match (agent, days.trim().parse()) {
-            (Some(""), _) | (_, Err(_)) => Err(anyhow!(
-                "`{text}` is neither a number of days nor AGENT=DAYS"
-            )),
-            (agent, Ok(days)) => Ok(Self {
-                agent: agent.map(str::to_owned),
-                days,
-            }),
-        }
-    }
 }
 
 impl KeepRuns {
@@ -87,13 +60,5 @@ mod tests {
         assert_eq!(keep.time("writer"), days(90));
         assert_eq!(keep.time("cortex"), Some(Duration::MAX));
         assert_eq!(of("writer=90").time("qa"), None);
-    }
-
-    #[test]
-    fn what_is_no_number_of_days_is_refused() {
-        for wrong in ["", "x", "=3", "a=", "a=-1", "a=b=3", "3.5"] {
-            let error = wrong.parse::<Days>().expect_err(wrong).to_string();
-            assert!(error.contains(&format!("`{wrong}`")), "{error}");
-        }
     }
 }

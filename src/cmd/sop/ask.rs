@@ -15,6 +15,7 @@ use std::{
 
 use agenthub_sdk::{Agent, Client, Delegation, Error, Outcome, Pending};
 use agenthub_sop::{Definition, ErrorMode as Written};
+use agenthub_terminal::{calls, output, stop::Signals};
 use anyhow::{anyhow, bail};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
@@ -27,13 +28,10 @@ use super::{
     progress::Progress,
 };
 use crate::{
-    banner,
     cli::sop::{Ask, ErrorMode},
     cmd::CLIENT_LEVEL,
     logging::{self, Target},
-    output,
     settings::Settings,
-    stop::Signals,
 };
 
 /// How long a request may take to end once it is cancelled.
@@ -156,16 +154,16 @@ impl Question<'_> {
         let run = &asked.run;
         let report = match (is_kept, here.team.is_some()) {
             (true, _) => {
-                let data = settings.data().map(banner::data_flag).unwrap_or_default();
+                let data = settings.data().map(calls::data_flag).unwrap_or_default();
                 format!(
                     "; {} sop report {run}{data} says whether it kept to its procedure",
-                    banner::program()
+                    calls::program()
                 )
             }
             (false, true) => "; it is kept nowhere, so there is no report".to_owned(),
             (false, false) => format!(
                 "; {} sop report {run}, in the folder where the team runs, says whether it kept to its procedure",
-                banner::program()
+                calls::program()
             ),
         };
         let code = self.show(&asked, &here.absent)?;

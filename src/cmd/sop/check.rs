@@ -8,6 +8,7 @@ use std::{
 };
 
 use agenthub_sop::{Definition, Discovered, Fault, Kind, discover, load, tools};
+use agenthub_terminal::output;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use super::{
     news::{count, show},
     workshop::uses,
 };
-use crate::{cli::sop::Check, model, output, settings::Settings, tools::Toolshed};
+use crate::{cli::sop::Check, model, settings::Settings, tools::Toolshed};
 
 /// What the files say, with all that is wrong.
 struct Checked {

@@ -3,9 +3,10 @@
 use std::{path::Path, sync::Arc};
 
 use agenthub_sop::{Definition, Discovered, Fault, StartError, discover};
+use agenthub_terminal::calls;
 
 use super::news::show;
-use crate::{banner, cli::sop::DEFAULT_DIR, settings::Settings};
+use crate::{cli::sop::DEFAULT_DIR, settings::Settings};
 
 /// A folder with somebody who leads.
 pub(super) struct Found {
@@ -42,7 +43,7 @@ pub(super) fn advised(fault: Fault) -> Fault {
     match fault.path == Path::new(DEFAULT_DIR) && !fault.path.exists() {
         true => fault.helped(format!(
             "name the folder with the files of your team, or begin one: {} sop new researcher",
-            banner::program()
+            calls::program()
         )),
         false => fault,
     }

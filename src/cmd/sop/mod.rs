@@ -2,6 +2,7 @@
 
 mod ask;
 mod check;
+mod compliance;
 mod found;
 mod inputs;
 mod leaving;

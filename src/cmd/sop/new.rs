@@ -8,13 +8,10 @@ use std::{
 };
 
 use agenthub_sop::{Discovered, Kind, discover, starter};
+use agenthub_terminal::{calls, output};
 use anyhow::{Context, anyhow, bail};
 
-use crate::{
-    banner,
-    cli::sop::{DEFAULT_DIR, New},
-    output,
-};
+use crate::cli::sop::{DEFAULT_DIR, New};
 
 /// Writes the beginnings of an agent.
 pub(super) fn run(args: &New) -> anyhow::Result<ExitCode> {
@@ -116,7 +113,7 @@ fn free(name: &str, kind: Kind, found: &Discovered) -> anyhow::Result<()> {
 
 /// What to do next.
 fn next(path: &Path, dir: &Path, kind: Kind, found: &Discovered) -> Vec<String> {
-    let program = banner::program();
+    let program = calls::program();
     let (folder, flag) = match dir == Path::new(DEFAULT_DIR) {
         true => (String::new(), String::new()),
         false => (

@@ -7,8 +7,7 @@ use std::{
 };
 
 use agenthub_sop::{Fault, Kind, Member, News};
-
-use crate::output;
+use agenthub_terminal::output;
 
 /// Tells what happens in a team, on stderr. What happens while it starts is told in one go by whoever starts it.
 pub(super) fn tell() -> Arc<dyn Fn(&News) + Send + Sync> {

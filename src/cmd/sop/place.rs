@@ -1,10 +1,10 @@
 //! On which hub: one that is there, or one of this process.
 
 use agenthub_sdk::Error;
+use agenthub_terminal::flags::Hub;
 use anyhow::bail;
 
 use crate::{
-    cli::Hub,
     cmd::place::{is_named, listens},
     settings::Settings,
 };

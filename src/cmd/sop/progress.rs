@@ -7,10 +7,9 @@ use agenthub_proto::{
     json::from_struct,
 };
 use agenthub_sdk::{ANSWER_ARTIFACT, Update};
+use agenthub_terminal::output;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-
-use crate::output;
 
 /// The words of a request that are shown, in characters.
 const MAX_WORDS: usize = 80;

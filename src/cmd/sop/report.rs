@@ -10,15 +10,14 @@ use std::{
 
 use agenthub_sdk::model::LanguageModel;
 use agenthub_sop::compliance::{self, FindError, Journals, NoProcedure, Recorded};
+use agenthub_terminal::{output, run::width};
 use anyhow::{Context, anyhow, bail};
 use serde_json::json;
 
+use super::compliance as listing;
 use crate::{
     cli::sop::Report,
-    journal,
-    listing::compliance as listing,
-    model, output,
-    run::width,
+    journal, model,
     settings::{OFFLINE, Settings},
 };
 

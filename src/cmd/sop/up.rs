@@ -11,6 +11,7 @@ use std::{
 
 use agenthub_sdk::Client;
 use agenthub_sop::{Origin, Team};
+use agenthub_terminal::{calls, connect::until_there, output, stop::Signals};
 use anyhow::bail;
 use serde_json::{Value, json};
 
@@ -22,17 +23,14 @@ use super::{
     workshop::Workshop,
 };
 use crate::{
-    banner,
     cli::sop::{DEFAULT_DIR, Up},
     cmd::{
         CLIENT_LEVEL,
         up::{Crew, Everything},
     },
-    connect::until_there,
     logging::{self, Target},
-    model, output,
+    model,
     settings::Settings,
-    stop::Signals,
 };
 
 /// How long agents may go on with what they do at the end.
@@ -194,11 +192,11 @@ impl Banner<'_> {
         if label == "agents" {
             lines.push(format!(
                 "  agents  none yet: {} sop new researcher{} begins one",
-                banner::program(),
+                calls::program(),
                 self.flag("--dir ")
             ));
         }
-        let (program, hub) = (banner::program(), banner::hub_flag(self.hub));
+        let (program, hub) = (calls::program(), calls::hub_flag(self.hub));
         lines.extend([
             String::new(),
             "Ask it in another terminal:".to_owned(),

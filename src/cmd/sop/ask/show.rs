@@ -7,11 +7,12 @@ use std::{
 };
 
 use agenthub_sdk::{Error, Outcome, proto::a2a::TaskState};
+use agenthub_terminal::{output, partial};
 use anyhow::{Context, anyhow};
 use serde_json::json;
 
 use super::{Asked, CANCELLED, Question, absent::Absent};
-use crate::{cmd::sop::progress::Show, output, partial};
+use crate::cmd::sop::progress::Show;
 
 /// The longest reason in a warning, in characters.
 const MAX_WHY: usize = 300;

@@ -6,6 +6,11 @@ use agenthub_broker::{OpenError, StartError};
 use agenthub_proto::agenthub::AgentState;
 use agenthub_sdk::{Client, Error};
 use agenthub_sop::{Origin, Team, is_same};
+use agenthub_terminal::{
+    Listen,
+    calls::{self, DEFAULT_DATA},
+    output,
+};
 use anyhow::bail;
 use axum::Router;
 use tonic::service::Routes;
@@ -15,7 +20,6 @@ use super::{
     absent::{Absent, absent},
 };
 use crate::{
-    banner,
     cmd::sop::{
         found::{Found, start_error},
         leaving::leave,
@@ -23,10 +27,8 @@ use crate::{
         up::folder_argument,
         workshop::Workshop,
     },
-    listen::Listen,
-    output,
     serve::Serving,
-    settings::{DEFAULT_DATA, Settings},
+    settings::Settings,
 };
 
 /// How long agents may go on with what they do once the answer is there.
@@ -146,7 +148,7 @@ impl Question<'_> {
             output::aside(format!(
                 "warning: {} has nobody to lead: {} sop new researcher{} begins an agent",
                 self.leads.name,
-                banner::program(),
+                calls::program(),
                 folder_argument(&self.args.dir(), "--dir ")
             ));
         }

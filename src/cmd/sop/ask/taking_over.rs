@@ -1,9 +1,10 @@
 //! A team that was on the hub for somebody else's request goes with that; whoever still waits for its answer has it at work from then on.
 
 use agenthub_sdk::Client;
+use agenthub_terminal::output;
 
 use super::{Question, start::Here};
-use crate::{cmd::sop::found::Found, output, settings::Settings};
+use crate::{cmd::sop::found::Found, settings::Settings};
 
 impl Question<'_> {
     /// Waits until the one who leads has been away for longer than agents may be, and starts the team here. Where that cannot be, it was shown why,

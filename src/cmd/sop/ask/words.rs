@@ -6,9 +6,10 @@ use std::{
 };
 
 use agenthub_sop::discover;
+use agenthub_terminal::calls;
 use anyhow::{Context, bail};
 
-use crate::{banner, cli::sop::Ask};
+use crate::cli::sop::Ask;
 
 /// The longest request, in bytes.
 const MAX_REQUEST: u64 = 512 * 1024;
@@ -47,7 +48,7 @@ fn is_team(path: &Path) -> bool {
 
 /// Why these words are not a folder and a request.
 fn unclear(words: &[String], is_team: impl Fn(&str) -> bool) -> Option<String> {
-    let program = banner::program();
+    let program = calls::program();
     match words {
         [only] if is_team(only) => Some(format!(
             "the request is missing, as {only} is the folder of a team: {program} sop ask {only} \"what is wanted\""

@@ -1,0 +1,74 @@
+//! The settings that flags of several commands stand for.
+
+use agenthub_terminal::flags::{Folder, Keep, Model, Serve};
+
+use crate::{
+    cassette::Wanted,
+    settings::{EndedTasks, KeepRuns, Layer, ModelLayer},
+};
+
+/// Flags as a layer of the settings.
+pub(super) trait Layers {
+    /// The part of the settings that the flags are about.
+    type Layer;
+
+    /// What the flags say of the settings.
+    fn layer(&self) -> Self::Layer;
+}
+
+impl Layers for Serve {
+    type Layer = Layer;
+
+    fn layer(&self) -> Layer {
+        Layer {
+            grpc: self.grpc,
+            http: self.http,
+            insecure: self.insecure.then_some(true),
+            ended_tasks: EndedTasks {
+                most: self.ended_tasks,
+                days: self.ended_tasks_days,
+                mib: self.ended_tasks_mib,
+            },
+            bodies_mib: self.bodies_mib,
+            away_agents_days: self.away_agents_days,
+            away_grace_seconds: self.away_grace_seconds,
+            ..self.folder.layer()
+        }
+    }
+}
+
+impl Layers for Keep {
+    type Layer = KeepRuns;
+
+    fn layer(&self) -> KeepRuns {
+        KeepRuns::of(self.keep_runs_days.iter().cloned())
+    }
+}
+
+impl Layers for Folder {
+    type Layer = Layer;
+
+    fn layer(&self) -> Layer {
+        Layer {
+            data: self.data.clone(),
+            ephemeral: self.ephemeral.then_some(true),
+            ..Layer::default()
+        }
+    }
+}
+
+impl Layers for Model {
+    type Layer = ModelLayer;
+
+    fn layer(&self) -> ModelLayer {
+        ModelLayer {
+            name: self.model.clone(),
+            cassette: match (&self.record, &self.replay) {
+                (Some(file), _) => Some(Wanted::Record(file.clone())),
+                (None, Some(file)) => Some(Wanted::Replay(file.clone())),
+                (None, None) => None,
+            },
+            ..ModelLayer::default()
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Finding the hub.
+
+use std::time::Duration;
+
+use agenthub_sdk::{Client, Error};
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// It is said this often that there is still no hub.
+const REMINDER: Duration = Duration::from_secs(30);
+
+/// A client for one command, under an id of its own if none is given.
+pub async fn client(hub: &str, id: Option<&str>) -> Result<Client, Error> {
+    let id = match id {
+        Some(id) => id.to_owned(),
+        None => format!("cli-{}", &Uuid::new_v4().simple().to_string()[..8]),
+    };
+    Client::builder(hub).agent_id(id).connect().await
+}
+
+/// Tries until there is a hub, and says so when there is none.
+///
+/// # Errors
+///
+/// What is there does not take us, or is no hub.
+pub async fn until_there<T, F>(attempt: impl Fn() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut said: Option<Instant> = None;
+    loop {
+        match attempt().await {
+            Err(Error::NoHub { url, reason }) => {
+                if said.is_none_or(|at| at.elapsed() >= REMINDER) {
+                    said = Some(Instant::now());
+                    tracing::warn!(
+                        reason,
+                        "no hub at {url} yet: waiting for it (`agenthub up` starts one)"
+                    );
+                }
+                sleep(PAUSE).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_missing_hub_is_waited_for_and_a_refusal_is_not() {
+        let tries = Cell::new(0);
+        let attempt = |last: Result<(), Error>| {
+            tries.set(tries.get() + 1);
+            let result = match tries.get() {
+                100 => last,
+                _ => Err(Error::NoHub {
+                    url: "u".into(),
+                    reason: "r".into(),
+                }),
+            };
+            std::future::ready(result)
+        };
+        assert_eq!(until_there(|| attempt(Ok(()))).await, Ok(()));
+        assert_eq!(tries.get(), 100);
+
+        tries.set(0);
+        let refused = Error::Refused("no".into());
+        let result = until_there(|| attempt(Err(refused.clone()))).await;
+        assert_eq!(result, Err(refused));
+    }
+}

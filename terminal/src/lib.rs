@@ -1,0 +1,17 @@
+//! The command line as people use it: flags that commands share, and agents, tasks, mailboxes and runs as they are read and watched.
+//!
+//! [`listing`] puts what a hub knows into words and tables, [`run`] shows runs of Cortex while they work, [`output`] prints. What a program
+//! does with the terminal besides is in [`stop`] (signals), [`connect`] (finding the hub) and [`calls`] (how this program is called again).
+
+pub mod calls;
+pub mod connect;
+pub mod flags;
+pub mod ids;
+mod listen;
+pub mod listing;
+pub mod output;
+pub mod partial;
+pub mod run;
+pub mod stop;
+
+pub use listen::{Invalid, Listen};

@@ -1,0 +1,29 @@
+//! Runs, as people ask for them and watch them.
+//!
+//! A `line` goes to Cortex, whose frames are `follow`ed. What there is to see of them is decided in `view`,
+//! what came of them is put into words in `bundle`; both are pure. A `screen` shows it on a terminal. What runs ask people is
+//! `asked`.
+
+mod asked;
+mod bundle;
+#[cfg(test)]
+mod fake;
+mod follow;
+mod frame;
+mod keys;
+mod line;
+mod result_file;
+mod screen;
+mod steps;
+mod view;
+mod watch;
+mod work;
+
+pub use asked::{Answer, Asking, answer};
+pub use bundle::parts;
+pub use line::{Line, Trouble};
+pub use result_file::ResultFile;
+pub use screen::{row, width};
+pub use steps::of as steps_of;
+pub use view::given;
+pub use watch::{Watching, user, watch};

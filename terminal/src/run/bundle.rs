@@ -1,0 +1,450 @@
+//! What came of a run, as people read it, and what the exit code says of it.
+
+use serde_json::Value;
+
+use crate::output::{plain, wrapped};
+
+/// The narrowest and the widest report, in characters.
+const WIDTH: std::ops::RangeInclusive<usize> = 60..=120;
+
+/// The lines of a part of a result that is no text; of a longer one the beginning is shown.
+const MAX_LINES: usize = 12;
+
+/// What there is to say about a result that is none.
+const NOTHING: &str = "(nothing was made)";
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The constraints are met.
+    Met,
+    /// There is a result, but the constraints are not met.
+    BestEffort,
+    /// There is no result.
+    Failed,
+}
+
+impl Verdict {
+    /// Of what a run that completed gives: a bundle, or in chat mode a message.
+    pub fn of(result: &Value) -> Self {
+        let Some(quality) = result.get("quality") else {
+            return Self::Met;
+        };
+        let is_met = quality["met"] == true;
+        match (
+            quality["made"] != false,
+            is_met && Criteria::of(result).are_met(),
+        ) {
+            (false, _) => Self::Failed,
+            (_, true) => Self::Met,
+            (_, false) => Self::BestEffort,
+        }
+    }
+
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Met => 0,
+            Self::BestEffort => 3,
+            Self::Failed => 1,
+        }
+    }
+}
+
+/// How the acceptance criteria of a bundle stand, and the other rules.
+#[derive(Debug, Default)]
+struct Criteria<'a> {
+    met: usize,
+    not_met: Vec<&'a str>,
+    not_checked: Vec<&'a str>,
+    /// The rules that nobody checked.
+    open_rules: Vec<&'a str>,
+}
+
+impl<'a> Criteria<'a> {
+    fn of(bundle: &'a Value) -> Self {
+        let mut criteria = Self::default();
+        for line in bundle["acceptance-report"].as_array().into_iter().flatten() {
+            let text = line["criterion"].as_str().unwrap_or_default();
+            match line["verdict"].as_str() {
+                Some("pass") => criteria.met += 1,
+                Some("fail") => criteria.not_met.push(text),
+                _ => criteria.not_checked.push(text),
+            }
+        }
+        let rules = bundle["quality"]["unchecked"].as_array().into_iter();
+        criteria.open_rules = rules.flatten().filter_map(Value::as_str).collect();
+        criteria
+    }
+
+    fn are_met(&self) -> bool {
+        self.not_met.is_empty() && self.not_checked.is_empty() && self.open_rules.is_empty()
+    }
+
+    /// How many of how many are met; `None` where there are no criteria.
+    fn count(&self) -> Option<String> {
+        let all = self.met + self.not_met.len() + self.not_checked.len();
+        let are = if self.met == 1 { "is" } else { "are" };
+        (all > 0).then(|| format!("{} of {all} criteria {are} met", self.met))
+    }
+
+    /// The count, which are not met, and what nobody checked.
+    fn in_words(&self) -> Option<String> {
+        let rules = match self.open_rules.len() {
+            1 => "nobody checked 1 rule:".to_owned(),
+            n => format!("nobody checked {n} rules:"),
+        };
+        let mut words: Vec<String> = self.count().into_iter().collect();
+        for (label, texts) in [
+            ("not met", &self.not_met),
+            ("nobody checked", &self.not_checked),
+            (&*rules, &self.open_rules),
+        ] {
+            if !texts.is_empty() {
+                let texts: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+                words.push(format!("{label} {}", texts.join(", ")));
+            }
+        }
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+}
+
+/// The result of a run for people.
+#[derive(Debug, Default, PartialEq)]
+pub struct Parts {
+    /// What was made beside the texts: data, of much of it the beginning.
+    pub data: String,
+    /// The result: the text that was made, or several under their names; where none was, the data, whole.
+    pub result: String,
+    /// How good it is; empty in chat mode.
+    pub report: String,
+}
+
+impl Parts {
+    /// The same without a result: what there is led to none.
+    fn beside(self) -> Self {
+        let mut data = vec![self.data, self.result];
+        data.retain(|part| !part.is_empty());
+        Self {
+            data: data.join("\n\n"),
+            ..Self::default()
+        }
+    }
+
+    /// All of it, as one text.
+    pub fn together(self) -> String {
+        let mut parts = vec![self.data, self.result, self.report];
+        parts.retain(|part| !part.is_empty());
+        parts.join("\n\n")
+    }
+}
+
+/// The result of a run for a reader whose lines have this width.
+pub fn parts(result: &Value, width: usize) -> Parts {
+    let parts = match (result.get("result"), result["message"].as_str()) {
+        (Some(made), _) => {
+            let table = result["acceptance-report"].as_array();
+            let table = table.and_then(|report| acceptance(report, width));
+            let report = [Some(quality(result)), table];
+            let report: Vec<String> = report.into_iter().flatten().collect();
+            let made = match Verdict::of(result) {
+                Verdict::Failed => made_of(made).beside(),
+                _ => made_of(made),
+            };
+            Parts {
+                report: report.join("\n\n"),
+                ..made
+            }
+        }
+        (None, Some(message)) => Parts {
+            result: message.to_owned(),
+            ..Parts::default()
+        },
+        (None, None) => Parts {
+            result: laid_out(result, 0),
+            ..Parts::default()
+        },
+    };
+    let plain = |text: String| plain(&text).into_owned();
+    Parts {
+        data: plain(parts.data),
+        result: plain(parts.result),
+        report: plain(parts.report),
+    }
+}
+
+/// What was made: the texts, and beside them the data.
+fn made_of(result: &Value) -> Parts {
+    let result = without_gaps(result);
+    let Some(fields) = result.as_object().filter(|fields| !fields.is_empty()) else {
+        return match &result {
+            Value::Null | Value::Object(_) => Parts {
+                data: NOTHING.to_owned(),
+                ..Parts::default()
+            },
+            other => Parts {
+                result: laid_out(other, 0),
+                ..Parts::default()
+            },
+        };
+    };
+    let (texts, data): (Vec<_>, Vec<_>) = fields.iter().partition(|(_, value)| is_text(value));
+    if texts.is_empty() {
+        return Parts {
+            result: laid_out(&result, 0),
+            ..Parts::default()
+        };
+    }
+    let mut shown: Vec<String> = data
+        .into_iter()
+        .map(|(name, value)| beginning(name, value))
+        .collect();
+    let mut whole = Vec::new();
+    for (name, value) in &texts {
+        let text = value.as_str().or_else(|| value["text"].as_str());
+        let text = text.unwrap_or_default().trim_end();
+        whole.push(match texts.len() {
+            1 => text.to_owned(),
+            _ => format!("── {name}\n{text}"),
+        });
+        let mut rest = (*value).clone();
+        if let Some(fields) = rest.as_object_mut() {
+            fields.shift_remove("text");
+            if !fields.is_empty() {
+                shown.push(beginning(name, &rest));
+            }
+        }
+    }
+    Parts {
+        data: shown.join("\n\n"),
+        result: whole.join("\n\n"),
+        ..Parts::default()
+    }
+}
+
+/// The first lines of data under its name.
+fn beginning(name: &str, value: &Value) -> String {
+    let lines = laid_out(value, 0);
+    let all = lines.lines().count();
+    let mut shown: Vec<&str> = lines.lines().take(MAX_LINES).collect();
+    let rest = format!(
+        "… ({} lines more with --output or --json)",
+        all - shown.len()
+    );
+    if all > shown.len() {
+        shown.push(&rest);
+    }
+    format!("── {name}\n{}", shown.join("\n"))
+}
+
+/// Whether a part of a result is a text, or has one as its main thing.
+fn is_text(value: &Value) -> bool {
+    value.is_string() || value["text"].is_string()
+}
+
+/// The value without fields that say nothing.
+fn without_gaps(value: &Value) -> Value {
+    let says_something = |value: &Value| match value {
+        Value::Null => false,
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    };
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(k, v)| (k.clone(), without_gaps(v)));
+            Value::Object(fields.filter(|(_, v)| says_something(v)).collect())
+        }
+        Value::Array(items) => items.iter().map(without_gaps).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Whether the request set anything that a result can keep to or not: a criterion, or a rule that a reviewer knew.
+fn is_held_to_anything(bundle: &Value) -> bool {
+    let criteria = bundle["acceptance-report"].as_array();
+    let reviews = bundle["quality"]["reviews"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let mut checks = reviews.flat_map(|r| r["checks"].as_array().into_iter().flatten());
+    let is_rule = |check: &Value| check["hard"] == true || check["rule"] == true;
+    criteria.is_some_and(|criteria| !criteria.is_empty()) || checks.any(is_rule)
+}
+
+/// The verdict, and how good what was judged is.
+fn quality(bundle: &Value) -> String {
+    let quality = &bundle["quality"];
+    let number = |field: &str| quality[field].as_f64();
+    let texts = |field: &str| -> Vec<&str> {
+        let items = quality[field].as_array().into_iter().flatten();
+        items.filter_map(Value::as_str).collect()
+    };
+    let criteria = Criteria::of(bundle);
+    let untaken = texts("notTaken").into_iter();
+    let untaken: Vec<String> = untaken.map(|key| format!("payload.{key}")).collect();
+    let untaken = untaken.join(", ");
+    let verdict = match (Verdict::of(bundle), criteria.in_words()) {
+        (Verdict::Met, _) => {
+            let met = match is_held_to_anything(bundle) {
+                true => "all constraints are met",
+                false => "no criteria were given; the review lets it pass",
+            };
+            match untaken.is_empty() {
+                true => met.to_owned(),
+                false => format!("{met}, but nobody took {untaken}"),
+            }
+        }
+        (Verdict::Failed, _) => "nothing was made".to_owned(),
+        (_, Some(words)) if !criteria.are_met() => format!("{words}: this is the best there is"),
+        (_, Some(words)) => {
+            format!("{words}, but the constraints are NOT met: this is the best there is")
+        }
+        (_, None) => "the constraints are NOT met: this is the best there is".to_owned(),
+    };
+    let mut lines = vec![format!("verdict  {verdict}")];
+    let wanted = number("threshold").unwrap_or_default();
+    let not_judged = texts("notJudged");
+    let is_part = if not_judged.is_empty() {
+        ""
+    } else {
+        " for what was judged"
+    };
+    lines.push(match number("score") {
+        Some(score) => format!("quality  {score:.2}{is_part}, at least {wanted:.2} is wanted"),
+        None => format!("quality  nobody gave a score, at least {wanted:.2} is wanted"),
+    });
+    let others = not_judged
+        .into_iter()
+        .filter(|name| !criteria.not_checked.contains(name) && !criteria.open_rules.contains(name));
+    let others: Vec<&str> = others.collect();
+    if !others.is_empty() {
+        lines.push(format!("         not judged: {}", others.join("; ")));
+    }
+    lines.extend(stand_ins(quality).map(|who| {
+        format!(
+            "         {who} without a language model: stand-ins measure, and understand nothing"
+        )
+    }));
+    if !untaken.is_empty() && !verdict.ends_with(&untaken) {
+        lines.push(format!("ignored  nobody took {untaken}"));
+    }
+    if let (Some(depth), Some(most)) = (number("depth"), number("executionDepth")) {
+        lines.push(format!("rounds   {depth} of at most {most}"));
+    }
+    for (label, field) in [("summary", "summary"), ("because", "explanation")] {
+        let text = quality[field].as_str().unwrap_or_default().trim();
+        // An explanation that the verdict is.
+        let is_said = match criteria.count() {
+            Some(count) => text.starts_with(&count),
+            None => text.starts_with("nobody checked ") && !criteria.open_rules.is_empty(),
+        };
+        if !text.is_empty() && !is_said {
+            lines.push(format!("{label:<9}{text}"));
+        }
+    }
+    for (index, issue) in texts("issues").into_iter().enumerate() {
+        let label = if index == 0 { "issues" } else { "" };
+        lines.push(format!("{label:<9}{issue}"));
+    }
+    lines.join("\n")
+}
+
+/// Who made and judged the result in the place of a language model.
+fn stand_ins(quality: &Value) -> Option<String> {
+    let items = quality["standIns"].as_array().into_iter().flatten();
+    let said: Vec<String> = items
+        .filter_map(|item| {
+            let did = match item["phase"].as_str()? {
+                "generation" => "wrote",
+                "qa" => "judged",
+                "analysis" => "analysed",
+                _ => "worked",
+            };
+            Some(format!("{} {did}", item["agent"].as_str()?))
+        })
+        .collect();
+    match said.as_slice() {
+        [] => None,
+        [one] => Some(one.clone()),
+        [first @ .., last] => Some(format!("{} and {last}", first.join(", "))),
+    }
+}
+
+/// The report as a table; `None` where nothing was to be fulfilled.
+fn acceptance(report: &[Value], width: usize) -> Option<String> {
+    if report.is_empty() {
+        return None;
+    }
+    let text = |value: &Value| match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let rows = report.iter().map(|line| {
+        let verdict = match line["verdict"].as_str() {
+            Some("pass") => "✓ met",
+            Some("fail") => "✗ not met",
+            _ => "· not checked",
+        };
+        [
+            verdict.to_owned(),
+            text(&line["criterion"]),
+            text(&line["evidence"]),
+        ]
+    });
+    let width = width.clamp(*WIDTH.start(), *WIDTH.end());
+    Some(wrapped(
+        ["ACCEPTANCE", "CRITERION", "EVIDENCE"],
+        rows,
+        width,
+    ))
+}
+
+/// A value as indented lines.
+pub(super) fn laid_out(value: &Value, level: usize) -> String {
+    let indent = "  ".repeat(level);
+    let nested = |label: String, value: &Value| match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            format!("{indent}{label}\n{}", laid_out(value, level + 1))
+        }
+        Value::Array(items) if !items.is_empty() => {
+            format!("{indent}{label}\n{}", laid_out(value, level + 1))
+        }
+        Value::String(text) if text.contains('\n') => {
+            let deeper = format!("\n{indent}  ");
+            let text = text.trim_end().replace('\n', &deeper);
+            format!("{indent}{label}{deeper}{text}")
+        }
+        other => format!("{indent}{label} {}", scalar(other)),
+    };
+    let lines: Vec<String> = match value {
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            fields.map(|(k, v)| nested(format!("{k}:"), v)).collect()
+        }
+        Value::Array(items) => items.iter().map(|item| listed(item, level)).collect(),
+        other => vec![format!("{indent}{}", scalar(other))],
+    };
+    lines.join("\n")
+}
+
+/// An entry of a list: its first line behind a dash.
+fn listed(item: &Value, level: usize) -> String {
+    let deeper = laid_out(item, level + 1);
+    let first = deeper.get((level + 1) * 2..).unwrap_or_default();
+    format!("{}- {first}", "  ".repeat(level))
+}
+
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "none".to_owned(),
+        Value::Object(_) | Value::Array(_) => "(none)".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+#[path = "bundle_tests.rs"]
+mod tests;
