@@ -9,10 +9,11 @@ use agenthub_sdk::runs::plan::{PlanStep, Reference, Scope, StepName, violations}
 use serde_json::Value;
 
 use super::{
-    bundle::{Standing, Verdicts},
     handoff::{Arguments, HandoffPayload, Instructions, Words},
     kept::{Offered, Reached, WorkState},
     proposal::{Ending, Refusal, Transfer},
+    rounds,
+    verdicts::{Standing, Verdicts},
 };
 use crate::brief::Constraints;
 
@@ -243,7 +244,8 @@ impl Situation<'_> {
                 )),
             };
         }
-        match Verdicts::of(reached, result).standing(self.constraints) {
+        let form = rounds::best(reached, result.clone()).form;
+        match Verdicts::of(reached, &form).standing(self.constraints) {
             // Another round would not have it checked.
             Standing::Met | Standing::Unchecked(_) => Ok(()),
             Standing::NotReviewed if offers(QA) && self.turns_left > 2 => {
@@ -300,7 +302,7 @@ impl Situation<'_> {
 }
 
 /// What of a value does not fit a schema, if there is one.
-pub(super) fn misfit(schema: Option<&Value>, value: &Value) -> Option<String> {
+pub(crate) fn misfit(schema: Option<&Value>, value: &Value) -> Option<String> {
     let faults = violations(schema?, value);
     (!faults.is_empty()).then(|| faults.join("; "))
 }

@@ -22,7 +22,7 @@ use self::{
     standing::{Began, Standing},
 };
 use super::{
-    bundle,
+    criteria,
     handoff::Instructions,
     kept::{Input, Query, Reached, Seen, WorkState},
     note,
@@ -69,6 +69,16 @@ impl Strategy for Orchestrator {
             Err(outcome) => Next::Finish(outcome),
         }
     }
+
+    fn cut_short(&self, facts: &Facts, error: &str) -> RunOutcome {
+        match Play::of(facts) {
+            Ok(mut play) => {
+                play.run();
+                play.cut_short(error)
+            }
+            Err(outcome) => outcome,
+        }
+    }
 }
 
 /// How far an app run has come.
@@ -105,8 +115,8 @@ impl<'a> Play<'a> {
         let mut input = Input::deserialize(facts.input()).map_err(|error| {
             RunOutcome::failed(format!("the run's input cannot be read: {error}"))
         })?;
-        let criteria = &mut input.brief.constraints.acceptance_criteria;
-        *criteria = bundle::named(criteria);
+        let asked = &mut input.brief.constraints.acceptance_criteria;
+        *asked = criteria::named(asked);
         Ok(Self {
             facts,
             turn: 1,

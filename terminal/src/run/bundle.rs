@@ -57,6 +57,8 @@ struct Criteria<'a> {
     met: usize,
     not_met: Vec<&'a str>,
     not_checked: Vec<&'a str>,
+    /// The rules that are not kept.
+    broken_rules: Vec<&'a str>,
     /// The rules that nobody checked.
     open_rules: Vec<&'a str>,
 }
@@ -72,13 +74,23 @@ impl<'a> Criteria<'a> {
                 _ => criteria.not_checked.push(text),
             }
         }
-        let rules = bundle["quality"]["unchecked"].as_array().into_iter();
-        criteria.open_rules = rules.flatten().filter_map(Value::as_str).collect();
+        let rules = |field: &str| -> Vec<&'a str> {
+            let rules = bundle["quality"][field].as_array().into_iter();
+            rules.flatten().filter_map(Value::as_str).collect()
+        };
+        criteria.broken_rules = rules("notKept");
+        criteria.open_rules = rules("unchecked");
         criteria
     }
 
     fn are_met(&self) -> bool {
-        self.not_met.is_empty() && self.not_checked.is_empty() && self.open_rules.is_empty()
+        let open = [
+            &self.not_met,
+            &self.not_checked,
+            &self.broken_rules,
+            &self.open_rules,
+        ];
+        open.into_iter().all(Vec::is_empty)
     }
 
     /// How many of how many are met; `None` where there are no criteria.
@@ -97,6 +109,7 @@ impl<'a> Criteria<'a> {
         let mut words: Vec<String> = self.count().into_iter().collect();
         for (label, texts) in [
             ("not met", &self.not_met),
+            ("not kept:", &self.broken_rules),
             ("nobody checked", &self.not_checked),
             (&*rules, &self.open_rules),
         ] {
@@ -287,8 +300,12 @@ fn quality(bundle: &Value) -> String {
     let verdict = match (Verdict::of(bundle), criteria.in_words()) {
         (Verdict::Met, _) => {
             let met = match is_held_to_anything(bundle) {
-                true => "all constraints are met",
-                false => "no criteria were given; the review lets it pass",
+                true => {
+                    "all constraints are met; the objective's own words were not checked as criteria"
+                }
+                false => {
+                    "no criteria were given, and the objective's own words were not checked as criteria; the review lets it pass"
+                }
             };
             match untaken.is_empty() {
                 true => met.to_owned(),

@@ -92,7 +92,9 @@ fn where_nothing_was_asked_for_nothing_is_called_met() {
     let mut bundle = json!({"result": {"post": "Hi"}, "quality": {"met": true, "score": 0.9, "threshold": 0.7}, "acceptance-report": []});
     assert_eq!(
         first(&bundle).as_deref(),
-        Some("verdict  no criteria were given; the review lets it pass")
+        Some(
+            "verdict  no criteria were given, and the objective's own words were not checked as criteria; the review lets it pass"
+        )
     );
     bundle["quality"]["notTaken"] = json!(["tone"]);
     let ignored = first(&bundle).unwrap_or_default();
@@ -104,9 +106,26 @@ fn where_nothing_was_asked_for_nothing_is_called_met() {
         json!([{"checks": [{"name": "Language", "hard": true, "verdict": "pass"}]}]);
     let ruled = first(&bundle).unwrap_or_default();
     assert!(
-        ruled.starts_with("verdict  all constraints are met"),
+        ruled.starts_with(
+            "verdict  all constraints are met; the objective's own words were not checked as criteria"
+        ),
         "{ruled}"
     );
+}
+
+/// spec: ORC-2.1
+#[test]
+fn rules_that_are_not_kept_stand_in_the_first_line() {
+    let mut bundle = self::bundle(true);
+    bundle["acceptance-report"] = json!([]);
+    bundle["quality"]["met"] = false.into();
+    bundle["quality"]["notKept"] = json!(["Short"]);
+    let first = parts(&bundle, 100).report;
+    assert!(
+        first.starts_with("verdict  not kept: \"Short\": this is the best there is"),
+        "{first}"
+    );
+    assert_eq!(Verdict::of(&bundle).code(), 3);
 }
 
 /// spec: ORC-2.1

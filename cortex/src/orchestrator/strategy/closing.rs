@@ -10,11 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{
-        bundle::{self, Closing, Standing, Verdicts},
+        bundle::{self, Closing},
         kept::{Reached, WorkState},
         note,
         proposal::Ending,
+        rounds::{self, Best},
         rules::{self, GENERATION, QA},
+        verdicts::{Standing, Verdicts},
     },
     Play,
 };
@@ -25,6 +27,17 @@ impl Play<'_> {
         match self.noted_end(turn) {
             Err(next) => next,
             Ok(()) => Next::Finish(self.outcome(ending, explanation)),
+        }
+    }
+
+    /// The end of a run that cannot go on: what was made until then, if anything was.
+    pub(super) fn cut_short(&self, error: &str) -> RunOutcome {
+        let outcome = self.outcome(&Ending::default(), Some(error));
+        match &outcome {
+            RunOutcome::Completed { data, .. } if data["bundle"]["quality"]["made"] == true => {
+                outcome
+            }
+            _ => RunOutcome::failed(error),
         }
     }
 
@@ -52,7 +65,7 @@ impl Play<'_> {
             }
             (_, false) => proposed,
         };
-        let form = self.of_the_best_rounds(form);
+        let Best { form, is_earlier } = rounds::best(&self.reached, form);
         let verdicts = Verdicts::of(&self.reached, &form);
         let result = self.resolved(&form);
         let standing = verdicts.standing(constraints);
@@ -63,30 +76,31 @@ impl Play<'_> {
             Standing::NotReviewed => Some("nothing was reviewed".to_owned()),
         };
         let is_made = self.is_made(&form, &result);
-        let failed = (!is_made).then(|| self.came_to_nothing()).flatten();
-        let reasons = self.refused().into_iter().chain(failed);
-        let reasons = reasons.reduce(|a, b| format!("{a}; {b}"));
         let unmet = match (unmet, is_made) {
             (None, false) => Some("nothing was made".to_owned()),
             (unmet, _) => unmet,
         };
-        let unmet = unmet.map(|why| match reasons {
-            Some(reasons) => format!("{reasons}; {why}"),
-            None => why,
+        let is_last = is_made && !is_earlier && !self.last_round_failed();
+        let failed = (!is_last).then(|| self.came_to_nothing()).flatten();
+        let is_over = self.reached.depth >= constraints.execution_depth();
+        let explanation = unmet.map(|unmet| {
+            let best = format!(
+                "this is the best of {} rounds, and no further one is allowed",
+                self.reached.depth
+            );
+            let is_repeated = explanation.is_some_and(|why| why.starts_with(&unmet));
+            let parts = [
+                self.refused(),
+                failed,
+                (!is_repeated).then_some(unmet),
+                match explanation {
+                    Some(explanation) => Some(explanation.to_owned()),
+                    None => (!is_unchecked && is_over).then_some(best),
+                },
+            ];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            parts.join("; ")
         });
-        let explanation = match (explanation, unmet) {
-            (_, None) => None,
-            (Some(explanation), Some(unmet)) => Some(format!("{unmet}; {explanation}")),
-            (None, Some(unmet))
-                if !is_unchecked && self.reached.depth >= constraints.execution_depth() =>
-            {
-                Some(format!(
-                    "{unmet}; this is the best of {} rounds, and no further one is allowed",
-                    self.reached.depth
-                ))
-            }
-            (None, unmet) => unmet,
-        };
         let closing = Closing {
             summary: &ending.summary,
             explanation: explanation.as_deref(),
@@ -127,16 +141,25 @@ impl Play<'_> {
             }),
             (None, None) => false,
         };
-        let made: BTreeSet<String> = bundle::steps_in(form).filter(is_generation).collect();
+        let made: BTreeSet<String> = rounds::steps_in(form).filter(is_generation).collect();
         let goes_into_another = |step: &String| {
             let mut others = made.iter().filter(|other| *other != step);
-            others.any(|other| bundle::origins(reached, other).contains(step))
+            others.any(|other| rounds::origins(reached, other).contains(step))
         };
         let mut last = made.iter().filter(|step| !goes_into_another(step));
         match made.is_empty() {
             true => !result.is_null(),
             false => last.any(|step| reached.outputs.contains_key(step)),
         }
+    }
+
+    /// Whether something was to be made in the last round, and nothing was.
+    fn last_round_failed(&self) -> bool {
+        let last = self.reached.steps.values();
+        let mut last = last
+            .filter(|work| work.phase == GENERATION && work.depth == self.reached.depth)
+            .peekable();
+        last.peek().is_some() && last.all(|work| work.state != WorkState::Completed)
     }
 
     /// The steps that came to nothing without a person's doing, in words.
@@ -205,34 +228,6 @@ impl Play<'_> {
         form.collect()
     }
 
-    /// The form with the best round of each thing that was reviewed in it.
-    fn of_the_best_rounds(&self, mut form: Value) -> Value {
-        let reviewed = Verdicts::of(&self.reached, &form);
-        let mut better = Vec::new();
-        for review in &reviewed.reviews {
-            let Some(best) = bundle::best(&self.reached, review) else {
-                continue;
-            };
-            let capability =
-                |step: &String| self.reached.steps.get(step).map(|work| &work.capability);
-            for step in &review.of {
-                let same = best
-                    .of
-                    .iter()
-                    .find(|other| capability(other) == capability(step));
-                better.extend(same.map(|other| (step.clone(), other.clone())));
-            }
-        }
-        for (step, other) in better {
-            replace(
-                &mut form,
-                &format!("${{{step}.output"),
-                &format!("${{{other}.output"),
-            );
-        }
-        form
-    }
-
     /// The result; what is not there is left out.
     fn resolved(&self, form: &Value) -> Value {
         let skipped = rules::skipped(&self.reached);
@@ -258,18 +253,6 @@ impl Play<'_> {
             }
             other => resolve(other, &scope).unwrap_or_default(),
         }
-    }
-}
-
-/// Puts other references in the place of these.
-fn replace(value: &mut Value, from: &str, to: &str) {
-    match value {
-        Value::String(text) => *text = text.replace(from, to),
-        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, from, to)),
-        Value::Object(fields) => fields
-            .values_mut()
-            .for_each(|field| replace(field, from, to)),
-        _ => {}
     }
 }
 

@@ -13,11 +13,13 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        bundle::{self, Standing, Verdicts},
+        criteria,
         handoff::{HandoffPayload, Misfit},
         kept::{Review, Seen, Work, WorkState},
         note,
+        rounds::steps_in,
         rules::{GENERATION, Handover, QA, misfit},
+        verdicts::{Standing, Verdicts},
     },
     Play,
 };
@@ -257,9 +259,9 @@ impl Play<'_> {
             let work = self.reached.steps.get(step);
             work.is_some_and(|work| work.phase == GENERATION)
         };
-        let of: BTreeSet<String> = bundle::steps_in(used).filter(is_made).collect();
-        let criteria = &self.input.brief.constraints.acceptance_criteria;
-        let knew_criteria = bundle::knows(payload.arguments().value(), criteria);
+        let of: BTreeSet<String> = steps_in(used).filter(is_made).collect();
+        let asked = &self.input.brief.constraints.acceptance_criteria;
+        let knew_criteria = criteria::knows(payload.arguments().value(), asked);
         let depth = self.reached.depth;
         let review = Review::of(
             step,

@@ -4,6 +4,7 @@ mod rounds;
 mod shown;
 mod stage;
 mod steps;
+mod unfinished;
 mod verdicts;
 
 thread_local! {

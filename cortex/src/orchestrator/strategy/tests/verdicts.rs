@@ -282,3 +282,21 @@ fn a_criterion_that_stands_twice_in_a_review_is_met_only_if_both_are() {
     let (_, bundle) = ended(&mut stage(&["is red"], checks));
     assert_eq!(bundle["quality"]["met"], false, "{bundle:#}");
 }
+
+/// spec: ORC-2.1
+#[test]
+fn a_rule_that_is_not_kept_is_not_met_though_the_review_lets_it_pass() {
+    let checks = json!([
+        {"name": "Short", "rule": true, "hard": false, "verdict": "fail", "evidence": "9 words"},
+        {"name": "It rhymes.", "criterion": "It rhymes.", "verdict": "fail", "evidence": "no rhyme"},
+        {"name": "Clear", "verdict": "fail", "evidence": "advice"},
+    ]);
+    let mut stage = stage(&[], checks);
+    stage.brief.constraints.execution_depth = Some(1);
+    let (text, bundle) = ended(&mut stage);
+    let quality = &bundle["quality"];
+    assert_eq!(quality["met"], false, "{bundle:#}");
+    assert_eq!(quality["notKept"], json!(["Short", "It rhymes."]));
+    let why = "the rule `Short` is not kept; the rule `It rhymes.` is not kept";
+    assert!(text.contains(why), "{text}");
+}

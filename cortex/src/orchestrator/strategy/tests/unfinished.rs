@@ -1,0 +1,163 @@
+//! Rounds that come to nothing after one that was reviewed.
+
+use agenthub_sdk::runs::{Budget, Delegated, RunOutcome};
+use serde_json::{Value, json};
+
+use super::stage::*;
+
+/// Makes one thing, which a review finds wanting, and comes to nothing after that.
+fn once(state: &'static str) -> Agents {
+    let mut agents = passing_in_round(9);
+    let mut made = 0;
+    Box::new(move |handoff| {
+        made += usize::from(handoff.capability == "make");
+        match &*handoff.capability {
+            "make" if made > 1 => Delegated {
+                agent: "maker".into(),
+                state: state.into(),
+                error: "the maker broke".into(),
+                ..Delegated::default()
+            },
+            _ => agents(handoff),
+        }
+    })
+}
+
+/// The bundle of a run that has the first thing, not met, and says so throughout.
+fn first_thing(outcome: RunOutcome, why: &str) -> Value {
+    let RunOutcome::Completed { text, data } = outcome else {
+        panic!("{outcome:?}");
+    };
+    let bundle = &data["bundle"];
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 1", "{bundle:#}");
+    let quality = &bundle["quality"];
+    assert_eq!(quality["made"], true, "{bundle:#}");
+    assert_eq!(
+        (&quality["met"], &data["met"]),
+        (&json!(false), &json!(false))
+    );
+    assert_eq!(quality["score"], 0.4, "of the thing that is there");
+    assert_eq!(bundle["acceptance-report"][0]["verdict"], "fail");
+    let explanation = quality["explanation"].as_str().expect("it says why");
+    assert!(explanation.contains(why), "{explanation}");
+    assert!(explanation.contains("below 0.7"), "{explanation}");
+    assert!(text.contains(explanation), "{text}");
+    assert_eq!(explanation.matches("below 0.7").count(), 1, "{text}");
+    for wrong in ["nothing was made", "nothing was reviewed"] {
+        assert!(!text.contains(wrong), "{text}");
+    }
+    bundle.clone()
+}
+
+/// spec: ORC-11.3, ORC-2.4
+#[test]
+fn a_reviewed_thing_is_the_result_where_a_later_one_comes_to_nothing() {
+    for state in ["failed", "canceled"] {
+        let mut stage = Stage::new(Model::Offline, once(state));
+        let outcome = stage.play();
+        first_thing(outcome, "step make-2 came to nothing");
+    }
+}
+
+/// The model's own plan names the later step in the result, or says nothing of the earlier one.
+///
+/// spec: ORC-11.3
+#[test]
+fn it_is_so_whatever_the_plan_says_of_the_result() {
+    for payload in [
+        json!({"brief": "more", "previousThing": "${thing.output.thing}"}),
+        json!({"brief": "more"}),
+    ] {
+        let again = plan(
+            json!({"more": {"capability": "make", "payload": payload}}),
+            json!({"thing": "${more.output.thing}"}),
+        );
+        let answers = [
+            make_and_check(),
+            handoff("maker", "make"),
+            handoff("checker", "check"),
+            again,
+            handoff("maker", "make"),
+            the_end(),
+            the_end(),
+            the_end(),
+        ];
+        let mut stage = Stage::says(answers, once("failed"));
+        stage.brief.constraints.execution_depth = Some(2);
+        let outcome = stage.play();
+        first_thing(
+            outcome,
+            "step more came to nothing: maker (failed): the maker broke",
+        );
+    }
+}
+
+/// spec: ORC-3
+#[test]
+fn it_is_so_where_the_model_plans_another_round_and_answers_no_more() {
+    let again = plan(
+        json!({"more": {"capability": "make", "payload": {"brief": "more", "previousThing": "${thing.output.thing}"}}}),
+        json!({"thing": "${more.output.thing}"}),
+    );
+    let answers = [
+        make_and_check(),
+        handoff("maker", "make"),
+        handoff("checker", "check"),
+        again,
+    ];
+    let outcome = Stage::says(answers, passing_in_round(9)).play();
+    first_thing(outcome, "out of answers");
+}
+
+/// One part of several is not another part.
+///
+/// spec: ORC-10
+#[test]
+fn a_part_that_came_to_nothing_is_not_another_part_of_the_result() {
+    let made = |brief: &str| json!({"capability": "make", "payload": {"brief": brief}});
+    let steps = json!({"a": made("a"), "b": made("b")});
+    let result = json!({"a": "${a.output.thing}", "b": "${b.output.thing}"});
+    let hand = |step: &str| {
+        let mut handoff = handoff("maker", "make");
+        handoff["stepId"] = step.into();
+        handoff
+    };
+    let answers = [
+        plan(steps, result),
+        hand("a"),
+        hand("b"),
+        the_end(),
+        the_end(),
+        the_end(),
+    ];
+    let mut stage = Stage::says(answers, once("failed"));
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"], json!({"a": {"text": "thing 1"}}));
+}
+
+/// spec: ORC-3, ORC-11.3
+#[test]
+fn what_was_made_is_the_result_where_the_budget_is_used_up() {
+    let mut stage = Stage::new(Model::Offline, passing_in_round(9));
+    stage.budget = Budget {
+        calls: Some(7),
+        ..Budget::default()
+    };
+    let outcome = stage.play();
+    first_thing(outcome, "budget");
+    assert_eq!(stage.handoffs.len(), 2);
+}
+
+/// Nothing was made in time: there is no result to say anything of.
+///
+/// spec: ORC-3
+#[test]
+fn where_nothing_was_made_within_the_budget_the_run_fails() {
+    let mut stage = Stage::new(Model::Offline, passing_in_round(9));
+    stage.budget = Budget {
+        calls: Some(0),
+        ..Budget::default()
+    };
+    let outcome = stage.play();
+    assert!(matches!(outcome, RunOutcome::Failed { .. }), "{outcome:?}");
+}
