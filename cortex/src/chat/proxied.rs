@@ -1,4 +1,4 @@
-//! Conversations with an agent by name: what is said goes to it as it is, and what it answers comes back.
+//! Conversations with an agent by name: what is said goes to it as it is, and what it answers comes back. Data goes to the skill that takes it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use agenthub_sdk::{
     Beginning, Conductor, Failure, TaskContext,
     runs::{
         DelegationResult, Effect, Facts, Handoff, Next, RunId, RunOutcome, Step, StepId,
-        StepResult, Strategy, World,
+        StepResult, Strategy, World, plan::Offer,
     },
 };
 use serde::Deserialize;
@@ -15,7 +15,11 @@ use serde_json::{Value, json};
 use super::outcome::without_result;
 use crate::{
     brief::Mode,
-    orchestrator::{Input, RunWorld, asked, beginning},
+    orchestrator::{
+        Input, RunWorld, asked, beginning,
+        kept::{Offered, Query, Seen},
+        misfit,
+    },
     shared::Shared,
 };
 
@@ -49,14 +53,24 @@ impl Strategy for ProxiedChat {
         if let Some(next) = note("phase", phase) {
             return next;
         }
-        let payload = Value::Object(input.brief.payload);
-        let handoff = Handoff {
+        let mut handoff = Handoff {
             agent,
             text: input.brief.objective,
-            payload: Some(payload)
-                .filter(|payload| payload.as_object().is_some_and(|fields| !fields.is_empty())),
             ..Handoff::default()
         };
+        if !input.brief.payload.is_empty() {
+            let payload = Value::Object(input.brief.payload);
+            let look = Step::new("look", Effect::Look(json!(Query::default())));
+            let Some(seen) = facts.observed(&look.id) else {
+                return Next::Steps(vec![look]);
+            };
+            let offers = Seen::deserialize(seen).unwrap_or_default().offers;
+            match skill_for(&payload, &offers, &handoff.agent) {
+                Ok(skill) => handoff.capability = skill.unwrap_or_default(),
+                Err(error) => return Next::Finish(RunOutcome::Failed { error }),
+            }
+            handoff.payload = Some(payload);
+        }
         let step = Step::new("turn", Effect::Delegate(handoff)).timeout_ms(input.handoff_ms);
         let Some(result) = facts.result(&step) else {
             return Next::Steps(vec![step]);
@@ -68,6 +82,47 @@ impl Strategy for ProxiedChat {
         let message = json!({"type": "message", "message": answer});
         note("message", message).unwrap_or_else(|| Next::Finish(RunOutcome::completed(answer)))
     }
+}
+
+/// The skill of the agent that the data is for: of those whose schema it fits, the one that names most of its keys. Where there is none, or
+/// no single one, the data is part of what is said.
+///
+/// # Errors
+///
+/// The agent has no skill that goes without data, and this fits none: what each lacks.
+fn skill_for(payload: &Value, offers: &[Offered], agent: &str) -> Result<Option<String>, String> {
+    let offers = offers.iter().map(|offered| &offered.offer);
+    let own: Vec<&Offer> = offers.filter(|offer| offer.agent == agent).collect();
+    let mut fitting = Vec::new();
+    let mut faults = Vec::new();
+    for offer in &own {
+        let schema = offer.input.as_ref();
+        match misfit(schema, payload) {
+            None => {
+                let is_named = |key: &&String| {
+                    schema.is_some_and(|schema| schema["properties"].get(key.as_str()).is_some())
+                };
+                let keys = payload
+                    .as_object()
+                    .into_iter()
+                    .flat_map(|fields| fields.keys());
+                fitting.push((keys.filter(is_named).count(), &offer.capability));
+            }
+            Some(fault) => faults.push(format!("for {}: {fault}", offer.capability)),
+        }
+    }
+    if fitting.is_empty() && !faults.is_empty() {
+        let faults = faults.join("; ");
+        return Err(format!(
+            "{agent} has nothing to work on: it takes data, and the payload is not what it takes ({faults})"
+        ));
+    }
+    let most = fitting.iter().map(|(named, _)| *named).max().unwrap_or(0);
+    fitting.retain(|(named, _)| *named == most && most > 0);
+    Ok(match *fitting {
+        [(_, skill)] => Some(skill.clone()),
+        _ => None,
+    })
 }
 
 /// What the agent says, or why it says nothing.
@@ -109,5 +164,109 @@ impl Conductor for ProxiedChats {
             run.clone(),
             Mode::Chat,
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_sdk::runs::{Budget, RunEvent, RunStarted};
+
+    use super::*;
+
+    fn offer(agent: &str, capability: &str, input: Option<Value>) -> Offered {
+        Offered {
+            offer: Offer {
+                agent: agent.into(),
+                capability: capability.into(),
+                input,
+                ..Offer::default()
+            },
+            ..Offered::default()
+        }
+    }
+
+    fn takes(required: &str, more: &[&str]) -> Option<Value> {
+        let names = more.iter().chain([&required]);
+        let properties: serde_json::Map<String, Value> =
+            names.map(|name| ((*name).to_owned(), json!({}))).collect();
+        Some(json!({"type": "object", "properties": properties, "required": [required]}))
+    }
+
+    /// The answer of the strategy to a payload for an agent that judges drafts.
+    fn decided(payload: Value) -> Next {
+        let input = json!({"brief": {"objective": "Is it good?", "mode": "chat", "agent": "judge", "payload": payload}, "handoffMs": 1});
+        let seen = Seen {
+            offers: vec![offer("judge", "review", takes("draft", &[]))],
+            ..Seen::default()
+        };
+        let noted = RunEvent::Noted {
+            step: StepId::new("phase"),
+            value: Value::Null,
+            at_ms: 0,
+        };
+        let started = RunEvent::Started(RunStarted {
+            strategy: PROXIED_CHAT.into(),
+            input,
+            origin: Value::Null,
+            budget: Budget::default(),
+            deadline_ms: None,
+            thread: String::new(),
+            at_ms: 0,
+        });
+        let observed = RunEvent::Observed {
+            step: StepId::new("look"),
+            value: Some(json!(seen)),
+            same_as: None,
+            at_ms: 0,
+        };
+        let first = ProxiedChat.next(&Facts::of(&[started.clone(), noted.clone()]));
+        assert!(
+            matches!(&first, Next::Steps(steps) if matches!(steps[0].effect, Effect::Look(_))),
+            "{first:?}"
+        );
+        ProxiedChat.next(&Facts::of(&[started, noted, observed]))
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn a_reviewer_is_given_the_draft_or_there_is_nothing_to_judge() {
+        let Next::Steps(steps) = decided(json!({"draft": "A text"})) else {
+            panic!("it is judged");
+        };
+        let Effect::Delegate(handoff) = &steps[0].effect else {
+            panic!("{steps:?}");
+        };
+        assert_eq!(handoff.capability, "review");
+        assert_eq!(handoff.payload, Some(json!({"draft": "A text"})));
+        let Next::Finish(RunOutcome::Failed { error }) = decided(json!({"language": "en"})) else {
+            panic!("there is no draft");
+        };
+        assert!(error.contains("nothing to work on"), "{error}");
+    }
+
+    /// spec: ORC-2.3
+    #[test]
+    fn data_goes_to_the_skill_that_takes_it() {
+        let offers = [
+            offer("judge", "review", takes("draft", &["language"])),
+            offer("other", "write", takes("brief", &[])),
+            offer("both", "review", takes("draft", &["language"])),
+            offer("both", "shorten", takes("draft", &[])),
+            offer("talker", "talk", None),
+        ];
+        let draft = json!({"draft": "a", "language": "en"});
+        let skill = |agent: &str, payload: &Value| skill_for(payload, &offers, agent);
+        let is = |name: &str| Ok(Some(name.to_owned()));
+        assert_eq!(skill("judge", &draft), is("review"));
+        assert_eq!(skill("both", &draft), is("review"), "it takes more of it");
+        let alone = json!({"draft": "a"});
+        assert_eq!(skill("both", &alone), Ok(None), "either would do");
+        assert_eq!(skill("talker", &draft), Ok(None));
+        assert_eq!(skill("unknown", &draft), Ok(None));
+        let why = skill("judge", &json!({"language": "en"})).expect_err("there is no draft");
+        assert!(
+            why.starts_with("judge has nothing to work on") && why.contains("draft"),
+            "{why}"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Rounds that come to nothing after one that was reviewed.
 
-use agenthub_sdk::runs::{Budget, Delegated, RunOutcome};
+use agenthub_sdk::runs::{Budget, DelegationResult, RunOutcome};
 use serde_json::{Value, json};
 
 use super::stage::*;
@@ -12,11 +12,11 @@ fn once(state: &'static str) -> Agents {
     Box::new(move |handoff| {
         made += usize::from(handoff.capability == "make");
         match &*handoff.capability {
-            "make" if made > 1 => Delegated {
+            "make" if made > 1 => DelegationResult {
                 agent: "maker".into(),
                 state: state.into(),
                 error: "the maker broke".into(),
-                ..Delegated::default()
+                ..DelegationResult::default()
             },
             _ => agents(handoff),
         }
