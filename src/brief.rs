@@ -13,11 +13,13 @@ use agenthub_proto::{
     json,
 };
 use agenthub_sop::Place;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 mod place;
+
+use crate::usage::WrongUsage;
 
 /// The largest file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -78,11 +80,12 @@ impl Source {
         };
         let bytes = bytes.with_context(|| format!("cannot read the brief {name}"))?;
         if bytes.len() as u64 > MAX_BYTES {
-            bail!("{name} is larger than the {MAX_BYTES} bytes that a brief may have");
+            let why = format!("{name} is larger than the {MAX_BYTES} bytes that a brief may have");
+            return Err(WrongUsage(why).into());
         }
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Self { name, text }),
-            Err(_) => bail!("{name} is no UTF-8"),
+            Err(_) => Err(WrongUsage(format!("{name} is no UTF-8")).into()),
         }
     }
 
@@ -104,13 +107,12 @@ impl Source {
         }
     }
 
-    fn at(&self, fault: &place::Fault) -> anyhow::Error {
-        match &fault.place {
-            Some(Place { line, column, .. }) => {
-                anyhow::anyhow!("{}:{line}:{column}: {}", self.name, fault.why)
-            }
-            None => anyhow::anyhow!("{}: {}", self.name, fault.why),
-        }
+    fn at(&self, fault: &place::Fault) -> WrongUsage {
+        let (name, why) = (&self.name, &fault.why);
+        WrongUsage(match &fault.place {
+            Some(Place { line, column, .. }) => format!("{name}:{line}:{column}: {why}"),
+            None => format!("{name}: {why}"),
+        })
     }
 }
 

@@ -24,6 +24,7 @@ mod settings;
 mod team;
 mod telemetry;
 mod tools;
+mod usage;
 
 use std::{io, process::ExitCode, time::Duration};
 
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::aside(format!("error: {}", one_line(&error)));
-            ExitCode::FAILURE
+            ExitCode::from(usage::code_of(&error))
         }
     }
 }

@@ -150,7 +150,7 @@ fn what_is_wrong_with_a_brief_is_said_with_its_place() {
     )
     .expect("the folder is there");
     let typo = asked.run(&["run", "typo.yaml"]);
-    assert_eq!(typo.code, Some(1));
+    assert_eq!(typo.code, Some(2));
     assert!(
         typo.stderr
             .contains("typo.yaml:2:1: a brief has no field `constraint`"),
@@ -164,7 +164,7 @@ fn what_is_wrong_with_a_brief_is_said_with_its_place() {
     refused.metadata_mut().insert(INVALID_FIELD, field);
     asked.cortex.refuse(refused);
     let high = asked.run(&["run", "brief.yaml"]);
-    assert_eq!(high.code, Some(1));
+    assert_eq!(high.code, Some(2));
     assert!(
         high.stderr
             .contains("brief.yaml:3:21: `objective` aside, 7 is no number"),

@@ -16,7 +16,7 @@ use super::{
     place::{Here, Place},
     runs::{budget, constraints},
 };
-use crate::{brief::Source, cli::Run, settings::Settings};
+use crate::{brief::Source, cli::Run, settings::Settings, usage::WrongUsage};
 
 /// How long a run is tried to be started while nobody answers.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);
@@ -141,7 +141,7 @@ async fn start(
             }
             Err(Trouble::Invalid { field, why }) => {
                 let placed = source.map(|source| source.placed(field.as_deref(), &why));
-                return Err(anyhow!(placed.unwrap_or(why)));
+                return Err(WrongUsage(placed.unwrap_or(why)).into());
             }
             Err(Trouble::Conflict(why)) => {
                 let active = active(line, &request.thread_id).await;
