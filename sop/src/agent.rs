@@ -3,7 +3,7 @@
 mod files;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -20,13 +20,24 @@ use crate::{Definition, ErrorMode, Kind, team::identity};
 /// What every agent of an SOP is tagged with.
 const TAG: &str = "sop";
 
+/// The agents that the rules of a definition may name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Those that its agent may ask, by id, at work or not.
+    pub agents: BTreeSet<String>,
+    /// Their ids by other names that the file has for them.
+    pub aliases: BTreeMap<String, String>,
+}
+
 /// The agent that a definition describes: its card says who it is, with one skill that has the agent's name and takes its inputs; its model is
-/// told the body. With `peers` it may ask these agents. What the journal says of its runs names the file and its rules under `sop`.
+/// told the body. With `peers` it may ask these agents. What the journal says of its runs names the file, its rules and the agents that these may
+/// name under `sop`.
 pub fn agent(
     definition: &Arc<Definition>,
     model: Arc<dyn LanguageModel>,
     tools: Vec<Tool>,
     peers: Option<Peers>,
+    named: &Named,
 ) -> AgentBuilder {
     let about = json!({
         "sop": {
@@ -35,6 +46,8 @@ pub fn agent(
             "file": definition.path,
             "digest": definition.digest,
             "rules": definition.rules,
+            "agents": named.agents,
+            "aliases": named.aliases,
         },
     });
     let agent = match &peers {

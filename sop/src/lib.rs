@@ -16,7 +16,7 @@ mod starter;
 mod team;
 pub mod yaml;
 
-pub use agent::{Roster, agent, limits, peers};
+pub use agent::{Named, Roster, agent, limits, peers};
 pub use definition::{Definition, ErrorMode, Format, Kind, ToolName};
 pub use discover::{DEFAULT_DIR, Discovered, discover};
 pub use fault::{Fault, Place, Severity};

@@ -1,5 +1,7 @@
 //! What a report says.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use agenthub_sdk::{
     model::LanguageModel,
     runs::{RunEvent, RunId},
@@ -29,6 +31,12 @@ pub struct Procedure {
     /// All its rules. A report shows them one by one, so they are not repeated there.
     #[serde(skip_serializing)]
     pub rules: Vec<Rule>,
+    /// The agents that its agent could ask, by id, at work or not.
+    #[serde(skip_serializing)]
+    pub agents: BTreeSet<String>,
+    /// Their ids by other names.
+    #[serde(skip_serializing)]
+    pub aliases: BTreeMap<String, String>,
 }
 
 /// Why there is nothing to report on.

@@ -43,11 +43,12 @@ pub async fn report(
 ) -> Result<Report, NoProcedure> {
     let procedure = Procedure::of(events)?;
     let transcript = Transcript::of(events);
+    let named = transcript.clone().with_names(&procedure);
     let mut findings = Vec::new();
     let mut left = Vec::new();
     let rules = procedure.rules.iter().filter(|rule| rule.is_reported());
     for (at, rule) in rules.enumerate() {
-        findings.push(match checks::check(rule, &procedure, &transcript) {
+        findings.push(match checks::check(rule, &procedure, &named) {
             Checked::Decided(found) => Finding::of(rule, By::Code, found),
             Checked::Left(note) => {
                 left.push((at, rule, note.clone()));

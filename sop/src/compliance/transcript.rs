@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     call::{Call, called, delegated},
-    finding::quotable,
+    finding::{Procedure, quotable},
 };
 
 /// How the SDK labels the data of a request, and what it adds to it.
@@ -82,6 +82,10 @@ pub struct Tool {
     pub agent: Option<String>,
     /// The names of what it takes.
     pub inputs: Vec<String>,
+    /// Other names that the procedure has for it.
+    pub aliases: Vec<String>,
+    /// Whether the procedure's agent may ask for it, and it was never there.
+    pub is_absent: bool,
 }
 
 impl Transcript {
@@ -106,6 +110,32 @@ impl Transcript {
         }
         writing.stop();
         writing.out
+    }
+
+    /// The same with what only the procedure knows of agents: those that were never there, and other names.
+    pub(super) fn with_names(mut self, procedure: &Procedure) -> Self {
+        let known = |tools: &BTreeMap<String, Tool>, id: &str| {
+            let mut known = tools.values();
+            known.any(|tool| tool.agent.as_deref() == Some(id))
+        };
+        for id in &procedure.agents {
+            if !known(&self.tools, id) {
+                let absent = Tool {
+                    agent: Some(id.clone()),
+                    is_absent: true,
+                    ..Tool::default()
+                };
+                // No call has this name.
+                self.tools.insert(format!("absent {id}"), absent);
+            }
+        }
+        for (alias, id) in &procedure.aliases {
+            let mut tools = self.tools.values_mut();
+            if let Some(tool) = tools.find(|tool| tool.agent.as_deref() == Some(&**id)) {
+                tool.aliases.push(alias.clone());
+            }
+        }
+        self
     }
 
     /// The passage with this number.
@@ -217,6 +247,7 @@ impl<'a> Writing<'a> {
                 let tool = Tool {
                     agent: offer.agent.map(|agent| agent.id),
                     inputs: inputs.into_iter().flat_map(|p| p.keys().cloned()).collect(),
+                    ..Tool::default()
                 };
                 self.out.tools.insert(offer.tool.name, tool);
             }

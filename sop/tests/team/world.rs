@@ -13,7 +13,9 @@ use agenthub_sdk::{
     Client, Delegation, Outcome,
     model::{self, Completion, LanguageModel, Part, Request, Role, Scripted, ToolCall},
 };
-use agenthub_sop::{Definition, Fault, Fit, News, Origin, Roster, StartError, Team, agent, peers};
+use agenthub_sop::{
+    Definition, Fault, Fit, Named, News, Origin, Roster, StartError, Team, agent, peers,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
@@ -159,7 +161,13 @@ impl World {
                 }
                 let named = definition.tools.iter().map(|t| t.name.clone()).collect();
                 let peers = peers(&definition, &roster, named);
-                Ok(agent(&definition, model, Vec::new(), peers))
+                Ok(agent(
+                    &definition,
+                    model,
+                    Vec::new(),
+                    peers,
+                    &Named::default(),
+                ))
             })
         })
     }

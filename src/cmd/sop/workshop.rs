@@ -7,7 +7,7 @@ use std::{
 };
 
 use agenthub_sdk::{AgentBuilder, Tool};
-use agenthub_sop::{self as sop, Definition, Fault, Fit, Roster};
+use agenthub_sop::{self as sop, Definition, Fault, Fit, Kind, Named, Roster};
 use tokio::sync::OnceCell;
 
 use super::names::unknown;
@@ -86,13 +86,14 @@ impl Workshop {
             .unless(inner.flag.as_deref(), definition.model.as_deref());
         let model = model::model(&model).await.map_err(wrong)?;
         let kept = self.kept(&definition.name).await.map_err(wrong)?;
+        let named = named(definition, roster, &uses, &inner.tools);
         let peers = sop::peers(definition, roster, uses.agents);
         let mut limits = sop::limits(definition);
         if let Some(longest) = inner.tools.longest().filter(|_| !uses.tools.is_empty()) {
             let longest = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
             limits.tool_timeout_ms = limits.tool_timeout_ms.max(longest);
         }
-        let agent = sop::agent(definition, model, uses.tools, peers).limits(limits);
+        let agent = sop::agent(definition, model, uses.tools, peers, &named).limits(limits);
         Ok(inner.telemetry.of(kept.lasting(agent)))
     }
 
@@ -107,6 +108,21 @@ impl Workshop {
             anyhow::Ok(Arc::new(kept))
         };
         cell.get_or_try_init(open).await.cloned()
+    }
+}
+
+/// The agents that the rules of a file may name: an orchestrator's whole team, and those among its tools.
+fn named(definition: &Definition, roster: &Roster, uses: &Uses, shed: &Toolshed) -> Named {
+    let mut agents: BTreeSet<String> = uses.agents.iter().cloned().collect();
+    if definition.kind == Kind::Orchestrator {
+        agents.extend(roster.written());
+    }
+    agents.remove(&definition.name);
+    let names = definition.tools.iter().map(|tool| tool.name.as_str());
+    let aliases = names.filter_map(|name| Some((name.to_owned(), shed.agent(name)?.to_owned())));
+    Named {
+        agents,
+        aliases: aliases.collect(),
     }
 }
 

@@ -37,11 +37,34 @@ impl Criterion {
             return (None, String::new());
         };
         let evidence = computed.evidence.replace("in the draft", "in it");
+        let otherwise = self.without_hyphens(answer);
+        if otherwise.is_some_and(|holds| computed.holds != Some(holds)) {
+            let evidence = format!("{evidence}; spelt without hyphens it is otherwise");
+            return (None, evidence);
+        }
         (
             computed.holds.map(|holds| holds != self.is_negated),
             evidence,
         )
     }
+
+    /// Whether a criterion with a quotation holds where `e-mail` and `email` are one word, if that can be told.
+    fn without_hyphens(&self, answer: &str) -> Option<bool> {
+        if !self.words.contains(['"', '“']) {
+            return None;
+        }
+        let (words, answer) = (joined(&self.words), joined(answer));
+        qa::computed(&words, &answer)?.holds
+    }
+}
+
+/// A text without the hyphens inside of its words.
+pub(super) fn joined(text: &str) -> String {
+    static HYPHENS: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"(?<before>\p{L})[-\u{2010}\u{2011}](?<after>\p{L})"));
+    // Twice, as the letter after one may stand before the next.
+    let once = HYPHENS.replace_all(text, "$before$after");
+    HYPHENS.replace_all(&once, "$before$after").into_owned()
 }
 
 /// A form of a duty, and what it is as a criterion, with the groups of the pattern in it.

@@ -66,9 +66,16 @@ impl Calls<'_> {
                 .iter()
                 .any(|tool| p.title == format!("a call to {tool} that did not go out"))
         });
-        let wanted = match was_wanted {
-            true => " (it was tried, but did not go out)",
-            false => "",
+        let is_absent = |tool: &&str| self.0.tools.get(*tool).is_some_and(|known| known.is_absent);
+        let absent: Vec<&str> = targets
+            .iter()
+            .filter(|target| is_absent(&&*target.tool))
+            .map(|target| &*target.name)
+            .collect();
+        let wanted = match (was_wanted, absent.is_empty()) {
+            (true, _) => " (it was tried, but did not go out)".to_owned(),
+            (false, true) => String::new(),
+            (false, false) => format!(" ({} was not there)", absent.join(", ")),
         };
         format!(
             "{} was never called{wanted}; {}",

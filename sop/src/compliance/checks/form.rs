@@ -22,8 +22,8 @@ enum What {
     Json(Kind),
     /// All of it is a list.
     List { is_ordered: bool },
-    /// It has at least so many of these.
-    Has(Element, usize),
+    /// It has so many of these.
+    Has(Element, Amount),
     /// It has this heading; or it is the last.
     Heading { text: String, is_last: bool },
 }
@@ -102,20 +102,49 @@ pub(super) fn read(duty: &Duty) -> Option<Wanted> {
     }
     let found = FORMS.has.captures(what)?;
     let element = Element::named(&found["element"])?;
-    let least = match found.name("n").map(|n| n.as_str().to_ascii_lowercase()) {
+    let amount = match found.name("n").map(|n| n.as_str().to_ascii_lowercase()) {
         // "no links" is a prohibition by itself.
-        None if duty.is_negated => 1,
+        None if duty.is_negated => Amount::AtLeast(1),
         None => return None,
-        Some(n) => match n
-            .trim_start_matches("at least ")
-            .trim_end_matches(" or more")
-        {
-            "a" | "an" | "any" | "one" | "1" => 1,
-            number if !duty.is_negated => number_of(number)?,
-            _ => return None,
-        },
+        Some(n) => Amount::of(&n).filter(|amount| !duty.is_negated || amount.is_any())?,
     };
-    of(What::Has(element, least))
+    of(What::Has(element, amount))
+}
+
+/// How many are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Amount {
+    AtLeast(usize),
+    /// A bare number: for some no fewer, for others exactly so many.
+    Number(usize),
+}
+
+impl Amount {
+    fn of(words: &str) -> Option<Self> {
+        if matches!(words, "a" | "an" | "any") {
+            return Some(Self::AtLeast(1));
+        }
+        let bounded = words.strip_prefix("at least ");
+        let bounded = bounded.or_else(|| words.strip_suffix(" or more"));
+        Some(match bounded {
+            Some(number) => Self::AtLeast(number_of(number)?),
+            None => Self::Number(number_of(words)?),
+        })
+    }
+
+    /// Whether a single one is enough.
+    fn is_any(self) -> bool {
+        matches!(self, Self::AtLeast(1) | Self::Number(1))
+    }
+
+    /// Whether so many are right, if everybody would say so.
+    fn is_met_by(self, count: usize) -> Option<bool> {
+        match self {
+            Self::AtLeast(least) => Some(count >= least),
+            Self::Number(number) if count > number => None,
+            Self::Number(number) => Some(count == number),
+        }
+    }
 }
 
 fn whole_of(words: &str) -> Option<What> {
@@ -180,12 +209,17 @@ impl Wanted {
         let (holds, evidence) = match &self.what {
             What::Json(kind) => json(answer, *kind),
             What::List { is_ordered } => Shape::of(answer).is_list(*is_ordered),
-            What::Has(element, least) => {
+            What::Has(element, amount) => {
                 let shape = Shape::of(answer);
                 let count = shape.count(*element, answer);
-                let wanted = match self.is_negated {
-                    true => "none is allowed".to_owned(),
-                    false => format!("at least {least} wanted"),
+                let (holds, wanted) = match (self.is_negated, amount) {
+                    (true, _) => (Some(count > 0), "none is allowed".to_owned()),
+                    (false, Amount::AtLeast(least)) => {
+                        (amount.is_met_by(count), format!("at least {least} wanted"))
+                    }
+                    (false, Amount::Number(number)) => {
+                        (amount.is_met_by(count), format!("{number} wanted"))
+                    }
                 };
                 let name = element.plural();
                 let name = match count {
@@ -193,7 +227,7 @@ impl Wanted {
                     _ => name,
                 };
                 let evidence = format!("{count} {name}, {wanted}");
-                (Some(count >= *least), evidence)
+                (holds, evidence)
             }
             What::Heading { text, is_last } => Shape::of(answer).has_heading(text, *is_last),
         };

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{
     super::{Call, Transcript, Verdict, What},
     Checked, Found,
+    answer::joined,
     calls::often,
     names::Target,
     order::Seen,
@@ -79,7 +80,7 @@ impl Handing {
         }
         if let Some(((at, _), _)) = pairs.clone().find(|(_, has)| has.is_none()) {
             let note = format!(
-                "{what} stands in what went with call {}, not in its task",
+                "{what} stands in what went with call {}, not word for word in its task",
                 at + 1
             );
             return Err(Checked::Left(Some(note)));
@@ -110,9 +111,11 @@ impl Handing {
         each_text(&call.inputs, &mut |text| {
             is_input |= plain(text).contains(wanted)
         });
-        match plain(&call.task).contains(wanted) {
+        let task = plain(&call.task);
+        match task.contains(wanted) {
             true => Some(true),
             false if is_input && self.in_task => None,
+            false if !is_input && joined(&task).contains(&joined(wanted)) => None,
             false => Some(is_input),
         }
     }

@@ -39,7 +39,9 @@ pub(super) fn target(words: &str, transcript: &Transcript) -> Option<Target> {
     let mut found = None;
     for (tool, known) in &transcript.tools {
         let id = known.agent.as_deref();
-        let names = [Some(tool.as_str()), id].into_iter().flatten().map(key);
+        let aliases = known.aliases.iter().map(String::as_str);
+        let names = [Some(tool.as_str()), id].into_iter().flatten();
+        let names = names.chain(aliases).map(key);
         let is_meant = |name: String| !name.is_empty() && wanted.contains(&name);
         if !names.into_iter().any(is_meant) {
             continue;
@@ -106,7 +108,7 @@ mod tests {
     fn transcript() -> Transcript {
         let agent = |id: &str| Tool {
             agent: Some(id.into()),
-            inputs: Vec::new(),
+            ..Tool::default()
         };
         Transcript {
             tools: [

@@ -1,4 +1,5 @@
 mod forms;
+mod readings;
 
 use proptest::prelude::*;
 
