@@ -6,6 +6,7 @@
 //! An answer with a form is validated, and requested again with its violations at most twice.
 
 mod arguments;
+mod consent;
 mod failures;
 mod form;
 #[cfg(test)]

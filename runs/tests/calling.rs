@@ -26,6 +26,7 @@ fn called(arguments: Value) -> Simulation {
         "additionalProperties": false,
     });
     let writer = AvailableTool {
+        needs_approval: false,
         tool: Tool {
             name: "agent_writer".into(),
             description: "Writes.".into(),

@@ -29,6 +29,7 @@ fn offered() -> Value {
         agent: None,
     };
     let agents = AGENTS.map(|id| AvailableTool {
+        needs_approval: false,
         tool: tool(format!("agent_{id}")),
         agent: Some(Peer {
             id: id.into(),
@@ -36,6 +37,7 @@ fn offered() -> Value {
         }),
     });
     let clock = AvailableTool {
+        needs_approval: false,
         tool: tool("clock".into()),
         agent: None,
     };

@@ -22,6 +22,7 @@ fn begun(has_tool: bool) -> Simulation {
     };
     let mut run = Simulation::new(begins("tool_loop", json!(input)));
     let tool = AvailableTool {
+        needs_approval: false,
         tool: Tool {
             name: "count".into(),
             description: String::new(),

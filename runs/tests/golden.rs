@@ -109,6 +109,7 @@ fn answers(text: &str, calls: &[(&str, Value)]) -> Behaviour {
 
 fn offered() -> Value {
     let offered = |name: &str, agent| AvailableTool {
+        needs_approval: false,
         tool: Tool {
             name: name.into(),
             description: format!("What {name} does."),

@@ -121,6 +121,7 @@ impl Case {
 
 fn offered() -> Value {
     let offered = |name: &str, agent: Option<Peer>| AvailableTool {
+        needs_approval: false,
         tool: Tool {
             name: name.into(),
             description: String::new(),

@@ -67,10 +67,12 @@
 
 #[doc(hidden)]
 pub mod internal;
+pub mod operator;
 pub mod prelude;
 
 mod agent;
 mod agent_tools;
+mod approvals;
 mod bounds;
 mod card;
 mod client;
@@ -97,6 +99,8 @@ mod spans;
 mod supervisor;
 mod takes;
 mod task_context;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod tool;
 mod tool_loop;
 mod usage;

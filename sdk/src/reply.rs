@@ -39,6 +39,21 @@ impl Reply {
         }
     }
 
+    /// The message to the requester, if there is one.
+    pub fn message(&self) -> Option<&Message> {
+        self.message.as_ref()
+    }
+
+    /// The artifacts.
+    pub fn artifacts(&self) -> &[Artifact] {
+        &self.artifacts
+    }
+
+    /// Whether the task goes on with an answer of the requester.
+    pub fn is_input_required(&self) -> bool {
+        self.input_required
+    }
+
     /// The same with one more artifact.
     #[must_use]
     pub fn artifact(mut self, artifact: Artifact) -> Self {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use agenthub_cortex::{
-    Asked,
+    Asked, CORTEX,
     brief::{Brief, Budget, Constraints},
 };
 use agenthub_sdk::{
@@ -82,14 +82,23 @@ impl Inner {
         decision: Decision,
     ) -> Result<RunView, Error> {
         let (shelf, run) = self.find(id).await?;
-        if !self.cortex.approvals().answer(&run, approval, decision) {
-            return Err(match shelf.known(&run).await?.waits_for(approval) {
-                true => Error::Unavailable(format!("nobody drives run {id} yet")),
-                false => Error::NotPending {
-                    run: id.to_owned(),
-                    approval: approval.to_owned(),
-                },
-            });
+        let not_pending = || Error::NotPending {
+            run: id.to_owned(),
+            approval: approval.to_owned(),
+        };
+        let own = self.cortex.approvals();
+        let is_elsewhere = !own.answer(&run, approval, decision.clone());
+        if is_elsewhere {
+            if !shelf.known(&run).await?.waits_for(approval) {
+                return Err(not_pending());
+            }
+            if shelf.owner.is_empty() || shelf.owner == CORTEX {
+                return Err(Error::Unavailable(format!("nobody drives run {id} yet")));
+            }
+            let operator = self.cortex.client().operator();
+            let sent = operator.decide(&shelf.owner, &run, approval, decision.clone());
+            sent.await
+                .map_err(|error| Error::Unavailable(error.to_string()))?;
         }
         let written = self.until(id, |known| !known.waits_for(approval));
         match timeout(WRITTEN, written).await {
@@ -100,6 +109,10 @@ impl Inner {
                 );
                 return Err(Error::Unavailable(why));
             }
+        }
+        // Another answer may have reached the agent before.
+        if is_elsewhere && shelf.known(&run).await?.decided(approval) != Some(&decision) {
+            return Err(not_pending());
         }
         self.get(id).await
     }

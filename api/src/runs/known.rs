@@ -10,8 +10,8 @@ use agenthub_cortex::{
 use agenthub_sdk::{
     Agent,
     runs::{
-        Approval, Facts, RunEvent, RunId, RunOutcome, Spent, StepId, StepRequest, Strategy,
-        journal::Entry,
+        Approval, Decision, Facts, RunEvent, RunId, RunOutcome, Spent, StepId, StepRequest,
+        StepResult, Strategy, journal::Entry,
     },
 };
 use serde::Deserialize;
@@ -36,6 +36,8 @@ pub(super) struct Known {
     spent: Spent,
     graph: graph::Fold,
     waiting: BTreeMap<StepId, (Approval, u64)>,
+    /// What persons said, by the approval's id.
+    decided: BTreeMap<String, Decision>,
 }
 
 impl Known {
@@ -54,6 +56,7 @@ impl Known {
             facts: Facts::default(),
             spent: Spent::default(),
             waiting: BTreeMap::new(),
+            decided: BTreeMap::new(),
         })
     }
 
@@ -73,8 +76,11 @@ impl Known {
                 let asked = (approval.clone(), *at_ms);
                 self.waiting.insert(step.clone(), asked);
             }
-            RunEvent::StepEnded { step, .. } => {
-                self.waiting.remove(step);
+            RunEvent::StepEnded { step, result, .. } => {
+                let asked = self.waiting.remove(step);
+                if let (Some((asked, _)), StepResult::Decided(decision)) = (asked, result) {
+                    self.decided.insert(asked.id, decision.clone());
+                }
             }
             RunEvent::Ended {
                 outcome,
@@ -96,6 +102,11 @@ impl Known {
     /// What it waits for a person to allow.
     pub(super) fn waits_for(&self, approval: &str) -> bool {
         self.waiting.values().any(|(asked, _)| asked.id == approval)
+    }
+
+    /// What a person said to an approval, if they did.
+    pub(super) fn decided(&self, approval: &str) -> Option<&Decision> {
+        self.decided.get(approval)
     }
 
     /// What an app run was asked for.

@@ -7,6 +7,7 @@
 //! `known.rs` and `graph.rs` are pure.
 
 mod deciding;
+mod elsewhere;
 mod error;
 mod following;
 mod graph;
@@ -224,10 +225,11 @@ impl Runs {
     ) -> impl Stream<Item = ApprovalView> + Send + 'static + use<> {
         let home = self.0.home.clone();
         let asked = self.0.cortex.approvals().all(follow);
-        asked.filter_map(move |(run, approval)| {
+        let own = asked.filter_map(move |(run, approval)| {
             let home = home.clone();
             async move { home.approval(&run, &approval).await }
-        })
+        });
+        stream::select(own, elsewhere::approvals(Arc::clone(&self.0), follow))
     }
 
     /// Adds what became of a run's result: numbers by name, at most 64. What is given later stands in place of what was given before.

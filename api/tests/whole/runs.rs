@@ -1,6 +1,7 @@
 //! Runs over gRPC: started, watched, called back, found again.
 
 mod beginning;
+mod elsewhere;
 mod keeping;
 mod listing;
 mod slow;

@@ -24,6 +24,7 @@ fn tool(name: &str, agent: Option<&str>) -> AvailableTool {
         ..Peer::default()
     };
     AvailableTool {
+        needs_approval: false,
         tool: Tool {
             name: name.to_owned(),
             description: String::new(),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     AvailableTool, ErrorMode, FIND_AGENTS, FormCheck, Input, ToolQuery, Verdict,
+    consent::{self, Consent},
     failures::{self, Report, ToolEnd},
     form::{self, CORRECTIONS},
     model_results::{model_turn, result_for_model},
@@ -328,7 +329,17 @@ impl Turns {
         }
         self.calls += 1;
         Ok(match &offer.agent {
-            None => Step::new(id, Effect::Call(call.clone())).timeout_ms(limits.tool_timeout_ms),
+            None => {
+                if offer.needs_approval {
+                    let Input { run, agent, .. } = &self.input;
+                    match consent::of_call(run, agent, &id, call, facts) {
+                        Consent::Given => {}
+                        Consent::Wanted(question) => return Ok(*question),
+                        Consent::Refused(why) => return Err(why),
+                    }
+                }
+                Step::new(id, Effect::Call(call.clone())).timeout_ms(limits.tool_timeout_ms)
+            }
             Some(_) if self.is_deepest => {
                 return Err(
                     "work is handed on as deep as it may be: answer without other agents".into(),

@@ -169,6 +169,7 @@ impl Traced {
 impl World for Traced {
     async fn look(&self, _: &Value) -> Value {
         let offered = |name: &str, agent| AvailableTool {
+            needs_approval: false,
             tool: Tool {
                 name: name.into(),
                 description: String::new(),

@@ -27,7 +27,7 @@ use super::{
     work::{self, Job},
 };
 use crate::{
-    Conductor, Failure, TaskContext,
+    Conductor, Failure, TaskContext, approvals,
     connection::{Delivered, Lease, Scope},
     task_context::Inner,
 };
@@ -54,6 +54,10 @@ impl Dispatcher {
         let Some(Payload::Message(message)) = delivered.event.payload else {
             return self.skip(delivered.lease, "it is no message").await;
         };
+        if message.task_id.is_empty() && message.task_type() == approvals::DECISION {
+            self.client.approvals().take(&message);
+            return self.skip(delivered.lease, "it answers an approval").await;
+        }
         let routing = delivered.event.routing.unwrap_or_default();
         let chosen = self.handlers.choose(&message, &routing);
         let AgentEvent {

@@ -124,3 +124,26 @@ pub(crate) enum Handler {
     /// It becomes a run.
     Conduct(Arc<dyn Conductor>),
 }
+
+/// The function that an agent handles a message with.
+///
+/// # Errors
+///
+/// The agent cannot be built, has no handler for it, or has a conductor or model for it.
+#[cfg(feature = "testing")]
+pub(crate) fn function_for(
+    agent: AgentBuilder,
+    message: &Message,
+    routing: &agenthub_proto::agenthub::AgentEventMetadata,
+) -> Result<Function, Failure> {
+    let parts = agent.build()?.parts;
+    let handlers = handlers::Handlers::new(&parts.card, parts.handlers, parts.any);
+    match handlers.choose(message, routing) {
+        handlers::Chosen::Handle(Handler::Call(function)) => Ok(function),
+        handlers::Chosen::Handle(Handler::Conduct(_)) => Err(Failure::failed(
+            "a run would be made of it, which takes a hub: start the agent on a TestHub",
+        )),
+        handlers::Chosen::Reject(why) => Err(Failure::rejected(why)),
+        handlers::Chosen::Ignore(why) => Err(Failure::rejected(why)),
+    }
+}

@@ -4,6 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use crate::connection::Link;
 
+/// The most places that are lent while persons are waited for.
+const MOST_FOR_PERSONS: u32 = 1_024;
+
 /// The places of one agent.
 #[derive(Debug)]
 pub(crate) struct Slots {
@@ -38,9 +41,9 @@ impl Lending {
         1
     }
 
-    /// Returns the credit to give, or `None` if too many are lent already.
-    fn lend(&mut self) -> Option<u32> {
-        if self.lent >= self.most {
+    /// Returns the credit to give, or `None` if `most` are lent already.
+    fn lend(&mut self, most: u32) -> Option<u32> {
+        if self.lent >= most {
             return None;
         }
         self.lent += 1;
@@ -79,7 +82,15 @@ impl Slots {
 
     /// Lets another delivery come for as long as what is returned lives.
     pub(crate) async fn lend(self: &Arc<Self>) -> Option<Lent> {
-        let credit = self.lock(Lending::lend)?;
+        let credit = self.lock(|lending| lending.lend(lending.most))?;
+        let lent = Lent(Arc::clone(self));
+        self.give(credit).await;
+        Some(lent)
+    }
+
+    /// Does the same while a person is waited for. There may be many of these, as answers come as deliveries.
+    pub(crate) async fn lend_for_person(self: &Arc<Self>) -> Option<Lent> {
+        let credit = self.lock(|lending| lending.lend(MOST_FOR_PERSONS))?;
         let lent = Lent(Arc::clone(self));
         self.give(credit).await;
         Some(lent)
@@ -112,7 +123,11 @@ mod tests {
     #[test]
     fn a_lent_place_is_taken_back_from_the_next_that_is_free() {
         let mut slots = Lending::new(1);
-        assert_eq!(slots.lend(), Some(1), "the handler waits, another may come");
+        assert_eq!(
+            slots.lend(16),
+            Some(1),
+            "the handler waits, another may come"
+        );
         slots.take_back();
         assert_eq!(slots.free(), 0, "one of the two has ended, one goes on");
         assert_eq!(slots.free(), 1);
@@ -129,7 +144,7 @@ mod tests {
     #[test]
     fn lending_is_bounded() {
         let mut slots = Lending::new(1);
-        let lent = std::iter::from_fn(|| slots.lend()).take(100).count();
+        let lent = std::iter::from_fn(|| slots.lend(16)).take(100).count();
         assert_eq!(lent, 16);
     }
 }

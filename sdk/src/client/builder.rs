@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::{Calls, Client, Inner};
 use crate::{
     Directory, Error,
+    approvals::Approvals,
     connection::{Connector, Inbound, Peer, Work, channel, dial, endpoint, start},
     deadline::Clock,
     error::chain,
@@ -147,6 +148,7 @@ impl ClientBuilder {
                 calls,
                 replies,
                 directory,
+                approvals: Approvals::default(),
                 instance_id,
                 clock,
                 tasks,
@@ -154,5 +156,39 @@ impl ClientBuilder {
                 closed,
             }),
         })
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Client {
+    /// A client that has no hub: `take` takes what is published, and calls fail. Needs a tokio runtime.
+    pub(crate) fn without_hub(
+        take: impl FnMut(agenthub_proto::agenthub::Publish) -> Result<crate::Published, Error>
+        + Send
+        + 'static,
+    ) -> Self {
+        use crate::connection::nowhere;
+
+        let (link, carried_out) = nowhere::link("agent", take);
+        let tasks = TaskTracker::new();
+        let closed = CancellationToken::new();
+        let ended = closed.clone();
+        tasks.spawn(async move {
+            ended.run_until_cancelled(carried_out).await;
+        });
+        Self {
+            inner: Arc::new(Inner {
+                link,
+                calls: Calls::new(nowhere::channel()),
+                replies: Arc::default(),
+                directory: Directory::new(),
+                approvals: Approvals::default(),
+                instance_id: Uuid::now_v7().to_string(),
+                clock: SystemTime::now,
+                tasks,
+                _close_on_drop: closed.clone().drop_guard(),
+                closed,
+            }),
+        }
     }
 }

@@ -28,6 +28,7 @@ pub use events::EventStream;
 
 use crate::{
     Connection, Delegation, Directory, Error, MAX_HOPS, Outcome, Pending, Published,
+    approvals::Approvals,
     connection::{Lease, Link, Scope, publish},
     deadline::Clock,
     pending::{Before, Entry, Table},
@@ -51,6 +52,8 @@ struct Inner {
     calls: Calls,
     replies: Arc<Table>,
     directory: Directory,
+    /// Of the agent's runs, if this is an agent's.
+    approvals: Approvals,
     instance_id: String,
     clock: Clock,
     tasks: TaskTracker,
@@ -273,6 +276,10 @@ impl Client {
         self.inner.closed.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
+    }
+
+    pub(crate) fn approvals(&self) -> &Approvals {
+        &self.inner.approvals
     }
 
     pub(crate) fn calls(&self) -> &Calls {

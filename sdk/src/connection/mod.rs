@@ -7,6 +7,8 @@ mod inbound;
 mod leases;
 mod lingering;
 mod link;
+#[cfg(feature = "testing")]
+pub(crate) mod nowhere;
 mod outbox;
 mod peer;
 mod session;

@@ -33,7 +33,11 @@ pub(super) fn tool(left_out: usize) -> AvailableTool {
         }),
         agent: None,
     };
-    AvailableTool { tool, agent: None }
+    AvailableTool {
+        tool,
+        agent: None,
+        needs_approval: false,
+    }
 }
 
 /// The agents that are here and match best, best first.

@@ -169,7 +169,11 @@ fn offer(name: &str, card: &AgentCard, peers: &Peers, left: &mut usize) -> Avail
         skills,
         calling,
     });
-    AvailableTool { tool, agent }
+    AvailableTool {
+        tool,
+        agent,
+        needs_approval: false,
+    }
 }
 
 /// The schema of `{ request, skill?, input? }`, with as much of what the agent takes as fits.

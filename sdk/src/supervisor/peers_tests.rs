@@ -21,7 +21,11 @@ fn own(name: &str) -> AvailableTool {
         parameters: json!({"type": "object"}),
         agent: None,
     };
-    AvailableTool { tool, agent: None }
+    AvailableTool {
+        tool,
+        agent: None,
+        needs_approval: false,
+    }
 }
 
 fn tool_names(offered: &[AvailableTool]) -> Vec<&str> {

@@ -41,6 +41,7 @@ pub struct Tool {
     description: Arc<str>,
     schema: Arc<Value>,
     function: Arc<Function>,
+    needs_approval: bool,
 }
 
 impl Tool {
@@ -69,6 +70,7 @@ impl Tool {
                 let calling = handler(context, input);
                 async move { into_output(calling.await) }.boxed()
             }),
+            needs_approval: false,
         }
     }
 
@@ -100,7 +102,25 @@ impl Tool {
                     std::future::ready(ToolOutput::error(text)).boxed()
                 }
             }),
+            needs_approval: false,
         }
+    }
+
+    /// The same tool, each call of which a person has to allow, who is shown exactly what it is called with: with `agenthub runs approve`, in
+    /// the chat, over HTTP, or with [`Operator::decide`](crate::operator::Operator::decide).
+    ///
+    /// The question is in the run's journal, and waits there over restarts until the deadline of the task. It is answered once. The model
+    /// is told of a refusal as one of a person, with what they said about it. Input that does not fit the schema goes back to the
+    /// model, and nobody is asked.
+    #[must_use]
+    pub fn approval(mut self) -> Self {
+        self.needs_approval = true;
+        self
+    }
+
+    /// Whether a person has to [allow](Self::approval) each call.
+    pub fn needs_approval(&self) -> bool {
+        self.needs_approval
     }
 
     /// Whether this can be the schema of a tool's input, as it is checked when an agent is built.

@@ -65,17 +65,27 @@ impl Toolbox {
         self.0.iter().map(|checked| &checked.tool)
     }
 
+    /// Whether a person has to allow calls of one of them.
+    pub(crate) fn needs_approval(&self) -> bool {
+        self.tools().any(Tool::needs_approval)
+    }
+
+    /// Why a call cannot be made, if it cannot.
+    pub(crate) fn refusal(&self, tool: &str, arguments: &Value) -> Option<String> {
+        let found = self.0.iter().find(|c| c.tool.name() == tool);
+        let Some(Checked { validator, .. }) = found else {
+            return Some(format!("there is no tool {tool}"));
+        };
+        input::violations(validator, &given(arguments))
+    }
+
     /// Calls a tool. What is wrong with the call, or goes wrong in it, is an output for the model as well.
     pub(crate) async fn call(&self, context: ToolContext, call: &ToolCall) -> ToolOutput {
         let Some(Checked { tool, validator }) = self.0.iter().find(|c| c.tool.name() == call.name)
         else {
             return ToolOutput::error(format!("there is no tool {}", call.name));
         };
-        // Models write nothing at all where there is nothing to say.
-        let arguments = match &call.arguments {
-            Value::Null => json!({}),
-            arguments => arguments.clone(),
-        };
+        let arguments = given(&call.arguments);
         if let Some(violations) = input::violations(validator, &arguments) {
             return ToolOutput::error(violations);
         }
@@ -88,6 +98,14 @@ impl Toolbox {
             value: bounds::told(output.value),
             ..output
         }
+    }
+}
+
+/// Models write nothing at all where there is nothing to say.
+fn given(arguments: &Value) -> Value {
+    match arguments {
+        Value::Null => json!({}),
+        arguments => arguments.clone(),
     }
 }
 

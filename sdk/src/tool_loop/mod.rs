@@ -150,6 +150,13 @@ impl Conductor for Thinking {
             ref about,
             ..
         } = self.0.settings;
+        let (run, agent) = match self.0.tools.needs_approval() {
+            true => (
+                task.run_id().to_string(),
+                task.client().agent_id().to_owned(),
+            ),
+            false => Default::default(),
+        };
         let input = Input {
             instructions: self.0.instructions(),
             // What is to become data comes with all that is needed for it.
@@ -165,6 +172,8 @@ impl Conductor for Thinking {
                 .filter(|_| on_failure != ErrorMode::Tell)
                 .unwrap_or(on_failure),
             about: about.clone(),
+            run,
+            agent,
         };
         Ok(Beginning {
             input: json!(input),

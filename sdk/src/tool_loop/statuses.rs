@@ -13,9 +13,11 @@ use crate::redact;
 /// The calls that were shown as begun, by their step.
 pub(super) type Calls = HashMap<StepId, Called>;
 
-/// A call of a tool, as it is shown.
+/// A call of a tool, or the question whether it may be made, as it is shown.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Called {
+    /// Of the question; empty for a call.
+    approval: String,
     name: String,
     /// The model's id for it; empty for agents, whose task is named instead.
     call_id: String,
@@ -40,7 +42,10 @@ pub(super) fn of(event: &RunEvent, calls: &mut Calls) -> Option<Line> {
             let (called, arguments) = called(what)?;
             let mut tool = called.described();
             tool["arguments"] = redact::value(&arguments);
-            let text = format!("Invoking tool: {}", called.name);
+            let text = match called.approval.is_empty() {
+                true => format!("Invoking tool: {}", called.name),
+                false => format!("Waiting for a person to allow tool: {}", called.name),
+            };
             calls.insert(step.clone(), called);
             Some(Line {
                 text,
@@ -56,6 +61,18 @@ pub(super) fn of(event: &RunEvent, calls: &mut Calls) -> Option<Line> {
         } => {
             let called = calls.remove(step)?;
             let mut tool = called.described();
+            if let StepResult::Decided(decision) = result {
+                let word = match decision.approved {
+                    true => "allowed",
+                    false => "refused",
+                };
+                tool["decision"] = json!(decision);
+                return Some(Line {
+                    text: format!("Tool {} is {word}", called.name),
+                    tool,
+                    at_ms: *at_ms,
+                });
+            }
             let text = match end(result) {
                 Ok(value) => {
                     tool["result"] = redact::value(&value);
@@ -82,6 +99,7 @@ pub(super) fn called(what: &StepRequest) -> Option<(Called, Value)> {
     match what {
         StepRequest::ToolCalled(call) => {
             let called = Called {
+                approval: String::new(),
                 name: call.name.clone(),
                 call_id: call.id.clone(),
                 agent: String::new(),
@@ -90,10 +108,17 @@ pub(super) fn called(what: &StepRequest) -> Option<(Called, Value)> {
             Some((called, call.arguments.clone()))
         }
         StepRequest::Delegated(sent) => Some(handed_over(sent)),
-        StepRequest::ModelAsked { .. }
-        | StepRequest::Said { .. }
-        | StepRequest::Waiting { .. }
-        | StepRequest::ApprovalAsked(_) => None,
+        StepRequest::ApprovalAsked(approval) => {
+            let called = Called {
+                approval: approval.id.clone(),
+                name: approval.capability.clone(),
+                call_id: String::new(),
+                agent: String::new(),
+                task_id: String::new(),
+            };
+            Some((called, approval.arguments.clone()))
+        }
+        StepRequest::ModelAsked { .. } | StepRequest::Said { .. } | StepRequest::Waiting { .. } => None,
     }
 }
 
@@ -111,6 +136,7 @@ fn handed_over(sent: &SentHandoff) -> (Called, Value) {
         arguments["input"] = payload.clone();
     }
     let called = Called {
+        approval: String::new(),
         name,
         call_id: String::new(),
         agent: handoff.agent.clone(),
@@ -142,6 +168,7 @@ impl Called {
     fn described(&self) -> Value {
         let mut tool = json!({ "name": self.name });
         for (key, value) in [
+            ("approval", &self.approval),
             ("callId", &self.call_id),
             ("agent", &self.agent),
             ("taskId", &self.task_id),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agenthub_runs::{
-    DelegationResult, RunId, RunOutcome, SentHandoff, Spent, Step, StepContext, StepRequest,
+    Approval, Decision, DelegationResult, RunId, RunOutcome, SentHandoff, Spent, Step, StepContext, StepRequest,
     ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
@@ -77,6 +77,7 @@ impl TaskWorld {
             .map(|tool| AvailableTool {
                 tool: tool.described(),
                 agent: None,
+                needs_approval: tool.needs_approval(),
             })
             .collect();
         match &self.crew {
@@ -228,6 +229,22 @@ impl World for TaskWorld {
                 is_retryable: error.is_retryable(),
                 message: error.to_string(),
             })
+    }
+
+    async fn approve(
+        &self,
+        step: &StepContext,
+        approval: &Approval,
+    ) -> Result<Decision, agenthub_runs::Failure> {
+        self.remember(step, &StepRequest::ApprovalAsked(approval.clone()));
+        let (tool, arguments) = (&approval.capability, &approval.arguments);
+        if let Some(why) = self.mind.tools.refusal(tool, arguments) {
+            return Err(agenthub_runs::Failure::lasting(why));
+        }
+        // Without a place, no answer could come.
+        let _lent = self.task.inner.slots.lend_for_person().await;
+        let approvals = self.task.client().approvals();
+        Ok(approvals.ask(&self.run, &approval.id).await)
     }
 
     fn show(&self, entry: &Entry, _again: bool) {

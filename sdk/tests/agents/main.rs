@@ -1,5 +1,6 @@
 //! Agents with a model, over a hub in this process: tools, supervisors, limits, and what those who watch see.
 
+mod approvals;
 mod away;
 mod conversations;
 mod forms;

@@ -201,7 +201,7 @@ pub(super) fn maker() -> AgentBuilder {
         .drain_timeout(Duration::from_millis(50))
 }
 
-async fn next_approval(approvals: &mut tonic::Streaming<Approval>) -> Approval {
+pub(super) async fn next_approval(approvals: &mut tonic::Streaming<Approval>) -> Approval {
     let approval = within(approvals.message()).await.expect("approvals");
     approval.expect("one more")
 }

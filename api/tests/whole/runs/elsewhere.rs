@@ -1,0 +1,114 @@
+//! Tools of other agents that a person has to allow.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use agenthub_sdk::{
+    Tool,
+    model::{Completion, ToolCall},
+};
+
+use super::{steering::next_approval, *};
+
+/// A model that sends two mails, then says what came of it.
+fn sending() -> Scripted {
+    let call = |number: u8, to: &str| ToolCall {
+        id: format!("call_{number}"),
+        name: "send".to_owned(),
+        arguments: json!({"to": to}),
+    };
+    Scripted::answers([
+        Ok(Completion {
+            tool_calls: vec![call(1, "ann"), call(2, "everybody")],
+            ..Completion::default()
+        }),
+        Ok(Completion {
+            text: "sent what may be sent".to_owned(),
+            ..Completion::default()
+        }),
+    ])
+}
+
+#[tokio::test]
+async fn a_person_allows_a_tool_of_another_agent_once() {
+    let journal: Arc<dyn Journal> = Arc::new(Kept::default());
+    let others = BTreeMap::from([("mailer".to_owned(), Arc::clone(&journal))]);
+    let world = World::with(Scripted::from_fn(delegating), |settings| {
+        settings.others = Some(Arc::new(others));
+    })
+    .await;
+    let sent = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sent);
+    let schema = json!({"type": "object", "properties": {"to": {"type": "string"}}});
+    let send = Tool::new("send", "Sends mail", schema, move |_, _: Value| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async { "sent" }
+    });
+    let card = Card::new("mailer", "Sends mail").skill(Skill::new("work", "Work", "Sends"));
+    let agent = Agent::worker(card)
+        .model(sending())
+        .journal(journal)
+        .tool(send.approval());
+    let _agent = world.agent(agent).await;
+    let mut client = serve(&world.cortex).await;
+    let mut approvals = client
+        .watch_approvals(WatchApprovalsRequest { follow: true })
+        .await
+        .expect("it is served")
+        .into_inner();
+    let ann = world.user("ann").await;
+    let asked = ann
+        .client
+        .delegate(Delegation::to("mailer").text("go"))
+        .await;
+    let asked = asked.expect("the hub takes it");
+
+    let mut questions = [
+        next_approval(&mut approvals).await,
+        next_approval(&mut approvals).await,
+    ];
+    questions.sort_by_key(|question| question.step.clone());
+    let shown = |question: &Approval| {
+        let arguments = question.arguments.as_ref().map(json::from_value);
+        (
+            question.agent.clone(),
+            question.capability.clone(),
+            arguments,
+        )
+    };
+    let send = |to: &str| Some(json!({ "to": to }));
+    let mailer = || ("mailer".to_owned(), "send".to_owned());
+    assert_eq!(shown(&questions[0]), (mailer().0, mailer().1, send("ann")));
+    assert_eq!(shown(&questions[1]).2, send("everybody"));
+    let run = questions[0].run_id.clone();
+    assert_eq!(get(&mut client, &run).await.state, "awaiting-approval");
+    let mut waiting = client
+        .watch_approvals(WatchApprovalsRequest { follow: false })
+        .await
+        .expect("it is served")
+        .into_inner();
+    next_approval(&mut waiting).await;
+    next_approval(&mut waiting).await;
+    assert_eq!(within(waiting.message()).await.expect("its end"), None);
+    assert_eq!(sent.load(Ordering::SeqCst), 0);
+
+    let decide = |question: &Approval, approved: bool| DecideApprovalRequest {
+        run_id: run.clone(),
+        approval_id: question.id.clone(),
+        approved,
+        by: "bob".to_owned(),
+        comment: String::new(),
+    };
+    let refused = within(client.decide_approval(decide(&questions[1], false))).await;
+    let left = refused.expect("it waits").into_inner().approvals;
+    assert_eq!(left.len(), 1);
+    let again = client.decide_approval(decide(&questions[1], true)).await;
+    let again = again.expect_err("it is answered");
+    assert_eq!(again.code(), Code::FailedPrecondition);
+    let allowed = within(client.decide_approval(decide(&questions[0], true))).await;
+    assert_eq!(allowed.expect("it waits").into_inner().approvals, []);
+
+    let outcome = within(asked.outcome()).await.expect("an outcome");
+    assert_eq!(outcome.text, "sent what may be sent");
+    assert_eq!(sent.load(Ordering::SeqCst), 1, "only what was allowed");
+    world.end().await;
+}
