@@ -118,7 +118,9 @@ pub(super) fn called(what: &StepRequest) -> Option<(Called, Value)> {
             };
             Some((called, approval.arguments.clone()))
         }
-        StepRequest::ModelAsked { .. } | StepRequest::Said { .. } | StepRequest::Waiting { .. } => None,
+        StepRequest::ModelAsked { .. } | StepRequest::Said { .. } | StepRequest::Waiting { .. } => {
+            None
+        }
     }
 }
 

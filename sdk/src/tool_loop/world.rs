@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agenthub_runs::{
-    Approval, Decision, DelegationResult, RunId, RunOutcome, SentHandoff, Spent, Step, StepContext, StepRequest,
-    ToolOutput, World,
+    Approval, Decision, DelegationResult, RunId, RunOutcome, SentHandoff, Spent, Step, StepContext,
+    StepRequest, ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
     tool_loop::{AvailableTool, CONVERSATION, FIND_AGENTS, FormCheck, ToolQuery, Verdict},
