@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut config = prost_build::Config::new();
     config.enable_type_names();
     tonic_prost_build::configure()
-        // Its `connect` constructor would clash with the call `Connect`.
+        // The generated `connect` constructor would conflict with the call `Connect`.
         .build_transport(false)
         .compile_fds_with_config(descriptors, config)?;
     Ok(())

@@ -7,22 +7,22 @@ use crate::{
     agenthub::{AgentCardEvent, AgentEvent, EventKind, Priority, agent_event::Payload},
 };
 
-/// `AgentCardEvent.event_type` of the changes in the directory of agents.
+/// Values of `AgentCardEvent.event_type`: changes in the directory of agents.
 pub mod card_change {
-    /// An agent is known from here on.
+    /// The agent was added.
     pub const REGISTERED: &str = "registered";
-    /// Its card has changed, or another version of it has come.
+    /// Its card changed, or another version was added.
     pub const UPDATED: &str = "updated";
-    /// It is gone for good.
+    /// It was removed.
     pub const UNREGISTERED: &str = "unregistered";
-    /// It can be reached.
+    /// It became reachable.
     pub const ONLINE: &str = "online";
-    /// It cannot be reached now.
+    /// It became unreachable.
     pub const OFFLINE: &str = "offline";
 }
 
 impl AgentEvent {
-    /// What the event is.
+    /// The event's kind.
     pub fn kind(&self) -> EventKind {
         match self.payload {
             None => EventKind::Unspecified,
@@ -34,7 +34,7 @@ impl AgentEvent {
         }
     }
 
-    /// The task it belongs to; empty if none.
+    /// Id of its task; empty if none.
     pub fn task_id(&self) -> &str {
         match &self.payload {
             Some(Payload::Message(m)) => &m.task_id,
@@ -45,7 +45,7 @@ impl AgentEvent {
         }
     }
 
-    /// The conversation it belongs to; empty if none.
+    /// Id of its conversation; empty if none.
     pub fn context_id(&self) -> &str {
         match &self.payload {
             Some(Payload::Message(m)) => &m.context_id,
@@ -56,7 +56,7 @@ impl AgentEvent {
         }
     }
 
-    /// The state of the task that it tells of, if it tells of one.
+    /// The reported state of the task, if the event reports one.
     pub fn task_state(&self) -> Option<TaskState> {
         match &self.payload {
             Some(Payload::Task(t)) => Some(t.state()),
@@ -74,7 +74,7 @@ impl AgentEvent {
         self.routing.as_ref().map_or("", |r| &r.from_agent_id)
     }
 
-    /// Which context goes first; medium if nothing was said.
+    /// Its priority; medium if not set.
     pub fn priority(&self) -> Priority {
         match self.routing.as_ref().map(|r| r.priority()) {
             None | Some(Priority::Unspecified) => Priority::Medium,
@@ -84,12 +84,12 @@ impl AgentEvent {
 }
 
 impl AgentCardEvent {
-    /// Whether the agent could be reached when the event was made.
+    /// True if the agent was reachable when the event was created.
     pub fn is_online(&self) -> bool {
         self.flag("online")
     }
 
-    /// Whether the event belongs to the snapshot that a subscription starts with.
+    /// True if the event belongs to the snapshot at the beginning of a subscription.
     pub fn is_snapshot(&self) -> bool {
         self.flag("snapshot")
     }
@@ -103,7 +103,7 @@ impl AgentCardEvent {
     }
 }
 
-/// The time of the system clock. Before 1970 it is 1970.
+/// A system time as a timestamp. Times before 1970 become 1970.
 pub fn timestamp(time: std::time::SystemTime) -> Timestamp {
     let since = time
         .duration_since(std::time::UNIX_EPOCH)
@@ -114,7 +114,7 @@ pub fn timestamp(time: std::time::SystemTime) -> Timestamp {
     }
 }
 
-/// The system time of a timestamp; `None` before 1970 or beyond what the clock can show.
+/// A timestamp as a system time; `None` before 1970 or beyond the range of the clock.
 pub fn system_time(timestamp: &Timestamp) -> Option<std::time::SystemTime> {
     let since = std::time::Duration::new(
         u64::try_from(timestamp.seconds).ok()?,
@@ -125,7 +125,8 @@ pub fn system_time(timestamp: &Timestamp) -> Option<std::time::SystemTime> {
     std::time::UNIX_EPOCH.checked_add(since)
 }
 
-/// The length of a duration; `None` below zero or if it is malformed. Unlike the conversion of `prost-types`, it takes any number.
+/// The length of a duration; `None` if negative or malformed. Unlike the conversion of `prost-types`, it takes any
+/// number.
 pub fn duration(duration: &prost_types::Duration) -> Option<std::time::Duration> {
     let seconds = u64::try_from(duration.seconds).ok()?;
     let nanos = u32::try_from(duration.nanos)
@@ -134,7 +135,7 @@ pub fn duration(duration: &prost_types::Duration) -> Option<std::time::Duration>
     Some(std::time::Duration::new(seconds, nanos))
 }
 
-/// A duration on the wire; the longest there is for one that is longer.
+/// A duration on the wire; the maximum for longer ones.
 pub fn wire_duration(duration: std::time::Duration) -> prost_types::Duration {
     prost_types::Duration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),

@@ -1,11 +1,10 @@
-//! How the hub and its clients in Rust set up HTTP/2, in bytes. Every setting holds for what the one who has it is sent.
+//! HTTP/2 settings of the hub and its Rust clients, in bytes. Each limits what its owner can be sent.
 
-/// What one stream may be sent before it is read. Wide enough that many small frames which wait to be read are no reason for HTTP/2
-/// to close the connection.
+/// Flow-control window of a stream. Large enough that many small unread frames do not make HTTP/2 close the connection.
 pub const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 
-/// What all streams of a connection may be sent before they are read.
+/// Flow-control window of a connection.
 pub const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 
-/// The largest frame. What is sent together goes in one up to this size, so that neither side puts it together from parts.
+/// Maximum frame. Writes up to this size are one frame, so that no side assembles them from parts.
 pub const FRAME: u32 = 128 * 1024;

@@ -1,4 +1,4 @@
-//! Between Protobuf and JSON.
+//! Conversions between Protobuf and JSON.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
 use prost_types::{ListValue, Struct, Value, value::Kind};
 use serde_json::Value as Json;
 
-/// The types of all `.proto` files.
+/// Descriptors of all `.proto` files.
 pub(crate) static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::decode(crate::FILE_DESCRIPTOR_SET).expect("the build made these descriptors")
 });
@@ -26,7 +26,7 @@ pub fn of<M: prost::Message + Name>(message: &M) -> Json {
         .expect("a message serializes into a JSON value")
 }
 
-/// A JSON object as a `Struct`; anything else becomes a `Struct` with that value under `value`.
+/// A JSON object as a `Struct`; any other value is put under `value`.
 pub fn to_struct(json: &Json) -> Struct {
     match to_value(json).kind {
         Some(Kind::StructValue(s)) => s,
@@ -36,7 +36,7 @@ pub fn to_struct(json: &Json) -> Struct {
     }
 }
 
-/// A JSON value as a Protobuf `Value`. Numbers become doubles, as Protobuf has no others there.
+/// A JSON value as a Protobuf `Value`. Numbers become doubles, the only numbers there.
 pub fn to_value(json: &Json) -> Value {
     let kind = match json {
         Json::Null => Kind::NullValue(0),
@@ -56,7 +56,7 @@ pub fn to_value(json: &Json) -> Value {
     Value { kind: Some(kind) }
 }
 
-/// A `Struct` as a JSON object. Whole numbers come back as integers; what JSON cannot hold becomes null.
+/// A `Struct` as a JSON object. Whole numbers become integers; values that JSON cannot represent become null.
 pub fn from_struct(s: &Struct) -> Json {
     Json::Object(
         s.fields
@@ -68,7 +68,7 @@ pub fn from_struct(s: &Struct) -> Json {
 
 /// A Protobuf `Value` as JSON.
 pub fn from_value(value: &Value) -> Json {
-    /// Above this a double no longer holds every integer.
+    /// Above this a double no longer represents every integer.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match &value.kind {
         None | Some(Kind::NullValue(_)) => Json::Null,

@@ -1,7 +1,7 @@
-//! The wire: the types generated from the `.proto` files beside this crate, and small methods on them.
+//! The wire: types generated from the `.proto` files beside this crate, and small methods on them.
 //!
-//! Packages [`a2a`] and [`agenthub`] are wire-compatible with existing agents of the hub; fields and calls of our own have
-//! numbers and names that those do not use. [`json`] turns any message into its canonical JSON.
+//! Packages [`a2a`] and [`agenthub`] are wire-compatible with existing agents of the hub; additional fields and calls
+//! use other numbers and names. [`json`] converts any message to its canonical JSON.
 
 mod card;
 pub mod event;
@@ -16,10 +16,10 @@ mod task;
 pub mod trace;
 pub mod weight;
 
-/// Header of the answer of a subscription: the position after which its events come. Subscribing after it misses nothing.
+/// Response header of a subscription: the position after which its events begin. Subscribing after it misses nothing.
 pub const BEGINS_AFTER: &str = "agenthub-begins-after";
 
-/// Metadata of a status INVALID_ARGUMENT: the path of the field that is not as it must be, such as `constraints.acceptanceCriteria[1]`.
+/// Metadata of an INVALID_ARGUMENT status: the path of the invalid field, such as `constraints.acceptanceCriteria[1]`.
 pub const INVALID_FIELD: &str = "agenthub-invalid-field";
 
 /// The encoded `FileDescriptorSet` of every `.proto` file, for reflection.

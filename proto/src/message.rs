@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Message {
-    /// A message of one text part with an id of its own.
+    /// A message of one text part with a new id.
     pub fn new(role: Role, text: impl Into<String>) -> Self {
         Self {
             message_id: format!("msg_{}", Uuid::now_v7().simple()),
@@ -19,7 +19,7 @@ impl Message {
         }
     }
 
-    /// The text parts, one under the other.
+    /// The text parts, one per line.
     pub fn text(&self) -> String {
         text_of(&self.content)
     }
@@ -29,12 +29,12 @@ impl Message {
         self.content.iter().filter_map(Part::as_data)
     }
 
-    /// The metadata field `task_type`; empty if there is none.
+    /// The metadata field `task_type`; may be empty.
     pub fn task_type(&self) -> &str {
         self.metadata_str("task_type")
     }
 
-    /// A text field of the metadata; empty if there is none.
+    /// A text field of the metadata; may be empty.
     pub fn metadata_str(&self, key: &str) -> &str {
         self.metadata.as_ref().map_or("", |m| str_field(m, key))
     }
@@ -51,7 +51,7 @@ impl Message {
 }
 
 impl Artifact {
-    /// The text parts, one under the other.
+    /// The text parts, one per line.
     pub fn text(&self) -> String {
         text_of(&self.parts)
     }
@@ -93,7 +93,7 @@ impl Part {
     }
 }
 
-/// A text field of a `Struct`; empty if there is none.
+/// A text field of a `Struct`; may be empty.
 pub(crate) fn str_field<'a>(s: &'a Struct, key: &str) -> &'a str {
     match s.fields.get(key).and_then(|v| v.kind.as_ref()) {
         Some(Kind::StringValue(text)) => text,

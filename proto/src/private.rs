@@ -1,4 +1,4 @@
-//! Files that only their owner may read: what agents say to each other is in them.
+//! Files with mode 0600: they contain what agents say to each other.
 
 use std::{
     fs::{File, OpenOptions},
@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-/// Opens a file to append to it, which is made where it is missing. One that others could read is closed to them.
+/// Opens a file for appending, and creates it if missing. Removes other users' permissions from an existing file.
 ///
 /// # Errors
 ///
@@ -17,7 +17,7 @@ pub fn append(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-        /// The owner alone reads and writes.
+        /// Read and write for the owner alone.
         const OWNER: u32 = 0o600;
         let file = options.mode(OWNER).open(path)?;
         let mut permissions = file.metadata()?.permissions();

@@ -1,9 +1,9 @@
-//! An agent's id where a tool name, a topic, a file, a URL or a tenant needs one.
+//! Slugs: an agent's id in a tool name, topic, file, URL or tenant.
 
-/// The longest slug, in bytes.
+/// Maximum bytes of a slug.
 pub const MAX_LEN: usize = 57;
 
-/// The words that routes begin with; an agent with such a slug would shadow one.
+/// First path segments of routes; an agent with such a slug would shadow one.
 const ROUTE_WORDS: [&str; 9] = [
     "agents",
     "events",
@@ -16,8 +16,8 @@ const ROUTE_WORDS: [&str; 9] = [
     "v1",
 ];
 
-/// The id as `[a-z0-9_-]{1,57}`: "Hello World" becomes `hello-world`. Where nothing is left, or what is left is too long,
-/// a hash of the id stands in.
+/// The id as `[a-z0-9_-]{1,57}`: "Hello World" becomes `hello-world`. If the result would be empty or too long, a hash
+/// of the id replaces it.
 pub fn slug(id: &str) -> String {
     let mut slug = String::with_capacity(id.len());
     for c in id.chars() {
@@ -39,7 +39,7 @@ pub fn slug(id: &str) -> String {
     slug.to_owned()
 }
 
-/// Whether a route begins with this word.
+/// True if a route begins with this word.
 pub fn is_route_word(slug: &str) -> bool {
     ROUTE_WORDS.contains(&slug)
 }

@@ -1,7 +1,7 @@
-//! Sockets of the hub and of its clients in Rust, which fail once the peer is dead.
+//! Sockets of the hub and of its Rust clients, with detection of dead peers.
 //!
-//! HTTP/2 sends a ping to a silent peer, but it waits behind everything that was sent before. Where a link is slow, a late answer means nothing. So the
-//! progress of the socket itself is looked at.
+//! HTTP/2 pings a silent peer, but the ping waits behind everything sent before, so that a late answer means nothing on
+//! a slow link. Therefore the progress of the socket itself is checked.
 
 mod connect;
 mod liveness;
@@ -24,16 +24,16 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-use self::liveness::{Liveness, Seen, Verdict};
+use self::liveness::{Liveness, Sample, Verdict};
 pub use self::{
     connect::connect,
     liveness::{DEAD, PING, SLOWEST, is_progress},
 };
 
-/// Time that HTTP/2 waits for the answer to its ping: practically for ever, as the socket fails earlier if the peer is dead.
+/// Timeout of HTTP/2's ping: practically infinite, as the socket fails earlier if the peer is dead.
 pub const PONG: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Progress of a connection, as of the last look at it.
+/// Progress of a connection, as of the last check.
 #[derive(Debug, Default)]
 pub struct Progress {
     taken: AtomicU64,
@@ -46,23 +46,23 @@ impl Progress {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Returns `true` if something is on its way, or waits to be.
+    /// True if bytes are unacknowledged or queued.
     pub fn has_backlog(&self) -> bool {
         self.has_backlog.load(Ordering::Relaxed)
     }
 }
 
-/// A stream that fails with [`TimedOut`](io::ErrorKind::TimedOut) once its peer has neither sent nor taken anything for [`DEAD`]. Whoever reads from it
-/// or waits to write is told.
+/// A stream that fails with [`TimedOut`](io::ErrorKind::TimedOut) once its peer has neither sent nor taken anything for
+/// [`DEAD`]. Pending reads and writes return the error.
 #[derive(Debug)]
 pub struct Socket<S> {
     stream: S,
-    /// The bytes that the peer has taken, where the system knows that. Otherwise those that could be written count.
+    /// Bytes that the peer has acknowledged, if the system knows that. Otherwise written bytes count.
     acknowledged: fn(&S) -> Option<u64>,
     began: Instant,
     heard: Instant,
     written: u64,
-    /// A write waits for room.
+    /// A write is pending.
     is_blocked: bool,
     liveness: Liveness,
     look: Pin<Box<Sleep>>,
@@ -70,7 +70,7 @@ pub struct Socket<S> {
 }
 
 impl<S> Socket<S> {
-    /// Watches over a stream of any kind. Written bytes count as taken.
+    /// Wraps any stream. Written bytes count as taken.
     pub fn new(stream: S) -> Self {
         Self::with(stream, |_| None)
     }
@@ -95,7 +95,7 @@ impl<S> Socket<S> {
         self.progress.clone()
     }
 
-    /// Looks at the connection if a look is due. To be called by everything that waits for the peer.
+    /// Checks the connection if a check is due. Called by every operation that waits for the peer.
     fn poll_dead(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         while self.look.as_mut().poll(context).is_ready() {
             let acknowledged = (self.acknowledged)(&self.stream);
@@ -105,14 +105,14 @@ impl<S> Socket<S> {
             self.progress
                 .has_backlog
                 .store(has_backlog, Ordering::Relaxed);
-            let seen = Seen {
+            let seen = Sample {
                 now: self.began.elapsed(),
                 heard: self.heard - self.began,
                 taken,
                 has_backlog,
             };
             match self.liveness.look(seen) {
-                Verdict::LookAt(next) => self.look.as_mut().reset(self.began + next),
+                Verdict::CheckAt(next) => self.look.as_mut().reset(self.began + next),
                 Verdict::Dead => {
                     let reason = format!("the peer said and took nothing for {DEAD:?}");
                     return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, reason));
@@ -122,7 +122,7 @@ impl<S> Socket<S> {
         Poll::Pending
     }
 
-    /// Takes in the result of a write.
+    /// Processes the result of a write.
     fn wrote(
         &mut self,
         context: &mut Context<'_>,
@@ -141,8 +141,8 @@ impl<S> Socket<S> {
 }
 
 impl Socket<TcpStream> {
-    /// Watches over a TCP connection. Bytes count as taken once the peer's system has acknowledged them. Sets `TCP_NODELAY`, and a bound for the
-    /// bytes that the system holds unsent.
+    /// Wraps a TCP connection. Bytes count as taken once the peer's system has acknowledged them. Sets `TCP_NODELAY`,
+    /// and limits the unsent bytes in the kernel.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// When reading from a peer fails that stays silent, which says something and takes so many bytes in each second until a time.
+    /// Time until a read fails, for a peer that stays silent or sends this many bytes in each second until a time.
     async fn dead_after(bytes: usize, until: Duration) -> Duration {
         let (mut peer, socket) = duplex(1024);
         let mut socket = Socket::new(socket);

@@ -6,7 +6,7 @@ use crate::{
 };
 
 impl TaskState {
-    /// Whether nothing can follow (A2A: terminal state).
+    /// True if the state is final (A2A: terminal state).
     pub fn is_terminal(self) -> bool {
         matches!(
             self,
@@ -14,12 +14,12 @@ impl TaskState {
         )
     }
 
-    /// Whether the task waits for its requester (A2A: interrupted state).
+    /// True if the task waits for its requester (A2A: interrupted state).
     pub fn is_interrupted(self) -> bool {
         matches!(self, Self::InputRequired | Self::AuthRequired)
     }
 
-    /// The state as people read it: `input-required`.
+    /// Display name of the state, such as `input-required`.
     pub fn label(self) -> &'static str {
         match self {
             Self::Unspecified => "unspecified",
@@ -34,7 +34,7 @@ impl TaskState {
         }
     }
 
-    /// The state that [`label`](Self::label) gives this name.
+    /// The state with this [`label`](Self::label).
     pub fn from_label(label: &str) -> Option<Self> {
         (1..=8)
             .filter_map(|n| Self::try_from(n).ok())
@@ -43,7 +43,7 @@ impl TaskState {
 }
 
 impl TaskStatus {
-    /// The text that came with the status.
+    /// The text of the status.
     pub fn text(&self) -> String {
         self.update.as_ref().map(|m| m.text()).unwrap_or_default()
     }
@@ -57,28 +57,27 @@ impl Task {
             .map_or(TaskState::Unspecified, |s| s.state())
     }
 
-    /// Who asked for it; empty if the hub does not know.
+    /// The requester; empty if the hub does not know it.
     pub fn requester(&self) -> &str {
         self.metadata_str("requester")
     }
 
-    /// Who works on it; empty if nobody does.
+    /// The assignee; empty if there is none.
     pub fn assignee(&self) -> &str {
         self.metadata_str("assignee")
     }
 
-    /// The task type of the message that made it.
+    /// Task type of the message that created it.
     pub fn task_type(&self) -> &str {
         self.metadata_str("task_type")
     }
 
-    /// A text field of the metadata; empty if there is none.
+    /// A text field of the metadata; may be empty.
     pub fn metadata_str(&self, key: &str) -> &str {
         self.metadata.as_ref().map_or("", |m| str_field(m, key))
     }
 
-    /// What came out of it as text: the artifacts if there are any, else what the last status said, else the last message
-    /// of the agent.
+    /// The result as text: the artifacts if there are any, else the last status, else the last message of the agent.
     pub fn outcome_text(&self) -> String {
         let artifacts: Vec<String> = self
             .artifacts

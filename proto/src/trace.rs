@@ -1,10 +1,10 @@
-//! W3C Trace Context: the `traceparent` that travels with every event.
+//! W3C Trace Context: the `traceparent` of every event.
 
 use std::{fmt, str::FromStr};
 
 use uuid::Uuid;
 
-/// A position in a trace. `Display` and `FromStr` are the `traceparent` header of version 00.
+/// A position in a trace. `Display` and `FromStr` use the `traceparent` header of version 00.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceContext {
     trace_id: u128,
@@ -12,7 +12,7 @@ pub struct TraceContext {
     sampled: bool,
 }
 
-/// The text is no `traceparent` of W3C Trace Context.
+/// Error: the text is no `traceparent` of W3C Trace Context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid;
 
@@ -25,7 +25,7 @@ impl fmt::Display for Invalid {
 impl std::error::Error for Invalid {}
 
 impl TraceContext {
-    /// Starts a trace. Its position is no span of anybody's, see [`is_start`](Self::is_start).
+    /// Starts a trace. Its position belongs to no span, see [`is_start`](Self::is_start).
     pub fn start() -> Self {
         let trace_id = Uuid::new_v4().as_u128();
         Self {
@@ -35,22 +35,22 @@ impl TraceContext {
         }
     }
 
-    /// Whether this is where a trace was [started](Self::start): what is below has no span above.
+    /// True at the [start](Self::start) of a trace: spans below it have no parent.
     pub fn is_start(self) -> bool {
         self.span_id == first(self.trace_id)
     }
 
-    /// Whether who started the trace wants it recorded.
+    /// True if the trace is sampled.
     pub fn is_sampled(self) -> bool {
         self.sampled
     }
 
-    /// The ids of the trace and of the span. Neither is 0.
+    /// Trace id and span id. Neither is 0.
     pub fn ids(self) -> (u128, u64) {
         (self.trace_id, self.span_id)
     }
 
-    /// The span with this id in this trace. Spans that are made again, as when a step is sent a second time, are so the same.
+    /// The span with this id in this trace. Gives a recreated span, such as that of a redispatched step, the same id.
     #[must_use]
     pub fn at_span(self, span_id: u64) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl TraceContext {
         }
     }
 
-    /// The trace with this id, at this span.
+    /// This span in the trace with this id.
     pub fn of(trace_id: u128, span_id: u64) -> Self {
         Self {
             trace_id: trace_id.max(1),
@@ -77,7 +77,7 @@ impl TraceContext {
         }
     }
 
-    /// The trace that a `traceparent` names, or a trace of its own where it names none.
+    /// Parses a `traceparent`, or starts a trace if it is invalid.
     pub fn parse_or_start(traceparent: &str) -> Self {
         traceparent.parse().unwrap_or_else(|_| Self::start())
     }
@@ -92,12 +92,12 @@ impl TraceContext {
         String::from_utf8_lossy(&self.span_digits()).into_owned()
     }
 
-    /// The trace's id in ASCII.
+    /// Trace id as ASCII hex digits.
     pub fn trace_digits(self) -> [u8; 32] {
         digits(self.trace_id)
     }
 
-    /// The span's id in ASCII.
+    /// Span id as ASCII hex digits.
     pub fn span_digits(self) -> [u8; 16] {
         let mut lower = [0; 16];
         lower.copy_from_slice(&digits(self.span_id.into())[16..]);
@@ -112,7 +112,7 @@ fn digits(number: u128) -> [u8; 32] {
     digits
 }
 
-/// The position at which a trace starts: the lower half of its id.
+/// Span id at the start of a trace: the lower half of the trace id.
 fn first(trace_id: u128) -> u64 {
     let (_, low) = Uuid::from_u128(trace_id).as_u64_pair();
     low.max(1)

@@ -1,5 +1,5 @@
-//! The memory that a message takes once it is decoded, estimated from its bytes: an empty element of a list has two bytes on the wire and more than
-//! a hundred in memory.
+//! Estimates the memory of a decoded message from its bytes: an empty element of a list has two bytes on the wire and
+//! more than a hundred in memory.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -11,26 +11,26 @@ use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor};
 
 use crate::json;
 
-/// Messages of so few bytes in all are not weighed: they cannot become large.
+/// Requests up to this size are not estimated: they cannot become large.
 const LIGHT_BYTES: usize = 64 * 1024;
-/// Decoded messages may take so much, in bytes, and beside that
+/// Memory limit of decoded messages: this many bytes, and
 const FREE_BYTES: usize = 4 * 1024 * 1024;
-/// so much for each of their own bytes.
+/// this many for each of their own bytes.
 const PER_BYTE: usize = 4;
-/// A text, a list or a map by itself.
+/// Size of an empty text, list or map.
 const EMPTY: usize = 24;
-/// Decoders go no deeper.
+/// Recursion limit of decoders.
 const DEPTH: usize = 100;
 
-/// The memory that is left for messages which are decoded together.
+/// Memory left for messages that are decoded together.
 #[derive(Debug)]
-pub struct Room {
-    /// `None` for messages that are too small to be weighed.
+pub struct MemoryBudget {
+    /// `None` for messages that are too small to be estimated.
     left: Option<usize>,
 }
 
-impl Room {
-    /// The room for messages of so many bytes in all.
+impl MemoryBudget {
+    /// The memory limit for messages of this total size.
     pub fn for_bytes(bytes: usize) -> Self {
         let weighed = bytes > LIGHT_BYTES;
         Self {
@@ -38,13 +38,14 @@ impl Room {
         }
     }
 
-    /// Takes the room that a message needs once it is decoded. `false` if there is not as much. Bytes that are no message need little: the decoder
-    /// says what is wrong with them.
+    /// Takes the memory of a decoded message. `false` if there is not enough. Malformed bytes take little: the decoder
+    /// reports the error.
     pub fn takes<M: Message + Name>(&mut self, message: &[u8]) -> bool {
         self.takes_shape(|| SHAPES.index.get(&M::full_name()).copied(), message)
     }
 
-    /// The same for the request of a call, given as the path `/package.Service/Method`. A call that nobody knows decodes nothing.
+    /// Like `takes`, for the request of a call, given as the path `/package.Service/Method`. Unknown calls decode
+    /// nothing.
     pub fn takes_call(&mut self, path: &str, request: &[u8]) -> bool {
         self.takes_shape(|| SHAPES.calls.get(path).copied(), request)
     }
@@ -71,7 +72,7 @@ fn take(left: &mut usize, bytes: usize) -> Option<()> {
     Some(())
 }
 
-/// Takes the room for all that is in a message; `None` once there is too little.
+/// Takes the memory of a message's fields; `None` once there is not enough.
 fn inside(shape: usize, mut message: &[u8], left: &mut usize, depth: usize) -> Option<()> {
     let fields = &SHAPES.all[shape].fields;
     while !message.is_empty() {
@@ -101,32 +102,32 @@ fn inside(shape: usize, mut message: &[u8], left: &mut usize, depth: usize) -> O
                 }
             }
             Inner::Text => take(left, known.element + value.len())?,
-            // A number in a row of them has one byte at least.
+            // A packed number has at least one byte.
             Inner::Number => take(left, known.element * value.len())?,
         }
     }
     Some(())
 }
 
-/// The types of messages, by which they are read.
+/// Memory layouts of all message types.
 struct Shapes {
     all: Vec<Shape>,
-    /// By their names.
+    /// Index by name.
     index: HashMap<String, usize>,
-    /// Those of requests, by the paths of their calls.
+    /// Index of request types by the paths of their calls.
     calls: HashMap<String, usize>,
 }
 
-/// One type of message.
+/// Memory layout of a message type.
 #[derive(Default)]
 struct Shape {
-    /// The message itself, in bytes.
+    /// Size of the message struct, in bytes.
     bytes: usize,
     fields: HashMap<u32, Field>,
 }
 
 struct Field {
-    /// What one more value adds to the memory of the message, in bytes: nothing if it has its place there.
+    /// Memory for one more value, in bytes: 0 if it has its place in the struct.
     element: usize,
     inner: Inner,
 }
@@ -177,7 +178,7 @@ fn field(field: &FieldDescriptor, index: &HashMap<String, usize>) -> Field {
     }
 }
 
-/// As the generated type is laid out, about: of alternatives the largest counts.
+/// Estimated size of the generated type: of alternatives the largest counts.
 fn message_bytes(message: &MessageDescriptor) -> usize {
     let alone = message.fields().filter(|f| f.containing_oneof().is_none());
     let oneofs = message.oneofs().map(|oneof| {
@@ -211,7 +212,7 @@ mod tests {
         wkt,
     };
 
-    /// Laid out by the compiler, a type is about as large as it is estimated to be.
+    /// The estimate is close to the compiler's layout.
     #[test]
     fn types_are_about_as_large_as_they_are() {
         fn check<M: Name>() {
@@ -245,7 +246,7 @@ mod tests {
     }
 
     fn fits(publish: &[u8]) -> bool {
-        Room::for_bytes(publish.len()).takes::<Publish>(publish)
+        MemoryBudget::for_bytes(publish.len()).takes::<Publish>(publish)
     }
 
     #[test]
@@ -271,7 +272,7 @@ mod tests {
         assert!(!fits(&with(vec![Part::default(); 500_000])));
         assert!(fits(&with(vec![Part::text("x"); 50_000])));
         assert!(fits(&with(vec![Part::text("x".repeat(1_000_000))])));
-        // As much of it as a message of 1 MiB holds.
+        // The number of values that a message of 1 MiB holds.
         assert!(fits(&list(wkt::Kind::NumberValue(1.5), 95_000)));
         assert!(fits(&list(wkt::Kind::BoolValue(true), 200_000)));
         assert!(fits(&list(wkt::Kind::StringValue("a".to_owned()), 140_000)));
@@ -284,18 +285,18 @@ mod tests {
             content: vec![Part::default(); 30_000],
             ..Said::default()
         });
-        let mut room = Room::for_bytes(2 * one.len());
+        let mut room = MemoryBudget::for_bytes(2 * one.len());
         assert!(room.takes::<Publish>(&one));
         assert!(!room.takes::<Publish>(&one));
-        // A refused one takes none of it.
+        // A refused message takes nothing.
         assert!(room.takes::<Publish>(&publish(Said::default())));
-        let mut light = Room::for_bytes(LIGHT_BYTES);
+        let mut light = MemoryBudget::for_bytes(LIGHT_BYTES);
         assert!(light.takes::<Publish>(&one));
     }
 
     #[test]
     fn damaged_bytes_are_for_the_decoder() {
-        let mut room = Room::for_bytes(LIGHT_BYTES + 1);
+        let mut room = MemoryBudget::for_bytes(LIGHT_BYTES + 1);
         for damaged in [&[0xff][..], &[0x12, 0xff], &[0x12, 5, 1], &[0x0b]] {
             assert!(room.takes::<Publish>(damaged));
         }

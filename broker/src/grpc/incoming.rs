@@ -1,8 +1,8 @@
-//! The frames of an agent as they come in, their publishes not decoded.
+//! Frames of an agent, with undecoded publishes.
 
 use std::fmt::Display;
 
-use agenthub_proto::{agenthub::Hello, grpc::Messages, weight::Room};
+use agenthub_proto::{agenthub::Hello, grpc::Messages, weight::MemoryBudget};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use prost::Message;
@@ -15,11 +15,11 @@ use crate::{
     log::{LogId, Position},
 };
 
-/// No more publishes are handled together once there are so many, or so many bytes of them.
+/// Maximum publishes processed together, and a limit on their bytes.
 const TOGETHER: usize = 256;
 const TOGETHER_BYTES: usize = 256 * 1024;
 
-/// The fields of an `AgentFrame` and of the notes in it (`connect.proto`).
+/// Field numbers of `AgentFrame` and its notes (`connect.proto`).
 pub(super) mod tag {
     pub(super) const HELLO: u32 = 1;
     pub(super) const PUBLISH: u32 = 2;
@@ -30,39 +30,39 @@ pub(super) mod tag {
     pub(super) const HEARTBEAT: u32 = 7;
     pub(super) const GOODBYE: u32 = 8;
 
-    /// Of an `Ack` and an `Extension`.
+    /// Fields of `Ack` and `Extension`.
     pub(in super::super) const SUBSCRIPTION: u32 = 1;
     pub(in super::super) const POSITION: u32 = 2;
 }
 
-/// An `AgentFrame` whose parts are bytes as they came, so that its size in memory is that on the wire.
+/// An `AgentFrame` whose parts stay encoded, so that its memory equals its size on the wire.
 #[derive(Debug, Default)]
 pub(super) struct RawFrame {
-    // Only the first frame has one, and what waits for frames has room for one.
+    // Boxed: only the first frame has one.
     pub(super) hello: Option<Box<Hello>>,
-    /// No more than the peer may have unanswered.
+    /// At most as many as the peer may have unanswered.
     pub(super) publish: Vec<Bytes>,
-    /// There were more of them.
+    /// True if there were more.
     pub(super) has_excess: bool,
-    /// All of the frame, for acknowledgements, refusals, extensions and credit to be read from; empty without any.
+    /// The whole frame, for reading acknowledgements, refusals, extensions and credit later; empty if it has none.
     pub(super) notes: Bytes,
-    /// Its extensions were taken as claims.
+    /// True if its extensions were taken as claims.
     were_claimed: bool,
     pub(super) heartbeat: bool,
     pub(super) goodbye: bool,
 }
 
 impl RawFrame {
-    /// Reads a frame of which so many publishes count.
+    /// Parses a frame, up to `most_publishes` publishes.
     ///
     /// # Errors
     ///
-    /// It is malformed, or its hello is too large once it is decoded.
+    /// It is malformed, or its hello is too large once decoded.
     fn read(frame: &Bytes, most_publishes: usize) -> Result<Self, Status> {
         let malformed =
             |e: &dyn Display| Status::invalid_argument(format!("a frame is malformed: {e}"));
         let mut read = Self::default();
-        let mut room = Room::for_bytes(frame.len());
+        let mut room = MemoryBudget::for_bytes(frame.len());
         for field in Fields::of(frame) {
             let (number, value) = field.map_err(|e| malformed(&e))?;
             let known = tag::HELLO..=tag::GOODBYE;
@@ -93,11 +93,11 @@ impl RawFrame {
         Ok(read)
     }
 
-    /// The deliveries that a first frame claims, by their subscriptions. A position of another log is none.
+    /// Deliveries claimed by a first frame, with their subscriptions. Positions of another log are ignored.
     ///
     /// # Errors
     ///
-    /// They are more than an instance can have, or malformed.
+    /// There are more than an instance can have, or they are malformed.
     pub(super) fn take_claims(&mut self, log: LogId) -> Result<Vec<(u32, Position)>, Error> {
         self.were_claimed = true;
         claims(&self.notes, log)
@@ -112,7 +112,7 @@ impl RawFrame {
         self.publish.iter().map(Bytes::len).sum()
     }
 
-    /// Whether it holds publishes and nothing else.
+    /// True if it contains only publishes.
     fn is_publishes(&self) -> bool {
         let Self {
             hello,
@@ -132,18 +132,18 @@ impl RawFrame {
     }
 }
 
-/// The frames of a stream. Frames with publishes that come faster than they are handled are handled together.
+/// Frames of a stream. Frames with publishes that arrive faster than they are processed are merged.
 #[derive(Debug)]
 pub(super) struct Frames {
     messages: Messages,
-    /// The publishes of one frame that count.
+    /// Maximum publishes per frame.
     most_publishes: usize,
-    /// Came, and was not taken yet. Boxed, as every agent has room for one.
+    /// Received and not returned yet. Boxed, because every agent has one.
     next: Option<Box<Result<Option<RawFrame>, Status>>>,
 }
 
 impl Frames {
-    /// The frames of a peer that may have so many publishes unanswered.
+    /// The frames of a peer that may have this many unanswered publishes.
     pub(super) fn new(messages: Messages, most_publishes: usize) -> Self {
         Self {
             messages,
@@ -152,16 +152,16 @@ impl Frames {
         }
     }
 
-    /// Has a frame come again.
+    /// Returns a frame to the front.
     pub(super) fn put_back(&mut self, frame: RawFrame) {
         self.next = Some(Box::new(Ok(Some(frame))));
     }
 
-    /// The next frame; `None` at the end. Nothing is lost when this is cancelled.
+    /// The next frame; `None` at the end. Cancel-safe.
     ///
     /// # Errors
     ///
-    /// See [`Messages::next`]; what comes is no frame.
+    /// See [`Messages::next`]; the bytes are not a frame.
     pub(super) async fn next(&mut self) -> Result<Option<RawFrame>, Status> {
         if self.next.is_none() {
             self.next = Some(Box::new(self.read().await));
@@ -169,7 +169,7 @@ impl Frames {
         if let Some(Ok(Some(frame))) = self.next.as_deref()
             && frame.is_publishes()
         {
-            // All who have something to do go first: under load, more comes meanwhile.
+            // Lets other tasks run first: under load, more frames arrive meanwhile.
             tokio::task::yield_now().await;
         }
         let Some(first) = self.next.take() else {
@@ -218,7 +218,7 @@ mod tests {
         RawFrame::read(&frame.encode_to_vec().into(), 2).expect("it is one")
     }
 
-    /// A field that is added to the protocol has to be added here.
+    /// A new field of the protocol has to be added here.
     #[test]
     fn a_raw_frame_is_a_frame_of_the_protocol() {
         let AgentFrame {

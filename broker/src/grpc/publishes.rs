@@ -1,8 +1,8 @@
-//! The publishes of a frame, those together that can go on together.
+//! Publishes of a frame, grouped into those that can be processed together.
 
 use std::sync::Arc;
 
-use agenthub_proto::{agenthub::Publish, weight::Room};
+use agenthub_proto::{agenthub::Publish, weight::MemoryBudget};
 use bytes::Bytes;
 use prost::Message;
 
@@ -14,18 +14,18 @@ use crate::{
     plain::Plain,
 };
 
-/// What is published at a time.
+/// A unit of publishing.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Item {
     One(Publish),
     Passing(Passing),
     Logged(Run),
-    /// One that was not decoded, by its sequence.
+    /// A publish that was too large to decode, by its sequence.
     TooHeavy(u64),
 }
 
-/// The envelopes of an agent's publishes. The last one is remembered, as most publishes have that of the one before.
+/// The envelopes of an agent's publishes. Caches the last one, because most publishes repeat it.
 #[derive(Debug, Default)]
 pub(super) struct Envelopes {
     last: Option<Last>,
@@ -38,7 +38,7 @@ struct Last {
 }
 
 impl Envelopes {
-    /// The envelope of plain messages; `None` also if it is larger than one may be.
+    /// The envelope of plain messages; `None` also if it exceeds a limit.
     fn plain(&mut self, agent: &str, came: &[u8]) -> Option<&Arc<Envelope>> {
         if came.len() > METADATA_BYTES {
             return None;
@@ -52,7 +52,7 @@ impl Envelopes {
         last.envelope.as_ref()
     }
 
-    /// The publishes of a frame in their order, up to the first that is no `Publish`, and what is wrong with that.
+    /// Groups the publishes of a frame in order, up to the first malformed one, and returns its error.
     pub(super) fn gather(
         &mut self,
         agent: &str,
@@ -62,7 +62,7 @@ impl Envelopes {
         let mut together = Vec::with_capacity(publishes.len());
         let mut with: Option<Arc<Envelope>> = None;
         let mut acknowledged = 0;
-        let mut room = Room::for_bytes(publishes.iter().map(Bytes::len).sum());
+        let mut room = MemoryBudget::for_bytes(publishes.iter().map(Bytes::len).sum());
         for bytes in publishes {
             let plain = Plain::read(&bytes);
             let envelope = plain
@@ -97,7 +97,7 @@ impl Envelopes {
     }
 }
 
-/// The sequence of a publish.
+/// Sequence of a publish.
 fn sequence(publish: &[u8]) -> u64 {
     let sequence = |field| match field {
         Ok((1, Value::Number(number))) => Some(number),
@@ -106,7 +106,7 @@ fn sequence(publish: &[u8]) -> u64 {
     Fields::of(publish).filter_map(sequence).last().unwrap_or(0)
 }
 
-/// Publishes with one envelope; without one there are none.
+/// Groups publishes with one envelope into runs; without an envelope there are none.
 fn runs(envelope: Option<Arc<Envelope>>, together: &mut Vec<Plain>) -> Vec<Item> {
     debug_assert!(envelope.is_some() || together.is_empty());
     let mut together = together.drain(..).peekable();
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// The ids of what goes on together, and how.
+    /// Ids of each group, and its kind.
     fn gathered(publishes: &[Publish]) -> Vec<Vec<String>> {
         let bytes = publishes.iter().map(|p| p.encode_to_vec().into());
         let (items, all) = Envelopes::default().gather("a", bytes.collect());

@@ -1,8 +1,8 @@
-//! What the messages of a request say.
+//! Messages of requests.
 
 use agenthub_proto::{
     grpc::{Messages, header},
-    weight::Room,
+    weight::MemoryBudget,
 };
 use bytes::Bytes;
 use http_body_util::Full;
@@ -11,20 +11,21 @@ use tonic::{Status, body::Body, codegen::http::Request};
 
 use super::timely::Timely;
 
-/// Bound on what a request holds.
+/// Extent of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// Its first message, whatever follows.
+    /// The first message, whatever follows.
     First,
-    /// Its only message, once the request has ended: nothing is decoded for a peer that keeps it open.
+    /// The only message, once the request has ended: nothing is decoded for a peer that keeps it open.
     Only,
 }
 
-/// The message of a request, of so many bytes at most, once it has come and is known to be no larger decoded than it may be.
+/// Reads the message of a request, limited in its encoded and decoded size.
 ///
 /// # Errors
 ///
-/// See [`Messages::next`]. There is none, it does not come in time, it consists of too many parts, or there is another.
+/// See [`Messages::next`]. There is no message, it does not arrive in time, it consists of too many parts, or there is
+/// another one.
 pub(super) async fn message(
     mut request: Request<Body>,
     most_bytes: usize,
@@ -40,7 +41,7 @@ pub(super) async fn message(
             "the request has more than one message",
         ));
     }
-    if !Room::for_bytes(message.len()).takes_call(uri.path(), &message) {
+    if !MemoryBudget::for_bytes(message.len()).takes_call(uri.path(), &message) {
         return Err(Status::invalid_argument(
             "the request consists of too many parts",
         ));
@@ -48,7 +49,7 @@ pub(super) async fn message(
     Ok(message)
 }
 
-/// A request that has come as a whole, for a service that reads it by itself.
+/// Reads a whole request, for a service that decodes it itself.
 ///
 /// # Errors
 ///
@@ -66,11 +67,11 @@ pub(super) async fn whole(
     Ok(Request::from_parts(parts, Body::new(Full::new(framed))))
 }
 
-/// What a message says.
+/// Decodes a message.
 ///
 /// # Errors
 ///
-/// It is no `R`.
+/// It is not an `R`.
 pub(super) fn decoded<R: Message + Default>(message: Bytes) -> Result<R, Status> {
     R::decode(message).map_err(|e| Status::invalid_argument(format!("a message is malformed: {e}")))
 }
@@ -92,7 +93,7 @@ mod tests {
         [&header(message.len()), message].concat()
     }
 
-    /// A request that comes in pieces of so many bytes.
+    /// A request in chunks of this size.
     fn request(bytes: &[u8], piece: usize) -> Request<Body> {
         let pieces: Vec<Bytes> = bytes.chunks(piece).map(Bytes::copy_from_slice).collect();
         let frames = pieces.into_iter().map(|p| Ok::<_, Status>(Frame::data(p)));

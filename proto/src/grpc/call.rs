@@ -1,4 +1,4 @@
-//! The beginning of a call.
+//! Start of a call.
 
 use std::future::poll_fn;
 
@@ -18,25 +18,26 @@ use tonic::{
 
 use super::Messages;
 
-/// As much is joined, in bytes: what HTTP/2 sends at a time.
-const FULL: usize = 16 * 1024;
+/// Maximum bytes of joined messages: the size of an HTTP/2 write.
+const MAX_JOINED_BYTES: usize = 16 * 1024;
 
-/// So many messages are looked at together, at most.
-const TOGETHER: usize = 64;
+/// Maximum messages joined at once.
+const MAX_JOINED: usize = 64;
 
-/// Calls a method, given as the path `/package.Service/Method`, with messages as they come, each as [`framed`](super::framed) makes it.
-/// Returns what is answered, each message of so many bytes at most, when the answer begins. Dropping that ends the call.
+/// Calls a method, given as the path `/package.Service/Method`, with a stream of messages, each framed by
+/// [`framed`](super::framed). Returns the response, with messages of at most `most_bytes` each, once it begins.
+/// Dropping the response ends the call.
 ///
 /// # Errors
 ///
-/// Nobody can be reached, or who answers refuses the call.
+/// The server cannot be reached or refuses the call.
 pub async fn call(
     mut channel: Channel,
     path: &'static str,
     messages: impl Stream<Item = Bytes> + Send + 'static,
     most_bytes: usize,
 ) -> Result<Messages, Status> {
-    let pieces = messages.ready_chunks(TOGETHER).map(joined);
+    let pieces = messages.ready_chunks(MAX_JOINED).map(joined);
     let pieces = pieces.flat_map(stream::iter);
     let frames = pieces.map(|piece| Ok::<_, Status>(Frame::data(piece)));
     let mut request = Request::new(Body::new(StreamBody::new(frames)));
@@ -57,7 +58,7 @@ pub async fn call(
     )
 }
 
-/// Messages that are there at once: small ones are joined, so that they are not a frame of HTTP/2 each, and large ones stay as they are.
+/// Joins small messages, so that each is not an HTTP/2 frame of its own; large ones stay separate.
 fn joined(messages: Vec<Bytes>) -> Vec<Bytes> {
     if messages.len() == 1 {
         return messages;
@@ -65,10 +66,10 @@ fn joined(messages: Vec<Bytes>) -> Vec<Bytes> {
     let mut pieces = Vec::with_capacity(messages.len());
     let mut open = BytesMut::new();
     for message in messages {
-        if !open.is_empty() && open.len() + message.len() > FULL {
+        if !open.is_empty() && open.len() + message.len() > MAX_JOINED_BYTES {
             pieces.push(open.split().freeze());
         }
-        match message.len() > FULL {
+        match message.len() > MAX_JOINED_BYTES {
             true => pieces.push(message),
             false => open.extend_from_slice(&message),
         }
@@ -96,7 +97,7 @@ mod tests {
             let all = messages.concat();
             let large: Vec<_> = messages
                 .iter()
-                .filter(|m| m.len() > FULL)
+                .filter(|m| m.len() > MAX_JOINED_BYTES)
                 .map(|m| m.as_ptr())
                 .collect();
             let pieces = joined(messages);
@@ -107,7 +108,10 @@ mod tests {
         };
         check(&[5], &[5]);
         check(&[1, 2, 3], &[6]);
-        check(&[FULL - 1, 1, 1], &[FULL, 1]);
-        check(&[1, FULL + 1, 1, 1, FULL + 2], &[1, FULL + 1, 2, FULL + 2]);
+        check(&[MAX_JOINED_BYTES - 1, 1, 1], &[MAX_JOINED_BYTES, 1]);
+        check(
+            &[1, MAX_JOINED_BYTES + 1, 1, 1, MAX_JOINED_BYTES + 2],
+            &[1, MAX_JOINED_BYTES + 1, 2, MAX_JOINED_BYTES + 2],
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The messages of a request or a response, cut out of what the transport reads: one that came in one piece is not copied.
+//! Messages of a request or a response, cut out of the transport's chunks: one that came in one chunk is not copied.
 
 use std::{
     future::poll_fn,
@@ -16,48 +16,48 @@ use tonic::{
     },
 };
 
-use super::Held;
+use super::MessageBuffer;
 
-/// See the module's description.
+/// A stream of messages, see the module.
 #[derive(Debug)]
 pub struct Messages {
     body: Body,
-    held: Held,
+    buffer: MessageBuffer,
     most_bytes: usize,
     side: Side,
 }
 
-/// Who sends them.
+/// Sender of the messages.
 #[derive(Clone, Copy, Debug)]
 enum Side {
     Client,
-    /// The status, which comes last, is still to come if it was not in the headers.
+    /// True if the status, which comes last, was not in the headers.
     Server {
         owes_status: bool,
     },
 }
 
 impl Messages {
-    /// The messages of a request, each of so many bytes at most.
+    /// The messages of a request, each of at most `most_bytes`.
     ///
     /// # Errors
     ///
-    /// They are compressed.
+    /// The messages are compressed.
     pub fn of_request(request: Request<Body>, most_bytes: usize) -> Result<Self, Status> {
         check_encoding(request.headers())?;
         Ok(Self {
             body: request.into_body(),
-            held: Held::default(),
+            buffer: MessageBuffer::default(),
             most_bytes,
             side: Side::Client,
         })
     }
 
-    /// The messages of a response, each of so many bytes at most.
+    /// The messages of a response, each of at most `most_bytes`.
     ///
     /// # Errors
     ///
-    /// The call has failed already, what answers does not speak gRPC, or the messages are compressed.
+    /// The call has failed already, the server does not speak gRPC, or the messages are compressed.
     pub fn of_response(response: Response<Body>, most_bytes: usize) -> Result<Self, Status> {
         let status = Status::from_header_map(response.headers());
         let owes_status = status.is_none();
@@ -70,29 +70,29 @@ impl Messages {
         }
         Ok(Self {
             body: response.into_body(),
-            held: Held::default(),
+            buffer: MessageBuffer::default(),
             most_bytes,
             side: Side::Server { owes_status },
         })
     }
 
-    /// The next message; `None` at the end. Nothing is lost when this is cancelled.
+    /// The next message; `None` at the end. Cancel-safe.
     ///
     /// # Errors
     ///
-    /// What comes is no message, the peer is gone, or a response ends with an error or without a status.
+    /// The bytes are no message, the peer is gone, or a response ends with an error or without a status.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Status> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Status>> {
         loop {
-            if let Some(message) = self.held.cut(self.most_bytes)? {
+            if let Some(message) = self.buffer.cut(self.most_bytes)? {
                 return Poll::Ready(Ok(Some(message)));
             }
             let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
             match frame.transpose()?.map(|frame| frame.into_data()) {
-                Some(Ok(piece)) => self.held.put(piece),
+                Some(Ok(piece)) => self.buffer.put(piece),
                 Some(Err(frame)) => {
                     let trailers = frame.into_trailers().ok();
                     return Poll::Ready(self.end(trailers.as_ref()).map(|()| None));
@@ -102,11 +102,11 @@ impl Messages {
         }
     }
 
-    /// What comes of it that nothing more comes.
+    /// Result of the end of the stream.
     fn end(&mut self, trailers: Option<&HeaderMap>) -> Result<(), Status> {
-        let is_cut_off = !self.held.is_empty();
+        let is_cut_off = !self.buffer.is_empty();
         let Side::Server { owes_status } = &mut self.side else {
-            // Trailers of a request say nothing.
+            // Trailers of a request have no meaning.
             return match is_cut_off {
                 true => Err(Status::invalid_argument(
                     "the request ends within a message",
@@ -114,7 +114,7 @@ impl Messages {
                 false => Ok(()),
             };
         };
-        // It is told once.
+        // The missing status is reported once.
         let owed_status = std::mem::take(owes_status);
         match trailers.and_then(Status::from_header_map) {
             Some(status) if status.code() != Code::Ok => Err(status),
@@ -134,7 +134,8 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Status> {
     }
 }
 
-/// What an answer without a status of gRPC means (<https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md>).
+/// The status for a response without a gRPC status
+/// (<https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md>).
 fn no_grpc(status: StatusCode) -> Status {
     let code = match status {
         StatusCode::BAD_REQUEST => Code::Internal,
@@ -172,7 +173,7 @@ mod tests {
         headers.iter().map(header).collect()
     }
 
-    /// Bytes that come in pieces of so many, and trailers, if there are any.
+    /// The bytes in chunks of this size, followed by trailers, if any.
     fn frames(bytes: &[u8], piece: usize, trailers: Option<&Headers>) -> Frames {
         let data = |piece| Ok(Frame::data(Bytes::copy_from_slice(piece)));
         let trailers = trailers.map(|t| Ok(Frame::trailers(headers(t))));
@@ -193,7 +194,7 @@ mod tests {
         messages.expect("it does not fail at once")
     }
 
-    /// These come, and then nothing.
+    /// Expects these messages, then the end.
     async fn check(mut messages: Messages, expected: &[&[u8]]) {
         for expected in expected {
             let message = messages.next().await.expect("it is whole");
@@ -204,7 +205,7 @@ mod tests {
         }
     }
 
-    /// One message comes, and then an error.
+    /// Expects one message, then an error.
     async fn check_error(mut messages: Messages, code: Code, says: &str) {
         let message = messages.next().await.expect("it is whole");
         assert_eq!(message.as_deref(), Some(&b"message"[..]));
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(error.code(), Code::Unavailable);
     }
 
-    /// The end of a request may be told with trailers, which say nothing.
+    /// A request may end with trailers, which have no meaning.
     #[tokio::test]
     async fn trailers_of_a_request_are_an_end() {
         let message = bytes_framed(b"message");
@@ -274,7 +275,7 @@ mod tests {
         check(None, Code::Unknown, says).await;
     }
 
-    /// What failed is told rather than that it failed within a message.
+    /// The cause is reported, not merely the truncation.
     #[tokio::test]
     async fn a_message_that_is_cut_off_is_an_error() {
         let bytes = bytes_framed(b"message").repeat(2);

@@ -1,25 +1,25 @@
-//! gRPC as the hub and its clients in Rust read and write it: past tonic's codecs, which copy all that comes into a buffer of their own, and
-//! write into another that grows with what it gets.
+//! gRPC as the hub and its Rust clients read and write it: without tonic's codecs, which copy all input into their own
+//! buffer, and write into another one that grows with the output.
 
+mod buffer;
 mod call;
-mod held;
 mod messages;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use prost::Message;
 
-pub use self::{call::call, held::Held, messages::Messages};
+pub use self::{buffer::MessageBuffer, call::call, messages::Messages};
 
-/// What gRPC puts before a message: whether it is compressed, and its length in 4 bytes.
+/// Bytes before a message: a flag for compression, and the length in 4 bytes.
 pub const HEADER: usize = 5;
 
-/// What gRPC puts before a message of so many bytes, which is not compressed.
+/// The header of an uncompressed message of this size.
 pub fn header(bytes: usize) -> [u8; HEADER] {
     let [a, b, c, d] = u32::try_from(bytes).unwrap_or(u32::MAX).to_be_bytes();
     [0, a, b, c, d]
 }
 
-/// A message as gRPC sends it.
+/// A message with its header.
 pub fn framed(message: &impl Message) -> Bytes {
     let length = message.encoded_len();
     let mut bytes = BytesMut::with_capacity(HEADER + length);

@@ -9,11 +9,11 @@ use tower::ServiceExt as _;
 
 use super::Socket;
 
-/// Connects to the host of a URI. Each address of the host gets a part of the time.
+/// Connects to the host of a URI. Each address of the host gets a share of the time.
 ///
 /// # Errors
 ///
-/// Nobody listens there, or there is no such host.
+/// The host does not exist, or nothing listens there.
 pub async fn connect(uri: Uri, within: Duration) -> Result<TokioIo<Socket<TcpStream>>, StdError> {
     let mut tcp = HttpConnector::new();
     tcp.set_connect_timeout(Some(within));

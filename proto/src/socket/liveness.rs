@@ -1,6 +1,7 @@
-//! Decides when a peer is dead.
+//! Detection of dead peers.
 //!
-//! A peer is alive if it sends something, or if it takes what it is sent: behind a slow link, a ping waits behind mail, and so does its answer.
+//! A peer is alive if it sends something, or takes what it is sent: on a slow link, a ping waits behind other data, and
+//! so does its answer.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -8,51 +9,52 @@ use std::{collections::VecDeque, time::Duration};
 pub const DEAD: Duration = Duration::from_secs(10);
 /// Time after which a silent peer is sent a ping.
 pub const PING: Duration = Duration::from_secs(5);
-/// Bytes within [`DEAD`] that the slowest peer takes which is kept.
+/// Minimum bytes per [`DEAD`] that a slow peer must take.
 pub const SLOWEST: u64 = 16 * 1024;
-/// Time between two looks while something waits to be taken.
-const LOOK: Duration = Duration::from_millis(2_500);
+/// Interval of checks while a peer has data to take.
+const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
 
-/// Returns `true` if so many bytes within that time are a sign of life. Half of [`SLOWEST`] is enough, as networks deliver in bursts.
+/// True if this many bytes within that time are a sign of life. Half of [`SLOWEST`] is enough, as networks deliver in
+/// bursts.
 pub fn is_progress(bytes: u64, within: Duration) -> bool {
     let least = u128::from(SLOWEST / 2) * within.as_millis();
     u128::from(bytes) * DEAD.as_millis() >= least.max(1)
 }
 
-/// State of a connection at one look.
+/// State of a connection at one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
-    /// Time of the look, since the connection began.
+pub(super) struct Sample {
+    /// Time of the check, since the connection began.
     pub(super) now: Duration,
-    /// Time at which something came last.
+    /// Time of the last received bytes.
     pub(super) heard: Duration,
-    /// The bytes that the peer has taken so far.
+    /// Bytes that the peer has taken so far.
     pub(super) taken: u64,
-    /// Something waits to be taken.
+    /// True if bytes wait to be taken.
     pub(super) has_backlog: bool,
 }
 
-/// Result of a look.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The next look is due at this time.
-    LookAt(Duration),
+    /// Time of the next check.
+    CheckAt(Duration),
     Dead,
 }
 
-/// Looks at a connection within the last [`DEAD`]: their time, and the bytes taken until then.
+/// The checks within the last [`DEAD`]: their time, and the bytes taken until then.
 #[derive(Debug, Default)]
 pub(super) struct Liveness {
     looks: VecDeque<(Duration, u64)>,
 }
 
 impl Liveness {
-    /// Time of the first look.
+    /// Time of the first check.
     pub(super) const FIRST: Duration = PING;
 
-    /// Takes in a look at the connection.
-    pub(super) fn look(&mut self, seen: Seen) -> Verdict {
-        let Seen {
+    /// Processes a check of the connection.
+    pub(super) fn look(&mut self, seen: Sample) -> Verdict {
+        let Sample {
             now,
             heard,
             taken,
@@ -68,13 +70,13 @@ impl Liveness {
             return Verdict::Dead;
         }
         let next = match silent {
-            _ if has_backlog => now + LOOK,
+            _ if has_backlog => now + CHECK_INTERVAL,
             s if s < PING => heard + PING,
             _ => now + PING,
         };
-        // A peer that stays silent is found dead in time.
+        // The next check is due no later than the time when a silent peer counts as dead.
         let deadline = Some(heard + DEAD).filter(|at| *at > now);
-        Verdict::LookAt(deadline.map_or(next, |at| at.min(next)))
+        Verdict::CheckAt(deadline.map_or(next, |at| at.min(next)))
     }
 }
 
@@ -82,8 +84,8 @@ impl Liveness {
 mod tests {
     use super::*;
 
-    /// Time at which a peer is found dead, in milliseconds. It says something at these times, and takes so many bytes of a large backlog in each second,
-    /// until it stops.
+    /// Time at which a peer is found dead, in milliseconds. It sends at these times, and takes this many bytes of a
+    /// large backlog in each second, until it stops.
     fn dead_at(says: &[u64], rate: u64, stops_at: u64) -> Option<u64> {
         const END: u64 = 3_600_000;
         let mut liveness = Liveness::default();
@@ -91,7 +93,7 @@ mod tests {
         while now.as_millis() < END.into() {
             let at = u64::try_from(now.as_millis()).expect("less than an hour");
             let heard = says.iter().copied().filter(|s| *s <= at).max().unwrap_or(0);
-            let seen = Seen {
+            let seen = Sample {
                 now,
                 heard: Duration::from_millis(heard),
                 taken: rate * at.min(stops_at) / 1000,
@@ -99,7 +101,7 @@ mod tests {
             };
             match liveness.look(seen) {
                 Verdict::Dead => return Some(at),
-                Verdict::LookAt(next) => {
+                Verdict::CheckAt(next) => {
                     assert!(next > now, "it would look without end");
                     now = next;
                 }
@@ -129,7 +131,7 @@ mod tests {
         assert_eq!(dead_at(&[], slowest / 4, u64::MAX), Some(10_000));
     }
 
-    /// What it took before is forgotten.
+    /// Earlier progress no longer counts.
     #[test]
     fn a_peer_that_stops_taking_is_dead_too() {
         let died = dead_at(&[], SLOWEST, 60_000).expect("it is dead");

@@ -2,18 +2,18 @@
 
 use tokio::net::TcpStream;
 
-/// Bytes that the system holds unsent for a connection, at most. A ping waits behind these. Room for two frames, as a write that is cut short costs
-/// another one.
+/// Maximum unsent bytes of a connection in the kernel. A ping waits behind these. Room for two frames, as a write that
+/// is cut short costs another one.
 const UNSENT: u32 = 2 * crate::http2::FRAME;
 
-/// Bounds the bytes that the system holds unsent, where it can do that.
+/// Limits the unsent bytes in the kernel, if the system supports that.
 pub(super) fn bound_unsent(socket: &TcpStream) {
     #[cfg(target_os = "linux")]
-    // Without that, pings wait longer, and are answered later.
+    // Without the option, pings wait longer, and are answered later.
     let _ = linux::bound_unsent(socket);
 }
 
-/// The number of bytes that the peer's system has acknowledged; `None` where that is not known.
+/// Bytes that the peer's system has acknowledged; `None` if unknown.
 pub(super) fn acknowledged(socket: &TcpStream) -> Option<u64> {
     #[cfg(target_os = "linux")]
     return linux::acknowledged(socket);
@@ -32,7 +32,7 @@ mod linux {
     };
     use tokio::net::TcpStream;
 
-    /// The beginning of Linux's `struct tcp_info`, which later versions only extend.
+    /// The beginning of Linux's `struct tcp_info`; later versions only append to it.
     #[derive(Clone, Copy, Debug)]
     #[repr(C)]
     struct Info {

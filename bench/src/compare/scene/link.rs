@@ -1,10 +1,10 @@
-//! A connection to the hub with one `Connect` stream on it, which is read when its owner wants that, and not before.
+//! A connection to the hub with one `Connect` stream, which is read only on demand.
 
 use std::{net::SocketAddr, time::Duration};
 
 use agenthub_sdk::proto::{
     agenthub::{AgentFrame, Heartbeat, Hello},
-    grpc::{Held, framed},
+    grpc::{MessageBuffer, framed},
     http2,
 };
 use anyhow::{Context as _, bail};
@@ -17,37 +17,37 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 use tonic::codegen::http::Request;
 
-/// How often something has to be said: the hub takes a peer for gone after 10 s.
+/// Heartbeat interval: the hub disconnects a silent peer after 10 s.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(3);
 
-/// What the kernel buffers for one that is slow, in bytes.
+/// Kernel buffer of a slow peer, in bytes.
 const SMALL: u32 = 4096;
 
-/// How much a connection takes before it is read.
+/// Receive window of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
-    /// As much as the SDK.
+    /// The window of the SDK.
     Wide,
-    /// What HTTP/2 gives if nobody asks for more, and little in the kernel.
+    /// HTTP/2's default, and a small kernel buffer.
     Narrow,
 }
 
-/// The stream. Its connection answers pings until this is dropped, whether or not the stream is read. What is sent waits without bounds
-/// where the hub does not read.
+/// The stream. Its connection answers pings until this is dropped, whether or not the stream is read. Sent frames are
+/// buffered without limit if the hub does not read.
 #[derive(Debug)]
 pub(super) struct Link {
     to_hub: SendStream<Bytes>,
     from_hub: RecvStream,
-    held: Held,
+    buffer: MessageBuffer,
     _connection: AbortOnDropHandle<()>,
 }
 
 impl Link {
-    /// Connects, says hello, and waits for the hub's welcome.
+    /// Connects, sends the hello, and waits for the hub's welcome.
     ///
     /// # Errors
     ///
-    /// The hub does not take it.
+    /// The hub refuses it.
     pub(super) async fn open(hub: SocketAddr, hello: Hello, room: Room) -> anyhow::Result<Self> {
         let stream = match room {
             Room::Wide => TcpStream::connect(hub).await?,
@@ -66,7 +66,7 @@ impl Link {
         }
         let (requests, connection) = builder.handshake(stream).await?;
         let driving = tokio::spawn(async move {
-            // How it ended is seen by who uses the stream.
+            // The user of the stream sees how it ended.
             let _ = connection.await;
         });
         let connection = AbortOnDropHandle::new(driving);
@@ -83,21 +83,21 @@ impl Link {
         let mut link = Self {
             to_hub,
             from_hub: response.await?.into_body(),
-            held: Held::default(),
+            buffer: MessageBuffer::default(),
             _connection: connection,
         };
         link.message().await.context("the hub says no welcome")?;
         Ok(link)
     }
 
-    /// The next message, which is not lost when this is given up.
+    /// The next message. Cancel-safe.
     ///
     /// # Errors
     ///
     /// The hub has ended the stream.
     pub(super) async fn message(&mut self) -> anyhow::Result<Bytes> {
         loop {
-            if let Some(message) = self.held.cut(usize::MAX)? {
+            if let Some(message) = self.buffer.cut(usize::MAX)? {
                 return Ok(message);
             }
             let Some(data) = self.from_hub.data().await else {
@@ -105,7 +105,7 @@ impl Link {
             };
             let data = data?;
             self.from_hub.flow_control().release_capacity(data.len())?;
-            self.held.put(data);
+            self.buffer.put(data);
         }
     }
 
@@ -118,7 +118,7 @@ impl Link {
         Ok(self.to_hub.send_data(framed(frame), false)?)
     }
 
-    /// Says that somebody is there, and reads nothing, until the hub ends the stream.
+    /// Sends heartbeats, and reads nothing, until the hub ends the stream.
     pub(super) async fn stay(mut self) {
         let mut beats = interval(HEARTBEAT);
         while self.heartbeat().is_ok() {
@@ -126,7 +126,7 @@ impl Link {
         }
     }
 
-    /// Says that somebody is there.
+    /// Sends a heartbeat.
     ///
     /// # Errors
     ///
@@ -154,13 +154,13 @@ mod tests {
         };
         let mut sent = Bytes::from([framed(&frame), framed(&AgentFrame::default())].concat());
         let last = sent.split_off(sent.len() - HEADER);
-        let mut held = Held::default();
-        held.put(sent);
-        let first = held.cut(100).expect("a message").expect("it is whole");
+        let mut buffer = MessageBuffer::default();
+        buffer.put(sent);
+        let first = buffer.cut(100).expect("a message").expect("it is whole");
         assert_eq!(AgentFrame::decode(first), Ok(frame));
-        assert_eq!(held.cut(100).expect("good so far"), None);
-        held.put(last);
-        let last = held.cut(100).expect("a message").expect("it is whole");
+        assert_eq!(buffer.cut(100).expect("good so far"), None);
+        buffer.put(last);
+        let last = buffer.cut(100).expect("a message").expect("it is whole");
         assert_eq!(last.len(), 0);
     }
 }

@@ -1,36 +1,37 @@
-//! Where messages are cut out of pieces.
+//! Buffer that cuts messages out of chunks.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use tonic::Status;
 
 use super::HEADER;
 
-/// What was read and not cut yet.
+/// Bytes that were read and not cut yet.
 #[derive(Debug, Default)]
-pub struct Held {
-    /// The beginning of a message that goes on in the piece, copied: peers may send it in pieces as small as they like.
+pub struct MessageBuffer {
+    /// The beginning of a message that continues in the chunk, copied: peers may send chunks as small as they like.
     begun: BytesMut,
-    /// The last piece, without what was taken of it.
+    /// The rest of the last chunk.
     piece: Bytes,
 }
 
-impl Held {
-    /// Whether nothing is left.
+impl MessageBuffer {
+    /// True if no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.piece.is_empty()
     }
 
-    /// Takes the next piece, once nothing whole is left of the one before.
+    /// Adds the next chunk. The previous one must not contain a complete message any more.
     pub fn put(&mut self, piece: Bytes) {
         debug_assert!(self.piece.is_empty(), "messages are left in a piece");
         self.piece = piece;
     }
 
-    /// The first message, if it is whole: a part of its piece, or copied if it came in several. If it is not, the piece has been used up.
+    /// The first message, if it is complete: a slice of its chunk, or copied if it came in several. If it is not, the
+    /// chunk has been copied.
     ///
     /// # Errors
     ///
-    /// It is compressed, or has more than so many bytes.
+    /// The message is compressed, or larger than `most_bytes`.
     pub fn cut(&mut self, most_bytes: usize) -> Result<Option<Bytes>, Status> {
         if self.begun.is_empty()
             && let Some(header) = self.piece.first_chunk()
@@ -54,8 +55,8 @@ impl Held {
         }))
     }
 
-    /// Makes room for what the piece adds: twice as much each time, and never more than for the whole message. A length alone
-    /// takes no memory.
+    /// Reserves memory for the chunk's bytes: doubles the capacity, up to the size of the whole message. A length alone
+    /// reserves nothing.
     fn make_room(&mut self, whole: usize) {
         let next = whole.min(self.begun.len() + self.piece.len());
         if self.begun.capacity() < next {
@@ -66,14 +67,14 @@ impl Held {
         }
     }
 
-    /// Copies from the piece until so much is begun, as far as it goes.
+    /// Copies from the chunk until `upto` bytes are buffered, as far as it goes.
     fn copy(&mut self, upto: usize) {
         let more = upto.saturating_sub(self.begun.len()).min(self.piece.len());
         self.begun.extend_from_slice(&self.piece.split_to(more));
     }
 }
 
-/// How long the message behind a header is.
+/// Length of a message, from its header.
 fn length(header: [u8; HEADER], most_bytes: usize) -> Result<usize, Status> {
     let [is_compressed, length @ ..] = header;
     if is_compressed != 0 {
@@ -97,23 +98,23 @@ mod tests {
     #[test]
     fn a_message_in_one_piece_is_not_copied() {
         let piece = Bytes::from(bytes_framed(b"message"));
-        let mut held = Held::default();
-        held.put(piece.clone());
-        let message = held.cut(100).expect("a message").expect("it is whole");
+        let mut buffer = MessageBuffer::default();
+        buffer.put(piece.clone());
+        let message = buffer.cut(100).expect("a message").expect("it is whole");
         assert_eq!(message.as_ptr(), piece[HEADER..].as_ptr());
-        assert!(held.is_empty());
+        assert!(buffer.is_empty());
     }
 
-    /// A peer decides how small the pieces are, and not what is kept for each.
+    /// A peer chooses how small the chunks are, but not how much memory each takes.
     #[test]
     fn what_is_not_whole_is_kept_as_it_is() {
         let bytes = bytes_framed(&[7; 1000]);
-        let mut held = Held::default();
+        let mut buffer = MessageBuffer::default();
         for piece in bytes[..1000].chunks(1) {
-            held.put(Bytes::copy_from_slice(piece));
-            assert_eq!(held.cut(1000).expect("good so far"), None);
-            assert!(held.piece.is_empty());
+            buffer.put(Bytes::copy_from_slice(piece));
+            assert_eq!(buffer.cut(1000).expect("good so far"), None);
+            assert!(buffer.piece.is_empty());
         }
-        assert!(held.begun.capacity() <= 1000 + HEADER);
+        assert!(buffer.begun.capacity() <= 1000 + HEADER);
     }
 }
