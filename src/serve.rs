@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use agenthub_broker::{Others, Server, Settings as HubSettings, http_router};
+use agenthub_broker::{ExtraServices, Server, Settings as HubSettings, http_router};
 use agenthub_terminal::Listen;
 use anyhow::Context;
 use axum::Router;
@@ -31,7 +31,7 @@ impl Serving {
     /// An address is taken, is not this machine's, or is open to others without that being wanted.
     pub(crate) async fn start(
         settings: &Settings,
-        others: impl Into<Others>,
+        others: impl Into<ExtraServices>,
         pages: Router,
     ) -> anyhow::Result<Self> {
         for (flag, address) in [("--grpc", settings.grpc), ("--http", settings.http)] {

@@ -52,7 +52,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// All of them.
+    /// All calls.
     pub const ALL: [Self; 22] = [
         Self::Connect,
         Self::PublishMessage,
@@ -79,9 +79,9 @@ impl Call {
     ];
 }
 
-/// Whether `caller` may make `call` in `namespace` (empty: its own).
+/// Checks whether `caller` may make `call` in `namespace` (empty means its own).
 ///
-/// Who can reach the hub may make every call: servers listen on loopback unless told otherwise.
+/// Everyone who can reach the hub may make every call: servers listen on loopback by default.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Bytes that a thread has allocated and not given back, for tests that hold bounds on memory.
+//! Allocation counter per thread, for tests of memory bounds.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -15,11 +15,11 @@ thread_local! {
 }
 
 fn add(bytes: usize, sign: isize) {
-    // Not there any more while a thread ends.
+    // The counter is gone while a thread ends.
     let _ = BYTES.try_with(|count| count.set(count.get() + sign * bytes.cast_signed()));
 }
 
-// SAFETY: all is done by the system's allocator; only sizes are counted.
+// SAFETY: every call is forwarded to the system's allocator; only sizes are counted.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size(), 1);
@@ -34,7 +34,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// The bytes that an action leaves allocated on this thread, less those that it gives back.
+/// Runs an action and returns its net allocation on this thread, in bytes.
 pub(crate) fn by<T>(act: impl FnOnce() -> T) -> (isize, T) {
     let before = BYTES.get();
     let result = act();

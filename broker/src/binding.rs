@@ -1,4 +1,4 @@
-//! Taking the address of a hub. One that was killed keeps its address until the system has cleared away its process.
+//! Binding of the hub's address. A killed hub keeps its address until the system has cleaned up its process.
 
 use std::{io, time::Duration};
 
@@ -6,19 +6,19 @@ use tokio::time::{Instant, sleep};
 
 use crate::{log::is_in_use, settings::Storage};
 
-/// Time for which an address in use is tried again while no hub has the data folder.
+/// Time for which binding is retried while no other hub uses the data folder.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time for which a killed process may keep the data folder: whoever has it for longer lives.
+/// Time for which a killed process may keep the data folder locked: a longer lock means that its owner lives.
 const DYING: Duration = Duration::from_secs(1);
-/// Pause between two tries.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Takes an address for a hub that has its log there. If it is in use it is tried again: for 5 s while no hub has the data folder, which ours would
-/// have if it ran, and for 1 s otherwise. Without a folder there was none.
+/// Binds an address for a hub with this storage. Retries an address in use: for 5 s if no other hub uses the data
+/// folder, and for 1 s otherwise. Does not retry without a folder.
 ///
 /// # Errors
 ///
-/// The last of `bind`.
+/// The last error of `bind`.
 pub async fn bind<T, F>(storage: &Storage, mut bind: impl FnMut() -> F) -> io::Result<T>
 where
     F: Future<Output = io::Result<T>>,
@@ -38,7 +38,7 @@ where
     }
 }
 
-/// Does what needs the data folder. If that is in use it is tried again for 1 s.
+/// Runs an action that needs the data folder. Retries for 1 s while the folder is in use.
 pub(crate) async fn in_folder<T, E>(
     mut open: impl FnMut() -> Result<T, E>,
     is_locked: impl Fn(&E) -> bool,
@@ -58,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    /// How long it takes until an address is had or given up that is in use for so long.
+    /// Time until an address is bound or given up that stays in use for this long.
     async fn taken(storage: &Storage, is_free_after: Duration) -> (Duration, bool) {
         let start = Instant::now();
         let bound = bind(storage, || match start.elapsed() < is_free_after {

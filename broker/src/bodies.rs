@@ -1,7 +1,8 @@
-//! The bodies of events that mailboxes hold in memory, all together: within a bound they are there as a whole, beyond it by their heads, and
-//! the log is read when they are delivered.
+//! Memory limit on the bodies of events in mailboxes. Within the limit, events are in memory; beyond it only their
+//! heads are, and the bodies are read from the log for delivery.
 //!
-//! Half of the bound is for mail that is not delivered soon. So mail of agents that are away does not push out that of agents that read.
+//! Half of the limit is for mail that is not delivered soon, so that mail of offline agents does not displace that of
+//! connected ones.
 
 use std::{
     cell::{Cell, OnceCell},
@@ -13,22 +14,22 @@ use std::{
 
 use crate::{mailbox::Mail, sealed::Sealed, segment::Segment};
 
-/// Counter and bound. A clone counts together with the other one.
+/// Counter and limit. Clones share the counter.
 #[derive(Clone, Debug)]
 pub(crate) struct Bodies {
     bytes: Arc<AtomicUsize>,
     bound: usize,
 }
 
-/// When mail is delivered.
+/// Expected time of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivered {
-    /// A stream is there for it, and little waits before it.
+    /// A stream waits for it, and few events are ahead of it.
     Soon,
     Later,
 }
 
-/// The share of one body in the counter: counted out when the body leaves the memory.
+/// A body's share of the counter, released when the body leaves the memory.
 #[derive(Debug)]
 pub(crate) struct Share {
     counter: Arc<AtomicUsize>,
@@ -49,7 +50,7 @@ impl Bodies {
         }
     }
 
-    /// The bytes of the bodies in memory. Each counts once, whatever the number of mailboxes that hold it.
+    /// Bytes of the bodies in memory. Each counts once, whatever the number of mailboxes that hold it.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -62,7 +63,7 @@ impl Bodies {
         self.bytes().saturating_add(bytes) <= bound
     }
 
-    /// Whether there is no room for mail that is not delivered soon.
+    /// True if there is no room for mail that is not delivered soon.
     pub(crate) fn is_half_used(&self) -> bool {
         !self.has_room(1, Delivered::Later)
     }
@@ -79,7 +80,7 @@ impl Bodies {
         });
     }
 
-    /// An event of the log as it is kept in memory.
+    /// An event of the log in the form kept in memory.
     pub(crate) fn shelve_event(&self, event: &Arc<Sealed>, delivered: Delivered) -> Arc<Sealed> {
         if !event.is_head() && self.has_room(event.uncounted(), delivered) {
             self.count(event);
@@ -88,7 +89,8 @@ impl Bodies {
         Arc::new(event.head())
     }
 
-    /// Mail as it is kept in memory. The body of a copy is in no record, and that of an event without a position in no log.
+    /// Converts mail to the form kept in memory. A copy's body, and an event without a position, is not in the log, and
+    /// stays.
     pub(crate) fn shelve(&self, mail: &mut Mail, delivered: Delivered) {
         if mail.position.is_some() && !mail.is_copy {
             mail.event = self.shelve_event(&mail.event, delivered);
@@ -98,7 +100,7 @@ impl Bodies {
     }
 }
 
-/// Events on their way into mailboxes, which share them: as a whole, or by the head of the first.
+/// Events shared by mailboxes: with their bodies, or as the head of the first.
 #[derive(Debug)]
 pub(crate) struct Shelving<'a> {
     bodies: Bodies,
@@ -123,7 +125,7 @@ impl<'a> Shelving<'a> {
         }
     }
 
-    /// The events as one mailbox holds them. Events without a position are in no log.
+    /// The events in the form that one mailbox holds. Events without a position are not in the log, and stay.
     pub(crate) fn shelve(&self, delivered: impl FnOnce() -> Delivered) -> &Arc<Segment> {
         if self.whole.positions().is_empty() || self.whole.is_stored() {
             return self.whole;

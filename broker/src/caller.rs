@@ -1,22 +1,22 @@
-//! On whose behalf the hub acts.
+//! Caller on whose behalf the hub acts.
 
-/// Who calls, and in which namespace. Without identities everyone who reaches the hub is the same principal.
+/// Identity and namespace of a caller. Without identities, all callers are the same principal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The authenticated identity.
+    /// Authenticated identity.
     pub principal: String,
-    /// The agents, tasks and mailboxes that the caller can see.
+    /// Namespace of the agents, tasks and mailboxes that the caller can see.
     pub namespace: String,
 }
 
 /// The namespace of a hub without identities.
 pub const DEFAULT_NAMESPACE: &str = "default";
 
-/// The principal of everyone, as long as there are no identities.
+/// Principal of all callers while there are no identities.
 pub(crate) const ANONYMOUS: &str = "anonymous";
 
 impl Caller {
-    /// Everyone, as long as there are no identities.
+    /// The caller while there are no identities.
     pub fn anonymous() -> Self {
         Self {
             principal: ANONYMOUS.to_owned(),

@@ -1,4 +1,4 @@
-//! Connections of peers: letting them in, serving HTTP/2 on them, and seeing them off.
+//! Connections of peers: accepting, serving HTTP/2, and closing.
 
 mod calls;
 mod deadline;
@@ -33,20 +33,21 @@ pub(crate) use self::{
     line::Line,
 };
 
-/// How long a peer may be silent in the beginning.
+/// Timeout for the first bytes of a peer.
 const GREETING: Duration = Duration::from_secs(5);
-/// What one stream may keep for a peer that does not take it, in bytes. One message more can be on top.
+/// Send buffer of a stream whose peer does not read, in bytes. One more message may be added on top.
 const SEND_BUFFER: usize = 64 * 1024;
-/// The headers of one request, in bytes.
+/// Maximum bytes of a request's headers.
 const HEADERS: u32 = 16 * 1024;
-/// The streams of one connection, which may be that of a program with many agents. The hub bounds those of all agents together.
+/// Maximum streams of a connection, which may be that of a program with many agents. The hub limits the streams of all
+/// agents together.
 const STREAMS: u32 = 4096;
-/// How long nobody is let in after this machine had no room for another connection.
+/// Pause of accepting after the machine had no resources for another connection.
 const NO_ROOM: Duration = Duration::from_millis(100);
 
-/// Serves everybody who comes in until `stop`. From then on nobody is let in, every peer is told to go, and this waits for the
-/// calls that are under way. A call whose peer takes nothing of its answer for `stall` ends, though its connection lives, unless it
-/// says [otherwise](give_up_after). Dropping this ends all connections at once, and with them their calls.
+/// Serves connections until `stop`. Then accepts no more, tells every peer to go, and waits for the calls in progress.
+/// A call whose peer reads nothing of its answer for `stall` ends, though its connection lives, unless it set [another
+/// time](give_up_after). Dropping this ends all connections and their calls at once.
 pub(crate) async fn serve<S>(
     incoming: impl Stream<Item = io::Result<Socket<S>>> + Send,
     routes: Routes,
@@ -59,7 +60,7 @@ pub(crate) async fn serve<S>(
     let routes = routes.prepare();
     let mut connections = JoinSet::new();
     let mut has_room = true;
-    // The listener goes with this block, so that whoever comes later is turned away rather than left waiting.
+    // The listener is dropped with this block, so that later connections are refused instead of left waiting.
     {
         let mut incoming = pin!(incoming);
         loop {
@@ -97,7 +98,7 @@ pub(crate) async fn serve<S>(
     tasks.wait().await;
 }
 
-/// Whether accepting failed for reasons of the one who was to be accepted: accept(2) also hands on what went wrong on its way.
+/// True for errors of the accepted connection: accept(2) also reports errors that occurred before it was accepted.
 fn is_of_one_peer(error: &io::Error) -> bool {
     use io::ErrorKind::{
         BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, HostUnreachable,
@@ -118,12 +119,12 @@ fn is_of_one_peer(error: &io::Error) -> bool {
     )
 }
 
-/// Serves one peer until it goes, falls silent, or after `stop` has nothing more under way.
+/// Serves one peer until it disconnects, falls silent, or has no call in progress after `stop`.
 async fn connection<S>(socket: S, routes: Routes, calls: Calls, stop: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    // Boxed, as what happens once takes no room afterwards.
+    // Boxed, so that the state of one-time steps takes no memory afterwards.
     let greeted = stop.run_until_cancelled(greeting::hear(socket, GREETING));
     let socket = match Box::pin(greeted).await {
         Some(Ok(socket)) => TokioIo::new(Gathered::new(socket)),

@@ -1,37 +1,39 @@
-//! Which card of an agent is current while several of its instances are there, and which of them may bring another one?
+//! Current card of an agent: the card in the directory while several instances are present, and the permission to
+//! change it.
 //!
-//! | a registration brings | while another instance | then |
+//! | registration | other instances | result |
 //! |---|---|---|
-//! | another card of a version | is connected with that version | it is refused |
-//! | an older version | is present with a newer one | it is known beside the current card |
-//! | anything else | | its card becomes the current one |
+//! | another card of a version | one is connected with that version | refused |
+//! | an older version | one is present with a newer one | known beside the current card |
+//! | anything else | | becomes the current card |
 //!
-//! Versions are compared as semantic versions, where both are; missing numbers count as 0. Of others it is only known that they differ.
+//! Versions are compared as semantic versions, if both are; missing numbers count as 0. Other versions are only
+//! compared for equality.
 
 use std::{cmp::Ordering, time::SystemTime};
 
 use semver::Version;
 
-/// Another instance of the agent that is present, and the version that it has.
+/// Another present instance of the agent, and its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holder<'a> {
     pub(crate) instance: &'a str,
     pub(crate) version: &'a str,
-    /// It has a stream open, not only a presence lease.
+    /// True if it has an open stream, not only a presence lease.
     pub(crate) is_connected: bool,
     pub(crate) since: SystemTime,
 }
 
-/// Where the card of a registration goes.
+/// Place of a registered card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// It becomes the current card, or is that already.
+    /// It becomes or is the current card.
     Current,
     /// Its version can be addressed; the current card stays.
     Beside,
 }
 
-/// Where the card of a registration goes. `is_known` says that the directory has this very card of the version.
+/// Decides the place of a registered card. `is_known` is true if the directory has this exact card of the version.
 ///
 /// # Errors
 ///
@@ -53,8 +55,8 @@ pub(crate) fn place<'a>(
     Ok(place)
 }
 
-/// The instance whose card becomes current when the one with the current card has gone: that of the newest version, and of several
-/// the one that came last.
+/// The instance whose card becomes current after the instance with the current card has left: the one with the newest
+/// version, and of several the one that connected last.
 pub(crate) fn successor<'a>(others: impl Iterator<Item = Holder<'a>>) -> Option<Holder<'a>> {
     others.reduce(|best, other| {
         let order = compare(other.version, best.version).unwrap_or(Ordering::Equal);

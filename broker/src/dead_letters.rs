@@ -1,4 +1,5 @@
-//! Mail that was given up, for an operator to look at, to deliver again or to drop. A bounded view of the log: the oldest leave.
+//! Dead letters: mail that was given up, for an operator to inspect, redeliver or drop. A bounded view of the log: the
+//! oldest leave.
 
 use std::{collections::BTreeMap, time::SystemTime};
 
@@ -9,14 +10,14 @@ use crate::{
     log::{Again, Position},
 };
 
-/// Mail that left a mailbox without having been handled.
+/// Mail that left a mailbox without being handled.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GivenUp {
     pub(crate) agent: AgentId,
-    /// The mailbox; empty if the mail was in no durable one.
+    /// Name of the mailbox; empty if it was not durable.
     pub(crate) name: String,
     pub(crate) reason: String,
-    /// How often it was delivered.
+    /// Number of delivery attempts.
     pub(crate) attempts: u32,
     pub(crate) mail: Again,
 }
@@ -24,23 +25,23 @@ pub(crate) struct GivenUp {
 /// A dead letter.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DeadLetter {
-    /// When it was given up.
+    /// Time when it was given up.
     pub(crate) time: SystemTime,
     pub(crate) given_up: GivenUp,
 }
 
-/// See the module's description.
+/// The dead letters, see the module.
 #[derive(Debug)]
 pub(crate) struct DeadLetters {
-    /// How many there may be, and of how many bytes together.
+    /// Maximum number and maximum total bytes.
     bounds: (usize, usize),
-    /// By the position of the record that says so.
+    /// Keyed by the position of the record that gave the mail up.
     letters: BTreeMap<Position, DeadLetter>,
     bytes: usize,
 }
 
 impl DeadLetters {
-    /// An empty view that holds so many letters and bytes.
+    /// An empty view with these limits.
     pub(crate) fn new(letters: usize, bytes: usize) -> Self {
         Self {
             bounds: (letters, bytes),
@@ -49,7 +50,7 @@ impl DeadLetters {
         }
     }
 
-    /// Adds a letter. The oldest leave until all bounds hold.
+    /// Adds a letter, and drops the oldest while a limit is exceeded.
     pub(crate) fn add(&mut self, id: Position, letter: DeadLetter) {
         self.bytes += letter.bytes();
         self.letters.insert(id, letter);
@@ -62,12 +63,12 @@ impl DeadLetters {
         }
     }
 
-    /// One letter.
+    /// The letter with this id.
     pub(crate) fn get(&self, id: Position) -> Option<&DeadLetter> {
         self.letters.get(&id)
     }
 
-    /// Takes a letter out.
+    /// Removes a letter.
     pub(crate) fn remove(&mut self, id: Position) -> Option<DeadLetter> {
         let letter = self.letters.remove(&id)?;
         self.bytes -= letter.bytes();
@@ -86,9 +87,9 @@ impl DeadLetters {
 }
 
 impl DeadLetter {
-    /// What it counts for, in bytes.
+    /// Size of a letter for the limit, in bytes.
     fn bytes(&self) -> usize {
-        /// Ids, indexes and the like.
+        /// Overhead of ids and indexes.
         const OVERHEAD: usize = 256;
         OVERHEAD + self.given_up.mail.event.encoded_len() + self.given_up.reason.len()
     }

@@ -1,4 +1,4 @@
-//! Deadlines by the hub's clock: what is left counts, as the clock of who sends a message may be another.
+//! Deadlines by the hub's clock: the remaining time counts, because the sender's clock may differ.
 
 use std::time::SystemTime;
 
@@ -9,12 +9,12 @@ use agenthub_proto::{
 
 use crate::Error;
 
-/// Sets the deadline of a message that came just now, and what is left until then. `makes_task` says that a task follows from it, which
-/// needs some time.
+/// Sets the deadline and the remaining time of a message that just arrived. `makes_task` is true if it creates a task,
+/// which needs some time.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] for what is no time, [`Error::FailedPrecondition`] if it is over already.
+/// [`Error::InvalidArgument`] for an invalid time, [`Error::FailedPrecondition`] if it has passed already.
 pub(crate) fn reckon(
     routing: &mut AgentEventMetadata,
     makes_task: bool,
@@ -63,7 +63,7 @@ mod tests {
         }
     }
 
-    /// What is left after a message came, if it is taken.
+    /// Remaining time of a message after its arrival, if it is accepted.
     fn left(mut routing: AgentEventMetadata, makes_task: bool) -> Option<u64> {
         reckon(&mut routing, makes_task, now()).ok()?;
         let left = routing.time_left.as_ref().and_then(duration)?;

@@ -1,7 +1,7 @@
-//! Publishes that were seen before.
+//! Deduplication of publishes.
 //!
-//! An entry is a fingerprint and a few numbers. A sender has at most so many: past that bound its publishes are refused, and no entry is
-//! dropped before its time.
+//! An entry is a fingerprint and a few numbers. The number of entries of a sender is limited: beyond the limit its
+//! publishes are refused, and no entry is dropped before its time.
 
 mod fingerprint;
 mod index;
@@ -26,7 +26,7 @@ use crate::{
     log::Position,
 };
 
-/// A publish as its sender names it: with the message id, or the idempotency key if there is one.
+/// Identity of a publish: its sender, with the idempotency key or, without one, the message id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) sender: AgentId,
@@ -34,20 +34,20 @@ pub(crate) struct Key {
     pub(crate) id: String,
 }
 
-/// As what a publish is known when it comes again, with a digest of its body and addressee: the same id with others is another publish.
+/// Key of a publish, with a digest of its body and recipient: the same id with another digest is another publish.
 pub(crate) type Known = (Arc<Key>, Uuid);
 
-/// The outcome of a publish, as far as its repetition does not tell it.
+/// Outcome of a publish, without the parts that follow from the repeated publish itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// The body and the addressee, shortened: see [`short`].
+    /// Digest of body and recipient, shortened: see [`short`].
     pub(crate) digest: u64,
     pub(crate) position: Position,
-    /// The number at the end of the event's id. What stands before it is in the body.
+    /// The number at the end of the event's id. The part before it follows from the body.
     pub(crate) stamp: u64,
 }
 
-/// Bounds on known publishes, in time and number.
+/// Limits on entries, in time and number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) window: Duration,
@@ -55,12 +55,12 @@ pub(crate) struct Bounds {
     pub(crate) total: usize,
 }
 
-/// The publishes of a window of time.
+/// The publishes within a time window.
 #[derive(Debug)]
 pub(crate) struct Dedupe {
     bounds: Bounds,
     secret: Secret,
-    /// Times are kept as nanoseconds from here.
+    /// Base of the times, which are stored as nanoseconds.
     base: Instant,
     senders: Senders,
     /// The last publish of each fingerprint.
@@ -68,9 +68,9 @@ pub(crate) struct Dedupe {
     queue: Queue,
 }
 
-/// Expired publishes that are dropped with each one that comes: more than one, so that they grow fewer.
+/// Expired entries dropped per added one: more than one, so that their number shrinks.
 const AT_ONCE: usize = 2;
-/// Expired publishes that are dropped when a bound is met, and at each tick of the clock: well within a millisecond.
+/// Expired entries dropped when a limit is reached, and at each tick: takes well under a millisecond.
 const MANY: usize = 2048;
 
 impl Dedupe {
@@ -85,18 +85,18 @@ impl Dedupe {
         }
     }
 
-    /// The secret that fingerprints are made with, which a snapshot needs.
+    /// Secret of the fingerprints, for snapshots.
     pub(crate) fn secret(&self) -> Secret {
         self.secret
     }
 
-    /// Makes fingerprints with that secret from here on. Nothing may be known yet.
+    /// Sets the secret. There must be no entry yet.
     pub(crate) fn set_secret(&mut self, secret: Secret) {
         debug_assert!(self.queue.is_empty(), "their fingerprints are others");
         self.secret = secret;
     }
 
-    /// For the publishes of one sender in one order.
+    /// The fingerprints of one sender in one order.
     pub(crate) fn fingerprints(&self, sender: &str, order: &str) -> Fingerprints {
         self.secret.fingerprints(sender, order)
     }
@@ -105,7 +105,7 @@ impl Dedupe {
         self.fingerprints(&key.sender, &key.order).of(&key.id)
     }
 
-    /// Whether no publish is known, so that none has to be looked up.
+    /// True if there is no entry, so that no lookup is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
@@ -116,7 +116,7 @@ impl Dedupe {
         (!self.is_over(found, now)).then_some(found.seen)
     }
 
-    /// All that is known, oldest first.
+    /// All entries, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&AgentId, Fingerprint, Instant, Seen)> {
         let last = |number: &u64, found: &Remembered| {
             self.index.get(found.fingerprint, &self.queue) == Some(*number)
@@ -135,16 +135,16 @@ impl Dedupe {
             })
     }
 
-    /// Whether a publish of that age is still known.
+    /// True if a publish of this age is within the window.
     pub(crate) fn remembers(&self, age: Duration) -> bool {
         age <= self.bounds.window
     }
 
-    /// Whether one more publish of a sender can be remembered.
+    /// Checks that one more publish of a sender can be remembered.
     ///
     /// # Errors
     ///
-    /// [`Error::ResourceExhausted`] if it has as many as it may have, or all senders together have.
+    /// [`Error::ResourceExhausted`] if it has reached its limit, or all senders together have.
     pub(crate) fn admit(&mut self, sender: &AgentId, now: Instant) -> Result<(), Error> {
         if self.refusal(sender).is_some() {
             self.forget_expired(MANY, now);
@@ -155,7 +155,7 @@ impl Dedupe {
         }
     }
 
-    /// Remembers a publish, at whatever bound.
+    /// Remembers a publish, regardless of limits.
     pub(crate) fn remember(
         &mut self,
         sender: &AgentId,
@@ -174,7 +174,7 @@ impl Dedupe {
         self.queue.push(remembered);
     }
 
-    /// Drops publishes that are out of the window, some at a time.
+    /// Drops some of the expired entries.
     pub(crate) fn forget_some(&mut self, now: Instant) {
         self.forget_expired(MANY, now);
     }
@@ -187,7 +187,7 @@ impl Dedupe {
             if !self.is_over(oldest, now) {
                 return;
             }
-            // It may have come again since.
+            // A later publish may have the same fingerprint.
             self.index.remove(oldest.fingerprint, number);
             self.senders.remove(oldest.sender);
             self.queue.pop();
@@ -233,14 +233,14 @@ impl Dedupe {
     }
 }
 
-/// A digest of an encoded body, and of whom it is addressed to if it names somebody: a UUIDv5, by the processor's own instructions
-/// where it has them.
+/// Digest of an encoded body and its recipient, if it names one: a UUIDv5, computed with the processor's SHA
+/// instructions if it has them.
 pub(crate) fn digest(body: &[u8], to: &str) -> Uuid {
     let mut sha1 = Sha1::new();
     sha1.update(Uuid::NAMESPACE_OID);
     sha1.update(body);
     if !to.is_empty() {
-        // No body ends like that.
+        // Separator: no body ends with it.
         sha1.update([0]);
         sha1.update(to);
     }
@@ -248,7 +248,7 @@ pub(crate) fn digest(body: &[u8], to: &str) -> Uuid {
     Builder::from_sha1_bytes(bytes).into_uuid()
 }
 
-/// As much of a digest as is remembered: it tells two bodies apart that their sender gave one id by mistake.
+/// The stored part of a digest: enough to detect a sender that reused an id by mistake.
 pub(crate) fn short(digest: &Uuid) -> u64 {
     let (high, low) = digest.as_u64_pair();
     high ^ low

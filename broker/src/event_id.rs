@@ -1,17 +1,17 @@
-//! Ids of events: their kind, their subject, and when they came, in seconds or nanoseconds after 1970. The same publish has an id that
-//! differs in that number alone ([`crate::dedupe::Seen`]).
+//! Event ids: kind, subject, and time in seconds or nanoseconds since 1970. A repeated publish has an id that differs
+//! only in that number ([`crate::dedupe::Seen`]).
 
 use agenthub_proto::{
     agenthub::{AgentEvent, agent_event::Payload},
     wkt::Timestamp,
 };
 
-/// The id of an event of that kind.
+/// The id of an event of this kind.
 pub(crate) fn join(kind: &str, about: &str, stamp: &str) -> String {
     [kind, "_", about, "_", stamp].concat()
 }
 
-/// The id that the event of a payload has which came at that time.
+/// The id of an event with this payload and time.
 pub(crate) fn of(payload: &Payload, time: &Timestamp) -> String {
     let nanos = || {
         let nanos = i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos);
@@ -29,7 +29,7 @@ pub(crate) fn of(payload: &Payload, time: &Timestamp) -> String {
     }
 }
 
-/// The id that follows from what is in an event.
+/// The id that follows from an event's content.
 pub(crate) fn of_event(event: &AgentEvent) -> Option<String> {
     let (payload, time) = event.payload.as_ref().zip(event.timestamp.as_ref())?;
     Some(of(payload, time))

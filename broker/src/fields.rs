@@ -1,14 +1,14 @@
-//! Protobuf messages that are put together from fields whose bytes are there already, and read field by field without being decoded.
+//! Protobuf fields: messages composed of encoded fields, and read field by field without decoding.
 
 use prost::encoding::{
     DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint,
     encoded_len_varint, key_len, skip_field,
 };
 
-/// A text, bytes, or a message, by its number in the message around it. One that is empty is left out.
+/// A text, bytes, or a message, by its field number. Empty ones are omitted.
 pub(crate) type Field<'a> = (u32, &'a [u8]);
 
-/// How many bytes the fields take.
+/// Encoded size of the fields.
 pub(crate) fn len(fields: &[Field<'_>]) -> usize {
     let len = |(number, value): &Field<'_>| {
         key_len(*number) + encoded_len_varint(value.len() as u64) + value.len()
@@ -16,7 +16,7 @@ pub(crate) fn len(fields: &[Field<'_>]) -> usize {
     present(fields).map(len).sum()
 }
 
-/// Adds the fields.
+/// Appends the fields.
 pub(crate) fn put(fields: &[Field<'_>], message: &mut Vec<u8>) {
     for (number, value) in present(fields) {
         head(*number, value.len(), message);
@@ -24,7 +24,7 @@ pub(crate) fn put(fields: &[Field<'_>], message: &mut Vec<u8>) {
     }
 }
 
-/// Adds what stands before so many bytes of a field.
+/// Appends the tag and length of a field.
 pub(crate) fn head(number: u32, len: usize, message: &mut Vec<u8>) {
     encode_key(number, WireType::LengthDelimited, message);
     encode_varint(len as u64, message);
@@ -34,13 +34,13 @@ fn present<'a, 'b>(fields: &'a [Field<'b>]) -> impl Iterator<Item = &'a Field<'b
     fields.iter().filter(|(_, value)| !value.is_empty())
 }
 
-/// The value of a field, as it stands in its message.
+/// Value of a field in an encoded message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     Number(u64),
     /// A text, bytes, or a message.
     Bytes(&'a [u8]),
-    /// A number of a fixed length or a group, which no message of the hub has at its top.
+    /// A fixed-length number or a group, which no message of the hub has at its top level.
     Other,
 }
 
@@ -57,11 +57,11 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number of the value. As in a decoder, of a larger one the lower half counts.
+    /// The number. Larger ones are truncated to the lower half, as a decoder does.
     ///
     /// # Errors
     ///
-    /// It is no number.
+    /// It is not a number.
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn number(self) -> Result<u32, Malformed> {
         match self {
@@ -71,12 +71,12 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Bytes that are no Protobuf message.
+/// Error: the bytes are not a Protobuf message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is no message of its type")]
 pub(crate) struct Malformed;
 
-/// The fields of a message, read one by one. Ends behind the first that is malformed.
+/// Iterator over the fields of a message. Ends after the first malformed one.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields<'a>(&'a [u8]);
 
@@ -85,7 +85,7 @@ impl<'a> Fields<'a> {
         Self(message)
     }
 
-    /// What was not read yet.
+    /// Unread rest.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.0
     }

@@ -1,4 +1,4 @@
-//! What a subscriber wants to see of what reaches its agent.
+//! Filters of subscriptions.
 
 use agenthub_proto::{
     a2a::TaskState,
@@ -7,7 +7,7 @@ use agenthub_proto::{
 
 use crate::{Error, id::TaskId, limits, traits::Traits};
 
-/// All that is given must hold; what is empty holds always.
+/// All conditions must match; empty ones match everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     pub(crate) kinds: Vec<EventKind>,
@@ -20,7 +20,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Events of these kinds.
+    /// A filter for events of these kinds.
     pub(crate) fn kinds(kinds: &[EventKind]) -> Self {
         Self {
             kinds: kinds.to_vec(),
@@ -28,12 +28,12 @@ impl Filter {
         }
     }
 
-    /// No events.
+    /// A filter that matches nothing.
     pub(crate) fn nothing() -> Self {
         Self::kinds(&[EventKind::Unspecified])
     }
 
-    /// Whether no event can pass.
+    /// True if no event can match.
     pub(crate) fn is_nothing(&self) -> bool {
         let is_none = |kind: &EventKind| *kind == EventKind::Unspecified;
         !self.kinds.is_empty() && self.kinds.iter().all(is_none)
@@ -43,7 +43,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a value that no enum has.
+    /// [`Error::InvalidArgument`] for an unknown enum value.
     pub(crate) fn from_wire(filter: &agenthub::Filter) -> Result<Self, Error> {
         let kinds = known(&filter.kinds, "filter.kinds", |n| {
             EventKind::try_from(n).ok()
@@ -64,7 +64,7 @@ impl Filter {
         })
     }
 
-    /// The filter as it came; what only a server stream has is not in it.
+    /// The filter in its wire form, without the parts that only server streams have.
     pub(crate) fn to_wire(&self) -> agenthub::Filter {
         agenthub::Filter {
             kinds: self.kinds.iter().map(|k| *k as i32).collect(),
@@ -75,11 +75,11 @@ impl Filter {
         }
     }
 
-    /// Whether it is within all bounds.
+    /// Checks the limits.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if it is not.
+    /// [`Error::InvalidArgument`] if one is exceeded.
     pub(crate) fn check(&self) -> Result<(), Error> {
         limits::ids("filter.types", self.types.iter().map(String::as_str))?;
         limits::ids("filter.contexts", self.contexts.iter().map(String::as_str))?;
@@ -87,7 +87,7 @@ impl Filter {
         Ok(())
     }
 
-    /// Whether events of this kind can pass at all.
+    /// True if events of this kind can match.
     pub(crate) fn takes(&self, kind: EventKind) -> bool {
         if self.kinds.is_empty() {
             return kind != EventKind::AgentCard;
@@ -95,7 +95,7 @@ impl Filter {
         self.kinds.contains(&kind)
     }
 
-    /// Whether the subscriber wants an event with these traits, which reaches its agent on this side of the task.
+    /// True if an event with these traits matches, for an agent on this side of the task.
     pub(crate) fn accepts(&self, traits: &Traits<'_>, concern: Concern) -> bool {
         self.takes(traits.kind)
             && (self.concern == Concern::Unspecified
@@ -108,11 +108,11 @@ impl Filter {
     }
 }
 
-/// Reads enum numbers as they came over the wire.
+/// Parses enum numbers from the wire.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] for too many, and for a number that the enum does not have.
+/// [`Error::InvalidArgument`] for too many, and for an unknown number.
 pub(crate) fn known<T>(
     numbers: &[i32],
     what: &str,

@@ -1,4 +1,5 @@
-//! The head of an event: all that the hub decides by, without what the event says. Mail whose body only the log has is known by that.
+//! Head of an event: all that the hub needs for its decisions, without the content. Represents mail whose body is only
+//! in the log.
 
 use agenthub_proto::{
     a2a::{Message, Task, TaskStatus},
@@ -8,7 +9,7 @@ use agenthub_proto::{
     },
 };
 
-/// The head of an event. It has the traits of the event, its order key and its times.
+/// The head of an event: its traits, order key and times.
 pub(crate) fn of(event: &AgentEvent) -> AgentEvent {
     AgentEvent {
         timestamp: event.timestamp,
@@ -65,7 +66,7 @@ fn status(status: &TaskStatus) -> TaskStatus {
     }
 }
 
-/// A message with the task type that filters look at.
+/// A message with the task type, for filters.
 fn with_type(task_type: &str) -> Message {
     match task_type {
         "" => Message::default(),
@@ -135,7 +136,7 @@ mod tests {
         ]
     }
 
-    /// Whatever decides by an event decides the same by its head.
+    /// Every decision is the same for an event and its head.
     #[test]
     fn a_head_is_like_its_event_and_small() {
         for payload in payloads() {

@@ -10,8 +10,8 @@ use axum::{
 
 use crate::{Hub, metrics::render};
 
-/// `GET /health` (the process lives; as JSON for who asks for that), `GET /ready` (503 with the reason while it drains, while its disk is full,
-/// and once it has failed) and `GET /metrics` (OpenMetrics).
+/// `GET /health` (200 while the process lives; JSON on request), `GET /ready` (503 with the reason while the hub
+/// drains, while its disk is full, and after a failure) and `GET /metrics` (OpenMetrics).
 pub fn router(hub: Hub) -> Router {
     Router::new()
         .route("/health", get(health))

@@ -1,4 +1,4 @@
-//! Names of things, cheap to clone. What is not one of these types is not a name.
+//! Ids, cheap to clone. Each kind of name has its own type.
 
 use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
 
@@ -49,7 +49,7 @@ macro_rules! id {
 }
 
 id!(
-    /// An agent: the name in its card. Empty for a sender that did not say who it is.
+    /// An agent: the name in its card. Empty for an anonymous sender.
     AgentId
 );
 id!(
@@ -65,7 +65,7 @@ id!(
     TaskId
 );
 id!(
-    /// The unit of order: the context, else the task, else the sender.
+    /// Unit of ordering: the context, else the task, else the sender.
     OrderKey
 );
 
@@ -82,11 +82,11 @@ impl OrderKey {
     }
 }
 
-/// A mailbox of this hub's life.
+/// A mailbox, numbered since the hub's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct MailboxId(pub(crate) u64);
 
-/// An open stream of this hub's life.
+/// An open stream, numbered since the hub's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SessionId(pub(crate) u64);
 
@@ -107,7 +107,7 @@ impl From<AgentId> for Address {
 }
 
 impl Address {
-    /// Reads `id` or `id@version`. An id that itself holds an `@` is itself as long as it is known.
+    /// Parses `id` or `id@version`. A known id that contains an `@` is taken as an id.
     pub(crate) fn parse(text: &str, is_known: impl Fn(&str) -> bool) -> Self {
         match text.rsplit_once('@') {
             Some((agent, version))

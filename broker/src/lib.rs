@@ -1,11 +1,11 @@
 //! The hub: registry, event log, task store and mailboxes.
 //!
-//! A message comes in through `grpc`, is checked ([`access`], [`limits`]), finds its recipients (`routing`), changes its
-//! task (`task` decides, `tasks` keeps), goes into the log (`log`) and from there into the mailboxes (`mailboxes`, `mailbox`), from
-//! which sessions (`hub::sessions`) take it. What the hub knows is the fold of its log (`state`); who is connected is not
+//! A message arrives through `grpc`, is checked ([`access`], [`limits`]), routed (`routing`), applied to its task
+//! (`task` decides, `tasks` stores), logged (`log`) and put into the mailboxes (`mailboxes`, `mailbox`), from which
+//! sessions (`hub::sessions`) take it. The hub's state is the fold of its log (`state`), except for connected peers
 //! (`presence`).
 
-// A test's disk is beneath SQLite, which takes it as C has it.
+// The simulated disk of the tests implements SQLite's C interface.
 #![cfg_attr(not(test), forbid(unsafe_code))]
 
 mod routing;
@@ -24,6 +24,7 @@ mod deadline;
 mod dedupe;
 mod error;
 mod event_id;
+mod extra_services;
 mod fields;
 mod filter;
 mod grpc;
@@ -37,7 +38,6 @@ mod mailbox;
 mod mailboxes;
 pub mod maintenance;
 mod metrics;
-mod others;
 mod plain;
 mod presence;
 mod reflection;
@@ -60,9 +60,9 @@ mod upkeep;
 pub use binding::bind;
 pub use caller::{Caller, DEFAULT_NAMESPACE};
 pub use error::Error;
+pub use extra_services::ExtraServices;
 pub use http::router as http_router;
 pub use hub::{Failure, Hub};
-pub use log::{KeptLog, OpenError};
-pub use others::Others;
+pub use log::{OpenError, RetainedLog};
 pub use server::{Server, StartError};
 pub use settings::{Settings, Storage};

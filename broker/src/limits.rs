@@ -1,4 +1,4 @@
-//! The bounds on what is published, checked before anything else looks at it.
+//! Limits on publishes, checked before anything else.
 
 use std::time::Duration;
 
@@ -12,30 +12,30 @@ use prost::Message as _;
 
 use crate::Error;
 
-/// The largest message, status or artifact update, in bytes as encoded.
+/// Maximum encoded size of a message, status or artifact update, in bytes.
 pub const MESSAGE_BYTES: usize = 1024 * 1024;
-/// The largest card, in bytes as encoded.
+/// Maximum encoded size of a card, in bytes.
 pub const CARD_BYTES: usize = 64 * 1024;
-/// The largest metadata of one thing, in bytes as encoded.
+/// Maximum encoded size of one metadata object, in bytes.
 pub const METADATA_BYTES: usize = 16 * 1024;
-/// The most that one page of a listing holds, in bytes, unless its first item alone is larger: a gRPC client takes 4 MiB by
+/// Maximum bytes of one page of a listing, unless its first item alone is larger: a gRPC client accepts 4 MiB by
 /// default.
 pub const PAGE_BYTES: usize = 3 * 1024 * 1024;
-/// The longest id, in bytes.
+/// Maximum bytes of an id.
 pub const ID_BYTES: usize = 256;
-/// The longest agent id, in bytes.
+/// Maximum bytes of an agent id.
 pub const AGENT_ID_BYTES: usize = 128;
-/// How deep structured content may be nested. Protobuf decoders stop at 100 messages inside each other: a level of `Struct`
-/// takes three of them, and an event in a frame wraps up to seven around it.
+/// Maximum nesting of structured content. Protobuf decoders stop at 100 nested messages: a level of `Struct` takes
+/// three of them, and an event in a frame up to seven more.
 pub const NESTING: usize = 30;
-/// The most values of one list in a filter, and topics of one agent.
+/// Maximum values of one list in a filter, and maximum topics of one agent.
 pub const VALUES: usize = 1000;
-/// How far ahead the delivery of an event may be.
+/// Maximum delay of a delivery.
 pub const DELIVERY_AHEAD: Duration = Duration::from_secs(366 * 24 * 3600);
-/// How often work may be handed on.
+/// Maximum number of delegations in a chain.
 pub const HOPS: u32 = 16;
 
-/// A message within all bounds.
+/// Checks the limits of a message.
 pub(crate) fn message(message: &Message) -> Result<(), Error> {
     size("message", message.encoded_len())?;
     required("message.message_id", &message.message_id)?;
@@ -46,7 +46,7 @@ pub(crate) fn message(message: &Message) -> Result<(), Error> {
     parts("message.content", &message.content)
 }
 
-/// An artifact within all bounds.
+/// Checks the limits of an artifact.
 pub(crate) fn artifact(artifact: &Artifact) -> Result<(), Error> {
     size("artifact", artifact.encoded_len())?;
     id("artifact.artifact_id", &artifact.artifact_id)?;
@@ -54,7 +54,7 @@ pub(crate) fn artifact(artifact: &Artifact) -> Result<(), Error> {
     parts("artifact.parts", &artifact.parts)
 }
 
-/// An envelope within all bounds.
+/// Checks the limits of an envelope.
 pub(crate) fn routing(routing: &AgentEventMetadata) -> Result<(), Error> {
     if routing.encoded_len() > METADATA_BYTES {
         return Err(invalid(format!(
@@ -82,11 +82,11 @@ pub(crate) fn routing(routing: &AgentEventMetadata) -> Result<(), Error> {
     }
     id("routing.idempotency_key", &routing.idempotency_key)?;
     agent_id("routing.from_agent_id", &routing.from_agent_id)?;
-    // One more for `@version`.
+    // Longer, for `@version`.
     id("routing.to_agent_id", &routing.to_agent_id)
 }
 
-/// A card that can be registered.
+/// Checks the limits of a card.
 pub(crate) fn card(card: &AgentCard) -> Result<(), Error> {
     let size = card.encoded_len();
     if size > CARD_BYTES {
@@ -103,17 +103,17 @@ pub(crate) fn card(card: &AgentCard) -> Result<(), Error> {
     Ok(())
 }
 
-/// An agent's id: printable, at most 128 bytes. Empty is for the caller to judge.
+/// Checks an agent's id: printable, at most 128 bytes. Empty ones are left to the caller.
 pub(crate) fn agent_id(what: &str, id: &str) -> Result<(), Error> {
     printable(what, id, AGENT_ID_BYTES)
 }
 
-/// Any other id: printable, at most 256 bytes. Empty is for the caller to judge.
+/// Checks another id: printable, at most 256 bytes. Empty ones are left to the caller.
 pub(crate) fn id(what: &str, id: &str) -> Result<(), Error> {
     printable(what, id, ID_BYTES)
 }
 
-/// A list of ids in a filter or a registration.
+/// Checks a list of ids in a filter or a registration.
 pub(crate) fn ids<'a>(
     what: &str,
     ids: impl ExactSizeIterator<Item = &'a str>,
@@ -130,7 +130,7 @@ pub(crate) fn ids<'a>(
     Ok(())
 }
 
-/// A metadata object within its bounds.
+/// Checks the limits of a metadata object.
 pub(crate) fn metadata(what: &str, metadata: Option<&Struct>) -> Result<(), Error> {
     let Some(metadata) = metadata else {
         return Ok(());
@@ -144,7 +144,7 @@ pub(crate) fn metadata(what: &str, metadata: Option<&Struct>) -> Result<(), Erro
     nesting(what, metadata)
 }
 
-/// Something that must be said.
+/// Checks a required field.
 pub(crate) fn required(what: &str, value: &str) -> Result<(), Error> {
     if value.is_empty() {
         return Err(invalid(format!("{what} is required")));
@@ -156,7 +156,7 @@ fn invalid(message: String) -> Error {
     Error::InvalidArgument(message)
 }
 
-/// An encoded size within that of a message.
+/// Checks an encoded size against that of a message.
 pub(crate) fn size(what: &str, bytes: usize) -> Result<(), Error> {
     if bytes > MESSAGE_BYTES {
         return Err(invalid(format!(
@@ -181,7 +181,7 @@ fn printable(what: &str, id: &str, max: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Parts within the bounds of their metadata and content.
+/// Checks the limits of parts: their metadata and content.
 pub(crate) fn parts(what: &str, parts: &[Part]) -> Result<(), Error> {
     for part in parts {
         metadata(what, part.metadata.as_ref())?;

@@ -1,16 +1,17 @@
-//! A mailbox: what waits for one subscription of an agent, in order, and what is out with its instances.
+//! A mailbox: waiting and leased mail of one subscription of an agent, in order.
 //!
-//! Mail stands in [batches](Batch): events that came together and to which the same has happened. Whatever happens to some events of a
-//! batch cuts them out of it, which costs the same however long it is.
+//! Mail is stored in [batches](Batch): events that arrived together and have had the same history. An operation on some
+//! events of a batch cuts them out of it, at a cost that does not depend on its length.
 //!
-//! Waiting mail stands in *lanes*, one for each order key. Within a lane the order is that of the log. Between lanes priority
-//! chooses, with aging: a lane's rank is the time at which its head came, set back by what its priority is worth. While an instance
-//! holds deliveries of a lane, the lane is that instance's. In an *ordered* mailbox the head of a lane waits until nothing of the lane
-//! is out or comes back.
+//! Waiting mail is stored in *lanes*, one for each order key. Within a lane the order is that of the log. Between lanes
+//! priority decides, with aging: a lane's rank is the arrival time of its head, minus a bonus for its priority. While
+//! an instance holds deliveries of a lane, the lane is reserved for that instance. In an *ordered* mailbox the head of
+//! a lane waits until no event of the lane is leased or delayed.
 //!
-//! A batch is either in the waiting [`room`] or out on a [lease](leases). It comes in with [`push`](Mailbox::push), goes out
-//! with [`take`](Mailbox::take), and leaves when it is acknowledged or given up. Whatever else happens to what is out (it is refused, its
-//! lease runs out, its instance goes), it comes back to the room through `give_back`, which alone gives up what was tried too often.
+//! A batch is either in the waiting [`room`] or on a [lease](leases). It enters with [`push`](Mailbox::push), is leased
+//! with [`take`](Mailbox::take), and leaves when it is acknowledged or given up. After a refusal, an expired lease, or
+//! the end of its instance, it returns to the room through `give_back`, which alone gives up mail after too many
+//! attempts.
 
 mod batch;
 mod intervals;
@@ -46,7 +47,7 @@ use crate::{
     steps::step,
 };
 
-/// Its bounds.
+/// Limits of a mailbox.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) events: usize,
@@ -55,28 +56,28 @@ pub(crate) struct Bounds {
     pub(crate) max_attempts: u32,
 }
 
-/// Why mail is given up that nobody took.
+/// Reason for giving up mail that was never delivered in time.
 const EXPIRED: &str = "it has waited too long";
 
-/// Batches whose bodies are let go at a time, which takes a microsecond or two each.
+/// Batches whose bodies are dropped at a time, which takes a microsecond or two each.
 const SHED: usize = 1024;
 
-/// See the module's description.
+/// The mailbox, see the module.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     bounds: Bounds,
     born: Instant,
     serial: u64,
-    /// Of all that it holds, waiting or out.
+    /// Number of all events, waiting or leased.
     events: usize,
     bytes: usize,
     room: Room,
     leases: Leases,
-    /// Of the batch that came last: the next one is mostly for the same.
+    /// Common facts of the last pushed batch: mostly equal for the next one.
     common: Option<Arc<Common>>,
-    /// The log is to have its deliveries.
+    /// True if the log records delivery attempts.
     logs_attempts: bool,
-    /// The deliveries that the log does not have yet.
+    /// Delivery attempts that are not recorded yet.
     unlogged_attempts: Intervals,
 }
 
@@ -96,17 +97,17 @@ impl Mailbox {
         }
     }
 
-    /// Whether the log is to have its deliveries.
+    /// Sets whether the log records delivery attempts.
     pub(crate) fn set_logs_attempts(&mut self, logs_attempts: bool) {
         self.logs_attempts = logs_attempts;
     }
 
-    /// Whether the next delivery of a lane waits for the acknowledgement of the one before.
+    /// Sets whether the next delivery of a lane waits for the acknowledgement of the previous one.
     pub(crate) fn set_ordered(&mut self, ordered: bool) {
         self.room.set_ordered(ordered);
     }
 
-    /// Adds one piece of mail. The mailbox may hold too much afterwards: see [`surplus`](Self::surplus).
+    /// Adds one piece of mail. The mailbox may exceed its limits afterwards: see [`surplus`](Self::surplus).
     pub(crate) fn push(&mut self, mail: &Mail, now: Instant) {
         let event = mail.event.clone();
         let segment = match mail.position {
@@ -139,12 +140,12 @@ impl Mailbox {
         common
     }
 
-    /// Nobody is there for the mail: the bodies of what would have been delivered soon are left to the log.
+    /// Drops the bodies of waiting mail that nobody will take soon; the log has them.
     pub(crate) fn shed(&mut self) {
         self.room.shed(SHED);
     }
 
-    /// Takes out the oldest that waits, as far as the mailbox is too full.
+    /// Removes the oldest waiting mail beyond the limits.
     pub(crate) fn surplus(&mut self) -> Vec<Undelivered> {
         let Bounds { events, bytes, .. } = self.bounds;
         let mut evicted = Vec::new();
@@ -159,7 +160,7 @@ impl Mailbox {
         evicted
     }
 
-    /// Takes out something that waits, or else something that is out.
+    /// Removes a waiting batch, or else a leased one.
     pub(crate) fn pop(&mut self) -> Option<Batch> {
         let waiting = self.room.pop_oldest();
         let batch = waiting.or_else(|| self.leases.pop().map(|lease| lease.batch))?;
@@ -167,7 +168,7 @@ impl Mailbox {
         Some(batch)
     }
 
-    /// Gives up some of what waits, as its subscriber is gone for good.
+    /// Gives up some of the waiting mail of a subscriber that is gone for good.
     pub(crate) fn give_up_some(&mut self, portion: &mut Portion, reason: &str) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
         while !portion.is_used_up()
@@ -180,7 +181,7 @@ impl Mailbox {
         undelivered
     }
 
-    /// The next delivery for an instance, of at most so many events, and a lease on them if they are in the log.
+    /// The next delivery for an instance, of at most `limit` events, with a lease if they are logged.
     pub(crate) fn take(
         &mut self,
         instance: &InstanceId,
@@ -202,13 +203,13 @@ impl Mailbox {
         Some(Delivery { batch, handed_over })
     }
 
-    /// Whether an instance has it.
+    /// True if an instance holds a lease on it.
     pub(crate) fn is_out(&self, position: Position) -> bool {
         self.leases.find(&[position]).is_some()
     }
 
-    /// Handled, by an instance if one is named: what another one has by then is that one's to handle. Mail that is not out counts too:
-    /// its handler was only slow, or the log is being read again. Returns what was there.
+    /// Acknowledges events. With an instance, only those that another one does not hold. Waiting mail counts too: its
+    /// handler was only slow, or the log is being replayed. Returns the removed positions.
     pub(crate) fn acknowledge(
         &mut self,
         positions: &[Position],
@@ -237,8 +238,7 @@ impl Mailbox {
         handled
     }
 
-    /// Not handled by the instance that has it: to be delivered again after `delay`. Says what leaves for having been
-    /// tried too often.
+    /// Refuses an event: redelivered after `delay`. Returns mail given up after too many attempts.
     pub(crate) fn refuse(
         &mut self,
         position: Position,
@@ -253,7 +253,7 @@ impl Mailbox {
         run.map_or_else(Vec::new, |run| self.give_back(&run, delay, reason, now))
     }
 
-    /// The instance is still at work on what it has of this.
+    /// Extends the instance's leases on these events.
     pub(crate) fn extend(&mut self, positions: &[Position], instance: &InstanceId, now: Instant) {
         let mut rest = positions;
         while !rest.is_empty() {
@@ -268,15 +268,16 @@ impl Mailbox {
         }
     }
 
-    /// The instance is gone: what it had is to be delivered again. What a portion does not do is left to [`tick`](Self::tick).
+    /// Releases all leases of an instance that is gone: its events are redelivered. The rest of a portion is left to
+    /// [`tick`](Self::tick).
     pub(crate) fn release(&mut self, instance: &InstanceId, now: Instant) -> Vec<Undelivered> {
         let before = self.leases.next_number();
         self.leases.end(instance, Leaving::Gone, before);
         self.end_leases(&mut Portion::new(), now)
     }
 
-    /// Brings back what is due: what instances have lost, leases that have run out and what was refused with a delay. Gives up what has
-    /// waited too long. When the portion is used up, the rest is [due](Self::next_tick) at once.
+    /// Returns due mail to the waiting room: ended leases, expired leases and refused mail after its delay. Gives up
+    /// mail that has waited too long. When the portion is used up, the rest is [due](Self::next_tick) at once.
     pub(crate) fn tick(&mut self, portion: &mut Portion, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = self.end_leases(portion, now);
         while !portion.is_used_up()
@@ -301,7 +302,7 @@ impl Mailbox {
         undelivered
     }
 
-    /// Brings back what instances have lost.
+    /// Ends leases that instances have lost.
     fn end_leases(&mut self, portion: &mut Portion, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
         while let Some((run, why)) = self.leases.next_to_end(portion) {
@@ -316,14 +317,14 @@ impl Mailbox {
         undelivered
     }
 
-    /// When [`tick`](Self::tick) has something to do.
+    /// Time of the next [`tick`](Self::tick) with work to do.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
         let lost = self.leases.has_endings().then_some(self.born);
         let ends = lost.into_iter().chain(self.leases.next_end());
         ends.chain(self.room.next()).min()
     }
 
-    /// An instance has a batch that waited, and its lane.
+    /// Leases a waiting batch to an instance, and reserves its lane.
     fn hold(&mut self, batch: &mut Batch, instance: &InstanceId) -> lanes::LaneId {
         batch.last = Some(instance.clone());
         self.note(batch);
@@ -339,14 +340,14 @@ impl Mailbox {
         Some(batch)
     }
 
-    /// Something has happened to deliveries.
+    /// Marks delivery attempts as unrecorded.
     fn note(&mut self, batch: &Batch) {
         if let Some((first, last)) = batch.ends().filter(|_| self.logs_attempts) {
             self.unlogged_attempts.insert(first, last);
         }
     }
 
-    /// Ends a lease without success: the mail waits again, or is given up.
+    /// Ends a lease without an acknowledgement: the mail waits again, or is given up.
     fn give_back(
         &mut self,
         run: &Run,
@@ -373,7 +374,7 @@ impl Mailbox {
         Vec::new()
     }
 
-    /// Counts mail out that has left.
+    /// Uncounts mail that has left.
     fn forget(&mut self, batch: &Batch) {
         self.events -= batch.len();
         self.bytes -= batch.bytes();

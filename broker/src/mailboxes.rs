@@ -1,4 +1,4 @@
-//! All mailboxes: which there are for an agent, and what its instances do with them.
+//! All mailboxes, by agent, and the operations of instances on them.
 
 mod delivering;
 mod handling;
@@ -34,15 +34,15 @@ use crate::{
     unclaimed::Unclaimed,
 };
 
-/// How long a mailbox lives.
+/// Lifetime of a mailbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     /// Until the agent is unregistered.
     Durable,
-    /// As long as the instance.
+    /// Until the instance is gone.
     Instance(InstanceId),
-    /// As long as a server stream, which is an instance of its own. Nothing is redelivered there: what is out waits for the
-    /// transport.
+    /// Until the server stream ends, which is an instance of its own. Nothing is redelivered there: leased events wait
+    /// for the transport.
     Stream(InstanceId),
 }
 
@@ -55,7 +55,7 @@ impl Lifetime {
     }
 }
 
-/// Longer than any stream.
+/// Longer than any stream lives.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[derive(Debug)]
@@ -65,43 +65,43 @@ struct Slot {
     lifetime: Lifetime,
     filter: Filter,
     ordered: bool,
-    /// When the log was last told that somebody uses it, if that is known.
+    /// Last recorded use, if known.
     used: Option<SystemTime>,
     mailbox: Mailbox,
     listeners: Vec<(SessionId, Arc<Notify>)>,
-    /// The mailbox lost mail that nobody else has.
+    /// True if the mailbox lost mail that nobody else has.
     has_overflowed: bool,
-    /// No later than something is due.
+    /// Lower bound of the next due time.
     next_tick: Option<Instant>,
-    /// What another of the agent's streams has handled: it does not wait for the next one.
+    /// Events that another stream of the agent has handled: they do not wait for the next one.
     handled: HashSet<Position>,
 }
 
-/// See the module's description.
+/// The mailboxes, see the module.
 #[derive(Debug)]
 pub(crate) struct Mailboxes {
     bounds: Bounds,
     pub(crate) bodies: Bodies,
-    /// How long mail waits in a mailbox.
+    /// Maximum age of waiting mail.
     age: Duration,
-    /// Boxed, as a table that grows has twice the room that it needs.
+    /// Boxed, because a growing table reserves twice the needed space.
     slots: Table<MailboxId, Box<Slot>>,
     by_agent: Table<AgentId, Vec<MailboxId>>,
     durable: BTreeSet<MailboxId>,
-    /// The agents that have durable mailboxes.
+    /// Agents with durable mailboxes.
     agents: BTreeSet<AgentId>,
     observers: BTreeSet<MailboxId>,
-    /// The mailboxes that take changes of the directory, of which everyone is told.
+    /// Mailboxes that take changes of the directory, which are broadcast.
     watchers: BTreeSet<MailboxId>,
-    /// What of the directory watchers have not seen yet.
+    /// Directory snapshots in progress.
     pub(crate) snapshots: Snapshots,
     /// Mail for agents without a subscription that takes it.
     pub(crate) unclaimed: Unclaimed,
-    /// Mailboxes that have ended, whose mail is to wait for their agents.
+    /// Closed mailboxes, whose mail will wait for their agents.
     leaving: Leaving,
     pub(crate) remains: Remains,
     ticks: BTreeSet<(Instant, MailboxId)>,
-    /// Mailboxes with deliveries that the log does not have yet.
+    /// Mailboxes with unrecorded delivery attempts.
     unlogged_attempts: BTreeSet<MailboxId>,
     next: u64,
 }
@@ -133,7 +133,7 @@ impl Mailboxes {
         }
     }
 
-    /// The mailbox of an agent's subscription. One that was there keeps its mail.
+    /// Opens the mailbox of an agent's subscription. An existing one keeps its mail.
     pub(crate) fn open(
         &mut self,
         agent: &AgentId,
@@ -150,7 +150,7 @@ impl Mailboxes {
                 slot.ordered = ordered;
                 slot.mailbox.set_ordered(ordered);
                 slot.has_overflowed = false;
-                // Where the order matters no more, what it held back is free.
+                // Without ordering, delayed heads are free.
                 self.wake(id);
             }
             return id;
@@ -187,7 +187,7 @@ impl Mailboxes {
         id
     }
 
-    /// Notes whether a mailbox takes changes of the directory.
+    /// Records whether a mailbox takes changes of the directory.
     fn watch(&mut self, id: MailboxId, filter: &Filter) {
         match filter.takes(EventKind::AgentCard) {
             true => self.watchers.insert(id),
@@ -198,12 +198,12 @@ impl Mailboxes {
         };
     }
 
-    /// The mailbox sees the events of every agent.
+    /// Makes the mailbox receive the events of all agents.
     pub(crate) fn observe(&mut self, id: MailboxId) {
         self.observers.insert(id);
     }
 
-    /// The mailbox of that name and lifetime: those of instances are each instance's own.
+    /// The mailbox with that name and lifetime: each instance has its own.
     pub(crate) fn find(
         &self,
         agent: &AgentId,
@@ -227,7 +227,8 @@ impl Mailboxes {
         Some((&slot.filter, slot.ordered))
     }
 
-    /// Agent and name under which the log knows a mailbox; one that is not durable has no name. `None` for one that only observes.
+    /// Agent and name of a mailbox in the log; a mailbox that is not durable has an empty name. `None` for one that
+    /// only observes.
     pub(crate) fn name_in_log(&self, id: MailboxId) -> Option<(&AgentId, &str)> {
         let slot = self.slots.get(&id)?;
         match slot.lifetime {
@@ -237,31 +238,31 @@ impl Mailboxes {
         }
     }
 
-    /// Somebody used a durable mailbox at that time; 1970 stands for a time that is not known.
+    /// Sets the last recorded use of a durable mailbox; 1970 means unknown.
     pub(crate) fn set_used(&mut self, id: MailboxId, time: SystemTime) {
         if let Some(slot) = self.slots.get_mut(&id) {
             slot.used = Some(time).filter(|t| *t != SystemTime::UNIX_EPOCH);
         }
     }
 
-    /// What a mailbox takes.
+    /// The filter of a mailbox.
     pub(crate) fn filter(&self, id: MailboxId) -> Option<&Filter> {
         self.slots.get(&id).map(|slot| &slot.filter)
     }
 
-    /// Whether the mailbox takes events of this kind.
+    /// True if the mailbox takes events of this kind.
     pub(crate) fn takes(&self, id: MailboxId, kind: EventKind) -> bool {
         self.slots.get(&id).is_some_and(|s| s.filter.takes(kind))
     }
 
-    /// A session wants to be woken by new mail.
+    /// Registers a session to be notified of new mail.
     pub(crate) fn listen(&mut self, id: MailboxId, session: SessionId, wake: &Arc<Notify>) {
         if let Some(slot) = self.slots.get_mut(&id) {
             slot.listeners.push((session, wake.clone()));
         }
     }
 
-    /// A session has ended.
+    /// Removes a session's registration.
     pub(crate) fn unlisten(&mut self, id: MailboxId, session: SessionId) {
         if let Some(slot) = self.slots.get_mut(&id) {
             slot.listeners.retain(|(s, _)| *s != session);
@@ -271,7 +272,7 @@ impl Mailboxes {
         }
     }
 
-    /// Removes a mailbox with all that it holds.
+    /// Removes a mailbox with all its mail.
     pub(crate) fn close(&mut self, id: MailboxId) {
         if let Some(slot) = self.remove(id) {
             self.remains.add(slot.mailbox.events(), slot.mailbox);
@@ -301,7 +302,7 @@ impl Mailboxes {
         Some(slot)
     }
 
-    /// The mailboxes that live as long as this instance.
+    /// Mailboxes whose lifetime is that of this instance.
     pub(crate) fn of_instance(&self, agent: &AgentId, instance: &InstanceId) -> Vec<MailboxId> {
         let ids = self.by_agent.get(agent).into_iter().flatten().copied();
         ids.filter(|id| {
@@ -317,23 +318,24 @@ impl Mailboxes {
         self.by_agent.get(agent).cloned().unwrap_or_default()
     }
 
-    /// How many mailboxes were ever opened.
+    /// Number of mailboxes ever opened.
     pub(crate) fn count(&self) -> u64 {
         self.next
     }
 
-    /// How many mailboxes there are.
+    /// Number of mailboxes.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether mail was lost because nobody took it in time.
+    /// True if mail was lost because nobody took it in time.
     pub(crate) fn has_overflowed(&self, id: MailboxId) -> bool {
         self.slots.get(&id).is_none_or(|s| s.has_overflowed)
     }
 
-    /// Brings back what is due, and gives up what waits for agents that never came: of mailboxes a portion, of the latter so much that about
-    /// `limit` pieces are given up in all. There may be more [due](Self::has_due) afterwards.
+    /// Returns due mail to the waiting rooms, and gives up mail for agents that never came: one portion of the
+    /// mailboxes, and of the latter as much as keeps the total at about `limit`. More may be [due](Self::has_due)
+    /// afterwards.
     pub(crate) fn tick(&mut self, limit: usize, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
         let mut portion = Portion::new();
@@ -355,17 +357,17 @@ impl Mailboxes {
         undelivered
     }
 
-    /// Whether something is to be brought back or given up.
+    /// True if something is due.
     pub(crate) fn has_due(&self, now: Instant) -> bool {
         self.ticks.first().is_some_and(|(at, _)| *at <= now) || self.unclaimed.is_due(now)
     }
 
-    /// Does something with a mailbox. It ticks no later than something is due there, and the log will have its deliveries.
+    /// Runs an operation on a mailbox, and updates its next tick and its unrecorded attempts.
     fn with<T>(&mut self, id: MailboxId, act: impl FnOnce(&mut Mailbox) -> T) -> Option<T> {
         let slot = self.slots.get_mut(&id)?;
         let result = act(&mut slot.mailbox);
         let next = slot.mailbox.next_tick();
-        // A tick that comes too early does nothing; nearly everything that is due is done before.
+        // An early tick does no harm; nearly all due times are cancelled before.
         if let Some(next) = next.filter(|next| slot.next_tick.is_none_or(|at| *next < at)) {
             if let Some(at) = slot.next_tick.replace(next) {
                 self.ticks.remove(&(at, id));
@@ -378,7 +380,7 @@ impl Mailboxes {
         Some(result)
     }
 
-    /// What one instance has finished with may be another's turn, or in an ordered mailbox the next one's.
+    /// Wakes other sessions: mail that one instance has finished with may free a lane for another one.
     fn wake_others(&self, id: MailboxId) {
         let slot = self.slots.get(&id);
         if slot.is_some_and(|s| s.ordered || s.listeners.len() > 1) {

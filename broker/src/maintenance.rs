@@ -1,5 +1,5 @@
-//! What an operator does with the log in a data folder: verify it, read it out, make it shorter, back it up. All but
-//! [`compact`] work beside a running hub.
+//! Operator commands for the log in a data folder: verify, export, compact, back up. All but [`compact`] work beside a
+//! running hub.
 
 use std::{
     io,
@@ -23,47 +23,47 @@ pub use crate::log::Torn;
 /// The log's file in a data folder.
 pub const FILE: &str = crate::log::FILE;
 
-/// A log that is sound.
+/// Report on a valid log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The position from which on every record is there.
+    /// First position of the complete part of the log.
     pub first: u64,
-    /// The position of the last record.
+    /// Position of the last record.
     pub last: u64,
-    /// Records from before the first that mailboxes still need.
+    /// Number of older records that mailboxes still need.
     pub kept: u64,
-    /// Where the snapshot was taken that stands for what is gone.
+    /// Position of the snapshot that covers removed records.
     pub snapshot: Option<u64>,
-    /// Bytes in use.
+    /// Used bytes.
     pub bytes: u64,
-    /// The end of the write-ahead log that was never finished: a hub that starts drops it. It was not acknowledged.
+    /// The unfinished end of the write-ahead log, which was not acknowledged: a starting hub drops it.
     pub torn: Option<Torn>,
 }
 
-/// A log that was made shorter.
+/// Result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compacted {
-    /// Everything up to here is in the snapshot.
+pub struct Compaction {
+    /// The snapshot includes all records up to here.
     pub snapshot: u64,
-    /// Records that went.
+    /// Number of removed records.
     pub removed: u64,
-    /// Bytes in use, before and after.
+    /// Used bytes, before and after.
     pub bytes: (u64, u64),
 }
 
-/// Something could not be done with a log.
+/// Errors of these commands.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It cannot be opened or read.
+    /// The log cannot be opened or read.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// What was read out could not be handed on.
+    /// The output cannot be written.
     #[error("cannot write what was read")]
     Write(#[from] io::Error),
-    /// There is a file already.
+    /// The file exists already.
     #[error("there is a file {} already; choose another name", .0.display())]
     Exists(PathBuf),
-    /// It was not made shorter.
+    /// The compaction was not finished.
     #[error("the log could not be made shorter, and is as good as before")]
     Unfinished(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -72,9 +72,9 @@ pub enum Error {
 ///
 /// # Errors
 ///
-/// [`OpenError`] names the first damage, with its position and what to do.
+/// [`OpenError`] with the first damage, its position and the remedy.
 pub fn verify(folder: &Path) -> Result<Report, OpenError> {
-    // A hub at work is about to finish the end.
+    // A running hub is about to finish the end.
     let torn = match is_in_use(folder) {
         true => None,
         false => torn(&folder.join(FILE)),
@@ -107,12 +107,12 @@ fn report(reader: &Reader<'_>) -> Result<Report, OpenError> {
     })
 }
 
-/// Hands over the records after a position up to and including another one, as JSON objects. Stops at the first damage, with
-/// everything before it handed over. A running hub is not held up, however long that takes.
+/// Passes the records after a position, up to and including another one, to `each` as JSON objects. Stops at the first
+/// damage, after everything before it. Does not block a running hub, however long it takes.
 ///
 /// # Errors
 ///
-/// [`Error`], also the one that `each` gives.
+/// [`Error`], including that of `each`.
 pub fn export(
     folder: &Path,
     after: u64,
@@ -132,16 +132,16 @@ pub fn export(
     Ok(())
 }
 
-/// Takes a snapshot, removes what is older or more than the settings keep and no mailbox needs, and makes the file smaller.
+/// Takes a snapshot, removes old records beyond the settings that no mailbox needs, and shrinks the file.
 ///
 /// # Errors
 ///
 /// [`OpenError::Locked`] while a hub uses the folder.
-pub fn compact(folder: &Path, settings: &Settings) -> Result<Compacted, Error> {
+pub fn compact(folder: &Path, settings: &Settings) -> Result<Compaction, Error> {
     if !folder.join(FILE).is_file() {
         return Err(OpenError::Missing(folder.to_owned()).into());
     }
-    // What there is to know is read once more below; this one takes the folder, and finds damage.
+    // Locks the folder, and detects damage. The state is read once more below.
     let log = SqliteLog::open(folder, &Options::default(), |_| Ok(()))?;
     let upkeep = log.upkeep();
     let unfinished = |e: Unfinished| Error::Unfinished(Box::new(e));
@@ -149,18 +149,18 @@ pub fn compact(folder: &Path, settings: &Settings) -> Result<Compacted, Error> {
     let before = bytes()?;
     let done = upkeep::keep(&upkeep, settings, None, &|| false).map_err(unfinished)?;
     upkeep.shrink().map_err(unfinished)?;
-    Ok(Compacted {
+    Ok(Compaction {
         snapshot: done.snapshot.0,
         removed: done.removed,
         bytes: (before, bytes()?),
     })
 }
 
-/// Copies the log as of one moment into a file. Put there under the name [`FILE`], it is the log of another folder.
+/// Copies the log in one transaction into a file. Under the name [`FILE`], it is the log of another folder.
 ///
 /// # Errors
 ///
-/// [`Error::Exists`] if there is such a file; else what cannot be read or written.
+/// [`Error::Exists`] if the file exists; else errors of reading or writing.
 pub fn backup(folder: &Path, to: &Path) -> Result<Report, Error> {
     if to.exists() {
         return Err(Error::Exists(to.to_owned()));

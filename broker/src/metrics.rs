@@ -1,4 +1,4 @@
-//! What the hub counts, as Prometheus reads it.
+//! Metrics of the hub for Prometheus.
 
 use prometheus_client::{
     encoding::text::encode,
@@ -6,7 +6,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// Counted since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) events: Counter,
@@ -16,7 +16,7 @@ pub(crate) struct Counters {
     pub(crate) cut_off: Counter,
 }
 
-/// As they are at this moment.
+/// Current values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gauges {
     pub(crate) agents: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Gauges {
     pub(crate) accepts: bool,
 }
 
-/// The OpenMetrics text of both.
+/// Renders both as OpenMetrics text.
 pub(crate) fn render(counters: &Counters, gauges: Gauges) -> String {
     let mut registry = Registry::with_prefix("agenthub");
     let counted = [

@@ -1,7 +1,8 @@
-//! Publishes that need not be decoded: of a plain message the hub looks at its ids alone, and everything else goes on as it came.
+//! Plain messages: publishes that need not be decoded. The hub reads only the ids of a plain message, and passes
+//! everything else on unchanged.
 //!
-//! Plain is a message of no task, with text parts and nothing beside them. Whatever is not plain, or not well-formed, is
-//! for the decoder to read or to refuse.
+//! A message is plain if it has no task, and text parts alone. Anything that is not plain, or malformed, is left to the
+//! decoder.
 
 use std::ops::Range;
 
@@ -15,24 +16,24 @@ use uuid::Uuid;
 
 use crate::{dedupe, limits};
 
-/// A publish of a plain message: its bytes, and where what matters is in them.
+/// A publish of a plain message: its bytes, and the ranges of the needed fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plain {
     publish: Bytes,
     sequence: u64,
-    /// Within its bounds.
+    /// Within its size limit.
     message: Range<usize>,
-    /// UTF-8, as is the next.
+    /// Valid UTF-8, like the next one.
     message_id: Range<usize>,
     context_id: Range<usize>,
-    /// Not looked into.
+    /// Not parsed.
     routing: Range<usize>,
-    /// The message is what encoding it again would give.
+    /// True if encoding the message again would give the same bytes.
     is_canonical: bool,
 }
 
 impl Plain {
-    /// Reads a `Publish` (`connect.proto`); `None` if it has to be decoded.
+    /// Parses a `Publish` (`connect.proto`); `None` if it has to be decoded.
     pub(crate) fn read(publish: &Bytes) -> Option<Self> {
         let (mut sequence, mut message, mut routing) = (None, None, None);
         each(publish, 0..publish.len(), |field, value| {
@@ -64,12 +65,12 @@ impl Plain {
         self.sequence
     }
 
-    /// The message as it came.
+    /// The encoded message.
     pub(crate) fn message(&self) -> &[u8] {
         &self.publish[self.message.clone()]
     }
 
-    /// The message.
+    /// The decoded message.
     pub(crate) fn decoded(&self) -> Option<Message> {
         Message::decode(self.publish.slice(self.message.clone())).ok()
     }
@@ -82,12 +83,12 @@ impl Plain {
         std::str::from_utf8(&self.publish[self.context_id.clone()]).unwrap_or_default()
     }
 
-    /// Whether both are of one context.
+    /// True if both have the same context.
     pub(crate) fn shares_context(&self, other: &Self) -> bool {
         self.publish[self.context_id.clone()] == other.publish[other.context_id.clone()]
     }
 
-    /// The digest of the message, however it came, and of whom it is addressed to.
+    /// Digest of the message, independent of its encoding, and of its recipient.
     pub(crate) fn digest(&self, to: &str) -> Uuid {
         match self.is_canonical {
             true => dedupe::digest(self.message(), to),
@@ -95,23 +96,23 @@ impl Plain {
         }
     }
 
-    /// The envelope as it came.
+    /// The encoded envelope.
     pub(crate) fn routing(&self) -> &[u8] {
         &self.publish[self.routing.clone()]
     }
 }
 
-/// Where the ids of a message and of its context are, and whether encoding it again would give what it is.
+/// Ranges of the ids of a message and its context, and whether its encoding is canonical.
 struct Ids {
     message_id: Range<usize>,
     context_id: Range<usize>,
     is_canonical: bool,
 }
 
-/// Looks into a message; `None` if it is not plain.
+/// Parses a message; `None` if it is not plain.
 fn ids(bytes: &[u8], message: Range<usize>) -> Option<Ids> {
     let (mut message_id, mut context_id, mut role) = (None, None, None);
-    // What the encoder makes: its fields in their order, none of them empty, and nothing longer than it has to be.
+    // Canonical encoding: fields in order, none of them empty, and the shortest lengths.
     let (mut last, mut is_canonical, mut shortest) = (0, true, 0);
     each(bytes, message.clone(), |field, value| {
         is_canonical &= last <= field;
@@ -166,7 +167,7 @@ enum Value {
 }
 
 impl Value {
-    /// How many bytes a field with it has at least, if its number is below 16.
+    /// Minimum size of a field with this value, for field numbers below 16.
     fn shortest(&self) -> usize {
         match self {
             Self::Number(number) => 1 + encoded_len_varint(*number),
@@ -175,8 +176,7 @@ impl Value {
     }
 }
 
-/// Hands over the fields of a message, which is there in the bytes, one by one as long as they are wanted; `None` if one is not, or
-/// is not well-formed.
+/// Passes the fields of a message in the bytes to `each`; `None` if it returns `None`, or a field is malformed.
 fn each(
     bytes: &[u8],
     message: Range<usize>,
@@ -202,7 +202,7 @@ fn each(
     Some(())
 }
 
-/// A field that is there twice is for the decoder to merge.
+/// A repeated field is left to the decoder, which merges it.
 fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.replace(value).is_none().then_some(())
 }
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(read(&status), None);
     }
 
-    /// A client may write what the encoder would write in another way; the message is the same, and so is its digest.
+    /// Another encoder may write the same message differently; its digest is the same.
     #[test]
     fn the_digest_is_that_of_the_message_however_it_came() {
         let field = |number: u8, value: &[u8]| {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     proptest! {
-        /// Subscribers decode what went through as it came: it must be what the decoder would have taken.
+        /// Subscribers decode plain messages unchanged, so the decoder must accept every plain message.
         #[test]
         fn what_is_plain_can_be_decoded(bytes in bytes()) {
             let bytes = Bytes::from(bytes);

@@ -1,5 +1,5 @@
-//! Who is there: the instances with an open stream, or whose presence lease has not run out, and the agents whose probe is
-//! healthy. Not in the log: after a restart everyone connects again.
+//! Presence: instances with an open stream or an unexpired presence lease, and agents with a healthy probe. Not in the
+//! log: after a restart everyone reconnects.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -14,18 +14,18 @@ use crate::{
     log::Registration,
 };
 
-/// The card that an instance has.
+/// The card of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Card {
     /// A client without a card.
     None,
-    /// The one that was registered by a call, if there is one: older clients declare nothing with their streams.
+    /// The card registered by a unary call, if any: older clients declare nothing with their streams.
     OfCall,
-    /// It came with one.
+    /// The card of its hello.
     Declared(Box<Declared>),
 }
 
-/// The registration of an instance. Its card is in the directory, under its version.
+/// Registration of an instance. Its card is in the directory, under its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Declared {
     pub(crate) version: Version,
@@ -43,18 +43,18 @@ impl Declared {
     }
 }
 
-/// One running process of an agent.
+/// A running process of an agent.
 #[derive(Clone, Debug)]
 pub(crate) struct Instance {
     card: Card,
     pub(crate) connected_at: SystemTime,
     streams: usize,
-    /// When it counts as gone, once its last stream broke.
+    /// Time when it counts as gone, once its last stream has broken.
     lease_end: Option<Instant>,
 }
 
 impl Instance {
-    /// What it declared of itself.
+    /// Its own registration.
     pub(crate) fn declared(&self) -> Option<&Declared> {
         match &self.card {
             Card::Declared(declared) => Some(declared),
@@ -66,10 +66,10 @@ impl Instance {
 #[derive(Debug)]
 pub(crate) struct Presence {
     lease: Duration,
-    /// In order of the instances' ids. Most agents have one.
+    /// Ordered by instance id. Most agents have one instance.
     agents: HashMap<AgentId, Vec<(InstanceId, Instance)>>,
     healthy: HashSet<AgentId>,
-    /// The agents that registered by a call last, in the name of no instance, each with the version.
+    /// Agents that were last registered by a call without an instance, each with the version.
     by_call: HashMap<AgentId, Version>,
     /// Instances without a stream.
     leases: BTreeMap<(Instant, AgentId, InstanceId), ()>,
@@ -90,7 +90,7 @@ impl Presence {
         self.agents.contains_key(agent) || self.healthy.contains(agent)
     }
 
-    /// Whether the agent has a stream or the lease of one; a healthy probe does not count.
+    /// True if the agent has a stream or an unexpired lease; a healthy probe does not count.
     pub(crate) fn has_instance(&self, agent: &AgentId) -> bool {
         self.agents.contains_key(agent)
     }
@@ -103,7 +103,7 @@ impl Presence {
         instances.map(|(id, instance)| (id, instance))
     }
 
-    /// The other instances of an agent that have a card of its, each with the version.
+    /// Other instances of an agent that have a card, each with the version.
     pub(crate) fn holders<'a>(
         &'a self,
         agent: &AgentId,
@@ -127,14 +127,14 @@ impl Presence {
         })
     }
 
-    /// What an instance declared of itself.
+    /// Registration of an instance.
     pub(crate) fn declared(&self, agent: &AgentId, instance: &InstanceId) -> Option<&Declared> {
         let instances = self.agents.get(agent)?;
         let index = place(instances, instance).ok()?;
         instances[index].1.declared()
     }
 
-    /// An instance that is present has registered.
+    /// Sets the registration of a present instance.
     pub(crate) fn declare(&mut self, agent: &AgentId, instance: &InstanceId, declared: Declared) {
         self.by_call.remove(agent);
         let instances = self.agents.get_mut(agent);
@@ -145,17 +145,17 @@ impl Presence {
         }
     }
 
-    /// An agent was registered by a call, in the name of no instance.
+    /// Records a registration by a call, without an instance.
     pub(crate) fn registered_by_call(&mut self, agent: &AgentId, version: Version) {
         self.by_call.insert(agent.clone(), version);
     }
 
-    /// An agent was unregistered.
+    /// Records that an agent was unregistered.
     pub(crate) fn unregistered(&mut self, agent: &AgentId) {
         self.by_call.remove(agent);
     }
 
-    /// A stream of an instance opens. What the instance declared before counts no more.
+    /// Opens a stream of an instance. Its earlier registration is dropped.
     pub(crate) fn arrive(
         &mut self,
         agent: &AgentId,
@@ -183,7 +183,7 @@ impl Presence {
         }
     }
 
-    /// A stream of an instance broke: without another one it has its lease to come back.
+    /// Closes a broken stream of an instance: without another one its lease begins.
     pub(crate) fn lose_stream(&mut self, agent: &AgentId, instance: &InstanceId, now: Instant) {
         let Some(instances) = self.agents.get_mut(agent) else {
             return;
@@ -204,7 +204,7 @@ impl Presence {
         }
     }
 
-    /// An instance is gone for good. Returns what it was.
+    /// Removes an instance and returns it.
     pub(crate) fn leave(&mut self, agent: &AgentId, instance: &InstanceId) -> Option<Instance> {
         let instances = self.agents.get_mut(agent)?;
         let index = place(instances, instance).ok()?;
@@ -218,7 +218,7 @@ impl Presence {
         Some(gone)
     }
 
-    /// What a probe found.
+    /// Records the result of a probe.
     pub(crate) fn probed(&mut self, agent: &AgentId, is_healthy: bool) {
         if is_healthy {
             self.healthy.insert(agent.clone());
@@ -227,13 +227,13 @@ impl Presence {
         }
     }
 
-    /// Whether the lease of an instance has run out.
+    /// True if the lease of an instance has expired.
     pub(crate) fn is_overdue(&self, now: Instant) -> bool {
         let first = self.leases.first_key_value();
         first.is_some_and(|((end, _, _), ())| *end <= now)
     }
 
-    /// The instances whose lease has run out first, at most so many.
+    /// Instances with the oldest expired leases, at most `limit`.
     pub(crate) fn overdue(&self, limit: usize, now: Instant) -> Vec<(AgentId, InstanceId)> {
         self.leases
             .keys()
@@ -244,7 +244,7 @@ impl Presence {
     }
 }
 
-/// Where an instance is, or else where it belongs.
+/// Index of an instance, or the place to insert it.
 fn place(instances: &[(InstanceId, Instance)], instance: &InstanceId) -> Result<usize, usize> {
     instances.binary_search_by(|(id, _)| id.cmp(instance))
 }

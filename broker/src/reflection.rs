@@ -1,4 +1,4 @@
-//! What the hub tells of its services. Nobody asks most hubs, so the descriptors are decoded when somebody does.
+//! gRPC reflection. Most hubs are never asked, so the descriptors are decoded on demand.
 
 use std::{
     convert::Infallible,
@@ -33,10 +33,10 @@ fn listing(names: Vec<&'static str>) -> Builder<'static> {
     names.into_iter().fold(builder, named)
 }
 
-/// They are part of the program.
+/// The descriptors are part of the program.
 const DECODE: &str = "the descriptors are those of the services";
 
-/// A service that is made when it is first called. It is always ready, as those of tonic are.
+/// A service created on its first call. It is always ready, like tonic's services.
 struct Lazily<S>(Arc<LazyLock<S, Box<dyn FnOnce() -> S + Send>>>);
 
 impl<S> Lazily<S> {

@@ -1,4 +1,4 @@
-//! The directory of agents: cards, versions and what they registered for. A fold of the log; who is present is not in it.
+//! The directory of agents: cards, versions and subscriptions. A fold of the log; presence is not part of it.
 
 mod index;
 
@@ -22,19 +22,19 @@ use crate::{
     steps::step,
 };
 
-/// The most versions of one agent that are known at a time.
+/// Maximum versions of an agent.
 const VERSIONS: usize = 16;
 
-/// One agent.
+/// An agent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Agent {
     pub(crate) topics: Vec<String>,
     pub(crate) health_check_url: String,
     pub(crate) slug: String,
-    /// Oldest registration first. There is one at least.
+    /// Oldest registration first; at least one.
     pub(crate) versions: Vec<(Version, AgentCard)>,
     pub(crate) registered_at: SystemTime,
-    /// When the log was last told that the agent is there, if it ever was.
+    /// Last recorded presence, if any.
     pub(crate) seen: Option<SystemTime>,
 }
 
@@ -58,10 +58,10 @@ impl Agent {
     }
 }
 
-/// What a registration would change.
+/// Effect of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The agent is not known yet.
+    /// A new agent.
     New,
     /// Its card, topics or address differ.
     Differs,
@@ -84,23 +84,23 @@ impl Registry {
         self.agents.len()
     }
 
-    /// All agents, in order of their ids.
+    /// All agents, ordered by id.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&AgentId, &Agent)> {
         self.agents.iter()
     }
 
-    /// The agents whose ids come after this one, in order.
+    /// Agents with greater ids, in order.
     pub(crate) fn after(&self, agent: &str) -> impl Iterator<Item = (&AgentId, &Agent)> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.agents.range::<str, _>((Excluded(agent), Unbounded))
     }
 
-    /// Whether the registration can be accepted, and what it would change.
+    /// Checks a registration, and returns its effect.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a bad card, [`Error::AlreadyExists`] for a slug that another agent has or that routes
-    /// begin with.
+    /// [`Error::InvalidArgument`] for a bad card, [`Error::AlreadyExists`] for a slug that another agent has or that
+    /// begins a route.
     pub(crate) fn check(&self, registration: &Registration) -> Result<Change, Error> {
         let card = &registration.card;
         limits::card(card)?;
@@ -133,7 +133,7 @@ impl Registry {
         Ok(Change::Differs)
     }
 
-    /// Registers an agent, or replaces what was known of it.
+    /// Registers an agent, or replaces its registration.
     pub(crate) fn register(&mut self, registration: &Registration, time: SystemTime) {
         let card = &registration.card;
         let id = AgentId::from(card.name.as_str());
@@ -149,7 +149,7 @@ impl Registry {
         if versions.len() == VERSIONS {
             versions.remove(0);
         }
-        // Most agents have one version, and never more.
+        // Most agents have only one version.
         versions.reserve_exact(1);
         versions.push((version, card.clone()));
         let agent = Agent {
@@ -165,14 +165,14 @@ impl Registry {
         self.agents.insert(id, agent);
     }
 
-    /// An agent was there at that time.
+    /// Sets the last recorded presence of an agent.
     pub(crate) fn set_seen(&mut self, agent: &AgentId, time: SystemTime) {
         if let Some(agent) = self.agents.get_mut(agent) {
             agent.seen = Some(time);
         }
     }
 
-    /// Forgets an agent.
+    /// Removes an agent.
     pub(crate) fn unregister(&mut self, id: &AgentId) {
         if let Some(agent) = self.agents.remove(id) {
             self.index.remove(id, &agent);
@@ -180,7 +180,7 @@ impl Registry {
         }
     }
 
-    /// The agents that can do what is wanted; none if nothing is.
+    /// Agents with the wanted capabilities; none if nothing is wanted.
     pub(crate) fn able(&self, wants: &Wants<'_>) -> Vec<AgentId> {
         let fits = |id: &&AgentId| {
             step();
@@ -192,7 +192,7 @@ impl Registry {
     }
 }
 
-/// Whether one skill has all tags and modes that are wanted.
+/// True if one skill has all wanted tags and modes.
 fn has_skill(card: &AgentCard, wants: &Wants<'_>) -> bool {
     let nothing =
         wants.tags.is_empty() && wants.input_modes.is_empty() && wants.output_modes.is_empty();

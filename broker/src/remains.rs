@@ -1,18 +1,18 @@
-//! Large values that were let go of under the lock: they are freed without it.
+//! Deferred drops: large values removed under the lock are freed without it.
 
 use std::{any::Any, collections::VecDeque};
 
-/// Pieces from which on freeing takes long.
+/// Number of elements from which on freeing takes long.
 const MANY: usize = 1000;
-/// What is kept; more than that is freed at once.
+/// Maximum kept values; further ones are freed at once.
 const KEPT: usize = 64;
 
-/// See the module's description.
+/// The values, see the module.
 #[derive(Debug, Default)]
 pub(crate) struct Remains(VecDeque<Box<dyn Any + Send + Sync>>);
 
 impl Remains {
-    /// Adds something of so many pieces.
+    /// Adds a value of this many elements.
     pub(crate) fn add(&mut self, pieces: usize, remains: impl Any + Send + Sync) {
         if pieces >= MANY {
             self.0.truncate(KEPT - 1);
@@ -20,7 +20,7 @@ impl Remains {
         }
     }
 
-    /// What is there to be freed.
+    /// Takes the values, to free them.
     pub(crate) fn take(&mut self) -> Self {
         std::mem::take(self)
     }

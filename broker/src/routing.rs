@@ -1,33 +1,34 @@
-//! Who receives this event?
+//! Routing: the recipients of an event.
 //!
-//! | the event has | who gets it |
+//! | the event has | recipients |
 //! |---|---|
 //! | a recipient | that agent |
 //! | no recipient, a known task | from its requester: the assignee; from anyone else: the requester |
-//! | a task type, topics, or required tags or modes | the agents that registered for it or have such a skill; with a task exactly one, the one with the least in flight; without, all |
-//! | nothing of these, or nobody matches | everyone subscribed, except the sender |
+//! | a task type, topics, or required tags or modes | the agents that registered for it or have such a skill; with a
+//! task exactly one, the one with the fewest open tasks; without, all |
+//! | none of these, or no match | all subscribers, except the sender |
 
 use crate::id::{Address, AgentId};
 
-/// What routing looks at.
+/// Input of a routing decision.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) sender: AgentId,
     pub(crate) recipient: Option<Address>,
     pub(crate) task: Option<Parties>,
-    /// Whether a task is to have an assignee.
+    /// True if a task needs an assignee.
     pub(crate) wants_one: bool,
     pub(crate) wants: Wants<'a>,
 }
 
-/// The two who may change a task.
+/// The parties that may change a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Parties {
     pub(crate) requester: AgentId,
     pub(crate) assignee: Option<AgentId>,
 }
 
-/// What an agent must be able to do. All that is given must hold.
+/// Required capabilities of an agent. All given ones must match.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wants<'a> {
     /// Any of these: a task type and topics.
@@ -46,24 +47,24 @@ impl Wants<'_> {
     }
 }
 
-/// An agent that can do what is wanted.
+/// An agent with the required capabilities.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) agent: AgentId,
     pub(crate) online: bool,
-    /// Tasks that it has not ended.
+    /// Number of its open tasks.
     pub(crate) in_flight: usize,
 }
 
-/// Who receives it.
+/// Recipients of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     To(Vec<Address>),
-    /// Everyone subscribed, except the sender.
+    /// All subscribers, except the sender.
     Everyone,
 }
 
-/// The first row of the table that matches. `candidates` looks up who can do what is wanted.
+/// The first row of the table that matches. `candidates` looks up agents with the required capabilities.
 pub(crate) fn route(
     facts: &Facts<'_>,
     candidates: impl FnOnce(&Wants<'_>) -> Vec<Candidate>,

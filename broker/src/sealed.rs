@@ -1,5 +1,4 @@
-//! An event as it is kept and sent: it does not change any more, so its bytes are made once for all streams that send it, and read only
-//! where somebody looks into it.
+//! Immutable events: encoded once for all streams that send them, and decoded only on demand.
 
 use std::{
     ops::Deref,
@@ -12,26 +11,26 @@ use prost::Message;
 
 use crate::{bodies::Share, head};
 
-/// What an event takes in memory beside its bytes, about.
+/// Approximate memory of an event besides its bytes.
 const OVERHEAD: usize = 256;
-/// The same of one that somebody has looked into, beside its contents.
+/// The same for a decoded event, besides its content.
 const LOOKED_INTO: usize = 1024;
 
-/// An event, its encoding, or both; or its [head], while only the log has all of it.
+/// An event: decoded, encoded, or both; or its [head], if only the log has the whole event.
 #[derive(Debug, Default)]
 pub(crate) struct Sealed {
-    // Large: what is only passed on needs no room for it, and what is put somewhere else is not copied.
+    // Boxed: many events are never decoded, and moving one must not copy it.
     event: OnceLock<Box<AgentEvent>>,
-    /// How many bytes it is on the wire.
+    /// Encoded size.
     size: usize,
     bytes: OnceLock<Bytes>,
     is_head: bool,
-    /// There once it counts among the [bodies](crate::bodies::Bodies) in memory.
+    /// Set while the event counts among the [bodies](crate::bodies::Bodies) in memory.
     pub(crate) share: OnceLock<Share>,
 }
 
 impl Sealed {
-    /// An event that is known to be well-formed, and is decoded when somebody looks into it.
+    /// A well-formed event, decoded on demand.
     pub(crate) fn encoded(bytes: Bytes) -> Self {
         Self {
             size: bytes.len(),
@@ -40,7 +39,7 @@ impl Sealed {
         }
     }
 
-    /// The head of an event that has so many bytes in the log.
+    /// The head of an event of this size in the log.
     pub(crate) fn of_head(head: Bytes, size: usize) -> Self {
         Self {
             size,
@@ -50,7 +49,7 @@ impl Sealed {
         }
     }
 
-    /// Its head, not decoded.
+    /// Its head, encoded.
     pub(crate) fn head(&self) -> Self {
         let head = match self.is_head {
             true => self.bytes.get().cloned().unwrap_or_default(),
@@ -64,12 +63,13 @@ impl Sealed {
         self.bytes.into_inner().unwrap_or_default()
     }
 
-    /// Whether it is only the head of an event. What decides about mail goes by that; what sends or records an event needs all of it.
+    /// True if it is only the head of an event. Decisions about mail use the head; sending or recording needs the whole
+    /// event.
     pub(crate) fn is_head(&self) -> bool {
         self.is_head
     }
 
-    /// The event for one look: of a head that is kept, the decoded form is not.
+    /// The event for a single read: the decoded form of a stored head is not cached.
     pub(crate) fn look(self: &Arc<Self>) -> Arc<Self> {
         match self.is_head {
             true => Arc::new(self.head()),
@@ -77,13 +77,13 @@ impl Sealed {
         }
     }
 
-    /// What it takes in memory, about.
+    /// Approximate memory.
     pub(crate) fn weight(&self) -> usize {
         let looked_into = self.looked_into().map_or(0, |_| self.size + LOOKED_INTO);
         OVERHEAD + self.size + looked_into
     }
 
-    /// The same while that counts nowhere.
+    /// The same, if it is not counted elsewhere.
     pub(crate) fn uncounted(&self) -> usize {
         match self.share.get() {
             Some(_) => 0,
@@ -91,17 +91,17 @@ impl Sealed {
         }
     }
 
-    /// How many [`bytes`](Self::bytes) there are. Mail that waits is not encoded for that.
+    /// Number of [`bytes`](Self::bytes). Does not encode waiting mail.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// The event, if somebody has looked into it.
+    /// The decoded event, if it was decoded.
     pub(crate) fn looked_into(&self) -> Option<&AgentEvent> {
         self.event.get().map(|event| &**event)
     }
 
-    /// The event as it travels. Encoded when it is first sent or written.
+    /// The encoded event. Encoded when first sent or written.
     pub(crate) fn bytes(&self) -> &Bytes {
         debug_assert!(!self.is_head, "only the log has it");
         self.bytes.get_or_init(|| self.encode_to_vec().into())

@@ -1,4 +1,4 @@
-//! Events that travel together: their bytes stand one behind the other, as a frame holds them. All subscribers share these.
+//! Segments: events that travel together. Their bytes are contiguous, as in a frame, and shared by all subscribers.
 
 use std::{
     ops::Range,
@@ -14,65 +14,65 @@ use crate::{
     sealed::Sealed,
 };
 
-/// The field of a `HubFrame` that holds an event (`connect.proto`).
+/// Field number of an event in a `HubFrame` (`connect.proto`).
 const EVENT: u32 = 3;
 
-/// What a frame puts before an event, at most, where that is not very large.
+/// Maximum bytes of tag and length before an event, unless it is very large.
 const TAG: usize = 4;
 
-/// A segment of several events is no larger than this, in bytes.
+/// Maximum bytes of a segment with several events.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// A segment has no more events than this.
+/// Maximum events of a segment.
 const MAX_EVENTS: usize = 256;
 
-/// See the module's description. Holds one event at least.
+/// The segment, see the module. Has at least one event.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    /// Made when it is first sent, unless that is what it was made of.
+    /// Created on the first send, unless it was built from a frame.
     frame: OnceLock<Framed>,
-    /// Where the events stand in the log, in its order; nothing of events that are in no log.
+    /// Positions of the events, in order; empty for unlogged ones.
     positions: Vec<Position>,
-    /// The first event by itself: it stands for all of them where they are alike.
+    /// The first event by itself: represents all of them if they are alike.
     first: OnceLock<Arc<Sealed>>,
-    /// The events by themselves, for those who take them one by one, unless that is what it was made of.
+    /// The single events, created on demand unless it was built from them.
     sealed: OnceLock<Vec<Arc<Sealed>>>,
-    /// The bytes of all its events.
+    /// Bytes of all events.
     bytes: usize,
-    /// There where only the log has the events.
+    /// Set if the bodies are only in the log.
     stored: Option<Box<Stored>>,
 }
 
-/// Events that are to be read from the log.
+/// Events whose bodies must be read from the log.
 #[derive(Debug)]
 struct Stored {
-    /// Of the first event. They are alike.
+    /// Head of the first event. All are alike.
     head: Bytes,
-    /// The bytes of each event in the log.
+    /// Size of each event in the log.
     sizes: Box<[u32]>,
 }
 
-/// A frame with events and nothing else.
+/// A frame with events alone.
 #[derive(Debug)]
 struct Framed {
-    /// As gRPC sends it.
+    /// The gRPC encoding.
     bytes: Bytes,
-    /// Where each event lies in that, without the tag before it.
+    /// Range of each event in it, without its tag.
     events: Vec<Range<usize>>,
 }
 
 impl Segment {
-    /// A segment of one event, which is in no log.
+    /// A segment of one unlogged event.
     pub(crate) fn of(event: Arc<Sealed>) -> Self {
         Self::consisting_of(vec![event], Vec::new())
     }
 
-    /// Where its events stand in the log, in its order; nothing if they are in no log.
+    /// Positions of the events, in order; empty for unlogged ones.
     pub(crate) fn positions(&self) -> &[Position] {
         &self.positions
     }
 
-    /// Events of the log, in its order, one at least. Where the first is a head, they are [stored](Self::is_stored).
+    /// Logged events, in order, at least one. If the first is a head, they are [stored](Self::is_stored).
     pub(crate) fn logged(events: Vec<(Position, Arc<Sealed>)>) -> Self {
         let (positions, sealed): (_, Vec<Arc<Sealed>>) = events.into_iter().unzip();
         match sealed[0].is_head() {
@@ -97,12 +97,12 @@ impl Segment {
         }
     }
 
-    /// The same without the bodies, which the log has.
+    /// The same without bodies, which the log has.
     pub(crate) fn stored(&self) -> Self {
         Self::heads(self.sealed(), self.positions.clone())
     }
 
-    /// Whether only the log has its events: they have to be read before they are sent.
+    /// True if the bodies are only in the log, and must be read before sending.
     pub(crate) fn is_stored(&self) -> bool {
         self.stored.is_some()
     }
@@ -118,7 +118,7 @@ impl Segment {
         }
     }
 
-    /// How many events there are.
+    /// Number of events.
     pub(crate) fn len(&self) -> usize {
         match (&self.stored, self.sealed.get()) {
             (Some(stored), _) => stored.sizes.len(),
@@ -127,7 +127,7 @@ impl Segment {
         }
     }
 
-    /// The bytes of some of its events.
+    /// Bytes of some events.
     pub(crate) fn bytes(&self, range: Range<usize>) -> usize {
         match range.len() == self.len() {
             true => self.bytes,
@@ -135,7 +135,7 @@ impl Segment {
         }
     }
 
-    /// How many bytes an event is by itself.
+    /// Size of an event.
     fn size(&self, index: usize) -> usize {
         match (&self.stored, self.sealed.get()) {
             (Some(stored), _) => stored.size(index),
@@ -152,7 +152,7 @@ impl Segment {
         }
     }
 
-    /// One event, or its head.
+    /// An event, or its head.
     pub(crate) fn event(&self, index: usize) -> Arc<Sealed> {
         match &self.stored {
             Some(stored) => stored.event(index),
@@ -160,7 +160,7 @@ impl Segment {
         }
     }
 
-    /// The events by themselves; none that are [stored](Self::is_stored).
+    /// The single events; empty if they are [stored](Self::is_stored).
     pub(crate) fn sealed(&self) -> &[Arc<Sealed>] {
         if self.is_stored() {
             return &[];
@@ -171,17 +171,17 @@ impl Segment {
         })
     }
 
-    /// The events in their order, each with where it stands in the log, if it does.
+    /// The events in order, each with its position, if logged.
     pub(crate) fn each(&self) -> impl Iterator<Item = (Arc<Sealed>, Option<Position>)> + Clone {
         (0..self.len()).map(|index| (self.event(index), self.positions.get(index).copied()))
     }
 
-    /// A frame with all its events and nothing else, as gRPC sends it.
+    /// A frame with all its events, in gRPC encoding.
     pub(crate) fn framed(&self) -> Bytes {
         self.frame().bytes.clone()
     }
 
-    /// Whether [`framed`](Self::framed) costs nothing any more.
+    /// True if [`framed`](Self::framed) is cached.
     pub(crate) fn is_framed(&self) -> bool {
         self.frame.get().is_some()
     }
@@ -224,12 +224,12 @@ impl Framed {
     }
 }
 
-/// Whether several events, so many of so many bytes in all, fit into a segment.
+/// True if this many events with this total size fit into a segment.
 pub(crate) fn has_room_for(events: usize, bytes: usize) -> bool {
     events <= MAX_EVENTS && bytes <= MAX_BYTES
 }
 
-/// A segment while it grows.
+/// Builder of a segment.
 #[derive(Debug)]
 pub(crate) struct Builder {
     framed: Vec<u8>,
@@ -237,7 +237,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// An empty one, with room for so many events, which have so many bytes in all.
+    /// An empty builder with capacity for this many events with this total size.
     pub(crate) fn new(events: usize, bytes: usize) -> Self {
         let mut framed = Vec::with_capacity(HEADER + events * TAG + bytes);
         framed.resize(HEADER, 0);
@@ -247,7 +247,7 @@ impl Builder {
         }
     }
 
-    /// Adds an event that is encoded.
+    /// Adds an encoded event.
     pub(crate) fn push_encoded(&mut self, event: &[u8]) {
         self.add(event.len(), |framed| framed.extend_from_slice(event));
     }
@@ -257,7 +257,7 @@ impl Builder {
         self.add(fields::len(fields), |framed| fields::put(fields, framed));
     }
 
-    /// The segment, whose events are in no log, and which must hold something.
+    /// The segment of unlogged events; at least one must have been added.
     pub(crate) fn build(self) -> Segment {
         Segment {
             bytes: self.events.iter().map(Range::len).sum(),
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(segment.size(2), event("c").encoded_len());
     }
 
-    /// Whatever it was made of, it has both.
+    /// Both ways of building give the same frame and events.
     #[test]
     fn a_segment_of_events_has_the_frame_that_one_made_as_a_frame_has() {
         let events: [Arc<Sealed>; 2] = ["a", "b"].map(|id| Arc::new(event(id).into()));

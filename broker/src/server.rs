@@ -1,4 +1,4 @@
-//! The hub on a socket: gRPC with health and reflection, and how it goes away.
+//! The hub's server: gRPC with health and reflection, and graceful shutdown.
 
 use std::{future::ready, io, net::SocketAddr};
 
@@ -13,24 +13,24 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic_health::{ServingStatus, pb::health_server, server::HealthReporter};
 
 use crate::{
-    Hub, OpenError, Others, Settings, binding, connections, grpc::Front, limits::MESSAGE_BYTES,
-    reflection,
+    ExtraServices, Hub, OpenError, Settings, binding, connections, grpc::Front,
+    limits::MESSAGE_BYTES, reflection,
 };
 
-/// The largest request: a frame of several publishes.
+/// Maximum size of a request: a frame of several publishes.
 const REQUEST_BYTES: usize = 8 * MESSAGE_BYTES;
-/// Connections that wait to be taken, if the system allows as many: a whole fleet may come at once.
+/// Length of the accept queue, if the system permits: a whole fleet may connect at once.
 const BACKLOG: u32 = 8192;
 
-/// The hub cannot serve.
+/// Errors of starting a server.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Nothing can listen there.
+    /// The address cannot be listened on.
     #[error("cannot listen on {address}: {}", reason(source))]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// The log cannot be opened.
@@ -38,7 +38,7 @@ pub enum StartError {
     Log(#[from] OpenError),
 }
 
-/// Takes an address for oneself, without listening there yet.
+/// Binds an address exclusively, without listening yet.
 fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -59,7 +59,7 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-/// A hub that serves gRPC. [`shutdown`](Self::shutdown) it to leave politely; dropping it stops serving at once.
+/// A hub that serves gRPC. Call [`shutdown`](Self::shutdown) for a graceful end; dropping it stops serving at once.
 #[derive(Debug)]
 pub struct Server {
     hub: Hub,
@@ -70,15 +70,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a hub and serves it on `address`, port 0 being any free one, together with services of others.
+    /// Starts a hub and serves it on `address`, with port 0 for any free port, together with additional services.
     ///
     /// # Errors
     ///
-    /// [`StartError::Listen`] if the address is taken or not this machine's.
+    /// [`StartError::Listen`] if the address is taken or is not local.
     pub async fn start(
         settings: Settings,
         address: SocketAddr,
-        others: impl Into<Others>,
+        others: impl Into<ExtraServices>,
     ) -> Result<Self, StartError> {
         Self::listening(settings, address, others.into()).await
     }
@@ -87,11 +87,11 @@ impl Server {
     async fn listening(
         settings: Settings,
         address: SocketAddr,
-        others: Others,
+        others: ExtraServices,
     ) -> Result<Self, StartError> {
         let listen = |source| StartError::Listen { address, source };
-        // Until the log is read, peers are turned away at once: whoever waited in the queue of the socket would have given up, and
-        // its stream would take the place of the one that it has opened meanwhile.
+        // Refuses connections until the log is read: a peer that waited in the queue would have given up by then, and
+        // its stream would replace the one that it has opened meanwhile.
         let socket = binding::bind(&settings.storage, || ready(bind(address))).await;
         let socket = socket.map_err(listen)?;
         let bound = socket.local_addr().map_err(listen)?;
@@ -105,13 +105,13 @@ impl Server {
         Ok(Self::serve(hub, bound, incoming, others).await)
     }
 
-    /// Serves a hub over connections that somebody else accepts, whatever they are made of, together with services of others.
-    /// `address` is what [`address`](Self::address) says.
+    /// Serves a hub over connections of any kind that the caller accepts, together with additional services. `address`
+    /// is returned by [`address`](Self::address).
     pub async fn over<I, S>(
         hub: Hub,
         address: SocketAddr,
         incoming: I,
-        others: impl Into<Others>,
+        others: impl Into<ExtraServices>,
     ) -> Self
     where
         I: Stream<Item = io::Result<S>> + Send + 'static,
@@ -121,7 +121,7 @@ impl Server {
         Self::serve(hub, address, incoming, others.into()).await
     }
 
-    async fn serve<I, S>(hub: Hub, address: SocketAddr, incoming: I, others: Others) -> Self
+    async fn serve<I, S>(hub: Hub, address: SocketAddr, incoming: I, others: ExtraServices) -> Self
     where
         I: Stream<Item = io::Result<Socket<S>>> + Send + 'static,
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -129,8 +129,8 @@ impl Server {
         hub.is_at(address);
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<Front>().await;
-        let Others { routes, names } = others;
-        // The descriptors tell of more services than are served here.
+        let ExtraServices { routes, names } = others;
+        // The descriptors include more services than are served here.
         let ours = [agent_hub_server::SERVICE_NAME, health_server::SERVICE_NAME];
         let routes = routes
             .add_service(Front::new(hub.clone(), REQUEST_BYTES))
@@ -138,7 +138,7 @@ impl Server {
         let routes = reflection::serve(routes, [&ours, &*names].concat());
 
         let stop = CancellationToken::new();
-        // Who sends to it has given up by then, and said so.
+        // Later than the hub's own limit, which reports the reason.
         let stall = 2 * hub.settings().stream_stall;
         let serving = connections::serve(incoming, routes, stall, stop.clone());
         hub.spawn(say_failed(hub.clone(), health.clone()));
@@ -151,29 +151,29 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The hub that is served.
+    /// The served hub.
     pub fn hub(&self) -> &Hub {
         &self.hub
     }
 
-    /// Waits until serving ends by itself, which it only does when nobody can come in any more.
+    /// Waits until serving ends by itself, which happens only if no connection can be accepted any more.
     pub async fn failed(&mut self) {
-        // Serving that panicked has ended too.
+        // A panic ends serving, too.
         let _ = (&mut self.serving).await;
     }
 
-    /// Says NOT_SERVING, ends every stream with a reason on which clients connect again, and waits for that, but no longer than
+    /// Reports NOT_SERVING, ends every stream with a reason on which clients reconnect, and waits for that, for at most
     /// [`Settings::drain`].
     pub async fn shutdown(self) {
         say_not_serving(&self.health).await;
         self.hub.drain();
         self.stop.cancel();
-        // What has not ended by then does when the handle goes.
+        // The rest ends when the handle is dropped.
         let _ = timeout(self.hub.settings().drain, self.serving).await;
         self.hub.stop().await;
     }
@@ -187,7 +187,7 @@ async fn say_not_serving(health: &HealthReporter) {
     health.set_not_serving::<Front>().await;
 }
 
-/// Says NOT_SERVING once the hub has failed, until whoever runs it ends the process.
+/// Reports NOT_SERVING once the hub has failed, until the process ends.
 async fn say_failed(hub: Hub, health: HealthReporter) {
     let failure = hub.failed().await;
     tracing::error!("{failure}");

@@ -1,102 +1,103 @@
-//! The hub's numbers.
+//! Settings of the hub.
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::log::KeptLog;
+use crate::log::RetainedLog;
 
-/// Where the hub keeps its log.
+/// Storage of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Storage {
-    /// In memory: gone with the process.
+    /// In memory, lost with the process.
     Memory,
-    /// In SQLite, in this folder, which is made where it is missing. One hub at a time.
+    /// In SQLite, in this folder, which is created if missing. One hub at a time.
     Folder(PathBuf),
-    /// In memory that outlives the hub: gone with the process. One hub at a time.
-    Kept(KeptLog),
+    /// In memory that outlives the hub, lost with the process. One hub at a time.
+    Retained(RetainedLog),
 }
 
-/// How long and how much. The defaults are those of the documentation; tests shorten the times.
+/// Durations and limits. The documentation lists the defaults; tests use shorter durations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Where the log is.
+    /// Storage of the log.
     pub storage: Storage,
-    /// How long an instance counts as present after its stream broke, and a `Connect` stream may be silent.
+    /// Duration of the presence lease after an instance's stream broke; also the maximum silence of a `Connect` stream.
     pub presence_lease: Duration,
-    /// How often a peer of `Connect` is asked to send something.
+    /// Heartbeat interval for peers of `Connect`.
     pub heartbeat_interval: Duration,
-    /// How long a delivery stays with an instance that neither acknowledges nor extends it.
+    /// Lease of a delivery: redelivered after this time unless acknowledged or extended.
     pub ack_deadline: Duration,
-    /// How often a delivery is tried before its task fails.
+    /// Delivery attempts before the task fails.
     pub max_attempts: u32,
-    /// How long an agent at work has to confirm that it stopped a cancelled task.
+    /// Time for an agent to confirm the cancellation of a task in progress.
     pub cancel_grace: Duration,
-    /// How long an agent may be away before work that it has is called back by those who asked for it, which they learn with their
-    /// welcome. Longer than an agent takes to start again.
+    /// Time that an agent may be offline before requesters recall its work; sent to them with the welcome. Longer than
+    /// an agent takes to restart.
     pub away_grace: Duration,
-    /// How long late artifacts and messages of the assignee are taken after a terminal state.
+    /// Time after a terminal state in which late artifacts and messages of the assignee are accepted.
     pub late_artifacts: Duration,
-    /// How long publishes are known for deduplication.
+    /// Deduplication window of publishes.
     pub dedupe_window: Duration,
-    /// Publishes of one sender that are known; more within the window are refused.
+    /// Maximum remembered publishes of one sender; more within the window are refused.
     pub dedupe_per_sender: usize,
     /// The same for all senders together. Each takes about 70 bytes.
     pub dedupe_total: usize,
-    /// How long mail waits for an agent that was never seen.
+    /// Time that mail waits for an agent that was never seen.
     pub unknown_recipient: Duration,
-    /// How long a `Connect` peer with credit may take nothing before it is cut off.
+    /// Time that a `Connect` peer with credit may read nothing before it is disconnected.
     pub connect_stall: Duration,
     /// The same for the server streams of older clients.
     pub stream_stall: Duration,
-    /// How long a drain may take.
+    /// Maximum duration of a drain.
     pub drain: Duration,
-    /// How often an agent without a stream is probed at its `health_check_url`.
+    /// Interval of probes at the `health_check_url` of an agent without a stream.
     pub probe_interval: Duration,
-    /// Publishes that a `Connect` peer may have unanswered.
+    /// Maximum unanswered publishes of a `Connect` peer.
     pub publish_credit: u32,
-    /// Events and bytes that one mailbox holds.
+    /// Maximum events of a mailbox.
     pub mailbox_events: usize,
-    /// See [`mailbox_events`](Self::mailbox_events).
+    /// Maximum bytes of a mailbox.
     pub mailbox_bytes: usize,
-    /// Bytes of events in mailboxes that are in memory, all together, where the log is in a folder. Beyond that, mailboxes hold positions, and
-    /// the events are read from the log when they are delivered.
+    /// Memory limit on all events in mailboxes together, if the log is in a folder. Beyond it, mailboxes store
+    /// positions, and the events are read from the log for delivery.
     pub bodies_bytes: usize,
-    /// How long mail waits in a mailbox before it is given up.
+    /// Time that mail waits in a mailbox before it is given up.
     pub mailbox_age: Duration,
-    /// Dead letters that are kept, and their bytes: the oldest leave.
+    /// Maximum dead letters: the oldest are dropped.
     pub dead_letters: usize,
-    /// See [`dead_letters`](Self::dead_letters).
+    /// Maximum bytes of dead letters.
     pub dead_letters_bytes: usize,
-    /// Events and bytes that the log in memory keeps for rereading.
+    /// Maximum events that the log in memory keeps for rereading.
     pub log_events: usize,
-    /// See [`log_events`](Self::log_events).
+    /// Maximum bytes that the log in memory keeps for rereading.
     pub log_bytes: usize,
-    /// Records after which the log on disk gets another snapshot, from which a hub starts; up to five times as many where they come
-    /// within five seconds.
+    /// Records between two snapshots of the log on disk, from which a hub starts; up to five times as many if they
+    /// arrive within five seconds.
     pub log_snapshot: u64,
-    /// How long records stay in the log on disk that no mailbox needs.
+    /// Retention of records on disk that no mailbox needs.
     pub log_age: Duration,
-    /// Bytes that the log on disk takes before the oldest of those go.
+    /// Maximum bytes of the log on disk before the oldest of those are removed.
     pub log_disk_bytes: u64,
-    /// Tasks that have not ended; more are refused.
+    /// Maximum open tasks; more are refused.
     pub open_tasks: usize,
-    /// Tasks that have ended and are still known. The oldest are forgotten, as with the bounds that follow.
+    /// Maximum remembered ended tasks. The oldest are dropped, also for the limits that follow.
     pub ended_tasks: usize,
-    /// How long they are known.
+    /// Retention of ended tasks.
     pub ended_tasks_age: Duration,
-    /// Bytes of their contents, in memory or on disk.
+    /// Maximum bytes of their contents, in memory or on disk.
     pub ended_tasks_bytes: u64,
-    /// Bytes of all tasks in memory: the oldest that have ended go first, then what would add to them is refused.
+    /// Maximum bytes of all tasks in memory: the oldest ended ones are dropped first, then growth is refused.
     pub tasks_bytes: usize,
-    /// Bytes of one task's history and artifacts. With a status of [`MESSAGE_BYTES`](crate::limits::MESSAGE_BYTES) on top, it
-    /// fits into the 4 MiB that a gRPC client takes by default.
+    /// Maximum bytes of a task's history and artifacts. With a status of
+    /// [`MESSAGE_BYTES`](crate::limits::MESSAGE_BYTES) on top, it fits into the 4 MiB that a gRPC client accepts by
+    /// default.
     pub task_bytes: usize,
-    /// Agents in the directory.
+    /// Maximum agents in the directory.
     pub agents: usize,
-    /// Absence after which an agent leaves the directory, to within a day.
+    /// Absence after which an agent is removed from the directory, to within a day.
     pub away_agents: Duration,
-    /// Streams that are open at one time.
+    /// Maximum open streams.
     pub streams: usize,
-    /// Subscriptions at one time, those of agents that are away included.
+    /// Maximum subscriptions, those of offline agents included.
     pub mailboxes: usize,
 }
 
@@ -147,11 +148,11 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The bound of bodies in memory. Only a log in a folder keeps the records of all mail that waits.
+    /// Memory limit on bodies. Only a log in a folder keeps the records of all waiting mail.
     pub(crate) fn bodies(&self) -> usize {
         match self.storage {
             Storage::Folder(_) => self.bodies_bytes,
-            Storage::Memory | Storage::Kept(_) => usize::MAX,
+            Storage::Memory | Storage::Retained(_) => usize::MAX,
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What the hub knows in parts that outlive the process, and back. What later releases read: fields are added, never changed.
+//! Snapshots: the hub's state in encoded parts, and back. Later releases read it: fields are added, never changed.
 //!
-//! Mail is in a snapshot as positions only: the log keeps those records as long as the snapshot names them.
+//! Mail is in a snapshot as positions only: the log keeps those records while the snapshot refers to them.
 
 pub(crate) mod ended;
 mod moment;
@@ -31,12 +31,12 @@ use crate::{
     state::State,
 };
 
-/// Letters in one part.
+/// Dead letters per part.
 const CHUNK: usize = 1000;
-/// Bytes of tasks in one part, unless one task alone is larger.
+/// Maximum bytes of tasks per part, unless one task alone is larger.
 const TASK_BYTES: usize = 64 * 1024;
 
-/// The positions of all mail that waits: their records have to be kept.
+/// Positions of all waiting mail, whose records have to be kept.
 pub(crate) fn kept(state: &State, moment: Moment) -> BTreeSet<Position> {
     let is_own = |mail: &Mail| !mail.is_copy;
     let boxes = state.mailboxes.saved().into_iter().flat_map(|m| m.mail);
@@ -50,7 +50,7 @@ pub(crate) fn kept(state: &State, moment: Moment) -> BTreeSet<Position> {
     boxes.chain(piles.filter_map(|m| m.position)).collect()
 }
 
-/// Hands over what the state knows, but for the publishes ([`seen`]), part by part, until `each` says no.
+/// Passes the state, without the deduplicated publishes ([`seen`]), part by part to `each`, until it returns an error.
 pub(crate) fn write<E>(
     state: &State,
     moment: Moment,
@@ -156,7 +156,7 @@ fn is_over(until: Option<Instant>, moment: Moment) -> bool {
     until.is_some_and(|until| until <= moment.instant)
 }
 
-/// Mail that nobody came for, as far as somebody has to be told so.
+/// Expired mail whose task's parties have to be told.
 fn overdue(state: &State, moment: Moment) -> impl Iterator<Item = &Mail> {
     let piles = state.mailboxes.unclaimed.piles();
     let over = piles.filter(move |(_, until, _)| is_over(*until, moment));
@@ -164,7 +164,7 @@ fn overdue(state: &State, moment: Moment) -> impl Iterator<Item = &Mail> {
         .filter(|mail| is_owed(mail, state))
 }
 
-/// Whether a task waits for the outcome of mail.
+/// True if a task waits for the outcome of mail.
 fn is_owed(mail: &Mail, state: &State) -> bool {
     matches!(&mail.event.payload, Some(Payload::Message(m))
         if state.tasks.get(&m.task_id).is_some_and(|t| !t.is_terminal()))

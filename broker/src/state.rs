@@ -1,4 +1,4 @@
-//! What the hub knows: the fold of its log.
+//! State of the hub: the fold of its log.
 
 use agenthub_proto::agenthub::{AgentEvent, AgentEventMetadata, agent_event::Payload};
 use std::{sync::Arc, time::Duration};
@@ -23,7 +23,7 @@ use crate::{
     traits::Traits,
 };
 
-/// Registry, tasks, mailboxes and what was published lately.
+/// Registry, tasks, mailboxes and recent publishes.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) registry: Registry,
@@ -34,23 +34,23 @@ pub(crate) struct State {
     pub(crate) superseded: Superseded,
 }
 
-/// How an event is delivered.
+/// Context of an event's delivery.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivering {
-    /// Where it stands in the log.
+    /// Position in the log.
     pub(crate) position: Option<Position>,
-    /// How many mailboxes had been opened when it happened: later ones saw a directory that has it.
+    /// Number of mailboxes ever opened when it happened: later ones saw a directory that includes it.
     pub(crate) mailboxes: u64,
-    /// How many changes of the directory had happened then, it included.
+    /// Number of directory changes then, this one included.
     pub(crate) changes: u64,
-    /// How long ago it happened.
+    /// Age of the event.
     pub(crate) age: Duration,
-    /// It comes from the log.
+    /// True for an event replayed from the log.
     pub(crate) is_replayed: bool,
 }
 
 impl Delivering {
-    /// An event from the log, for one mailbox.
+    /// Context of a logged event for one mailbox.
     pub(crate) fn again(position: Position) -> Self {
         Self {
             position: Some(position),
@@ -63,7 +63,7 @@ impl Delivering {
 }
 
 impl State {
-    /// What a hub knows before anything has happened.
+    /// An empty state.
     pub(crate) fn new(settings: &Settings) -> Self {
         let bounds = Bounds {
             events: settings.mailbox_events,
@@ -96,12 +96,12 @@ impl State {
         }
     }
 
-    /// Takes in what happens, but for the delivery of events.
+    /// Applies a record, without the delivery of its event.
     pub(crate) fn apply(&mut self, record: &Record, now: Instant) {
         self.apply_later(record, Duration::ZERO, now);
     }
 
-    /// Takes in what happened so long ago.
+    /// Applies a record of this age.
     fn apply_later(&mut self, record: &Record, age: Duration, now: Instant) {
         match &record.entry {
             Entry::Registered(registration) => {
@@ -204,9 +204,9 @@ impl State {
         }
     }
 
-    /// Takes in a record that was in the log before the process began, delivery included. It is so old.
+    /// Applies a record from before the start of the process, delivery included.
     pub(crate) fn replay(&mut self, record: &Record, age: Duration, now: Instant) {
-        // As if it happened when it did, for what lasts a time from there on.
+        // With the time when it happened, for everything that expires from there on.
         self.apply_later(record, age, now.checked_sub(age).unwrap_or(now));
         match &record.entry {
             Entry::Published(published) => {
@@ -217,7 +217,7 @@ impl State {
                     age,
                     is_replayed: true,
                 };
-                // What was given up for want of room, a later record says.
+                // A later record has the mail that was given up for lack of room.
                 self.deliver(published, how, now);
             }
             Entry::Unregistered { agent } => self.mailboxes.drop_waiting(agent),
@@ -225,7 +225,7 @@ impl State {
         }
     }
 
-    /// Puts an event into the mailboxes that it is for. Returns the mail that full mailboxes lost by that.
+    /// Delivers an event to its mailboxes. Returns the mail that full mailboxes lost.
     pub(crate) fn deliver(
         &mut self,
         published: &Published,
@@ -240,8 +240,8 @@ impl State {
         self.pass(&segment.into(), &published.route, how, now)
     }
 
-    /// Puts events that came together into the mailboxes that they are for. Their traits are equal. Returns the mail that full mailboxes
-    /// lost by that.
+    /// Delivers events that arrived together to their mailboxes. Their traits are equal. Returns the mail that full
+    /// mailboxes lost.
     pub(crate) fn pass(
         &mut self,
         segment: &Arc<Segment>,
@@ -252,7 +252,7 @@ impl State {
         let event = &segment.first();
         let sender = AgentId::from(event.sender());
         let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
-        // Borrows the stores one by one: the mailboxes change below.
+        // Borrows the stores one by one, since the mailboxes change below.
         let post = post(&self.tasks, event, route, &sender, &order, how);
         debug_assert!(
             segment
@@ -265,12 +265,12 @@ impl State {
             .deliver(&post, segment, |agent| registry.get(agent).is_some(), now)
     }
 
-    /// All that filters look at in an event.
+    /// The traits of an event, for filters.
     pub(crate) fn traits<'a>(&'a self, event: &'a AgentEvent) -> Traits<'a> {
         traits(event, self.tasks.get(event.task_id()))
     }
 
-    /// What an event is as mail of a durable mailbox, if that takes it. It happened so long ago.
+    /// An event of this age as mail for a durable mailbox, if that takes it.
     pub(crate) fn mail_for(
         &self,
         id: MailboxId,
@@ -286,7 +286,7 @@ impl State {
         self.mailboxes.mail_for(id, &post, version, now)
     }
 
-    /// Mail has left a mailbox; without a name it waited for a subscription.
+    /// Removes mail from a mailbox or, without a name, from the mail that waits for a subscription.
     fn forget(&mut self, agent: &AgentId, name: &str, positions: &[Position]) {
         if name.is_empty() {
             self.mailboxes.unclaimed.claim(agent, positions);
@@ -296,7 +296,7 @@ impl State {
         }
     }
 
-    /// An event that goes into a mailbox again, where it may wait as long as one that is new.
+    /// Mail for an event that returns to a mailbox, where it may wait as long as a new one.
     fn again(&self, agent: &AgentId, again: &Again, now: Instant) -> Mail {
         let event = &again.event;
         Mail {
@@ -312,7 +312,7 @@ impl State {
         }
     }
 
-    /// The message that made a task waits for nobody once the task has ended.
+    /// Removes the waiting message that created a task which has ended.
     fn forget_request(&mut self, task: &str) {
         let ended = self.tasks.get(task).filter(|task| task.is_terminal());
         let made = ended.and_then(|task| task.assignee().cloned().zip(task.made_at()));
@@ -363,7 +363,7 @@ fn post<'a>(
     }
 }
 
-/// An event of a task is of the task's type.
+/// Traits with the type of the event's task.
 fn traits<'a>(event: &'a AgentEvent, task: Option<tasks::Known<'a>>) -> Traits<'a> {
     let own = Traits::of(event);
     task.map_or(own, |task| own.with_task_type(task.task_type()))

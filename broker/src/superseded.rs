@@ -1,5 +1,5 @@
-//! Which instances have lost a task's message to another one, because their lease ran out: what they still send for that task is
-//! refused. A fold of the log.
+//! Superseded instances: they lost a task's message to another instance, because their lease expired, and their further
+//! results for that task are refused. A fold of the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,15 @@ use crate::{
     steps::step,
 };
 
-/// See the module's description.
+/// The instances, see the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Superseded {
     lost: BTreeMap<(TaskId, AgentId), BTreeSet<InstanceId>>,
 }
 
 impl Superseded {
-    /// A task's message has gone from one instance to another. Returns who has lost the task by then; `None` if it is no task's.
+    /// Handles a task's message that went from one instance to another. Returns all instances that have lost the task;
+    /// `None` if it has no task.
     pub(crate) fn hand_over(&self, change: &HandOver) -> Option<(TaskId, Vec<InstanceId>)> {
         let HandOver { mail, from, to } = change;
         let Some(Payload::Message(message)) = &mail.event.payload else {
@@ -33,13 +34,13 @@ impl Superseded {
         Some((key.0, lost.into_iter().collect()))
     }
 
-    /// Takes in who has lost a task.
+    /// Sets the instances that have lost a task.
     pub(crate) fn set(&mut self, task: &TaskId, agent: &AgentId, instances: &[InstanceId]) {
         let lost = instances.iter().cloned().collect();
         self.lost.insert((task.clone(), agent.clone()), lost);
     }
 
-    /// Whether an instance has lost a task.
+    /// Checks that an instance has not lost a task.
     ///
     /// # Errors
     ///
@@ -59,7 +60,7 @@ impl Superseded {
         Ok(())
     }
 
-    /// Forgets a task that nobody can send anything for any more.
+    /// Removes a task for which nothing is accepted any more.
     pub(crate) fn forget(&mut self, task: &TaskId) {
         step();
         let first = (task.clone(), AgentId::from(""));
@@ -70,7 +71,7 @@ impl Superseded {
         }
     }
 
-    /// Forgets all tasks but these.
+    /// Keeps only tasks that satisfy the predicate.
     pub(crate) fn retain(&mut self, is_known: impl Fn(&TaskId) -> bool) {
         self.lost.retain(|(task, _), _| is_known(task));
     }

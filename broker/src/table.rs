@@ -1,4 +1,4 @@
-//! Tables whose keys are looked up for every delivery.
+//! Hash tables for lookups on every delivery.
 
 use std::{
     collections::HashMap,
@@ -11,11 +11,11 @@ use foldhash::{
     quality::{FoldHasher, SeedableRandomState},
 };
 
-/// A table with a hash that is several times as fast as that of the standard library, and keyed at random, so that those who choose keys
-/// do not choose where they go.
+/// A table with a hash function that is several times faster than that of the standard library, and randomly keyed
+/// against chosen collisions.
 pub(crate) type Table<K, V> = HashMap<K, V, Keyed>;
 
-/// A hash with a key from the randomness of the system, which simulations replace; foldhash itself takes addresses.
+/// Hasher keyed by the system's randomness, which simulations replace; foldhash's own key depends on addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Keyed(u64);
 
@@ -34,7 +34,7 @@ impl BuildHasher for Keyed {
     }
 }
 
-/// A number that nobody can guess.
+/// An unpredictable number.
 pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(())
 }

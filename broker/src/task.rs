@@ -4,53 +4,53 @@ use agenthub_proto::a2a::{Role, TaskState};
 
 use crate::{Error, id::AgentId, routing::Parties};
 
-/// Where a task stands before something happens to it.
+/// State of a task before a change.
 #[derive(Clone, Debug)]
 pub(crate) struct Standing {
     pub(crate) state: TaskState,
     pub(crate) parties: Parties,
-    /// It has ended, and so recently that what its assignee still sends is taken.
+    /// True if it ended so recently that its assignee may still send.
     pub(crate) is_fresh: bool,
 }
 
-/// How an agent tells what becomes of its tasks.
+/// An agent's way of reporting the end of its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// It has reported states, or subscribes to tasks: what it says is not the end.
+    /// It has reported states, or subscribes to tasks: its messages do not end a task.
     Reports,
-    /// It is not known to do more than to answer.
+    /// It is only known to answer.
     Answers,
 }
 
-/// What an accepted status does.
+/// Effect of an accepted status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The task changes; `claims` says that the caller becomes its assignee.
+    /// The task changes; with `claims`, the caller becomes its assignee.
     Change { claims: bool },
-    /// The same terminal state again: nothing happens, and nobody is told.
+    /// The same terminal state again: no effect, and no notification.
     Repeated,
 }
 
-/// What an accepted message of the task does.
+/// Effect of an accepted message of the task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Extension {
-    /// It joins the history.
+    /// Added to the history.
     Join,
-    /// It joins the history and is the answer: the task is completed, as its agent sends no status.
+    /// Added to the history as the answer: the task is completed, because its agent sends no status.
     Answer { claims: bool },
-    /// It is delivered, but is not the task's: it comes from a third agent.
+    /// Delivered, but not part of the task: it comes from a third agent.
     Pass,
 }
 
-/// Whether `caller` may report `next`.
+/// Checks that `caller` may report the state `next`.
 ///
-/// The assignee may report anything that the life cycle allows, the requester only that it cancels. Where nobody works on the task
-/// yet, the first to report is its assignee.
+/// The assignee may report any transition of the life cycle, the requester only a cancellation. Without an assignee,
+/// the first agent to report becomes the assignee.
 ///
 /// # Errors
 ///
-/// [`Error::PermissionDenied`] for a third agent, [`Error::FailedPrecondition`] for a step that the life cycle does not
-/// have, [`Error::InvalidArgument`] without a state.
+/// [`Error::PermissionDenied`] for a third agent, [`Error::FailedPrecondition`] for an invalid transition,
+/// [`Error::InvalidArgument`] without a state.
 pub(crate) fn report(task: &Standing, next: TaskState, caller: &AgentId) -> Result<Step, Error> {
     if next == TaskState::Unspecified {
         return Err(Error::InvalidArgument(
@@ -95,11 +95,11 @@ pub(crate) fn report(task: &Standing, next: TaskState, caller: &AgentId) -> Resu
     Ok(Step::Change { claims })
 }
 
-/// What a message from `caller` with this role does to a task that exists.
+/// Effect of a message from `caller` with this role on an existing task.
 ///
 /// # Errors
 ///
-/// [`Error::FailedPrecondition`] for a task that has ended, unless its assignee still sends what it had.
+/// [`Error::FailedPrecondition`] for a task that has ended, unless its assignee may still send.
 pub(crate) fn extend(
     task: &Standing,
     role: Role,
@@ -135,12 +135,12 @@ pub(crate) fn extend(
     Ok(Extension::Pass)
 }
 
-/// Whether `caller` may add an artifact. Returns whether it becomes the assignee by that.
+/// Checks that `caller` may add an artifact. Returns whether it becomes the assignee by that.
 ///
 /// # Errors
 ///
-/// [`Error::PermissionDenied`] for anyone but the assignee, [`Error::FailedPrecondition`] once the task has ended and the
-/// time for late artifacts is over.
+/// [`Error::PermissionDenied`] for anyone but the assignee, [`Error::FailedPrecondition`] once the task has ended and
+/// the time for late artifacts is over.
 pub(crate) fn add_artifact(task: &Standing, caller: &AgentId) -> Result<bool, Error> {
     let Parties {
         requester,

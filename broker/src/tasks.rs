@@ -1,7 +1,7 @@
-//! The task store: every task as its events made it. A fold of the log.
+//! The task store. A fold of the log.
 //!
-//! A task is *live* as long as somebody can send something for it, *fresh* once it has ended, and *settled* when the time for late artifacts
-//! is over.
+//! A task is *live* while updates for it are accepted, *fresh* once it has ended, and *settled* after the time for late
+//! artifacts.
 
 mod children;
 mod entry;
@@ -40,42 +40,42 @@ use crate::{
     steps::step,
 };
 
-/// How much is kept.
+/// Limits of the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Tasks that have not ended.
+    /// Maximum open tasks.
     pub(crate) open: usize,
     pub(crate) ended: usize,
-    /// How long those are kept.
+    /// Retention of ended tasks.
     pub(crate) ended_age: Duration,
-    /// Of their contents, in memory and in the log.
+    /// Maximum bytes of their contents, in memory and in the log.
     pub(crate) ended_bytes: u64,
-    /// Of all tasks, in memory.
+    /// Maximum bytes of all tasks in memory.
     pub(crate) bytes: usize,
 }
 
-/// See the module's description.
+/// The store, see the module.
 #[derive(Debug)]
 pub(crate) struct Tasks {
     bounds: Bounds,
-    /// Of live tasks.
+    /// Bytes of live tasks.
     bytes: usize,
     live: HashMap<TaskId, Entry>,
     by_change: BTreeMap<u64, TaskId>,
-    /// The changes of those that have ended.
+    /// Last changes of fresh tasks.
     fresh: BTreeSet<u64>,
     deadlines: BTreeSet<(SystemTime, TaskId)>,
-    /// Of each assignee.
+    /// Open tasks of each assignee.
     open: HashMap<AgentId, BTreeSet<TaskId>>,
-    /// Open tasks, by those on whose behalf they were asked for.
+    /// Open tasks, by the task on whose behalf they were requested.
     children: HashMap<TaskId, BTreeSet<TaskId>>,
     settled: Settled,
-    /// Fresh tasks that were forgotten.
+    /// Fresh tasks that were dropped.
     dropped: Vec<TaskId>,
     changes: u64,
 }
 
-/// Tasks that settle, or leave the memory, under one hold of the lock.
+/// Tasks settled, or dropped from memory, per acquisition of the lock.
 const AT_ONCE: usize = 2_000;
 
 impl Tasks {
@@ -101,7 +101,7 @@ impl Tasks {
         live.or_else(|| self.settled.get(id).map(Known::Settled))
     }
 
-    /// What is known of a publish that made this task.
+    /// The deduplication entry of the publish that created this task.
     pub(crate) fn made_by(&self, task: &str, publish: Fingerprint) -> Option<Seen> {
         let made_by = match self.get(task)? {
             Known::Live(entry) => entry.made_by,
@@ -111,34 +111,34 @@ impl Tasks {
         (made_by == publish).then_some(seen)
     }
 
-    /// Remembers the publish that has made a task.
+    /// Stores the publish that created a task.
     pub(crate) fn set_made_by(&mut self, task: &str, made_by: MadeBy) {
         if let Some(entry) = self.live.get_mut(task) {
             entry.made_by = Some(made_by);
         }
     }
 
-    /// Tasks that an agent works on and has not ended.
+    /// Number of an agent's open tasks.
     pub(crate) fn in_flight(&self, agent: &AgentId) -> usize {
         self.open.get(agent).map_or(0, BTreeSet::len)
     }
 
-    /// Whether a task may grow.
+    /// True if a task may grow.
     pub(crate) fn has_room(&self) -> bool {
         self.bytes() < self.bounds.bytes || self.ended() > 0
     }
 
-    /// Whether there may be another task.
+    /// True if there is room for another task.
     pub(crate) fn has_room_for_another(&self) -> bool {
         self.has_room() && self.live.len() - self.fresh.len() < self.bounds.open
     }
 
-    /// How many tasks are known.
+    /// Number of tasks.
     pub(crate) fn len(&self) -> usize {
         self.live.len() + self.settled.len()
     }
 
-    /// How many of them have ended.
+    /// Number of ended tasks.
     fn ended(&self) -> usize {
         self.fresh.len() + self.settled.len()
     }
@@ -148,13 +148,13 @@ impl Tasks {
         self.bytes + self.settled.bytes()
     }
 
-    /// The open tasks of an assignee, in order of their ids, at most so many.
+    /// Open tasks of an assignee ordered by id, at most `limit`.
     pub(crate) fn open_of(&self, agent: &AgentId, limit: usize) -> Vec<TaskId> {
         let ids = self.open.get(agent).into_iter().flatten().take(limit);
         ids.inspect(|_| step()).cloned().collect()
     }
 
-    /// Settles tasks, some at a time, in the order of their last change. Returns those for which nobody can send anything any more.
+    /// Settles some tasks, in the order of their last change. Returns those for which nothing is accepted any more.
     pub(crate) fn settle(&mut self, late: Duration, now: SystemTime) -> Vec<TaskId> {
         let mut settled = std::mem::take(&mut self.dropped);
         for _ in 0..AT_ONCE {
@@ -172,7 +172,7 @@ impl Tasks {
         settled
     }
 
-    /// Settles all tasks that had ended by their last change up to this.
+    /// Settles all ended tasks whose last change is up to this.
     pub(crate) fn settle_upto(&mut self, changed: u64) {
         while let Some(first) = self.fresh.first().filter(|first| **first <= changed) {
             let Some(id) = self.by_change.get(first).cloned() else {
@@ -184,12 +184,12 @@ impl Tasks {
         }
     }
 
-    /// The change up to which all tasks that have ended have settled.
+    /// The change up to which all ended tasks have settled.
     pub(crate) fn settled_upto(&self) -> u64 {
         self.settled.last()
     }
 
-    /// Forgets tasks that have become old, and drops from memory what the log has, some at a time.
+    /// Drops old tasks, and contents that the log has, some per call.
     pub(crate) fn tidy(&mut self, now: SystemTime) {
         self.settled.unload(AT_ONCE);
         for _ in 0..AT_ONCE {
@@ -201,18 +201,18 @@ impl Tasks {
         }
     }
 
-    /// The open tasks whose deadline has passed, at most so many.
+    /// Open tasks past their deadline, at most `limit`.
     pub(crate) fn overdue(&self, limit: usize, now: SystemTime) -> Vec<TaskId> {
         let overdue = self.deadlines.iter().take_while(|(at, _)| *at <= now);
         overdue.take(limit).map(|(_, id)| id.clone()).collect()
     }
 
-    /// Whether the deadline of an open task has passed.
+    /// True if an open task is past its deadline.
     pub(crate) fn is_overdue(&self, now: SystemTime) -> bool {
         self.deadlines.first().is_some_and(|(at, _)| *at <= now)
     }
 
-    /// A message creates its task or joins its history.
+    /// Applies a message: it creates its task or joins its history.
     pub(crate) fn apply_message(
         &mut self,
         message: &Message,
@@ -231,7 +231,7 @@ impl Tasks {
             self.make_room();
             return;
         }
-        // One that has settled takes no message: it was forgotten before this one was accepted.
+        // A settled task accepts no message: its id was free when this one was accepted.
         self.settled.replace(&id);
         let deadline = routing.deadline.as_ref().and_then(system_time);
         let task = Task {
@@ -272,7 +272,7 @@ impl Tasks {
         self.make_room();
     }
 
-    /// A status that was accepted.
+    /// Applies an accepted status.
     pub(crate) fn apply_status(
         &mut self,
         update: &TaskStatusUpdateEvent,
@@ -315,7 +315,7 @@ impl Tasks {
         self.make_room();
     }
 
-    /// An artifact that was accepted: another one, or more of one.
+    /// Applies an accepted artifact, or a chunk of one.
     pub(crate) fn apply_artifact(
         &mut self,
         update: &TaskArtifactUpdateEvent,
@@ -335,7 +335,7 @@ impl Tasks {
         self.make_room();
     }
 
-    /// Forgets tasks that have ended, the oldest first, until all bounds hold.
+    /// Drops ended tasks, the oldest first, until all limits hold.
     fn make_room(&mut self) {
         while self.ended() > self.bounds.ended
             || self.bytes() > self.bounds.bytes
@@ -351,7 +351,7 @@ impl Tasks {
         }
     }
 
-    /// Takes out a live task that has ended.
+    /// Removes a live task that has ended.
     fn remove(&mut self, id: &TaskId) -> Option<Entry> {
         let entry = self.live.remove(id)?;
         self.bytes -= entry.weight();
@@ -373,7 +373,7 @@ impl Tasks {
         open.insert(id.clone());
     }
 
-    /// A task of an assignee has ended.
+    /// Removes an ended task from its assignee's open tasks.
     fn close(&mut self, assignee: &AgentId, id: &TaskId) {
         if let Some(open) = self.open.get_mut(assignee) {
             open.remove(id);
@@ -383,7 +383,7 @@ impl Tasks {
         }
     }
 
-    /// Counts a change. It counts whether the task is known or not: who folds the same log counts alike, whatever was forgotten.
+    /// Counts a change, of known and unknown tasks: every fold of the same log counts alike, whatever was dropped.
     fn touch(&mut self, id: &TaskId) {
         self.changes += 1;
         let Some(entry) = self.live.get_mut(id) else {
@@ -398,7 +398,7 @@ impl Tasks {
     }
 }
 
-/// A task that has settled.
+/// Converts a live task to a settled one.
 fn row(id: &TaskId, mut entry: Entry) -> Ended {
     entry.encode();
     let Body::Ended(body) = entry.body else {
@@ -420,7 +420,7 @@ fn row(id: &TaskId, mut entry: Entry) -> Ended {
     }
 }
 
-/// Adds an artifact; one with a known id goes on, or is replaced. Returns the bytes that went by that.
+/// Adds an artifact; one with a known id is extended or replaced. Returns the number of removed bytes.
 fn merge(artifacts: &mut Vec<Artifact>, artifact: &Artifact, append: bool) -> usize {
     let known = artifacts
         .iter_mut()

@@ -1,31 +1,32 @@
-//! All that filters look at in an event. Events with equal traits pass the same filters, so that those with one route may share a batch.
+//! Traits: all properties of an event that filters test. Events with equal traits pass the same filters, so that those
+//! with one route may share a batch.
 
 use agenthub_proto::{
     a2a::TaskState,
     agenthub::{AgentEvent, EventKind, Priority, agent_event::Payload},
 };
 
-/// See the module's description. Filters see nothing else of an event, and two events are alike only if all of this is equal.
+/// The traits. Filters see nothing else of an event, and two events are alike only if all traits are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traits<'a> {
     pub(crate) kind: EventKind,
     pub(crate) context: &'a str,
-    /// Empty of an event that belongs to no task.
+    /// Empty for an event without a task.
     pub(crate) task: &'a str,
-    /// The type of its task, or of itself where it has no task.
+    /// Type of its task, or its own without a task.
     pub(crate) task_type: &'a str,
-    /// The type in its envelope.
+    /// Event type of its envelope.
     pub(crate) event_type: Option<&'a str>,
-    /// The change of the directory that it reports.
+    /// Reported change of the directory.
     pub(crate) card_change: Option<&'a str>,
     pub(crate) sender: &'a str,
     pub(crate) priority: Priority,
-    /// The state of the task that it reports.
+    /// Reported state of the task.
     pub(crate) state: Option<TaskState>,
 }
 
 impl<'a> Traits<'a> {
-    /// The traits of an event by itself: its task type is the one that it carries.
+    /// Traits of an event by itself, with its own task type.
     pub(crate) fn of(event: &'a AgentEvent) -> Self {
         Self {
             kind: event.kind(),
@@ -43,13 +44,13 @@ impl<'a> Traits<'a> {
         }
     }
 
-    /// The same of an event whose task has this type.
+    /// The same with the type of its task.
     pub(crate) fn with_task_type(self, task_type: &'a str) -> Self {
         Self { task_type, ..self }
     }
 }
 
-/// The task type that an event itself carries.
+/// The task type of the event itself.
 fn own_type(event: &AgentEvent) -> &str {
     match &event.payload {
         Some(Payload::Message(m)) => m.task_type(),

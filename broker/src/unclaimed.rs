@@ -1,7 +1,7 @@
-//! Mail for agents that have subscribed to nothing that would take it yet. All of it together is bounded.
+//! Unclaimed mail: for agents without a subscription that takes it. Limited in total.
 //!
-//! The mail of one agent is a pile, in the order of the log. Each piece is found by its position and by its expiry, so that no operation
-//! takes longer than the pieces that it takes out.
+//! The mail of one agent is a pile, in log order. Each piece is indexed by position and by expiry, so that the cost of
+//! every operation is that of the pieces it removes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,22 +19,22 @@ use crate::{
     steps::step,
 };
 
-/// The mail that waits for one agent. One piece at least.
+/// The mail that waits for one agent; at least one piece.
 #[derive(Debug)]
 struct Pile {
     mail: BTreeMap<Position, Mail>,
     expiries: BTreeSet<(Instant, Position)>,
     bytes: usize,
-    /// The number of the last piece that came before others, or began the pile.
+    /// Number of the last piece that was inserted before others, or began the pile.
     interposed: u64,
-    /// When all of it is given up, if the agent is not known by then.
+    /// Time when all of it is given up, unless the agent is known by then.
     until: Option<Instant>,
-    /// When the first of it is given up, as `ends` says.
+    /// Time when the first of it is given up, as in `ends`.
     end: Instant,
 }
 
 impl Pile {
-    /// When the first of it is given up.
+    /// Time when the first of it is given up.
     fn first_end(&self) -> Option<Instant> {
         let expiry = self.expiries.first().map(|(at, _)| *at);
         expiry.into_iter().chain(self.until).min()
@@ -59,7 +59,7 @@ impl Pile {
         Some(mail)
     }
 
-    /// The piece that is given up first, if its time has come.
+    /// The first piece to give up, if its time has come.
     fn first_due(&self, now: Instant) -> Option<Position> {
         if self.until.is_some_and(|until| until <= now) {
             return self.mail.first_key_value().map(|(position, _)| *position);
@@ -69,27 +69,27 @@ impl Pile {
     }
 }
 
-/// See the module's description.
+/// The unclaimed mail, see the module.
 #[derive(Debug)]
 pub(crate) struct Unclaimed {
     bounds: Bounds,
-    /// How long mail waits for an agent that was never seen.
+    /// Time that mail waits for an agent that was never seen.
     wait: Duration,
     piles: BTreeMap<AgentId, Pile>,
-    /// The end of each pile.
+    /// End of each pile.
     ends: BTreeSet<(Instant, AgentId)>,
     events: usize,
     bytes: usize,
-    /// Pieces that came before others of their pile, or began one.
+    /// Count of pieces that were inserted before others, or began a pile.
     interposed: u64,
 }
 
-/// What waits for one agent.
+/// Read access to a pile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PileSeen<'a> {
     pub(crate) events: usize,
     pub(crate) bytes: usize,
-    /// The first in the order of the log.
+    /// The first in log order.
     pub(crate) first: &'a Mail,
 }
 
@@ -106,12 +106,12 @@ impl Unclaimed {
         }
     }
 
-    /// Whether mail finds room.
+    /// True if there is room for the mail.
     pub(crate) fn has_room(&self, mail: &Mail) -> bool {
         self.events < self.bounds.events && self.bytes + mail.bytes() <= self.bounds.bytes
     }
 
-    /// Mail that finds none.
+    /// Refuses mail for lack of room.
     pub(crate) fn refuse(&self, mail: Mail) -> Undelivered {
         Undelivered {
             mail,
@@ -124,7 +124,7 @@ impl Unclaimed {
         }
     }
 
-    /// Keeps mail, which came so long ago, until its recipient claims it. Only mail with a position is kept.
+    /// Keeps mail of this age until its recipient claims it. Only mail with a position is kept.
     pub(crate) fn keep(&mut self, mail: Mail, is_known: bool, age: Duration, now: Instant) {
         let due = mail.timing.due.unwrap_or(now);
         let until = (!is_known).then(|| due + self.wait.saturating_sub(age));
@@ -132,12 +132,12 @@ impl Unclaimed {
         self.add(&agent, until, [mail]);
     }
 
-    /// Takes back what [`piles`](Self::piles) gave.
+    /// Restores a pile of [`piles`](Self::piles).
     pub(crate) fn restore(&mut self, agent: &AgentId, until: Option<Instant>, mail: Vec<Mail>) {
         self.add(agent, until, mail);
     }
 
-    /// Adds mail to the pile of an agent. `until` counts only where it begins one.
+    /// Adds mail to an agent's pile. `until` applies only to a new pile.
     fn add(
         &mut self,
         agent: &AgentId,
@@ -176,13 +176,13 @@ impl Unclaimed {
         self.settle(agent);
     }
 
-    /// The first agent after another one, in order of their ids, for whom mail waits.
+    /// The first agent after another one, ordered by id, with waiting mail.
     pub(crate) fn agent_after(&self, after: &AgentId) -> Option<&AgentId> {
         let mut rest = self.piles.range::<AgentId, _>((Excluded(after), Unbounded));
         rest.next().map(|(agent, _)| agent)
     }
 
-    /// What waits for an agent, if something does.
+    /// The pile of an agent.
     pub(crate) fn see(&self, agent: &AgentId) -> Option<PileSeen<'_>> {
         let pile = self.piles.get(agent)?;
         Some(PileSeen {
@@ -192,17 +192,17 @@ impl Unclaimed {
         })
     }
 
-    /// A piece that waits for an agent.
+    /// A piece of an agent's pile.
     pub(crate) fn get(&self, agent: &AgentId, position: Position) -> Option<&Mail> {
         self.piles.get(agent)?.mail.get(&position)
     }
 
-    /// Differs once a piece has come for an agent that stands before others, or begins its pile.
+    /// Changes when a piece is inserted before others of an agent's pile, or begins the pile.
     pub(crate) fn interposed(&self, agent: &AgentId) -> u64 {
         self.piles.get(agent).map_or(0, |pile| pile.interposed)
     }
 
-    /// All that waits: for whom, until when, and what, in the order of the log.
+    /// All piles: agent, time limit, and mail in log order.
     pub(crate) fn piles(
         &self,
     ) -> impl Iterator<Item = (&AgentId, Option<Instant>, impl Iterator<Item = &Mail>)> {
@@ -210,7 +210,7 @@ impl Unclaimed {
         piles.map(|(agent, pile)| (agent, pile.until, pile.mail.values()))
     }
 
-    /// Looks at what waits for an agent after a position, in the order of the log.
+    /// Visits the mail of an agent after a position, in log order.
     pub(crate) fn of<'a>(
         &'a self,
         agent: &AgentId,
@@ -221,7 +221,7 @@ impl Unclaimed {
         mail.map(|(_, mail)| mail).inspect(|_| step())
     }
 
-    /// Takes out the pieces at these positions, as far as they are there, in the order of the log.
+    /// Removes the pieces at these positions, in log order.
     pub(crate) fn claim(&mut self, agent: &AgentId, positions: &[Position]) -> Vec<Mail> {
         let Some(pile) = self.piles.get_mut(agent) else {
             return Vec::new();
@@ -237,7 +237,7 @@ impl Unclaimed {
         claimed
     }
 
-    /// The agent is known from here on: its mail waits as long as any.
+    /// Marks an agent as known: its mail waits as long as any other.
     pub(crate) fn is_known(&mut self, agent: &AgentId) {
         if let Some(pile) = self.piles.get_mut(agent) {
             pile.until = None;
@@ -245,7 +245,7 @@ impl Unclaimed {
         }
     }
 
-    /// Forgets what waits for an agent.
+    /// Drops the pile of an agent.
     pub(crate) fn drop_all_of(&mut self, agent: &AgentId, remains: &mut Remains) {
         let Some(pile) = self.piles.remove(agent) else {
             return;
@@ -256,12 +256,12 @@ impl Unclaimed {
         remains.add(pile.mail.len(), pile);
     }
 
-    /// Whether [`tick`](Self::tick) has something to give up.
+    /// True if [`tick`](Self::tick) has something to give up.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.ends.first().is_some_and(|(at, _)| *at <= now)
     }
 
-    /// Gives up what waits for agents that never came, and what has waited too long: at most so many pieces, the rest the next time.
+    /// Gives up mail for agents that never came, and expired mail: at most `limit` pieces per call.
     pub(crate) fn tick(&mut self, limit: usize, now: Instant) -> Vec<Undelivered> {
         let mut undelivered = Vec::new();
         while undelivered.len() < limit
@@ -293,7 +293,7 @@ impl Unclaimed {
         undelivered
     }
 
-    /// Keeps `ends` true of a pile that has changed. One that is empty leaves.
+    /// Updates `ends` for a changed pile. Removes an empty one.
     fn settle(&mut self, agent: &AgentId) {
         let Some(pile) = self.piles.get_mut(agent) else {
             return;

@@ -1,4 +1,4 @@
-//! The log's life over time: when it gets a snapshot, what that is made of, and what goes then. The state is folded from the log
+//! Upkeep of the log: when to take a snapshot, its content, and what is removed then. The state is folded from the log
 //! itself, apart from the hub's, so that nothing waits for it.
 
 use std::{
@@ -13,26 +13,26 @@ use crate::{
     state::State,
 };
 
-/// Settled tasks of a hub whose log ended at a position.
+/// Settled tasks of a hub at a position of its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SettledTasks {
-    /// The change up to which those that had ended had settled.
+    /// The change up to which ended tasks had settled.
     pub(crate) upto: u64,
     pub(crate) position: Position,
 }
 
-/// What was done.
+/// Result of an upkeep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Done {
-    /// Everything up to here is in the snapshot.
+    /// The snapshot includes all records up to here.
     pub(crate) snapshot: Position,
-    /// Records that went.
+    /// Number of removed records.
     pub(crate) removed: u64,
-    /// The change up to which ended tasks lie apart; `None` if that is as before.
+    /// The change up to which ended tasks are in segments; `None` if unchanged.
     pub(crate) ended: Option<u64>,
 }
 
-/// How large a log is, and how far its snapshot goes.
+/// Size of a log, and the position of its snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) last: Position,
@@ -40,8 +40,8 @@ pub(crate) struct Standing {
     pub(crate) bytes: u64,
 }
 
-/// Whether something is to be done: there are enough records since the snapshot, or the log takes more than it should and has grown
-/// clearly since the round before.
+/// True if an upkeep is due: enough records follow the snapshot, or the log exceeds its size and has grown clearly
+/// since the last round.
 pub(crate) fn is_due(standing: &Standing, before: &Standing, settings: &Settings) -> bool {
     let is_large = standing.bytes > settings.log_disk_bytes;
     let grown = standing.bytes.saturating_sub(before.bytes);
@@ -49,33 +49,33 @@ pub(crate) fn is_due(standing: &Standing, before: &Standing, settings: &Settings
         || is_large && grown > settings.log_disk_bytes / 16
 }
 
-/// Whether a hub that ends takes a snapshot: what it saves the next one is clearly more than a moment.
+/// True if a hub that ends should take a snapshot: it saves the next start clearly more than a moment.
 pub(crate) fn is_worth_it_at_the_end(standing: &Standing, settings: &Settings) -> bool {
     has_grown(standing.last, standing.snapshot, settings.log_snapshot / 10)
 }
 
-/// No snapshot is made so soon after the one before, or after the start, unless [`MANY`] records have come.
+/// Minimum time between snapshots, and after the start, unless [`MANY`] times the records have arrived.
 pub(crate) const SOON: Duration = Duration::from_secs(5);
-/// So many times as many as are otherwise enough. Where records come fast, a few more are read at a start, instead of folding all of
-/// the time.
+/// Factor on the number of records between snapshots. With a high rate of records, a start reads a few more, instead of
+/// constant folding.
 pub(crate) const MANY: u64 = 5;
 
-/// Whether the log has grown enough since its snapshot for another one.
+/// True if enough records follow the snapshot.
 fn has_grown(last: Position, snapshot: Position, every: u64) -> bool {
     last >= due_at(snapshot, every)
 }
 
-/// The position at which the log has grown by so many records since its snapshot, one at least.
+/// The position at which this many records, at least one, follow the snapshot.
 pub(crate) fn due_at(snapshot: Position, records: u64) -> Position {
     Position(snapshot.0.saturating_add(records.max(1)))
 }
 
-/// Takes a snapshot and removes what nobody needs any more. Takes seconds for a long log; run it where that harms nobody. `settled` is
-/// what the hub says of its tasks, if one uses the log.
+/// Takes a snapshot and removes unneeded records. Takes seconds for a long log; run it on a thread that may block.
+/// `settled` is from the hub that uses the log, if any.
 ///
 /// # Errors
 ///
-/// [`Unfinished`]; the log is as good as before.
+/// [`Unfinished`]; the log is intact.
 pub(crate) fn keep(
     upkeep: &Upkeep,
     settings: &Settings,
@@ -130,10 +130,10 @@ pub(crate) fn keep(
     })
 }
 
-/// Margin for clocks that are set back: that much later, anything that lasts for a time is over.
+/// Margin for clocks that are set back: after it, any time limit has passed.
 const CERTAIN: Duration = Duration::from_secs(60);
 
-/// The snapshot, if nothing has happened since, and what it refers to.
+/// The snapshot, if there are no later records, and the positions that it refers to.
 fn whole_snapshot(upkeep: &Upkeep) -> Result<Option<(Position, BTreeSet<Position>)>, Unfinished> {
     Ok(upkeep.read(|reader| {
         if reader.snapshot_position()? != reader.last {
@@ -145,7 +145,7 @@ fn whole_snapshot(upkeep: &Upkeep) -> Result<Option<(Position, BTreeSet<Position
     })?)
 }
 
-/// Settles the tasks that the hub has settled, as far as the fold has come to where the hub was, and those that ended long ago.
+/// Settles the hub's settled tasks, if the fold has reached the hub's position, and those that ended long ago.
 fn settle(
     state: &mut State,
     last: Position,
@@ -161,7 +161,7 @@ fn settle(
     while !tasks.settle(late, moment.time).is_empty() {}
 }
 
-/// Writes the tasks that have settled into segments, instead of into this snapshot and all that follow. The state keeps the others.
+/// Writes settled tasks into segments, instead of into this snapshot and all later ones. The state keeps the others.
 fn write_ended(
     upkeep: &Upkeep,
     state: &mut State,
@@ -180,11 +180,11 @@ fn write_ended(
     })
 }
 
-/// How the log stands.
+/// State of the log.
 ///
 /// # Errors
 ///
-/// [`OpenError`] if that cannot be read.
+/// [`OpenError`] if it cannot be read.
 pub(crate) fn standing(upkeep: &Upkeep) -> Result<Standing, OpenError> {
     upkeep.read(|reader| {
         Ok(Standing {

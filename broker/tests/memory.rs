@@ -1,4 +1,4 @@
-//! The memory that a hub takes for a frame, counted where it is allocated: no peer makes it take much more than it sends.
+//! Memory that a hub allocates for a frame: no peer makes it take much more than it sends.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -29,7 +29,7 @@ use tonic::{Code, Status, service::Routes, transport::Channel};
 
 const MIB: usize = 1024 * 1024;
 
-/// Counts what the threads of the hub allocate: all but those of clients.
+/// Counts allocations of the hub's threads: all but those of clients.
 struct Counting;
 
 thread_local! {
@@ -46,17 +46,17 @@ fn count(bytes: isize) {
     }
 }
 
-// SAFETY: the allocator of the system does it all.
+// SAFETY: every call is forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
-        // SAFETY: as promised by who calls.
+        // SAFETY: as the caller promises.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-layout.size().cast_signed());
-        // SAFETY: as promised by who calls.
+        // SAFETY: as the caller promises.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -96,7 +96,8 @@ impl Bench {
         }
     }
 
-    /// Begins so many calls on one connection, and makes none of them. Returns how much memory that took, and how many the hub refused.
+    /// Opens this many calls on one connection, and sends no request. Returns the memory taken, and the number of
+    /// refused calls.
     fn memory_of_calls(&self, count: u32) -> (usize, usize) {
         let before = LIVE.load(Ordering::Relaxed);
         PEAK.store(before, Ordering::Relaxed);
@@ -109,7 +110,7 @@ impl Bench {
             loop {
                 let mut head = [0; 9];
                 if reading.read_exact(&mut head).is_err() {
-                    // The hub has had enough of it.
+                    // The hub has closed the connection.
                     return refused;
                 }
                 let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
@@ -127,7 +128,7 @@ impl Bench {
         let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
         bytes.extend(http2(4, 0, 0, &[]));
         let path = b"/agenthub.AgentHub/PublishMessage";
-        // POST, http, and the path as it is (RFC 7541).
+        // POST, http, and the path without indexing (RFC 7541).
         let length = u8::try_from(path.len()).expect("it is short");
         let headers = [&[0x83, 0x86, 0x04, length][..], path].concat();
         for call in 0..count {
@@ -140,8 +141,8 @@ impl Bench {
         (most.unsigned_abs(), refused)
     }
 
-    /// Sends frames on a stream of their own, the last of them once the others were handled. Returns how much memory the last one took
-    /// at most, and how the stream ended.
+    /// Sends frames on one stream, the last of them once the others were processed. Returns the maximum memory of the
+    /// last one, and the end of the stream.
     fn memory_of(&self, first: Vec<AgentFrame>, last: Bytes) -> (usize, Result<(), Status>) {
         self.clients.block_on(async {
             let url = format!("http://{}", self.server.address());
@@ -189,7 +190,7 @@ impl Bench {
     }
 }
 
-/// A frame of HTTP/2 (RFC 9113, section 4.1).
+/// An HTTP/2 frame (RFC 9113, section 4.1).
 fn http2(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, a, b, c] = u32::try_from(payload.len()).expect("it fits").to_be_bytes();
     [&[a, b, c, kind, flags], &stream.to_be_bytes()[..], payload].concat()
@@ -197,7 +198,7 @@ fn http2(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Reads until the stream ends, or the answer to a heartbeat comes.
+/// Reads until the stream ends, or the answer to a heartbeat arrives.
 async fn until_ended(messages: &mut Messages) -> Result<(), Status> {
     while let Some(frame) = messages.next().await? {
         let frame = HubFrame::decode(frame).expect("a frame of the hub");
@@ -240,7 +241,7 @@ fn frame(message: &[u8]) -> Bytes {
         .into()
 }
 
-/// So many bytes of a field, again and again.
+/// A field repeated up to this many bytes.
 fn many(field: &[u8], bytes: usize) -> Vec<u8> {
     field.repeat(bytes / field.len())
 }
@@ -283,7 +284,7 @@ impl Bench {
         } = self;
         let server = Arc::into_inner(server).expect("nobody else has it");
         clients.block_on(server.shutdown());
-        // Freed by threads of the hub, as it was allocated there.
+        // Dropped by the hub's threads, as it was allocated there.
         hub.shutdown_timeout(DEADLINE);
     }
 
@@ -342,7 +343,7 @@ impl Bench {
         });
     }
 
-    /// All that waits for an absent agent, in the order in which it comes.
+    /// All mail of an absent agent, in order.
     fn take_all(&self, agent: usize, events: usize) -> Vec<A2aMessage> {
         self.clients.block_on(async {
             let credit = u32::try_from(events).expect("they are few");
@@ -367,12 +368,13 @@ async fn next(messages: &mut Messages) -> HubFrame {
     HubFrame::decode(frame).expect("a frame of the hub")
 }
 
-/// What the mail of absent agents takes is the bound of bodies and a position for each event, also after a restart; and nothing is lost.
+/// Mail of absent agents takes the limit on bodies plus a position for each event, also after a restart; and nothing is
+/// lost.
 fn mail_of_absent_agents_takes_no_more_than_the_bound() {
     const AGENTS: usize = 20;
     const EVENTS: usize = 300;
     const BODIES: usize = 2 * MIB;
-    /// Of an event in one mailbox that is alone in its segment, with what else the hub keeps of a publish.
+    /// Memory of an event in one mailbox, alone in its segment, including the deduplication entry.
     const POSITION: usize = 1024;
     const BYTES: usize = 4096;
     let text = |agent: usize, event: usize| {
@@ -425,14 +427,14 @@ fn calls_that_are_not_made_take_little(bench: &Bench) {
 }
 
 fn a_hostile_frame_takes_no_more_than_four_times_its_bytes(bench: &Bench) {
-    // What happens once, such as reading descriptors, is no matter of a frame.
+    // One-time allocations, such as descriptors, do not count.
     let _ = bench.memory_of(
         vec![hello()],
         frame(&field(2, &field(2, &many(&[0x2a, 0], MIB)))),
     );
     let check = |what: &str, first: Vec<AgentFrame>, message: Vec<u8>, expected: Option<Code>| {
         let bytes = message.len();
-        // Behind it comes the answer to the heartbeat, if the stream goes on.
+        // The answer to the heartbeat follows, if the stream continues.
         let message = [message, field(7, b"")].concat();
         let (most, ended) = bench.memory_of(first, frame(&message));
         println!("{what}: {bytes} bytes took {most}, {ended:?}");

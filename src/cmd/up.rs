@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, process::ExitCode, time::Duration};
 
 use agenthub_api::{Http, Runs, Service};
-use agenthub_broker::Others;
+use agenthub_broker::ExtraServices;
 use agenthub_cortex::{CORTEX, Cortex, Running, Settings as CortexSettings};
 use agenthub_proto::cortex::cortex_server::CortexServer;
 use agenthub_terminal::{calls, output, stop::Signals};
@@ -114,7 +114,7 @@ impl Everything {
         let model = model::model(&settings.model).await?;
         let service = Service::default();
         let others = Routes::new(CortexServer::new(service.clone()));
-        let others = Others::from(others).listed::<CortexServer<Service>>();
+        let others = ExtraServices::from(others).listed::<CortexServer<Service>>();
         let http = Http::default();
         let pages = http.router(http::hosts(settings.http));
         let serving = Serving::start(settings, others, pages).await?;

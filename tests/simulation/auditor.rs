@@ -1,4 +1,4 @@
-//! A peer that looks on all the time, and at the end asks the hub for all that it knows.
+//! A peer that watches all the time, and queries the hub's state at the end.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use tokio::{sync::Semaphore, time::sleep};
 
 use crate::{
     faults,
-    ledger::{Ledger, Report, Seen},
+    ledger::{Ledger, Observation, Report},
     requesters,
 };
 
-/// How long after the last outcome the world may take to settle, and how often that is looked for.
+/// Time for the world to settle after the last outcome, and interval of the checks.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Waits for so many requesters and for calm, then until the hub says what is expected, and notes what it said last.
+/// Waits for the requesters and for calm, then until the hub's state is as expected, and notes the last state.
 pub(crate) async fn run(
     done: std::sync::Arc<Semaphore>,
     requesters: u32,
@@ -44,7 +44,9 @@ pub(crate) async fn run(
                 }
             }
             Err(error) if waited >= PATIENCE => {
-                ledger.note(Seen::Wrong(format!("the hub does not answer: {error}")));
+                ledger.note(Observation::Wrong(format!(
+                    "the hub does not answer: {error}"
+                )));
             }
             Err(_) => {}
         }

@@ -1,34 +1,34 @@
-//! What goes wrong, and when: a schedule that follows from a seed alone.
+//! Faults and their times: a schedule derived from the seed alone.
 
 use std::{fmt, time::Duration};
 
 use fastrand::Rng;
 
-/// The first fault, and the time until which every fault is mended again.
+/// Time of the first fault, and time by which every fault is mended.
 const BEGIN: Duration = Duration::from_millis(800);
 pub(crate) const CALM: Duration = Duration::from_secs(16);
 
-/// The most faults of one schedule.
+/// Maximum faults of a schedule.
 const MOST: u32 = 12;
 
-/// Something that happens to the world.
+/// A fault or its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// A host stops at once, with all that it knew.
+    /// Crashes a host.
     Crash(&'static str),
-    /// A host starts again.
+    /// Starts a host again.
     Start(&'static str),
-    /// What two hosts send to each other is lost.
+    /// Drops messages between two hosts.
     Part(&'static str, &'static str),
-    /// What the first sends to the second is lost.
+    /// Drops messages from the first to the second.
     Mute(&'static str, &'static str),
-    /// What two hosts send to each other stays under way.
+    /// Delays messages between two hosts indefinitely.
     Hold(&'static str, &'static str),
-    /// Two hosts reach each other again.
+    /// Reconnects two hosts.
     Mend(&'static str, &'static str),
-    /// Each message between two hosts is lost with this probability, in percent, and some after it.
+    /// Drops each message between two hosts with this probability, in percent, and some after it.
     Lose(&'static str, &'static str, u32),
-    /// The longest that messages between two hosts take, in milliseconds.
+    /// Maximum latency between two hosts, in milliseconds.
     Slow(&'static str, &'static str, u64),
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// What happens when, in order. Everything is mended by [`CALM`], but for a visitor that has gone.
+/// The faults in order of time. Everything is mended by [`CALM`], except for a visitor that has left.
 pub(crate) fn schedule(
     seed: u64,
     hub: &'static str,

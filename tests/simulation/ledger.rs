@@ -1,4 +1,4 @@
-//! What was seen in a simulated world, by whom and when.
+//! Observations in a simulated world: observer, event and time.
 
 use std::{
     fmt,
@@ -8,25 +8,25 @@ use std::{
 
 use agenthub_sdk::proto::a2a::TaskState;
 
-/// Something that a participant saw.
+/// An observation of a participant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    /// The simulator did this.
+pub(crate) enum Observation {
+    /// A fault of the simulator.
     Fault(String),
-    /// A hub started, so many times before.
+    /// A hub started, for the n-th time.
     HubStarted(u32),
-    /// A hub took a delegation.
+    /// The hub accepted a delegation.
     Accepted { task: String },
-    /// A worker's process has a connection, for the first time or again.
+    /// A worker's process connected or reconnected.
     Connected { process: String },
-    /// A handler was called.
+    /// A handler began.
     Begun {
         task: String,
         context: String,
         process: String,
         attempt: u32,
     },
-    /// A handler came to its end.
+    /// A handler ended.
     Done { task: String, process: String },
     /// A requester got an outcome.
     Outcome {
@@ -35,14 +35,14 @@ pub(crate) enum Seen {
         text: String,
         artifacts: usize,
     },
-    /// A requester got none.
+    /// A requester got an error.
     NoOutcome { task: String, error: String },
-    /// A participant saw what must not be.
+    /// A participant saw a violation.
     Wrong(String),
 }
 
-impl Seen {
-    /// The task that it is about.
+impl Observation {
+    /// Its task.
     pub(crate) fn task(&self) -> Option<&str> {
         match self {
             Self::Accepted { task }
@@ -55,33 +55,33 @@ impl Seen {
     }
 }
 
-/// What the hub says once all is calm.
+/// The hub's state at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
     /// Task, state, text of its artifacts.
     pub(crate) tasks: Vec<(String, TaskState, Vec<String>)>,
     /// Agent and its online instances.
     pub(crate) agents: Vec<(String, Vec<String>)>,
-    /// Agents that a directory which was kept all the time calls present.
+    /// Agents that are present in a continuously updated directory.
     pub(crate) present: Vec<String>,
-    /// Mailboxes with mail, waiting or out.
+    /// Mailboxes with mail, waiting or leased.
     pub(crate) mail: Vec<(String, u64, u64)>,
     pub(crate) dead_letters: Vec<String>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    pub(crate) entries: Vec<(Duration, Seen)>,
+    pub(crate) entries: Vec<(Duration, Observation)>,
     pub(crate) report: Option<Report>,
-    /// What is expected of each delegation, in the order in which they were made.
+    /// Expectation of each delegation, in order.
     pub(crate) expected: Vec<Expected>,
-    /// The processes of workers that run.
+    /// Running processes of workers.
     pub(crate) running: Vec<String>,
     now: Duration,
     processes: u32,
 }
 
-/// A delegation and what must come of it.
+/// A delegation and its expected outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) task: String,
@@ -90,7 +90,7 @@ pub(crate) struct Expected {
     pub(crate) fails: bool,
 }
 
-/// The book of one world; clones are the same book.
+/// The ledger of one world. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger(Arc<Mutex<Book>>);
 
@@ -103,7 +103,7 @@ impl Ledger {
         self.book().now = now;
     }
 
-    pub(crate) fn note(&self, seen: Seen) {
+    pub(crate) fn note(&self, seen: Observation) {
         let mut book = self.book();
         let now = book.now;
         book.entries.push((now, seen));
@@ -113,12 +113,12 @@ impl Ledger {
         self.book().expected.push(expected);
     }
 
-    /// A host's process is gone.
+    /// Records the crash of a host's process.
     pub(crate) fn crashed(&self, host: &str) {
         self.book().running.retain(|p| host_of(p) != host);
     }
 
-    /// The name of a process that starts on a host.
+    /// Name of a new process on a host.
     pub(crate) fn process(&self, host: &str) -> String {
         let mut book = self.book();
         book.processes += 1;

@@ -1,7 +1,8 @@
-//! Hub and SDK in a simulated network, in which messages get lost, wait and links break, and hubs and agents crash, as a seed wants it.
+//! Hub and SDK in a simulated network with lost and delayed messages, broken links, and crashes of hubs and agents, all
+//! derived from a seed.
 //!
-//! `AGENTHUB_SEEDS=2000 cargo test --test simulation` tries more worlds than usual; `AGENTHUB_SEED=7 cargo test --test simulation`
-//! tries the world of one seed again.
+//! `AGENTHUB_SEEDS=2000 cargo test --test simulation` runs more worlds than usual; `AGENTHUB_SEED=7 cargo test --test
+//! simulation` runs the world of one seed.
 #![cfg(target_os = "linux")]
 
 mod auditor;
@@ -17,9 +18,9 @@ mod world;
 
 use std::env;
 
-use processes::{Shown, run, run_all};
+use processes::{WorldOutput, run, run_all};
 
-/// The worlds that are tried if nobody says otherwise.
+/// Default number of worlds.
 const SEEDS: u64 = 200;
 
 fn number(variable: &str) -> Option<u64> {
@@ -31,15 +32,15 @@ fn number(variable: &str) -> Option<u64> {
     )
 }
 
-fn show(unsound: &[Shown]) {
-    for Shown { seed, output, .. } in unsound {
+fn show(unsound: &[WorldOutput]) {
+    for WorldOutput { seed, output, .. } in unsound {
         eprintln!(
             "{output}\nThat was seed {seed}. Again: AGENTHUB_SEED={seed} cargo test --test simulation\n"
         );
     }
 }
 
-/// Whatever the network and crashes do to them, what the hub and the SDK promise holds: promises 1 to 5 and 7 of `docs/PROMISES.md`.
+/// In every world, the promises of hub and SDK hold: promises 1 to 5 and 7 of `docs/PROMISES.md`.
 #[test]
 fn the_promises_hold_in_every_world() {
     let unsound = match number("AGENTHUB_SEED") {
@@ -54,7 +55,7 @@ fn the_promises_hold_in_every_world() {
     assert!(seeds.is_empty(), "these seeds break a promise: {seeds:?}");
 }
 
-/// Every byte that is sent and every line that is logged is the same again.
+/// Every sent byte and every log line is the same again.
 #[test]
 fn a_seed_says_all_that_happens_in_its_world() {
     let seed = number("AGENTHUB_SEED").unwrap_or(0);

@@ -1,11 +1,11 @@
-//! The simulated network as hub and SDK take it.
+//! The simulated network for hub and SDK.
 
 use std::io;
 
 use tokio_stream::Stream;
 use turmoil::net::{TcpListener, TcpStream};
 
-/// The host of the hub, and where it listens.
+/// Host and port of the hub.
 pub(crate) const HUB: &str = "hub";
 pub(crate) const PORT: u16 = 50051;
 
@@ -14,12 +14,12 @@ pub(crate) fn url() -> String {
     format!("http://{HUB}:{PORT}")
 }
 
-/// What peers bring to the SDK.
+/// The connector that the SDK uses.
 pub(crate) async fn dial(address: String) -> io::Result<TcpStream> {
     TcpStream::connect(address).await
 }
 
-/// Accepts connections, one after the other.
+/// The stream of accepted connections.
 pub(crate) fn accept(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream>> + Send {
     futures_util::stream::unfold(listener, async |listener| {
         let accepted = listener.accept().await.map(|(stream, _)| stream);

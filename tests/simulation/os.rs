@@ -1,8 +1,8 @@
-//! The clock and the randomness of a simulated world, in place of the system's.
+//! Clock and randomness of a simulated world, in place of the system's.
 //!
-//! The simulator has a clock and a random generator of its own, but the shipped code and its libraries also read the system's: for
-//! time stamps and deadlines, for ids, for the order in which hash maps are gone through. Here the functions of the C library that
-//! all of them end up in are defined anew. On a thread without a simulation they do what the library's do.
+//! The simulator has its own clock and random generator, but the shipped code and its libraries also use the system's:
+//! for time stamps and deadlines, for ids, for the iteration order of hash maps. This file redefines the functions of
+//! the C library that all of them call. On a thread without a simulation they behave as the library's.
 
 #![allow(unsafe_code)]
 
@@ -14,10 +14,10 @@ use std::{
 
 use libc::{clockid_t, size_t, ssize_t, timespec};
 
-/// When simulated worlds begin, in seconds since 1970.
+/// Start of simulated worlds, in seconds since 1970.
 const BEGINNING: u64 = 1_800_000_000;
 
-/// What is added with every look at the clock, so that no two are at the same time.
+/// Advance of the clock on every read, so that no two reads are equal.
 const LOOK: Duration = Duration::from_micros(1);
 
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ thread_local! {
     static WORLD: Cell<Option<World>> = const { Cell::new(None) };
 }
 
-/// Puts this thread into a world of its own, for good.
+/// Puts this thread into its own world, permanently.
 pub(crate) fn enter(seed: u64) {
     WORLD.set(Some(World {
         random: seed,
@@ -39,13 +39,13 @@ pub(crate) fn enter(seed: u64) {
     fastrand::seed(seed);
 }
 
-/// Ends this process after a minute, should its world hang.
+/// Ends this process after a minute, in case its world hangs.
 pub(crate) fn give_up_later() {
-    // SAFETY: it has no conditions, and nothing else here uses the alarm.
+    // SAFETY: it has no preconditions, and nothing else here uses the alarm.
     unsafe { libc::alarm(60) };
 }
 
-/// Sets the clock to so long after the beginning. It never goes back.
+/// Sets the clock to this time after the start. It never goes back.
 pub(crate) fn advance_to(elapsed: Duration) {
     if let Some(world) = WORLD.get() {
         let now = world.now.max(Duration::from_secs(BEGINNING) + elapsed);
@@ -112,7 +112,7 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_i
         tv_sec: now.as_secs().cast_signed(),
         tv_nsec: now.subsec_nanos().into(),
     };
-    // SAFETY: the caller says so.
+    // SAFETY: as the caller promises.
     unsafe { time.write(now) };
     0
 }

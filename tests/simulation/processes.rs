@@ -1,4 +1,4 @@
-//! Worlds in processes of their own: nothing of one reaches another, so that a seed alone says what happens in its world.
+//! Worlds in separate processes: isolated from each other, so that the seed alone determines a world.
 
 use std::{
     env,
@@ -12,19 +12,19 @@ use std::{
 
 use crate::{os, world};
 
-/// Names the seed to a process that is to run its world.
+/// Environment variable with the seed for a process that runs a world.
 const WORLD: &str = "AGENTHUB_WORLD";
 
-/// The world of a seed as it was shown by its process.
+/// Output of the process that ran a seed's world.
 #[derive(Debug)]
-pub(crate) struct Shown {
+pub(crate) struct WorldOutput {
     pub(crate) seed: u64,
     pub(crate) is_sound: bool,
     pub(crate) output: String,
 }
 
-/// Runs the world of a seed, and shows what its code logs as `log` says.
-pub(crate) fn run(seed: u64, log: &str) -> Shown {
+/// Runs the world of a seed, with log output filtered by `log`.
+pub(crate) fn run(seed: u64, log: &str) -> WorldOutput {
     let program = env::current_exe().expect("this program has a file");
     let output = Command::new(program)
         .args(["--exact", "processes::a_world", "--ignored", "--nocapture"])
@@ -34,15 +34,15 @@ pub(crate) fn run(seed: u64, log: &str) -> Shown {
         .output()
         .expect("this program can be started");
     let text = [output.stdout, output.stderr].concat();
-    Shown {
+    WorldOutput {
         seed,
         is_sound: output.status.success(),
         output: String::from_utf8_lossy(&text).into_owned(),
     }
 }
 
-/// Runs the worlds of many seeds, as many at a time as there are processors, and returns those that were not sound.
-pub(crate) fn run_all(seeds: std::ops::Range<u64>) -> Vec<Shown> {
+/// Runs the worlds of many seeds, as many at a time as there are processors, and returns the failed ones.
+pub(crate) fn run_all(seeds: std::ops::Range<u64>) -> Vec<WorldOutput> {
     let next = AtomicU64::new(seeds.start);
     let unsound = Mutex::new(Vec::new());
     let work = || {
@@ -70,7 +70,7 @@ pub(crate) fn run_all(seeds: std::ops::Range<u64>) -> Vec<Shown> {
 
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// Not a test of its own: the other tests call it, in a process for each world.
+/// Not a test of its own: the other tests call it, in one process per world.
 #[test]
 #[ignore = "the other tests start it"]
 fn a_world() {
@@ -82,7 +82,7 @@ fn a_world() {
         PANICKED.store(true, Ordering::Relaxed);
         show(panic);
     }));
-    // A thread that has not asked for random numbers yet.
+    // A thread without cached random state.
     let world = thread::spawn(move || {
         os::enter(seed);
         tracing_subscriber::fmt()

@@ -1,4 +1,4 @@
-//! Peers that delegate, and do not give up until they have every outcome.
+//! Peers that delegate, and continue until they have every outcome.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use fastrand::Rng;
 use tokio::{task::JoinSet, time::sleep};
 
 use crate::{
-    ledger::{Expected, Ledger, Seen},
+    ledger::{Expected, Ledger, Observation},
     network, workers,
 };
 
-/// Contexts of one requester, and delegations of one context at most.
+/// Contexts of one requester, and maximum delegations of one context.
 const CONTEXTS: u32 = 2;
 const DELEGATIONS: u32 = 5;
 
-/// Between two tries to connect or to delegate.
+/// Pause between attempts to connect or to delegate.
 const RETRY: Duration = Duration::from_millis(400);
 
-/// Delegates under a name, and waits for what becomes of it.
+/// Delegates under a name, and waits for the outcomes.
 pub(crate) async fn run(
     name: &'static str,
     agents: &'static [&'static str],
@@ -49,7 +49,7 @@ pub(crate) async fn connect(name: &str) -> Client {
     }
 }
 
-/// Delegates one piece of work after the other, without waiting for outcomes.
+/// Delegates work one after the other, without waiting for outcomes.
 async fn converse(
     client: Client,
     context: String,
@@ -70,7 +70,7 @@ async fn converse(
         let Some(pending) = delegate(&client, &expected, &ledger).await else {
             return;
         };
-        ledger.note(Seen::Accepted {
+        ledger.note(Observation::Accepted {
             task: expected.task.clone(),
         });
         outcomes.spawn(outcome(pending, ledger.clone()));
@@ -78,7 +78,7 @@ async fn converse(
     outcomes.join_all().await;
 }
 
-/// Delegates again, under the same ids, until the hub says that it has it.
+/// Delegates again, under the same ids, until the hub confirms it.
 async fn delegate(client: &Client, expected: &Expected, ledger: &Ledger) -> Option<Pending> {
     let delegation = Delegation::to(expected.agent)
         .capability("work")
@@ -95,7 +95,7 @@ async fn delegate(client: &Client, expected: &Expected, ledger: &Ledger) -> Opti
             Ok(pending) => return Some(pending),
             Err(error) if error.is_retryable() => sleep(RETRY).await,
             Err(error) => {
-                ledger.note(Seen::Wrong(format!(
+                ledger.note(Observation::Wrong(format!(
                     "{} was not taken: {error}",
                     expected.task
                 )));
@@ -108,7 +108,7 @@ async fn delegate(client: &Client, expected: &Expected, ledger: &Ledger) -> Opti
 async fn outcome(pending: Pending, ledger: Ledger) {
     let task = pending.task_id().to_owned();
     ledger.note(match pending.outcome().await {
-        Ok(outcome) => Seen::Outcome {
+        Ok(outcome) => Observation::Outcome {
             task,
             state: outcome.state,
             text: if outcome.is_completed() {
@@ -118,7 +118,7 @@ async fn outcome(pending: Pending, ledger: Ledger) {
             },
             artifacts: outcome.artifacts.len(),
         },
-        Err(error) => Seen::NoOutcome {
+        Err(error) => Observation::NoOutcome {
             task,
             error: error.to_string(),
         },

@@ -1,19 +1,19 @@
-//! What must hold in every world.
+//! Invariants of every world.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use agenthub_sdk::proto::a2a::TaskState;
 
 use crate::{
-    ledger::{Book, Expected, Report, Seen},
+    ledger::{Book, Expected, Observation, Report},
     world::AGENTS,
 };
 
-/// What was wrong in a world that has come to its end.
+/// Violations in a world that has ended.
 pub(crate) fn broken(book: &Book) -> Vec<String> {
     let mut wrong = Vec::new();
     for (_, seen) in &book.entries {
-        if let Seen::Wrong(what) = seen {
+        if let Observation::Wrong(what) = seen {
             wrong.push(what.clone());
         }
     }
@@ -21,20 +21,20 @@ pub(crate) fn broken(book: &Book) -> Vec<String> {
         wrong.extend(delegation(book, expected));
     }
     wrong.extend(order(book));
-    // Where a requester still waits, nobody has asked.
+    // Without a report, a requester still waits.
     if let Some(told) = &book.report {
         wrong.extend(report(told, book));
     }
     wrong
 }
 
-/// What was seen of one delegation.
+/// Observations of one delegation.
 #[derive(Default)]
 struct Story<'a> {
     is_accepted: bool,
-    /// Where in the book which process began, and at which try.
+    /// Positions in the ledger of handlers' starts, with process and attempt.
     begun: Vec<(usize, &'a str, u32)>,
-    /// Where in the book its processes had another connection.
+    /// Positions in the ledger of its processes' reconnections.
     connected: Vec<(usize, &'a str)>,
     done: HashSet<&'a str>,
     outcomes: Vec<(TaskState, &'a str, usize)>,
@@ -45,19 +45,19 @@ impl<'a> Story<'a> {
     fn of(task: &str, book: &'a Book) -> Self {
         let mut story = Self::default();
         for (at, (_, seen)) in book.entries.iter().enumerate() {
-            if let Seen::Connected { process } = seen {
+            if let Observation::Connected { process } = seen {
                 story.connected.push((at, process));
             }
             if seen.task() != Some(task) {
                 continue;
             }
             match seen {
-                Seen::Accepted { .. } => story.is_accepted = true,
-                Seen::Begun {
+                Observation::Accepted { .. } => story.is_accepted = true,
+                Observation::Begun {
                     process, attempt, ..
                 } => story.begun.push((at, process, *attempt)),
-                Seen::Done { process, .. } => _ = story.done.insert(process),
-                Seen::Outcome {
+                Observation::Done { process, .. } => _ = story.done.insert(process),
+                Observation::Outcome {
                     state,
                     text,
                     artifacts,
@@ -65,14 +65,14 @@ impl<'a> Story<'a> {
                 } => {
                     story.outcomes.push((*state, text, *artifacts));
                 }
-                Seen::NoOutcome { error, .. } => story.error = Some(error),
+                Observation::NoOutcome { error, .. } => story.error = Some(error),
                 _ => {}
             }
         }
         story
     }
 
-    /// Who had the task after a process that has not come back for it since.
+    /// The process that took the task over from another one, which has not claimed it since.
     fn taken_over_from(&self, process: &str) -> Option<&'a str> {
         let its = || self.begun.iter().filter(|(_, p, _)| *p == process);
         let tries = its().map(|(.., attempt)| *attempt).max()?;
@@ -92,7 +92,7 @@ impl<'a> Story<'a> {
     }
 }
 
-/// A delegation that was accepted is carried out at least once, and comes to one outcome: that of the process which had it last.
+/// An accepted delegation is executed at least once, and has one outcome: that of its last process.
 fn delegation(book: &Book, expected: &Expected) -> Option<String> {
     let task = &expected.task;
     let story = Story::of(task, book);
@@ -124,7 +124,7 @@ fn delegation(book: &Book, expected: &Expected) -> Option<String> {
     ))
 }
 
-/// What a process gets of a context for the first time comes in the order in which it was delegated.
+/// First deliveries of a context to a process are in the order of the delegations.
 fn order(book: &Book) -> Vec<String> {
     let places: BTreeMap<&str, usize> = book
         .expected
@@ -136,7 +136,7 @@ fn order(book: &Book) -> Vec<String> {
     let mut last: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     let mut wrong = Vec::new();
     for (_, seen) in &book.entries {
-        let Seen::Begun {
+        let Observation::Begun {
             task,
             context,
             process,
@@ -156,12 +156,12 @@ fn order(book: &Book) -> Vec<String> {
     wrong
 }
 
-/// What the hub says at the end is what has happened.
+/// The hub's final state matches the events.
 pub(crate) fn report(report: &Report, book: &Book) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut tasks = BTreeMap::new();
     for (_, seen) in &book.entries {
-        if let Seen::Outcome {
+        if let Observation::Outcome {
             task, state, text, ..
         } = seen
         {

@@ -1,4 +1,4 @@
-//! Agents that work, each in a process on a host of its own.
+//! Working agents, each in a process on its own host.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use fastrand::Rng;
 use tokio::time::sleep;
 
 use crate::{
-    ledger::{Ledger, Seen},
+    ledger::{Ledger, Observation},
     network,
 };
 
-/// The text of a delegation that is to fail.
+/// Text of a delegation that must fail.
 pub(crate) const FAIL: &str = "fail";
 
-/// Between two tries to find the hub.
+/// Pause between attempts to reach the hub.
 const RETRY: Duration = Duration::from_millis(400);
 
-/// Runs a process of `agent` on `host` until that crashes.
+/// Runs a process of `agent` on `host` until it crashes.
 pub(crate) async fn run(
     agent: &'static str,
     host: &'static str,
@@ -40,12 +40,16 @@ pub(crate) async fn run(
             Ok(running) => {
                 note_connections(&running, &process, &ledger).await;
                 let reason = running.closed().await;
-                ledger.note(Seen::Wrong(format!("{process} was sent away: {reason}")));
+                ledger.note(Observation::Wrong(format!(
+                    "{process} was sent away: {reason}"
+                )));
                 return Ok(());
             }
             Err(error) if error.is_retryable() => sleep(RETRY).await,
             Err(error) => {
-                ledger.note(Seen::Wrong(format!("{process} was not taken: {error}")));
+                ledger.note(Observation::Wrong(format!(
+                    "{process} was not taken: {error}"
+                )));
                 return Ok(());
             }
         }
@@ -58,7 +62,7 @@ async fn note_connections(running: &RunningAgent, process: &str, ledger: &Ledger
     connection.mark_changed();
     while connection.changed().await.is_ok() {
         match &*connection.borrow_and_update() {
-            Connection::Connected { .. } => ledger.note(Seen::Connected {
+            Connection::Connected { .. } => ledger.note(Observation::Connected {
                 process: process.to_owned(),
             }),
             Connection::Reconnecting { .. } => {}
@@ -69,13 +73,13 @@ async fn note_connections(running: &RunningAgent, process: &str, ledger: &Ledger
 
 async fn handle(task: TaskContext, ledger: Ledger, process: String) -> Result<Reply, Failure> {
     let (id, attempt) = (task.task_id().to_owned(), task.attempt());
-    ledger.note(Seen::Begun {
+    ledger.note(Observation::Begun {
         task: id.clone(),
         context: task.context_id().to_owned(),
         process: process.clone(),
         attempt,
     });
-    // Most work is short; some takes longer than its deliveries may without being extended.
+    // Most work is short; some takes longer than the acknowledgement deadline.
     let mut rng = Rng::new();
     let millis = match rng.u32(..10) {
         0 => rng.u64(7_000..9_000),
@@ -86,7 +90,7 @@ async fn handle(task: TaskContext, ledger: Ledger, process: String) -> Result<Re
         let _ = task.publish_update("on it").await;
     }
     sleep(Duration::from_millis(millis)).await;
-    ledger.note(Seen::Done {
+    ledger.note(Observation::Done {
         task: id,
         process: process.clone(),
     });

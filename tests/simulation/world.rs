@@ -1,4 +1,4 @@
-//! One simulated world: hosts, what they run, and what happens to them.
+//! A simulated world: hosts, their processes, and the faults.
 
 use std::{
     cell::Cell,
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_broker::{Hub, KeptLog, Server, Settings, Storage};
+use agenthub_broker::{Hub, RetainedLog, Server, Settings, Storage};
 use tokio::sync::Semaphore;
 use tonic::service::Routes;
 use turmoil::{Builder, Sim, net::TcpListener};
@@ -16,42 +16,42 @@ use turmoil::{Builder, Sim, net::TcpListener};
 use crate::{
     auditor,
     faults::{self, Change},
-    ledger::{Ledger, Seen},
+    ledger::{Ledger, Observation},
     network::{self, HUB, PORT},
     os, requesters, rules, workers,
 };
 
-/// The agents, and the hosts of their instances. One of them only looks in.
+/// The agents, and the hosts of their instances. One of them is a short-lived visitor.
 pub(crate) const AGENTS: [(&str, &[&str]); 3] = [
     ("alpha", &["alpha-a", "alpha-b"]),
     ("beta", &["beta-a"]),
     ("visitor", &[VISITOR]),
 ];
-/// Who is asked.
+/// Ids of the called agents.
 const AGENT_IDS: &[&str] = &["alpha", "beta"];
 const VISITOR: &str = "visitor-a";
 const WORKERS: &[&str] = &["alpha-a", "alpha-b", "beta-a"];
 const REQUESTERS: &[&str] = &["ann", "bob", "cleo"];
 
-/// What the simulator lets pass at a time.
+/// Simulated time per step.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The longest that a world lasts.
+/// Maximum duration of a world.
 const END: Duration = Duration::from_secs(60);
 
-/// How long the hub's log takes to be safe: longer than a tick, as hosts crash between two of them.
+/// Time until the hub's log is durable: longer than a step, as hosts crash between two steps.
 const SYNC: Duration = Duration::from_millis(45);
 
-/// The hub's times are short, so that much happens in a short time.
-fn settings(log: &KeptLog) -> Settings {
+/// Short times for the hub, so that a world includes many timeouts.
+fn settings(log: &RetainedLog) -> Settings {
     Settings {
-        storage: Storage::Kept(log.clone()),
+        storage: Storage::Retained(log.clone()),
         presence_lease: Duration::from_secs(3),
         heartbeat_interval: Duration::from_secs(1),
         ack_deadline: Duration::from_secs(6),
         connect_stall: Duration::from_secs(3),
         late_artifacts: Duration::from_secs(1),
-        // Delivering is tried as often as it takes: nothing here is poison.
+        // Unlimited: nothing here is poison.
         max_attempts: 1_000,
         ..Settings::default()
     }
@@ -84,7 +84,7 @@ pub(crate) fn run(seed: u64) -> (Ledger, Vec<String>) {
             Ok(false) => {}
             Ok(true) => break,
             Err(error) => {
-                ledger.note(Seen::Wrong(format!(
+                ledger.note(Observation::Wrong(format!(
                     "the world has not come to its end: {error}"
                 )));
                 break;
@@ -96,11 +96,11 @@ pub(crate) fn run(seed: u64) -> (Ledger, Vec<String>) {
 }
 
 fn populate(sim: &mut Sim<'_>, ledger: &Ledger) {
-    let log = KeptLog::new(SYNC);
+    let log = RetainedLog::new(SYNC);
     let starts = Rc::new(Cell::new(0));
     let book = ledger.clone();
     sim.host(HUB, move || {
-        book.note(Seen::HubStarted(starts.get()));
+        book.note(Observation::HubStarted(starts.get()));
         starts.set(starts.get() + 1);
         hub(settings(&log))
     });
@@ -154,5 +154,5 @@ fn apply(sim: &mut Sim<'_>, change: &Change, ledger: &Ledger) {
             sim.set_link_max_message_latency(a, b, Duration::from_millis(millis))
         }
     }
-    ledger.note(Seen::Fault(change.to_string()));
+    ledger.note(Observation::Fault(change.to_string()));
 }

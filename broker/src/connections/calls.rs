@@ -1,4 +1,4 @@
-//! Calls under way, each in a task of its own, and the end of those whose peer takes nothing.
+//! Calls in progress, each in its own task, and the end of calls whose peer stops reading.
 
 use std::{
     cell::Cell,
@@ -22,46 +22,46 @@ tokio::task_local! {
     static ANSWER: Answer;
 }
 
-/// How far a call's answer is.
+/// Progress of a call's answer.
 struct Answer {
-    /// How many pieces of it were handed over.
+    /// Number of pieces handed over.
     pieces: Cell<u64>,
-    /// The last of them still waits: nobody has asked for more.
+    /// The last piece waits: the peer has not asked for more.
     waits: Cell<bool>,
-    /// It may wait for so long.
+    /// Maximum wait of a piece.
     stall: Cell<Duration>,
-    /// It has waited for longer.
+    /// A piece has exceeded it.
     given_up: Cell<bool>,
     line: Line,
 }
 
 impl Answer {
-    /// The piece that waits, if one does.
+    /// The waiting piece, if any.
     fn waiting(&self) -> Option<u64> {
         self.waits.get().then(|| self.pieces.get())
     }
 }
 
-/// The call that this is part of ends when its peer has not taken a piece of the answer for so long.
+/// Sets the time after which the current call ends if its peer does not take a piece of the answer.
 pub(crate) fn give_up_after(stall: Duration) {
-    // Whoever answers elsewhere, as in a test, waits as long as it likes.
+    // Outside of a call, as in a test, there is no limit.
     let _ = ANSWER.try_with(|answer| answer.stall.set(stall));
 }
 
-/// Whether the call that this is part of ends because its peer took nothing of the answer for too long.
+/// True if the current call ends because its peer took nothing of the answer for too long.
 pub(crate) fn was_given_up() -> bool {
     ANSWER.try_with(|answer| answer.given_up.get()) == Ok(true)
 }
 
-/// Returns the connection of the call that this is part of.
+/// Returns the connection of the current call.
 pub(crate) fn line() -> Line {
-    // Whoever answers elsewhere has none, which is like one that is never slow.
+    // Outside of a call there is none, which behaves like a fast connection.
     let line = ANSWER.try_with(|answer| answer.line.clone());
     line.unwrap_or_default()
 }
 
-/// Where the calls of a connection run. They end when their connection does, or when their peer has not taken a piece of the
-/// answer for as long as this, unless they [say otherwise](give_up_after) or the link is slow.
+/// Runs the calls of a connection. A call ends with its connection, or when its peer has not taken a piece of the
+/// answer within this time, unless the call set [another time](give_up_after) or the link is slow.
 #[derive(Clone)]
 pub(super) struct Calls {
     pub(super) tasks: TaskTracker,
@@ -74,7 +74,7 @@ where
     F: Future<Output: Send> + Send + 'static,
 {
     fn execute(&self, call: F) {
-        // As in `Hub::spawn`.
+        // Boxed for the reason given in `Hub::spawn`.
         let call = until_stuck(Box::pin(call));
         let answer = Answer {
             pieces: Cell::new(0),
@@ -87,10 +87,10 @@ where
     }
 }
 
-/// Ends a call whose peer is stuck, so that HTTP/2 forgets what it keeps for it. A peer that still answers pings would keep that
-/// as long as it likes otherwise.
+/// Ends a call whose peer is stuck, so that HTTP/2 releases its buffers. A peer that still answers pings would keep
+/// them forever otherwise.
 async fn until_stuck(mut call: Pin<Box<impl Future>>) {
-    // Set again only once it is over: many pieces come while it runs.
+    // Reset only after it expires: many pieces arrive while it runs.
     let mut look = pin!(None);
     let mut seen = None;
     let mut since = Instant::now();
@@ -129,14 +129,14 @@ async fn until_stuck(mut call: Pin<Box<impl Future>>) {
     .await;
 }
 
-/// The bytes of a piece at most, what HTTP/2 sends at a time: a peer that takes so many in time is not stuck, however large a message
-/// is. Behind a slow link, what its connection takes counts instead.
+/// Maximum bytes of a piece, the size of an HTTP/2 write: a peer that takes this much in time is not stuck, however
+/// large the message. On a slow link, the progress of the connection counts instead.
 pub(super) const PIECE: usize = agenthub_proto::http2::FRAME as usize;
 
-/// The answer to a call, in pieces, which tells [`until_stuck`] what becomes of them.
+/// The body of an answer, in pieces; reports its progress to [`until_stuck`].
 pub(super) struct Told<B> {
     answer: B,
-    /// What is left of the frame that is being sent.
+    /// Rest of the current frame.
     rest: Bytes,
 }
 
@@ -148,7 +148,7 @@ impl<B> Told<B> {
         }
     }
 
-    /// Hands over a piece of a frame.
+    /// Returns the next piece of a frame.
     fn piece(&mut self, mut data: Bytes) -> Frame<Bytes> {
         if data.len() > PIECE {
             self.rest = data.split_off(PIECE);
@@ -169,7 +169,7 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let tell = |is_piece: bool| {
-            // Whoever looks at an answer elsewhere has nobody to tell.
+            // Outside of a call there is no progress to report.
             let _ = ANSWER.try_with(|answer| {
                 answer.waits.set(is_piece);
                 answer.pieces.update(|n| n + u64::from(is_piece));

@@ -1,4 +1,4 @@
-//! How long a caller waits for an answer: `grpc-timeout`, as the protocol of gRPC over HTTP/2 has it.
+//! Deadline of a call: the header `grpc-timeout` of gRPC over HTTP/2.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -9,7 +9,7 @@ use tonic::{
     codegen::http::{HeaderMap, Response},
 };
 
-/// What the headers of a call say of it. A value that is none is not heeded.
+/// The timeout in a call's headers. An invalid value is ignored.
 pub(super) fn of(headers: &HeaderMap) -> Option<Duration> {
     const DIGITS: usize = 8;
     let value = headers.get("grpc-timeout")?.to_str().ok()?;
@@ -27,7 +27,7 @@ pub(super) fn of(headers: &HeaderMap) -> Option<Duration> {
     }
 }
 
-/// The answer, or that it took too long; of a stream, that is its beginning.
+/// Waits for the answer until the deadline; of a stream, for its beginning.
 pub(super) async fn keep(
     within: Option<Duration>,
     answer: impl Future<Output = Result<Response<Body>, Infallible>>,

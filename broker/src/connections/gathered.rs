@@ -1,5 +1,5 @@
-//! Writing what belongs together at once: to a peer that takes no large frames, HTTP/2 hands over a large answer in many and wants
-//! each flushed, which would cost a call of the system, and wake the peer, for each.
+//! Gathering of writes: to a peer that takes no large frames, HTTP/2 sends a large answer in many frames and flushes
+//! after each, which would cost a system call and a wake-up of the peer for each.
 
 use std::{
     io::{self, IoSlice},
@@ -11,18 +11,18 @@ use std::{
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// As much is written at once, in bytes.
+/// Maximum bytes of one write.
 const FULL: usize = 64 * 1024;
 
-/// A write that may be a part of something large, in bytes: HTTP/2's usual frame has 16 KiB, with its head and a few small frames before
-/// it. After less nothing is waited for, and more is worth a call by itself.
+/// Size of a write that may be a part of something large, in bytes: HTTP/2's usual frame has 16 KiB, with its header
+/// and a few small frames before it. Smaller writes are sent at once, and larger ones are worth their own system call.
 const LARGE: RangeInclusive<usize> = 8 * 1024..=17 * 1024;
 
-/// A socket that holds back a large write until the next one or the next flush.
+/// A socket that delays a large write until the next write or flush.
 #[derive(Debug)]
 pub(super) struct Gathered<S> {
     socket: S,
-    /// Empty as long as nothing large is written, so that idle connections have no buffer.
+    /// Empty while nothing large is written, so that idle connections have no buffer.
     held: BytesMut,
     /// Something was written since the last flush.
     is_fresh: bool,
@@ -85,7 +85,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gathered<S> {
         self.socket.is_write_vectored()
     }
 
-    /// The first flush after a write only promises the second, which whoever wrote brings about by its own, or by being woken.
+    /// The first flush after a write is deferred to the second, which the writer triggers itself or by being woken.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if std::mem::take(&mut self.is_fresh) && self.held.len() < FULL {
             context.waker().wake_by_ref();
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// What was written, call by call. It takes as much at a time as it is told.
+    /// Records the writes. Accepts as many bytes per call as configured.
     #[derive(Debug)]
     struct Writes {
         calls: Vec<Vec<u8>>,
@@ -155,7 +155,7 @@ mod tests {
             Self(Gathered::new(Writes { calls, takes }))
         }
 
-        /// How much was taken of so many bytes.
+        /// Number of bytes accepted of a write.
         fn write(&mut self, bytes: usize) -> Option<usize> {
             let context = &mut Context::from_waker(noop_waker_ref());
             let bytes: Vec<u8> = (0..bytes).map(|n| (n % 251) as u8).collect();
@@ -170,7 +170,7 @@ mod tests {
             Pin::new(&mut self.0).poll_flush(context).is_ready()
         }
 
-        /// The sizes of the writes that the socket saw.
+        /// Sizes of the recorded writes.
         fn calls(&self) -> Vec<usize> {
             self.0.socket.calls.iter().map(Vec::len).collect()
         }
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(b.0.socket.calls[0], once.repeat(3));
     }
 
-    /// It is not copied for that.
+    /// Written without being copied.
     #[test]
     fn a_large_frame_is_written_immediately() {
         let mut b = Bench::taking(usize::MAX);
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(b.calls(), [40_000]);
     }
 
-    /// Nothing overtakes anything, however large it is.
+    /// Writes stay in order, however large they are.
     #[test]
     fn a_large_frame_behind_something_goes_after_it() {
         let mut b = Bench::taking(usize::MAX);

@@ -1,4 +1,4 @@
-//! The first that a peer says: that it speaks HTTP/2 (RFC 9113, section 3.4).
+//! The connection preface of HTTP/2 (RFC 9113, section 3.4).
 
 use std::{
     io,
@@ -15,11 +15,11 @@ use tokio::{
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Waits until a peer has said it, or something else, about which whoever serves it has more to say.
+/// Waits for the preface, or for other bytes, which the server then rejects.
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::TimedOut`] if neither came in time, and what reading says.
+/// [`io::ErrorKind::TimedOut`] if neither came in time, and errors of reading.
 pub(super) async fn hear<S>(mut socket: S, within: Duration) -> io::Result<Greeted<S>>
 where
     S: AsyncRead + Unpin,
@@ -40,7 +40,7 @@ where
     })
 }
 
-/// A connection whose first bytes were read, and are read again.
+/// A connection whose first bytes were read, and are returned again.
 pub(super) struct Greeted<S> {
     heard: Bytes,
     socket: S,

@@ -1,4 +1,4 @@
-//! The connection of a call, as far as the call has to know of it.
+//! The connection of a call, as far as the call needs it.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use tokio::time::{error::Elapsed, timeout};
 
 use super::patience::{Patience, Standing};
 
-/// Handle to the progress of a connection. Each call has one: their number tells how many share the connection.
+/// Handle to the progress of a connection. Each call has one: their number tells how many calls share the connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line(Arc<Progress>);
 
@@ -28,11 +28,11 @@ impl Line {
         }
     }
 
-    /// Waits for something that happens when the peer takes what it is sent.
+    /// Waits for a future that completes when the peer reads.
     ///
     /// # Errors
     ///
-    /// [`Elapsed`] if it did not happen within `stall` and a slow link is not the reason.
+    /// [`Elapsed`] if it did not complete within `stall` and a slow link is not the reason.
     pub(crate) async fn wait<T>(
         &self,
         stall: Duration,

@@ -1,34 +1,35 @@
-//! Decides whether a piece of an answer that its peer has not taken in time is given up.
+//! Decision to give up a piece of an answer that the peer has not taken in time.
 //!
-//! A peer that does not read an answer is given up. Behind a slow link, a piece only waits for its turn: other bytes are sent before it.
+//! A peer that does not read an answer is given up. On a slow link, a piece only waits for its turn: other bytes are
+//! sent before it.
 
 use agenthub_proto::socket::{DEAD, is_progress};
 
 use super::{SEND_BUFFER, calls::PIECE};
 
-/// Bytes that the system and the network hold on the way to a slow peer, at most.
+/// Maximum bytes in flight to a slow peer, in the system and the network.
 const ON_ITS_WAY: u64 = 1024 * 1024;
 
-/// State of a connection at one look.
+/// State of a connection at one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// The bytes that the peer has taken so far.
+    /// Bytes that the peer has taken so far.
     pub(super) taken: u64,
-    /// Something is on its way, or waits to be.
+    /// True if bytes are in flight or queued.
     pub(super) has_backlog: bool,
-    /// The number of calls that are under way, roughly.
+    /// Approximate number of calls in progress.
     pub(super) calls: usize,
 }
 
 impl Standing {
-    /// The bytes that can be sent before a piece of an answer has its turn.
+    /// Bytes that can be sent before it is the piece's turn.
     fn turn(self) -> u64 {
         let each = SEND_BUFFER + PIECE;
         ON_ITS_WAY + self.calls as u64 * each as u64
     }
 }
 
-/// Wait for one piece of an answer: the bytes that the peer had taken when it began, and at the last look.
+/// Wait for one piece of an answer: the bytes that the peer had taken when it began, and at the last check.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     began: u64,
@@ -43,7 +44,7 @@ impl Patience {
         }
     }
 
-    /// Returns `true` if the piece gets its time once more, because other bytes are before it and move.
+    /// Returns `true` if the piece gets another period, because other bytes are ahead of it and move.
     pub(super) fn lasts(&mut self, standing: Standing) -> bool {
         let taken = standing.taken.saturating_sub(self.looked);
         self.looked = standing.taken;
@@ -61,7 +62,7 @@ mod tests {
 
     const START: u64 = 123_456_789;
 
-    /// How often a piece is waited for again whose peer takes so many bytes meanwhile.
+    /// Number of further periods for a piece whose peer takes this many bytes in each.
     fn waits(each: u64, has_backlog: bool, calls: usize) -> usize {
         let mut patience = Patience::begin(START);
         let standings = (1..100_000).map(|n| Standing {
@@ -78,7 +79,7 @@ mod tests {
         assert_eq!(waits(SLOWEST / 4, true, 1), 0);
     }
 
-    /// Its network has room, so it does not want this one.
+    /// The network has room, so the peer does not want this piece.
     #[test]
     fn a_peer_that_has_taken_all_else_is_not_waited_for() {
         assert_eq!(waits(SLOWEST, false, 1), 0);

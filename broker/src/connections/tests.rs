@@ -15,13 +15,13 @@ use tokio_util::task::AbortOnDropHandle;
 use super::*;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// An empty SETTINGS frame, which is the first of each side.
+/// An empty SETTINGS frame, the first frame of each side.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 const GOAWAY: u8 = 7;
-/// What is sent to a slow peer, in bytes.
+/// Bytes sent to a slow peer.
 const MAIL: usize = 512 * 1024;
 
-/// What comes in, one after the other, and then nothing; with the time of each.
+/// Received bytes, one after the other, then silence; with the time of each.
 fn coming(
     what: Vec<io::Result<DuplexStream>>,
 ) -> (
@@ -56,7 +56,7 @@ fn serving(what: Vec<io::Result<DuplexStream>>) -> Serving {
     }
 }
 
-/// Reads frames until one of this type came, and returns what that holds.
+/// Reads frames until one of this type, and returns its payload.
 async fn until_frame(peer: &mut DuplexStream, kind: u8) -> Vec<u8> {
     loop {
         let mut head = [0; 9];
@@ -70,7 +70,7 @@ async fn until_frame(peer: &mut DuplexStream, kind: u8) -> Vec<u8> {
     }
 }
 
-/// How long it took until the other side closed the connection.
+/// Time until the other side closed the connection.
 async fn until_closed(peer: &mut DuplexStream) -> Duration {
     let start = Instant::now();
     let mut rest = Vec::new();
@@ -89,7 +89,7 @@ async fn a_peer_that_says_nothing_is_let_go() {
     assert_eq!(until_closed(&mut halfway).await, Duration::ZERO);
 }
 
-/// HTTP/1 has no preface; it is not waited for.
+/// HTTP/1 has no preface; the server does not wait for it.
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_speaks_something_else_is_let_go_at_once() {
     let (mut peer, socket) = duplex(1024);
@@ -98,7 +98,7 @@ async fn a_peer_that_speaks_something_else_is_let_go_at_once() {
     assert_eq!(until_closed(&mut peer).await, Duration::ZERO);
 }
 
-/// What an agent sends together is not cut into pieces that have to be put together again.
+/// Data sent together arrives without being split and reassembled.
 #[tokio::test(start_paused = true)]
 async fn peers_may_send_large_frames() {
     const MAX_FRAME_SIZE: u16 = 5;
@@ -115,7 +115,7 @@ async fn peers_may_send_large_frames() {
     assert_eq!(sizes, [wire::FRAME.to_be_bytes()]);
 }
 
-/// It does not answer pings.
+/// The peer does not answer pings.
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_falls_silent_is_let_go() {
     let (mut peer, socket) = duplex(1024);
@@ -127,7 +127,7 @@ async fn a_peer_that_falls_silent_is_let_go() {
     assert!(took <= DEAD, "{took:?}");
 }
 
-/// Too many open files are no reason to stop, nor to try as often as possible.
+/// Too many open files must not stop the server, nor make it spin.
 #[tokio::test(start_paused = true)]
 async fn having_no_room_is_waited_out() {
     let (mut peer, socket) = duplex(1024);
@@ -181,7 +181,7 @@ async fn dropping_it_ends_connections_at_once() {
     assert_eq!(until_closed(&mut peer).await, Duration::ZERO);
 }
 
-/// What a peer reads of its connection comes this slowly, in bytes for ten seconds.
+/// Reading rate of a peer, in bytes per ten seconds.
 struct Slow {
     stream: DuplexStream,
     rate: usize,
@@ -232,9 +232,9 @@ impl AsyncWrite for Slow {
     }
 }
 
-/// How much of an answer comes, and in what time, to a peer that reads so many bytes in ten seconds.
+/// Received part of an answer and its time, for a peer with this reading rate.
 async fn comes_at(rate: usize) -> (usize, Duration) {
-    // What fits in here counts as taken.
+    // Bytes in this buffer count as taken.
     let (peer, socket) = duplex(2 * 1024);
     let (incoming, _asked) = coming(vec![Ok(socket)]);
     let answer = axum::routing::get(async || vec![7; MAIL]);
@@ -261,7 +261,7 @@ async fn comes_at(rate: usize) -> (usize, Duration) {
     (came, start.elapsed())
 }
 
-/// Promise 6. Its answers to pings come as slowly as it reads the mail before them.
+/// Promise 6. Its answers to pings are as slow as its reading.
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_takes_slowly_is_kept() {
     assert_eq!(comes_at(16 * 1024).await.0, MAIL);

@@ -1,4 +1,4 @@
-//! Names of publishes in 16 bytes.
+//! Fingerprints: 16-byte names of publishes.
 
 use std::hash::Hasher;
 
@@ -6,20 +6,20 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::table;
 
-/// A keyed hash of sender, order key and id. Two publishes have the same one by chance alone: nobody finds such a pair without the
+/// A keyed hash of sender, order key and id. Collisions happen only by chance: nobody can construct one without the
 /// [`Secret`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint(u64, u64);
 
-/// The key of the hash. It leaves the hub in its own snapshots only.
+/// Key of the hash. Leaves the hub only in its own snapshots.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Secret([u8; 16]);
 
-/// The fingerprints of one sender in one order.
+/// Fingerprints of one sender in one order.
 #[derive(Clone, Debug)]
 pub(crate) struct Fingerprints(SipHasher13);
 
-/// Part of no text in UTF-8, so that one text ends where another begins.
+/// Separator of texts: never part of UTF-8.
 const END: u8 = 0xff;
 
 impl Secret {
@@ -67,7 +67,7 @@ impl Fingerprints {
 }
 
 impl Fingerprint {
-    /// One of 256 parts, as likely as each other one.
+    /// One of 256 shards, evenly distributed.
     pub(super) fn shard(self) -> usize {
         usize::from(self.0.to_le_bytes()[0])
     }

@@ -1,10 +1,10 @@
-//! Fingerprints and the numbers of the publishes that have them.
+//! Index from fingerprints to numbers of publishes.
 
 use hashbrown::{HashTable, hash_table::Entry};
 
 use super::{fingerprint::Fingerprint, queue::Queue};
 
-/// In parts, each a table of its own: a table that grows moves all that it holds, which may take long with millions.
+/// Sharded, because a growing table moves all its entries, which takes long with millions.
 #[derive(Debug)]
 pub(super) struct Index {
     shards: Box<[HashTable<Slot>]>,
@@ -12,14 +12,14 @@ pub(super) struct Index {
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Of the fingerprint, so that nearly no publish is looked at that is not the one.
+    /// Bits of the fingerprint, so that almost no other publish is compared.
     tag: u32,
-    /// The lower half of the publish's number: far fewer than that many are known at a time.
+    /// The lower half of the publish's number: far fewer are remembered at a time.
     number: u32,
 }
 
 const SHARDS: usize = 256;
-/// A part with room for more than so many times what it holds gives room back, unless it holds next to nothing.
+/// A shard shrinks when its capacity exceeds this multiple of its entries, unless it is almost empty.
 const SPARSE: usize = 8;
 const SMALL: usize = 16;
 
@@ -34,7 +34,7 @@ impl Default for Index {
 }
 
 impl Index {
-    /// The number of the last publish with that fingerprint.
+    /// Number of the last publish with that fingerprint.
     pub(super) fn get(&self, fingerprint: Fingerprint, queue: &Queue) -> Option<u64> {
         let tag = fingerprint.tag();
         let is_it = |slot: &Slot| slot.is_of(fingerprint, queue);
@@ -89,7 +89,7 @@ impl Slot {
     }
 }
 
-/// A table looks at the lowest bits and at the highest.
+/// A table uses the lowest and the highest bits.
 fn hash(tag: u32) -> u64 {
     u64::from(tag) << 32 | u64::from(tag)
 }

@@ -1,32 +1,32 @@
-//! Publishes in their order.
+//! Queue of publishes in their order.
 
 use std::collections::VecDeque;
 
 use super::{Seen, fingerprint::Fingerprint};
 
-/// Entry of one publish.
+/// Entry of a publish.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remembered {
     pub(super) fingerprint: Fingerprint,
     pub(super) seen: Seen,
-    /// When it came, in nanoseconds from a base.
+    /// Time of arrival, in nanoseconds from a base.
     pub(super) at: i64,
-    /// The number of its sender.
+    /// Number of its sender.
     pub(super) sender: u32,
 }
 
-/// Publishes, each with its number among all that there ever were. In chunks, so that nothing moves when there are more, and memory goes
-/// back when there are fewer.
+/// Publishes, numbered from the first ever. Stored in chunks, so that growing moves nothing, and shrinking frees
+/// memory.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// The number of the oldest.
+    /// Number of the oldest.
     first: u64,
-    /// The number of the next one.
+    /// Number of the next one.
     next: u64,
     chunks: VecDeque<Vec<Remembered>>,
 }
 
-/// Publishes in one chunk: 56 KiB.
+/// Publishes per chunk: 56 KiB.
 const CHUNK: u64 = 1024;
 
 impl Queue {
@@ -43,7 +43,7 @@ impl Queue {
         self.chunks.len()
     }
 
-    /// The number of the next publish.
+    /// Number of the next publish.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
@@ -54,7 +54,7 @@ impl Queue {
         chunk.get(usize::try_from(number % CHUNK).ok()?)
     }
 
-    /// The number of a publish that is known, by its lower half.
+    /// Full number of a remembered publish, from its lower half.
     pub(super) fn whole(&self, lower: u32) -> u64 {
         #[allow(clippy::cast_possible_truncation)]
         let since = lower.wrapping_sub(self.first as u32);

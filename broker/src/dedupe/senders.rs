@@ -1,4 +1,4 @@
-//! Senders by number, and how many publishes of each are known.
+//! Senders by number, with the count of their publishes.
 
 use crate::{id::AgentId, table::Table};
 
@@ -6,9 +6,9 @@ use crate::{id::AgentId, table::Table};
 pub(super) struct Senders {
     numbers: Table<AgentId, u32>,
     all: Vec<Sender>,
-    /// Numbers of senders that have gone.
+    /// Numbers that can be reused.
     free: Vec<u32>,
-    /// The sender that was looked up last: most publishes have that of the one before.
+    /// The sender of the last lookup: most publishes have the same sender as the previous one.
     last: u32,
 }
 
@@ -19,7 +19,7 @@ struct Sender {
 }
 
 impl Senders {
-    /// How many publishes of a sender are known.
+    /// Number of remembered publishes of a sender.
     pub(super) fn count(&self, name: &AgentId) -> usize {
         let number = self.find(name);
         number.map_or(0, |number| self.all[number as usize].publishes)
@@ -37,7 +37,7 @@ impl Senders {
         number
     }
 
-    /// A publish has been dropped.
+    /// Uncounts a dropped publish.
     pub(super) fn remove(&mut self, number: u32) {
         let sender = &mut self.all[number as usize];
         sender.publishes -= 1;

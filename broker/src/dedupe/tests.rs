@@ -40,7 +40,7 @@ impl Dedupe {
     }
 }
 
-/// Logs hold digests.
+/// Logs contain digests, so they must not change.
 #[test]
 fn a_digest_is_the_uuid_that_others_compute() {
     for body in ["", "a", &"long".repeat(1_000)] {
@@ -130,7 +130,7 @@ async fn memory_goes_back_when_publishes_are_out_of_the_window() {
     assert_eq!(dedupe.position("sender 7", "again"), Some(1));
 }
 
-/// A sender that has gone leaves its number to another one.
+/// The number of a sender without publishes is reused.
 #[tokio::test(start_paused = true)]
 async fn senders_are_counted_one_by_one() {
     let mut dedupe = dedupe(2, 100);

@@ -1,4 +1,4 @@
-//! Publishing what a stream brings, and what its peer is told of that.
+//! Publishing of a frame, and the answers to its peer.
 
 use agenthub_proto::agenthub::{Ack, Publish, PublishResult, publish::Payload};
 
@@ -12,14 +12,14 @@ use crate::{
     log::Position,
 };
 
-/// The answers to the publishes of a frame, each with the position at which it may be given.
+/// Answers to the publishes of a frame, each with the position that must be durable first.
 pub(super) type Answers = Vec<(Position, PublishResult)>;
 
-/// Publishes in an agent's name, and acknowledges what the publishes settle.
+/// Publishes on behalf of an agent, and acknowledges the deliveries that the publishes settle.
 ///
 /// # Errors
 ///
-/// An acknowledgement breaks the protocol: nothing behind it is published.
+/// An acknowledgement violates the protocol: nothing after it is published.
 pub(super) fn answers(
     together: &mut Together<'_>,
     agent: &str,
@@ -64,13 +64,13 @@ pub(super) fn answers(
     (answers, Ok(()))
 }
 
-/// The sequence of the last publish that was refused.
+/// Sequence of the last refused publish.
 fn refused(answers: &[(Position, PublishResult)]) -> Option<u64> {
     let mut refused = answers.iter().rev().filter(|(_, r)| r.code != 0);
     refused.next().map(|(_, result)| result.sequence)
 }
 
-/// A position of a log that is gone, as a peer may still hold after the hub's restart, means nothing any more.
+/// Ignores positions of an earlier log, which a peer may still have after a restart of the hub.
 fn tolerate(result: Result<(), Error>) -> Result<(), Error> {
     match result {
         Err(Error::OutOfRange(_)) => Ok(()),

@@ -1,4 +1,4 @@
-//! The body of an answer to `Connect`: frames that are bytes already, small ones joined so that they fill what HTTP/2 sends at a time.
+//! Body of a `Connect` answer: encoded frames, small ones joined up to the size of an HTTP/2 write.
 
 use std::{
     pin::Pin,
@@ -15,16 +15,16 @@ use tonic::Status;
 
 use super::status::trailers;
 
-/// As much is joined, in bytes: what HTTP/2 sends at a time.
+/// Maximum bytes of joined frames: the size of an HTTP/2 write.
 const FULL: usize = 16 * 1024;
 
-/// A piece of a frame, or why there are no more.
+/// A piece of a frame, or the status at the end.
 type Piece = Result<Bytes, Status>;
 
-/// See the module's description. It ends with the status that it is given, or well.
+/// The body, see the module. Ends with the status that it is given, or with OK.
 pub(super) struct FrameBody {
     pieces: Fuse<BoxStream<'static, Piece>>,
-    /// Came, and was not sent yet.
+    /// Received and not sent yet.
     next: Option<Piece>,
     is_over: bool,
 }
@@ -38,7 +38,7 @@ impl FrameBody {
         }
     }
 
-    /// What is sent at a time: the first piece, with those behind it that fit and are there.
+    /// The next write: the first piece, and available ones behind it that fit.
     fn joined(&mut self, first: Bytes, context: &mut Context<'_>) -> Bytes {
         if first.len() >= FULL {
             return first;
@@ -58,7 +58,7 @@ impl FrameBody {
         joined.freeze()
     }
 
-    /// Looks whether there is another piece.
+    /// Polls for another piece.
     fn look(&mut self, context: &mut Context<'_>) {
         self.next = match self.pieces.poll_next_unpin(context) {
             Poll::Ready(next) => next,

@@ -1,4 +1,5 @@
-//! `Connect`: one task reads the agent's frames and never waits for anything else; the transport asks for the hub's.
+//! `Connect`: one task reads the agent's frames and never waits for anything else; the transport pulls the hub's
+//! frames.
 
 mod reading;
 mod writing;
@@ -32,22 +33,22 @@ use crate::{
     log::Position,
 };
 
-/// The credit that one subscription can hold.
+/// Maximum credit of a subscription.
 const MAX_CREDIT: u32 = 65_536;
 
-/// What the reader leaves for the writer.
+/// State that the reader shares with the writer.
 #[derive(Debug, Default)]
 struct Outbox {
-    /// With the position at which each is safe.
+    /// Results, each with the position that must be durable first.
     results: VecDeque<(Position, PublishResult)>,
-    /// The deliveries that may still be sent, by subscription.
+    /// Delivery credit, by subscription.
     credits: Vec<u32>,
     heartbeat: bool,
-    /// The reader has ended, and why the stream must.
+    /// The reader has ended, with the status for the stream.
     ended: Option<Option<Status>>,
 }
 
-/// The peer of one stream, for the one who reads its frames and the one who writes to it.
+/// The peer of a stream, shared by reader and writer.
 #[derive(Debug)]
 struct Peer {
     hub: Hub,
@@ -65,7 +66,7 @@ impl Peer {
     }
 }
 
-/// Says hello, then serves the stream.
+/// Processes the hello, then serves the stream.
 pub(super) async fn start(
     hub: &Hub,
     caller: Caller,
@@ -120,10 +121,10 @@ pub(super) async fn start(
         }),
     });
     let gone = CancellationToken::new();
-    // There may be more in it than the hello.
+    // The first frame may contain more than the hello.
     frames.put_back(first);
     let (reader, is_gone, line) = (peer.clone(), gone.clone(), connections::line());
-    // An async function holds twice what it is given by value.
+    // Passed by reference: an async function stores by-value arguments twice.
     hub.spawn(async move { reader.read(&mut frames, &line, &is_gone).await });
     let writer = Writer::new(peer, welcome, gone.drop_guard());
     Ok(FrameBody::new(writer.pieces()))

@@ -1,4 +1,4 @@
-//! What a stream of `Connect` has to send, as frames.
+//! Frames of a `Connect` stream.
 
 use std::{
     collections::HashSet,
@@ -21,14 +21,14 @@ use crate::{
     sealed::Sealed,
 };
 
-/// A frame is sent once its events are larger than this, in bytes.
+/// A frame is completed once its events exceed this size, in bytes.
 const FRAME_BYTES: usize = 64 * 1024;
 
-/// Events of the log that came together stay together from so many bytes on.
+/// Logged events that arrived together stay together from this size on, in bytes.
 const SMALL_BYTES: usize = 4 * 1024;
 
-/// A `HubFrame` as it is written: its events are bytes that were made before, once for all who get them. On the wire there is no
-/// difference. The hub gives no credit for publishes beyond that of its welcome, so there is no field for it.
+/// A `HubFrame` with encoded events, shared by all recipients. Equal to a `HubFrame` on the wire. Has no field for
+/// publish credit, since the hub gives none beyond that of its welcome.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct SealedFrame {
     #[prost(message, optional, tag = "1")]
@@ -47,22 +47,22 @@ pub(super) struct SealedFrame {
     pub(super) goodbye: Option<Goodbye>,
 }
 
-/// A delivery in a frame of the stream's own.
+/// A delivery in a frame that belongs to this stream alone.
 #[derive(Debug)]
 struct Own {
     subscription: u32,
     event: Arc<Sealed>,
     attempt: u32,
-    /// How long it was with the hub, if the agent has to know.
+    /// Time spent at the hub, if the agent has to know.
     waited: Option<Duration>,
 }
 
-/// One frame to send.
+/// A frame to send.
 #[derive(Debug)]
 pub(super) enum Frame {
-    /// One of its own. Boxed, as the others are small, and most.
+    /// A frame of this stream alone. Boxed, because the other variant is small and more frequent.
     Sealed(Box<SealedFrame>),
-    /// Events of the subscription with that index, with bytes that other streams send too.
+    /// Events of the subscription with that index, in bytes shared with other streams.
     Shared(usize, Batch),
 }
 
@@ -73,11 +73,11 @@ impl From<SealedFrame> for Frame {
 }
 
 impl Frame {
-    /// As gRPC sends it.
+    /// The gRPC encoding.
     pub(super) fn bytes(&self) -> Vec<Bytes> {
         match self {
             Self::Sealed(frame) => vec![framed(frame, 0)],
-            // Whatever is the first attempt on the first subscription has no note.
+            // First attempts on the first subscription need no note.
             Self::Shared(0, batch) if batch.len() == batch.segment().len() => {
                 vec![batch.segment().framed()]
             }
@@ -104,7 +104,7 @@ impl Frame {
     }
 }
 
-/// A frame as gRPC sends it, or the beginning of one that goes on with so many bytes more.
+/// A frame in gRPC encoding, or its beginning, with `more` bytes to follow.
 fn framed(frame: &SealedFrame, more: usize) -> Bytes {
     let length = frame.encoded_len();
     let mut bytes = BytesMut::with_capacity(HEADER + length);
@@ -113,7 +113,7 @@ fn framed(frame: &SealedFrame, more: usize) -> Bytes {
     bytes.freeze()
 }
 
-/// Everything that is there to be sent, in frames of a size that the peer can take. A heartbeat is answered behind what was there.
+/// Builds frames of a size that the peer accepts. A heartbeat is answered after the deliveries.
 pub(super) fn frames(
     results: Vec<PublishResult>,
     heartbeat: bool,
@@ -121,7 +121,7 @@ pub(super) fn frames(
     now: SystemTime,
 ) -> Vec<Frame> {
     let mut frames = Vec::new();
-    // Nothing else is there that it could share a frame with.
+    // Nothing could share a frame with it.
     let is_alone =
         outgoing.deliveries.len() == 1 && results.is_empty() && outgoing.cancels.is_empty();
     let mut frame = SealedFrame {
@@ -179,8 +179,8 @@ pub(super) fn frames(
     frames
 }
 
-/// The notes on the deliveries of one frame, in their order. Events of one position are told apart by that order, so that all of
-/// them have a note once one needs it.
+/// Notes on the deliveries of one frame, in order. Events of one position are identified by that order, so that all of
+/// them have a note if one needs it.
 fn notes(deliveries: &[Own]) -> Vec<Note> {
     let needs = |own: &&Own| own.subscription > 0 || own.attempt > 1 || own.waited.is_some();
     let noted: HashSet<&str> = deliveries
@@ -200,7 +200,7 @@ fn notes(deliveries: &[Own]) -> Vec<Note> {
         .collect()
 }
 
-/// How a stream ends.
+/// The goodbye at the end of a stream.
 pub(super) fn goodbye(end: &End) -> Goodbye {
     let (reason, reconnect) = match end {
         End::Drain => ("the hub is shutting down".to_owned(), true),
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Takes it as often as it was tried.
+    /// Takes an event from a mailbox as often as it was attempted.
     fn delivery((index, position, attempt, id): One<'_>) -> (usize, Batch) {
         let now = Instant::now();
         let mut mailbox = Mailbox::new(BOUNDS, now);
@@ -264,7 +264,7 @@ mod tests {
         (index, batch)
     }
 
-    /// The notes of each frame: position, subscription and attempt.
+    /// Notes of each frame: position, subscription and attempt.
     fn noted(deliveries: &[One<'_>]) -> Vec<Vec<(String, u32, u32)>> {
         let outgoing = Outgoing {
             deliveries: deliveries.iter().map(|one| delivery(*one)).collect(),
@@ -278,7 +278,7 @@ mod tests {
             .collect()
     }
 
-    /// A field that is added to the protocol has to be added here.
+    /// A new field of the protocol has to be added here.
     #[test]
     fn a_sealed_frame_is_a_frame_of_the_protocol() {
         let event = AgentEvent {
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(found, [[(one.clone(), 0, 1), (one, 1, 3)]]);
     }
 
-    /// What has no position is told apart by its note alone.
+    /// Events without a position are identified by their note alone.
     #[test]
     fn events_that_may_be_lost_are_noted_in_their_order() {
         let found = noted(&[(0, "", 1, "e"), (1, "", 1, "f")]);
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(found, [[(none.clone(), 0, 1), (none, 1, 1)]]);
     }
 
-    /// Batches of so many events each, of this size.
+    /// Batches of this many events of this size each.
     fn batches(index: usize, sizes: &[(usize, usize)]) -> Outgoing {
         let mut mailbox = Mailbox::new(BOUNDS, Instant::now());
         let mut next = 0;
@@ -369,7 +369,7 @@ mod tests {
         max_attempts: 3,
     };
 
-    /// The positions of the events and of the notes in each frame.
+    /// Positions of the events and of the notes in each frame.
     fn positions(outgoing: Outgoing) -> Vec<(Vec<String>, Vec<String>)> {
         let frames = frames(Vec::new(), false, outgoing, SystemTime::now()).into_iter();
         let frames = frames.map(|f| HubFrame::decode(&f.bytes().concat()[HEADER..]).expect("one"));

@@ -1,4 +1,5 @@
-//! The hub's service as it meets requests: its streams and publishes are bytes to the transport; all other calls are as generated.
+//! Routing of the hub's requests: streams and publishes are raw bytes to the transport; all other calls use the
+//! generated service.
 
 use std::{
     convert::Infallible,
@@ -36,7 +37,7 @@ use crate::{
     hub::{Hub, StreamRequest},
 };
 
-/// See the module's description.
+/// The service, see the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Front {
     service: HubService,
@@ -45,7 +46,7 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// The service of a hub, for requests of so many bytes at most.
+    /// The service of a hub, with a size limit on requests.
     pub(crate) fn new(hub: Hub, request_bytes: usize) -> Self {
         let service = HubService::new(hub);
         Self {
@@ -57,7 +58,7 @@ impl Front {
         }
     }
 
-    /// Answers a call whose answer consists of bytes already, so that no codec of tonic is between these and the transport.
+    /// Answers a call with encoded bytes, bypassing tonic's codecs.
     fn answer<A, B>(
         &self,
         request: http::Request<Body>,
@@ -98,7 +99,7 @@ impl Front {
         })
     }
 
-    /// Answers a call of one message with one message.
+    /// Answers a unary call.
     fn once<R, A, F>(
         &self,
         request: http::Request<Body>,
@@ -124,7 +125,7 @@ impl Front {
 }
 
 impl Front {
-    /// Answers any other call, once its request has come.
+    /// Passes any other call to the generated service, once its request has arrived.
     fn generated(
         &self,
         request: http::Request<Body>,
@@ -139,7 +140,7 @@ impl Front {
     }
 }
 
-/// Of a call's headers those that say to which trace it belongs.
+/// The trace headers of a call.
 fn trace_headers(headers: &http::HeaderMap) -> MetadataMap {
     let mut kept = http::HeaderMap::new();
     for name in ["traceparent", "tracestate"] {

@@ -1,5 +1,5 @@
-//! Notes of a frame on mail: acknowledgements, refusals and extensions, read from its bytes as they are handled. A peer decides how many there
-//! are, and neither how much memory they take nor how long they keep the hub's lock.
+//! Notes of a frame: acknowledgements, refusals and extensions, parsed while they are processed. A peer controls their
+//! number, but not how much memory they take nor how long they hold the hub's lock.
 
 use std::time::Duration;
 
@@ -15,27 +15,27 @@ use crate::{
     log::{LogId, Position},
 };
 
-/// The positions that are handled under one hold of the hub's lock.
+/// Positions processed per acquisition of the hub's lock.
 pub(super) const PER_HOLD: usize = 4096;
-/// The deliveries that a peer that is back may claim: as many as the credit that one subscription can hold.
+/// Maximum deliveries that a reconnecting peer may claim: the maximum credit of one subscription.
 const MAX_CLAIMS: usize = 65_536;
 
 /// A note on deliveries of one subscription.
 #[derive(Debug, PartialEq)]
 pub(super) enum Note {
-    /// They were handled.
+    /// Acknowledged.
     Ack {
         subscription: u32,
         positions: Vec<Position>,
     },
-    /// One was not handled.
+    /// One delivery refused.
     Refusal {
         subscription: u32,
         position: Position,
         delay: Duration,
         reason: String,
     },
-    /// They are still worked on.
+    /// Leases extended.
     Extension {
         subscription: u32,
         positions: Vec<Position>,
@@ -43,7 +43,7 @@ pub(super) enum Note {
 }
 
 impl Note {
-    /// How many positions it names.
+    /// Number of its positions.
     fn len(&self) -> usize {
         match self {
             Self::Ack { positions, .. } | Self::Extension { positions, .. } => positions.len(),
@@ -52,17 +52,17 @@ impl Note {
     }
 }
 
-/// The notes of one frame, in the order in which they take effect.
+/// Notes of a frame, in the order in which they take effect.
 #[derive(Debug)]
 pub(super) struct Notes {
     log: LogId,
     frame: Bytes,
     extends: bool,
-    /// Which of the frame's fields are being read, in this order.
+    /// The kind of notes being read; the kinds are read in this order.
     kind: Kind,
-    /// How many bytes of the frame were read for that.
+    /// Bytes of the frame read for that kind.
     read: usize,
-    /// What is left of the note that is being read.
+    /// Rest of the note being read.
     rest: Option<Rest>,
 }
 
@@ -74,7 +74,7 @@ enum Kind {
     Over,
 }
 
-/// Positions of an acknowledgement or extension that were not read yet.
+/// Unread positions of an acknowledgement or extension.
 #[derive(Debug)]
 struct Rest {
     subscription: u32,
@@ -82,7 +82,7 @@ struct Rest {
 }
 
 impl Notes {
-    /// The notes of a frame, with positions in this log; those that extend only if wanted.
+    /// The notes of a frame, with positions in this log; extensions only if `extends`.
     pub(super) fn of(frame: Bytes, log: LogId, extends: bool) -> Self {
         Self {
             log,
@@ -97,12 +97,12 @@ impl Notes {
         }
     }
 
-    /// Whether all were read.
+    /// True if all were read.
     pub(super) fn is_over(&self) -> bool {
         self.kind == Kind::Over
     }
 
-    /// The notes to handle under the next hold of the lock, and what is wrong with the one behind them.
+    /// The notes for the next acquisition of the lock, and the error after them.
     pub(super) fn next_hold(&mut self) -> (Vec<Note>, Result<(), Error>) {
         let mut notes = Vec::new();
         let mut positions = 0;
@@ -119,7 +119,7 @@ impl Notes {
         (notes, Ok(()))
     }
 
-    /// The next note, with so many positions at most.
+    /// The next note, with at most `most` positions.
     fn next(&mut self, most: usize) -> Result<Option<Note>, Error> {
         loop {
             if let Some(rest) = self.rest.take() {
@@ -170,7 +170,7 @@ impl Notes {
         }
     }
 
-    /// Reads so many positions of a note at most. One with a position of another log is not heeded.
+    /// Reads at most `most` positions of a note. A note with a position of another log is ignored.
     fn positions(&mut self, rest: Rest, most: usize) -> Result<(u32, Vec<Position>), Error> {
         let Rest { subscription, note } = rest;
         let mut fields = Fields::of(&note);
@@ -196,11 +196,11 @@ impl Notes {
     }
 }
 
-/// The deliveries that a frame claims, by their subscriptions. A position of another log, or of none, is none.
+/// Deliveries claimed by a frame, with their subscriptions. Positions of another log, and invalid ones, are ignored.
 ///
 /// # Errors
 ///
-/// There are too many of them, or the frame is malformed.
+/// There are too many, or the frame is malformed.
 pub(super) fn claims(frame: &[u8], log: LogId) -> Result<Vec<(u32, Position)>, Error> {
     let mut claims = Vec::new();
     for field in Fields::of(frame) {
@@ -225,7 +225,7 @@ pub(super) fn claims(frame: &[u8], log: LogId) -> Result<Vec<(u32, Position)>, E
     Ok(claims)
 }
 
-/// The subscription that a note names.
+/// Subscription index of a note.
 fn subscription(note: &[u8]) -> Result<u32, Malformed> {
     let mut subscription = 0;
     for field in Fields::of(note) {
@@ -253,7 +253,7 @@ fn refusal(note: Bytes, log: LogId) -> Result<Note, Error> {
     })
 }
 
-/// A delay as a peer gives it: nothing below zero, and an hour at most.
+/// Delay from the wire, limited to between zero and one hour.
 fn wait(delay: &wkt::Duration) -> Duration {
     const LONGEST: Duration = Duration::from_secs(3600);
     agenthub_proto::event::duration(delay)
@@ -261,7 +261,7 @@ fn wait(delay: &wkt::Duration) -> Duration {
         .min(LONGEST)
 }
 
-/// A position of a log that is gone, as a peer may still hold after the hub's restart, means nothing any more.
+/// Ignores positions of an earlier log, which a peer may still have after a restart of the hub.
 fn tolerated<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
     match read {
         Ok(read) => Ok(Some(read)),

@@ -1,4 +1,4 @@
-//! An answer of one message, for calls that come often: bytes, and no codec of tonic keeps buffers between them and the transport.
+//! Unary answers of frequent calls, as raw bytes: no codec of tonic buffers between them and the transport.
 
 use std::{
     pin::Pin,
@@ -13,7 +13,7 @@ use tonic::Status;
 
 use super::status::trailers;
 
-/// An answer that went well.
+/// A successful answer.
 #[derive(Debug)]
 pub(super) struct Once {
     message: Option<Bytes>,

@@ -1,4 +1,4 @@
-//! `agenthub.AgentHub`: each call is checked for what must be there and handed to the hub.
+//! `agenthub.AgentHub`: checks required fields of each call and passes it to the hub.
 
 use agenthub_proto::{
     a2a::{AgentCard, Task},
@@ -27,7 +27,7 @@ use crate::{
     log::Registration,
 };
 
-/// The service of one hub, but for its streams: what is served is [`Front`](super::front::Front).
+/// The generated service of a hub, without its streams; the served one is [`Front`](super::front::Front).
 #[derive(Clone, Debug)]
 pub(super) struct HubService {
     hub: Hub,
@@ -63,13 +63,14 @@ impl HubService {
         Ok(receipt)
     }
 
-    /// Answers what was read once that is safe, so that nobody acts on what a crash takes back.
+    /// Read barrier: answers once everything that was read is durable, so that a crash takes nothing back that was
+    /// answered.
     async fn settled<T>(&self, read: Result<T, Error>) -> Result<Response<T>, Status> {
         self.hub.settled().await;
         read.map(Response::new).map_err(status)
     }
 
-    /// Answers once what has happened is safe.
+    /// Answers once the change is durable.
     async fn safe<T>(&self, done: Result<T, Error>) -> Result<Response<T>, Status> {
         let done = done.map_err(status)?;
         self.hub.synced().await.map_err(status)?;
@@ -77,7 +78,7 @@ impl HubService {
     }
 }
 
-/// The envelope with the trace that the call belongs to, as its headers say it (W3C Trace Context), where the envelope names none.
+/// The envelope with the trace of the call's headers (W3C Trace Context), if the envelope has none.
 fn with_trace(routing: AgentEventMetadata, headers: &MetadataMap) -> AgentEventMetadata {
     if !routing.traceparent.is_empty() {
         return routing;
@@ -97,12 +98,12 @@ fn with_trace(routing: AgentEventMetadata, headers: &MetadataMap) -> AgentEventM
     }
 }
 
-/// Who calls. Without identities that is nobody in particular.
+/// The caller, anonymous while there are no identities.
 pub(super) fn caller() -> Caller {
     Caller::anonymous()
 }
 
-/// What [`Front`](super::front::Front) serves itself.
+/// Error for calls that [`Front`](super::front::Front) serves itself.
 fn elsewhere() -> Status {
     Status::internal("this call is served elsewhere")
 }
@@ -158,7 +159,7 @@ impl AgentHub for HubService {
         published(self.publish(body, routing, &headers).await).map(Response::new)
     }
 
-    /// Never called, as the other two that subscribe: see [`subscribe`](super::subscriptions::subscribe).
+    /// Never called, as the other two subscriptions: see [`subscribe`](super::subscriptions::subscribe).
     async fn subscribe_to_messages(
         &self,
         _: Request<SubscribeToMessagesRequest>,

@@ -1,4 +1,4 @@
-//! What the hub's refusals are in gRPC, and how its answers end.
+//! Status codes of the hub's errors, and trailers of its answers.
 
 use agenthub_proto::agenthub::PublishResponse;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use crate::{
     hub::{End, Receipt},
 };
 
-/// The status code of a refusal.
+/// The status code of an error.
 pub(super) fn code(error: &Error) -> Code {
     match error {
         Error::InvalidArgument(_) | Error::Incomplete(_) => Code::InvalidArgument,
@@ -25,11 +25,11 @@ pub(super) fn code(error: &Error) -> Code {
     }
 }
 
-/// The longest explanation, in characters. A status travels in a header, where each may take twelve bytes, of the sixteen
-/// thousand that a client takes by default.
+/// Maximum characters of a message. A status is sent in a header, where each character may take twelve bytes, of the
+/// sixteen thousand that a client accepts by default.
 const EXPLANATION: usize = 500;
 
-/// What a refusal says, also where it quotes what is too long.
+/// The message of an error, truncated if it quotes a long text.
 pub(super) fn explanation(error: &Error) -> String {
     let text = error.to_string();
     match text.char_indices().nth(EXPLANATION) {
@@ -38,19 +38,19 @@ pub(super) fn explanation(error: &Error) -> String {
     }
 }
 
-/// A refusal as a status.
+/// An error as a status.
 pub(super) fn status(error: Error) -> Status {
     Status::new(code(&error), explanation(&error))
 }
 
-/// The end of an answer: how the call went.
+/// Trailers with the final status of a call.
 pub(super) fn trailers(status: &Status) -> Result<Frame<Bytes>, Status> {
     let mut trailers = HeaderMap::new();
     status.add_header(&mut trailers)?;
     Ok(Frame::trailers(trailers))
 }
 
-/// A publish as older clients learn of it: what is incomplete is said in the response.
+/// Result of a publish for older clients: missing fields are reported in the response.
 pub(super) fn published(result: Result<Receipt, Error>) -> Result<PublishResponse, Status> {
     match result {
         Ok(receipt) => Ok(PublishResponse {
@@ -67,7 +67,7 @@ pub(super) fn published(result: Result<Receipt, Error>) -> Result<PublishRespons
     }
 }
 
-/// How a server stream ends.
+/// Status at the end of a server stream.
 pub(super) fn ended(end: &End) -> Status {
     match end {
         End::Drain => Status::unavailable("the hub is shutting down; connect again"),

@@ -1,5 +1,5 @@
-//! The server streams of older clients: each drains a subscription of its own, and an event counts as acknowledged when the
-//! transport took it.
+//! Server streams of older clients: each drains its own subscription, and an event counts as acknowledged when the
+//! transport has taken it.
 
 use std::{
     collections::VecDeque,
@@ -26,11 +26,11 @@ use crate::{
     sealed::Sealed,
 };
 
-/// Pieces that wait for the transport.
+/// Pieces queued for the transport.
 const QUEUE: usize = 1;
 /// Events taken from the mailbox at a time.
 const BATCH: usize = 64;
-/// A piece is sent once it is larger than this, in bytes: what fills a frame of HTTP/2.
+/// A piece is sent once it exceeds this size, in bytes: it fills an HTTP/2 frame.
 const PIECE: usize = 16 * 1024;
 
 /// Events that go to the transport together.
@@ -40,11 +40,11 @@ struct Piece {
     events: usize,
 }
 
-/// What the transport takes events from. It counts them, and wakes the one who acknowledges them.
+/// Body that the transport reads. Counts the events and wakes the task that acknowledges them.
 #[derive(Debug)]
 pub(crate) struct EventBody {
     pieces: mpsc::Receiver<Piece>,
-    /// Why there are no more of them.
+    /// Status at the end.
     reason: oneshot::Receiver<Status>,
     taken: Arc<AtomicUsize>,
     wake: Arc<Notify>,
@@ -78,7 +78,7 @@ impl Body for EventBody {
     }
 }
 
-/// Sends a session's deliveries until it ends, its client is gone, or nothing was read for too long.
+/// Sends a session's deliveries until it ends, its client disconnects, or nothing was read for too long.
 pub(super) fn start(hub: &Hub, session: Session) -> EventBody {
     let (tx, pieces) = mpsc::channel(QUEUE);
     let (tell, reason) = oneshot::channel();
@@ -111,7 +111,7 @@ pub(super) fn start(hub: &Hub, session: Session) -> EventBody {
     }
 }
 
-/// Why a stream is over; `None` if its client has gone.
+/// Status at the end of a stream; `None` if its client has disconnected.
 type Over = Option<Status>;
 
 struct Sender {
@@ -119,12 +119,12 @@ struct Sender {
     line: Line,
     session: Session,
     tx: mpsc::Sender<Piece>,
-    /// The events that are to be sent next, and how many they are.
+    /// The next piece, with the number of its events.
     piece: BytesMut,
     events: usize,
-    /// The positions of what was sent and not acknowledged, as far as it has one.
+    /// Positions of sent, unacknowledged events; `None` for events that are not in the log.
     sent: VecDeque<Option<Position>>,
-    /// The last of these that was reread.
+    /// The last of these that was reread from the log.
     reread: Option<Position>,
     taken: Arc<AtomicUsize>,
     acknowledged: usize,
@@ -142,14 +142,14 @@ impl Sender {
             };
             let mut outgoing = self.session.take(&[u32::MAX], limit);
             if outgoing.is_stored() {
-                // In a room of its own: few streams need it, and all would be larger by it.
+                // Boxed: few streams need it, and it would enlarge all of them.
                 outgoing = Box::pin(self.hub.fill(self.session.id(), outgoing)).await;
             }
             let is_idle = outgoing.deliveries.is_empty() && !outgoing.has_more;
             first = first.saturating_sub(outgoing.events() - outgoing.cards);
             for (_, batch) in &outgoing.deliveries {
                 for (event, position) in batch.events() {
-                    // What was reread a moment ago has only to be acknowledged.
+                    // An event that was just reread needs only its acknowledgement.
                     if self.reread.is_none() || position.is_none() || !self.sent.contains(&position)
                     {
                         self.add(&event, position).await?;
@@ -200,7 +200,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Hands what was added to the transport, once that takes it.
+    /// Hands the piece to the transport, once that takes it.
     async fn flush(&mut self) -> Result<(), Over> {
         if self.events == 0 {
             return Ok(());
@@ -221,7 +221,7 @@ impl Sender {
         }
     }
 
-    /// Acknowledges what the transport has taken.
+    /// Acknowledges the events that the transport has taken.
     fn acknowledge(&mut self) {
         let taken = self.taken.load(Ordering::Acquire) - self.acknowledged;
         let count = taken.min(self.sent.len());
@@ -233,7 +233,7 @@ impl Sender {
         if !handled.is_empty()
             && let Some(mut together) = self.session.try_together()
         {
-            // Its only error is a subscription that does not exist.
+            // Its only error is an unknown subscription.
             let _ = together.acknowledge_at(0, handled);
         }
     }

@@ -1,4 +1,4 @@
-//! The calls of older clients that subscribe to something.
+//! The subscription calls of older clients.
 
 use agenthub_proto::agenthub::{
     EventKind, SubscribeToAgentEventsRequest, SubscribeToMessagesRequest, SubscribeToTasksRequest,
@@ -19,11 +19,11 @@ use crate::{
     hub::{Hub, StreamRequest},
 };
 
-/// Opens the stream that a client asks for, and says after which position its events come.
+/// Opens a client's stream, and reports the position after which its events begin.
 ///
 /// # Errors
 ///
-/// What the client is told.
+/// The status for the client.
 pub(super) async fn subscribe<R>(
     hub: Hub,
     request: Request<Body>,

@@ -1,4 +1,4 @@
-//! A request that has to come in time: a call that is never made holds a stream, its buffers and a task.
+//! Timeout of requests: an incomplete call holds a stream, its buffers and a task.
 
 use std::{
     pin::Pin,
@@ -11,17 +11,17 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 use tonic::Status;
 
-/// Time for a request to come, and again for each [`PROGRESS`] of it that came meanwhile.
+/// Time for a request to arrive, extended by each [`PROGRESS`] received meanwhile.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A slow peer sends so many bytes in [`PATIENCE`] at least.
+/// Minimum bytes per [`PATIENCE`] of a slow peer.
 const PROGRESS: usize = 16 * 1024;
 
-/// See the module's description. Fails with DEADLINE_EXCEEDED.
+/// A request body with a timeout. Fails with DEADLINE_EXCEEDED.
 pub(super) struct Timely<B> {
     request: B,
-    /// Runs once the request is waited for: most have come as a whole.
+    /// Started on the first wait: most requests have arrived as a whole.
     until: Option<Pin<Box<Sleep>>>,
-    /// What came since it was set, in bytes.
+    /// Bytes received since it was set.
     came: usize,
 }
 
@@ -82,7 +82,8 @@ mod tests {
 
     use super::*;
 
-    /// A request of which so many bytes come at each of these times, in seconds, and that ends there or never. Returns when it was given up.
+    /// A request that receives this many bytes at each of these times, in seconds, and ends then or never. Returns the
+    /// time of the timeout.
     async fn given_up(pieces: &[(u64, usize)], ends: bool) -> Option<Duration> {
         let start = Instant::now();
         let pieces = pieces.to_vec();

@@ -1,4 +1,4 @@
-//! How long work was with the hub whose time is limited: its agent cannot know that by a clock of its own.
+//! Time that an event with a time limit spent at the hub: its agent cannot measure that with its own clock.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,10 +7,10 @@ use prost::Message;
 
 use crate::{mailbox::Batch, sealed::Sealed};
 
-/// A shorter wait is not told.
+/// Shorter waits are not reported.
 const TOLD: Duration = Duration::from_secs(1);
 
-/// What this looks at of an event. The rest is passed over.
+/// The fields of an event that are read here.
 #[derive(Clone, PartialEq, Message)]
 struct Aged {
     #[prost(message, optional, tag = "2")]
@@ -36,14 +36,14 @@ impl Aged {
     }
 }
 
-/// The wait of an event that is told of.
+/// The wait of an event, if it must be reported.
 pub(super) fn of(event: &Sealed, now: SystemTime) -> Option<Duration> {
     let aged = Aged::of(event);
     aged.routing.as_ref()?.time_left.as_ref()?;
     aged.age(now)
 }
 
-/// Whether the wait of one of its events is told of. Its events have come together.
+/// True if the wait of one of its events must be reported. Its events arrived together.
 pub(super) fn is_told(batch: &Batch, now: SystemTime) -> bool {
     if batch.concern() != Concern::Work || batch.positions().is_empty() {
         return false;
@@ -88,7 +88,7 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_secs(n)
     }
 
-    /// A delivery of an event that came at second 100, and whose time is limited or not.
+    /// A delivery of an event that arrived at second 100, with or without a time limit.
     fn delivery(position: &str, is_limited: bool, concern: Concern) -> (usize, Batch) {
         let event = AgentEvent {
             position: position.to_owned(),
@@ -121,7 +121,7 @@ mod tests {
         (0, taken.expect("it is there").batch)
     }
 
-    /// The positions and waits that are told of at this second.
+    /// Positions and reported waits at this second.
     fn told(deliveries: Vec<(usize, Batch)>, at: u64) -> Vec<(String, Option<u64>)> {
         let outgoing = Outgoing {
             deliveries,

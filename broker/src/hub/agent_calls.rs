@@ -1,4 +1,4 @@
-//! The calls that register agents and ask about them, and the hub's own card.
+//! Calls that register and query agents, and the hub's own card.
 
 use agenthub_proto::{
     a2a::{AgentCapabilities, AgentCard, AgentProvider, AgentSkill},
@@ -30,7 +30,7 @@ impl Hub {
             .map(|_told| ())
     }
 
-    /// Returns once the agent is gone. Cancelled or failed, some of its tasks may have ended.
+    /// Returns once the agent is removed. If cancelled or failed, some of its tasks may have ended.
     pub(crate) async fn unregister(
         &self,
         caller: &Caller,
@@ -50,7 +50,7 @@ impl Hub {
         Ok(())
     }
 
-    /// The agents that match, in order of their ids, and the token of the next page if there is one.
+    /// Matching agents ordered by id, and the token of the next page, if any.
     pub(crate) async fn list_agents(
         &self,
         caller: &Caller,
@@ -59,7 +59,7 @@ impl Hub {
         decide(Call::ListAgents, caller, "")?;
         let mut listing = Listing::new(request)?;
         while !self.core().list_some(&mut listing) {
-            // Others have the lock in between.
+            // Lets other tasks take the lock.
             yield_now().await;
         }
         Ok((listing.page, listing.next))

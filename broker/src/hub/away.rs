@@ -1,4 +1,4 @@
-//! Agents that have been away for so long that they leave the directory.
+//! Removal of agents that were offline for long.
 
 use std::time::SystemTime;
 
@@ -8,18 +8,18 @@ use super::{
 };
 use crate::{id::AgentId, log::Entry, steps::step};
 
-/// Agents that are looked at under one hold of the lock.
+/// Agents checked per acquisition of the lock.
 const PAGE: usize = 256;
 
 impl Core {
-    /// Looks at the agents now and then, a few at a time.
+    /// Checks some agents, at intervals.
     pub(super) fn remove_away_if_due(&mut self, now: Now) {
         if let Some(after) = self.away.due(AgentId::from(""), now.instant) {
             self.away.after = self.remove_away(after, now);
         }
     }
 
-    /// Looks at some agents. Returns the last of them if there may be more.
+    /// Checks some agents. Returns the last one if there may be more.
     fn remove_away(&mut self, after: AgentId, now: Now) -> Option<AgentId> {
         let longest = self.settings.away_agents;
         let agents = self.state.registry.after(&after).take(PAGE);
@@ -31,12 +31,12 @@ impl Core {
             step();
             let is_present = self.presence.is_online(&agent);
             match due(seen.unwrap_or(now.time), is_present, longest, now.time) {
-                // An agent of which nothing is known counts as present today.
+                // An agent without a record of its presence counts as present today.
                 Due::Nothing if seen.is_none() => self.note_presence(&agent, now),
                 Due::Nothing => {}
                 Due::Note => self.note_presence(&agent, now),
                 Due::Close if self.remove_agent(&agent, now) => {}
-                // The next look goes on with this one.
+                // The next round continues with this agent.
                 Due::Close => return Some(last),
             }
             last = agent;
@@ -44,9 +44,9 @@ impl Core {
         is_full.then_some(last)
     }
 
-    /// Tells the log that an agent is there, where it last heard of that long ago: an agent may come and go between two rounds.
+    /// Records an agent's presence, if the last record is old: an agent may come and go between two rounds.
     pub(super) fn note_presence_if_old(&mut self, agent: &AgentId, now: Now) {
-        // The next round takes note of an agent that is new.
+        // A new agent is recorded by the next round.
         let known = self.state.registry.get(agent);
         let Some(seen) = known.and_then(|known| known.seen) else {
             return;
@@ -56,7 +56,7 @@ impl Core {
         }
     }
 
-    /// Tells the log that an agent is there. On a full disk that is put off.
+    /// Records an agent's presence. Deferred on a full disk.
     fn note_presence(&mut self, agent: &AgentId, now: Now) {
         if self.admit().is_ok() {
             let agent = agent.clone();
@@ -64,8 +64,8 @@ impl Core {
         }
     }
 
-    /// Unregisters an agent. Its mail is given up and its tasks fail before, some under each hold of the lock. Returns whether that is done, or
-    /// put off because the log takes nothing.
+    /// Unregisters an agent. First its mail is given up and its tasks fail, some per acquisition of the lock. Returns
+    /// whether it is done; false also if the log accepts nothing at present.
     fn remove_agent(&mut self, agent: &AgentId, now: Now) -> bool {
         if self.admit().is_err() {
             return true;

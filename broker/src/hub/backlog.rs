@@ -1,4 +1,4 @@
-//! What a stream rereads from the log before it goes on with what happens.
+//! Backlog of a stream: events that it rereads from the log before live ones.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     sealed::Sealed,
 };
 
-/// An event that was reread, and where it is in the log.
+/// A reread event, with its position in the log.
 pub(crate) type Reread = (Position, Arc<Sealed>);
 
 /// The part of the log that a stream rereads, page by page.
@@ -20,18 +20,18 @@ pub(crate) type Reread = (Position, Arc<Sealed>);
 pub(crate) struct Backlog {
     pub(super) agent: AgentId,
     pub(super) filter: Filter,
-    /// Sees the events of every agent.
+    /// True to receive the events of all agents.
     pub(super) observes: bool,
-    /// So far it was read.
+    /// Position up to which it was read.
     pub(super) after: Position,
-    /// What came later is in the stream's mailbox.
+    /// Later events are in the stream's mailbox.
     pub(super) upto: Position,
-    /// What was read and not taken yet.
+    /// Read and not taken yet.
     pub(super) next: Option<Vec<Reread>>,
 }
 
 impl Core {
-    /// Up to where events were delivered: those that come later will be.
+    /// Position up to which events were delivered: later ones will be.
     pub(super) fn delivered(&self) -> Position {
         let next = self.held_positions().next();
         next.map_or(self.safe(), |p| Position(p.0 - 1))
@@ -53,11 +53,11 @@ impl Core {
 }
 
 impl Hub {
-    /// Some events of the log, read without the lock.
+    /// Reads events of the log, without the lock.
     ///
     /// # Errors
     ///
-    /// See [`History::page`](crate::log::History::page). Cancelled, it reads to the end of the page and forgets it.
+    /// See [`History::page`](crate::log::History::page). If cancelled, it reads to the end of the page and discards it.
     pub(super) async fn reread(&self, after: Position, upto: Position) -> Result<Page, Error> {
         let history = self.core().log.history();
         let tasks = &self.shared.tasks;
@@ -72,7 +72,7 @@ impl Hub {
 }
 
 impl Session {
-    /// Reads the first page of what is to be reread, so that a position that is gone is known at once.
+    /// Reads the first page, so that a missing position is reported at once.
     pub(super) async fn prepare(&mut self) -> Result<(), Error> {
         let page = self.reread().await?;
         if let Some(backlog) = &mut self.opened.backlog {
@@ -81,7 +81,7 @@ impl Session {
         Ok(())
     }
 
-    /// The next events that are reread, oldest first; perhaps none of a page. `None` once there are no more.
+    /// The next reread events, oldest first; a page may have none. `None` at the end.
     ///
     /// # Errors
     ///
@@ -106,12 +106,12 @@ impl Session {
         ))
     }
 
-    /// Whether there is something to [reread](Self::reread).
+    /// True if there is something to [reread](Self::reread).
     pub(crate) fn has_backlog(&self) -> bool {
         self.opened.backlog.is_some()
     }
 
-    /// How many deliveries come before what is reread, beside a snapshot of the directory.
+    /// Number of deliveries before the reread events, besides a snapshot of the directory.
     pub(crate) fn first(&self) -> usize {
         self.opened.first
     }

@@ -1,8 +1,7 @@
-//! Bodies that only the log has, read when they are needed: by streams that deliver them, for dead letters, and for operators. Reading never
-//! happens under the lock.
+//! Bodies that are only in the log: read on demand for streams, dead letters, and operators. Never read under the lock.
 //!
-//! What cannot be read goes back to its mailbox and is taken again a moment later. An event that is gone from the log, which keeps all that
-//! durable mailboxes name, leaves its mailbox with an error.
+//! After a failed read, mail goes back to its mailbox and is taken again a moment later. An event that is missing from
+//! the log, which keeps all events that durable mailboxes refer to, leaves its mailbox with an error.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -20,19 +19,19 @@ use crate::{
     sealed::Sealed,
 };
 
-/// Readings of the log under way at one time.
+/// Maximum concurrent reads of the log.
 const READERS: usize = 4;
-/// How long one may take.
+/// Timeout of a read.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// The pause behind one that has failed.
+/// Pause after a failed read.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Why an event is not delivered that is in no record.
+/// Reason for dropping an event that is missing from the log.
 const GONE: &str = "the log no longer has it";
 
-/// Events by their positions.
+/// Events by position.
 type Found = HashMap<Position, Arc<Sealed>>;
 
-/// Reads events of the log.
+/// Reader of the log's events.
 #[derive(Debug)]
 pub(super) struct Reader {
     history: Arc<dyn History>,
@@ -47,7 +46,7 @@ impl Reader {
 }
 
 impl Hub {
-    /// Events of the log, as far as it has them.
+    /// Events of the log; missing ones are left out.
     ///
     /// # Errors
     ///
@@ -78,7 +77,8 @@ impl Hub {
         Ok(found.into_iter().collect())
     }
 
-    /// Reads what a stream has taken and only the log has. If that fails, all that is in the log goes back, so that its order is kept.
+    /// Reads the missing bodies of a stream's deliveries. On failure, all logged deliveries go back, so that their
+    /// order is kept.
     pub(crate) async fn fill(&self, session: SessionId, mut outgoing: Outgoing) -> Outgoing {
         let stored = outgoing.deliveries.iter();
         let stored = stored.filter(|(_, batch)| batch.is_stored());
@@ -145,7 +145,7 @@ impl Hub {
     }
 }
 
-/// Makes dead letters of mail whose bodies only the log has, until it is cancelled.
+/// Turns given-up mail with bodies in the log into dead letters, until cancelled.
 pub(super) async fn bury_stored(hub: Hub) {
     let wanted = hub.core().giving_up.wanted();
     loop {
@@ -171,11 +171,11 @@ pub(super) async fn bury_stored(hub: Hub) {
 }
 
 impl Core {
-    /// Deliveries to a stream did not leave the hub.
+    /// Returns deliveries that did not leave the hub to their mailboxes.
     fn undo(&mut self, session: SessionId, deliveries: &[(usize, Batch)], now: Now) {
         let open = self.sessions.get(session).filter(|open| open.end.is_none());
         let Some(open) = open else {
-            // Another stream of the instance has them already, or will.
+            // Another stream of the instance has or will get them.
             return;
         };
         for (index, batch) in deliveries {
@@ -186,7 +186,7 @@ impl Core {
         }
     }
 
-    /// Mail that a stream has taken is gone from the log.
+    /// Drops mail of a stream that is missing from the log.
     fn write_off_taken(&mut self, session: SessionId, gone: &[(usize, Mail)], now: Now) {
         let Some(open) = self.sessions.get(session) else {
             return;
@@ -199,7 +199,7 @@ impl Core {
         }
     }
 
-    /// Nobody will get mail of a mailbox, as no record has it.
+    /// Drops mail of a mailbox that no record contains.
     fn write_off(&mut self, mailbox: MailboxId, mail: &Mail, now: Now) {
         let (position, recipient) = (mail.position, &mail.recipient);
         tracing::error!(?position, %recipient, "event is lost: {GONE}");

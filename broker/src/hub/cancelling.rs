@@ -1,4 +1,4 @@
-//! Tasks that are cancelled while an agent works on them: they end when the agent confirms that it has stopped.
+//! Cancellation of tasks in progress: they end when the agent confirms that it has stopped.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,40 +8,40 @@ use tokio::{sync::oneshot, time::Instant};
 use super::core::{Core, Now};
 use crate::{id::TaskId, steps::step, tasks};
 
-/// The tasks whose agents were told to stop.
+/// Tasks whose agents were told to stop.
 #[derive(Debug, Default)]
 pub(crate) struct Cancelling {
     wishes: HashMap<TaskId, Wish>,
-    /// The same, by when they are due.
+    /// The same, ordered by due time.
     due: BTreeSet<(Instant, TaskId)>,
 }
 
-/// Who is told when a task has ended.
+/// Completes when a task has ended.
 pub(crate) type Stopped = oneshot::Receiver<()>;
 
 #[derive(Debug)]
 struct Wish {
     reason: String,
-    /// When the task ends, confirmed or not.
+    /// Time when the task ends without confirmation.
     due: Instant,
-    /// Told by being dropped.
+    /// Notified by being dropped.
     waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl Cancelling {
-    /// A task has ended, however that came.
+    /// Removes a task that has ended, for whatever reason.
     pub(crate) fn ended(&mut self, task: &str) {
         if let Some((task, wish)) = self.wishes.remove_entry(task) {
             self.due.remove(&(wish.due, task));
         }
     }
 
-    /// Whether the agent of a task has not confirmed in time.
+    /// True if an agent has not confirmed in time.
     pub(super) fn is_overdue(&self, now: Instant) -> bool {
         self.due.first().is_some_and(|(due, _)| *due <= now)
     }
 
-    /// A task whose agent has not confirmed in time, and the reason for which it was cancelled.
+    /// A task whose agent has not confirmed in time, with the reason for its cancellation.
     fn overdue(&mut self, now: Instant) -> Option<(TaskId, String)> {
         let (_, task) = self.due.first().filter(|(due, _)| *due <= now)?;
         let task = task.clone();
@@ -53,8 +53,9 @@ impl Cancelling {
 }
 
 impl Core {
-    /// Cancels a task. One that an agent is at work on, over a lifeline on which it can be told, goes on until the agent reports an
-    /// end, [`cancel_grace`](crate::Settings::cancel_grace) at most; what is returned completes then. Every other task ends at once.
+    /// Cancels a task. If an agent works on it and has a lifeline, the task continues until the agent reports an end,
+    /// for at most [`cancel_grace`](crate::Settings::cancel_grace); the returned receiver completes then. Other tasks
+    /// end at once.
     pub(crate) fn cancel(&mut self, task: &TaskId, reason: &str, now: Now) -> Option<Stopped> {
         let is_at_work = self.is_at_work(self.state.tasks.get(task)?);
         if !is_at_work {
@@ -78,7 +79,7 @@ impl Core {
         Some(stopped)
     }
 
-    /// Whether an agent with a lifeline works on a task, or has its message and may have begun.
+    /// True if an agent with a lifeline works on a task, or has its message and may have begun.
     fn is_at_work(&self, task: tasks::Known<'_>) -> bool {
         let Some(assignee) = task.assignee() else {
             return false;
@@ -93,7 +94,7 @@ impl Core {
         may_have_begun && self.sessions.has_lifeline(assignee)
     }
 
-    /// Ends tasks whose agents have not confirmed in time, at most so many.
+    /// Ends at most `limit` tasks whose agents have not confirmed in time.
     pub(crate) fn end_unconfirmed(&mut self, limit: usize, now: Now) {
         for _ in 0..limit {
             let Some((task, reason)) = self.cancelling.overdue(now.instant) else {

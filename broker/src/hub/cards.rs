@@ -1,4 +1,4 @@
-//! Cards as events, and the snapshot of the directory that a watcher takes from the registry, a page at a time.
+//! Cards as events, and the paged snapshot of the directory for a watcher.
 
 use std::sync::Arc;
 
@@ -20,12 +20,13 @@ use crate::{
     traits::Traits,
 };
 
-/// Cards in one page, and their bytes, unless the first alone is larger.
+/// Maximum cards of a page, and their bytes, unless the first alone is larger.
 const PAGE_CARDS: usize = 256;
 /// See [`PAGE_CARDS`].
 const PAGE_BYTES: usize = 256 * 1024;
 
-/// Takes the next cards of a watcher's snapshot as the directory is now: a page, and at most so many. Nothing if it has none under way.
+/// Takes the next page of a watcher's snapshot from the current directory, at most `limit` cards. Empty if no snapshot
+/// is in progress.
 pub(super) fn take(
     state: &mut State,
     presence: &Presence,
@@ -66,7 +67,7 @@ pub(super) fn take(
     cards
 }
 
-/// A card of a snapshot on its way to a watcher.
+/// A card of a snapshot as a delivery.
 pub(super) fn delivery(card: Arc<Sealed>, to: &AgentId, state: &State, now: Now) -> Batch {
     Batch::by_the_way(&Mail {
         event: card,
@@ -106,7 +107,7 @@ fn in_snapshot(card: AgentCardEvent) -> AgentCardEvent {
     }
 }
 
-/// The event that tells it.
+/// The event of a card change.
 pub(super) fn sealed(card: AgentCardEvent, now: Now) -> Arc<Sealed> {
     let routing = AgentEventMetadata {
         event_type: format!("agent.{}", card.event_type),

@@ -1,5 +1,6 @@
-//! Opening a subscription: mail that waited for its agent goes into it before anything else does, a portion under each hold of the lock. Until
-//! that is done the subscription takes nothing new: what comes meanwhile waits behind the rest, so that the order is kept.
+//! Opening of a subscription: waiting mail of its agent goes into it first, a portion per acquisition of the lock.
+//! Until that is done the subscription takes nothing new: events that arrive meanwhile wait behind the rest, so that
+//! the order is kept.
 
 use agenthub_proto::agenthub::EventKind;
 
@@ -18,16 +19,16 @@ use crate::{
     mailboxes::Lifetime,
 };
 
-/// Pieces of mail that are looked at under one hold of the lock.
+/// Waiting events processed per acquisition of the lock.
 const AT_ONCE: usize = 512;
 
 /// A subscription that is being opened.
 #[derive(Debug)]
 pub(super) struct Claiming {
     wanted: Wanted,
-    /// The last position that was looked at.
+    /// Last processed position.
     after: Position,
-    /// See [`Unclaimed::interposed`](crate::unclaimed::Unclaimed::interposed): once it differs, the look begins anew.
+    /// See [`Unclaimed::interposed`](crate::unclaimed::Unclaimed::interposed): a change restarts the scan.
     interposed: u64,
 }
 
@@ -35,12 +36,13 @@ pub(super) struct Claiming {
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) mailbox: MailboxId,
-    /// The positions of the mail that has gone into it.
+    /// Positions of the mail that it has claimed.
     pub(super) claims: Vec<Position>,
 }
 
 impl Core {
-    /// Opens a subscription of an agent, or begins to: it is in `claiming` then, behind others that take before it what waits.
+    /// Opens a subscription of an agent, or begins to: it is then in `claiming`, behind others that claim waiting mail
+    /// first.
     pub(super) fn subscribe(
         &mut self,
         caller: &Caller,
@@ -81,7 +83,7 @@ impl Core {
         step
     }
 
-    /// Goes on with the first subscription of a stream that is being opened.
+    /// Continues with the first subscription of a stream that is being opened.
     ///
     /// # Errors
     ///
@@ -101,14 +103,14 @@ impl Core {
         if is_open {
             opened.claiming.remove(0);
             if let Some(backlog) = &mut opened.backlog {
-                // What came meanwhile went past the subscription.
+                // Events that arrived meanwhile went past the subscription.
                 backlog.upto = self.delivered();
             }
         }
         Ok(())
     }
 
-    /// Takes the next of what waits. Returns whether that was the last, and the subscription is open.
+    /// Claims the next waiting events. Returns whether they were the last, and the subscription is open.
     fn claim(
         &mut self,
         caller: &Caller,
@@ -119,7 +121,7 @@ impl Core {
         let mut positions = Vec::new();
         let (mut is_last, mut looked_at_from) = (false, None);
         if self.state.mailboxes.is_leaving(agent) {
-            // That came before what waits already.
+            // They arrived before the waiting events.
             self.put_back_some(agent, now);
         } else {
             let mailboxes = &self.state.mailboxes;
@@ -136,7 +138,7 @@ impl Core {
             positions = claims.positions;
         }
         if is_last && claiming.wanted.lifetime == Lifetime::Durable {
-            // What is not delivered yet goes there too.
+            // Undelivered events will go there too.
             positions.extend(self.held_for(agent));
         }
         let wanted = &claiming.wanted;
@@ -150,7 +152,7 @@ impl Core {
         (step, is_last)
     }
 
-    /// Puts some of what waits into a subscription. If that is all, it opens.
+    /// Claims some waiting events for a subscription. Opens it if they were the last.
     fn put_claims(
         &mut self,
         caller: &Caller,
@@ -182,7 +184,7 @@ impl Core {
                 ordered,
             };
             self.record(caller, entry, now);
-            // What was recorded has opened it.
+            // The record has opened it.
             let mailboxes = &mut self.state.mailboxes;
             let mailbox = mailboxes.open(agent, &name, lifetime, filter, ordered, now.instant);
             return Step { mailbox, claims };

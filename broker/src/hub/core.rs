@@ -1,4 +1,4 @@
-//! The hub's one piece of state behind its lock: the log, the fold of it, and who is connected.
+//! The state behind the hub's lock: the log, its fold, and connected peers.
 
 use std::{
     collections::HashSet,
@@ -32,7 +32,7 @@ use crate::{
     state::{Delivering, State},
 };
 
-/// When something happens, by both clocks.
+/// The current time, by both clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
     pub(crate) instant: Instant,
@@ -60,7 +60,7 @@ pub(crate) struct Core {
     pub(crate) log: Box<dyn EventLog>,
     pub(super) commits: Commits,
     pub(crate) state: State,
-    /// What is delivered once the log is safe that far.
+    /// Deliveries that wait for their records to be durable.
     pub(super) held: Pending,
 
     pub(crate) presence: Presence,
@@ -68,7 +68,7 @@ pub(crate) struct Core {
     pub(crate) probes: Probes,
     pub(crate) counters: Arc<crate::metrics::Counters>,
     pub(super) giving_up: GivingUp,
-    /// When the log was last told of deliveries.
+    /// Time of the last record of delivery attempts.
     pub(super) tries_told: Option<Instant>,
     pub(super) unused: Sweep<MailboxId>,
     pub(super) away: Sweep<AgentId>,
@@ -80,7 +80,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// A hub that knows what `state` knows, and goes on in `log`.
+    /// A hub with this state, which continues this log.
     pub(crate) fn new(
         settings: Settings,
         counters: Arc<crate::metrics::Counters>,
@@ -108,7 +108,7 @@ impl Core {
         }
     }
 
-    /// Puts into the log what happened, and takes it in. An event is delivered once the log has it safe.
+    /// Appends an entry to the log and applies it. Its event is delivered once durable.
     pub(crate) fn record(&mut self, caller: &Caller, entry: Entry, now: Now) {
         let record = self.next_record(caller, entry.order(), entry, now);
         self.state.apply(&record, now.instant);
@@ -120,7 +120,7 @@ impl Core {
         self.log.append(record);
     }
 
-    /// What happened as the log will have it next.
+    /// Builds the next record.
     pub(super) fn next_record(
         &self,
         caller: &Caller,
@@ -140,12 +140,12 @@ impl Core {
         record
     }
 
-    /// The last position that is safe.
+    /// Last durable position.
     pub(crate) fn safe(&self) -> Position {
         self.commits.latest().position().unwrap_or(Position(0))
     }
 
-    /// The last position that was given out.
+    /// Last assigned position.
     pub(crate) fn last(&self) -> Position {
         Position(self.log.next_position().0 - 1)
     }
@@ -160,7 +160,7 @@ impl Core {
         }
     }
 
-    /// Puts an event into the log and delivers it. Returns its position.
+    /// Logs an event and delivers it. Returns its position.
     pub(crate) fn record_event(&mut self, caller: &Caller, mut draft: Draft, now: Now) -> String {
         let position = self.log.id().token(self.log.next_position());
         draft.event.position.clone_from(&position);
@@ -169,13 +169,13 @@ impl Core {
         position
     }
 
-    /// Ends a task in the hub's own name and says why, to both its parties. Does nothing once it has ended.
+    /// Ends a task on behalf of the hub, with a reason for both parties. No effect on a task that has ended.
     pub(crate) fn end_task(&mut self, task: &TaskId, state: TaskState, reason: &str, now: Now) {
         self.complete(task, state, Message::new(Role::Agent, reason), now);
         self.stop_work(task, reason);
     }
 
-    /// Ends a task with what was said last, and tells both its parties. Does nothing once it has ended.
+    /// Ends a task with a last message, for both parties. No effect on a task that has ended.
     pub(crate) fn complete(&mut self, task: &TaskId, state: TaskState, said: Message, now: Now) {
         let Some(entry) = self.state.tasks.get(task) else {
             return;
@@ -229,7 +229,7 @@ impl Core {
         self.record_event(&hub(), draft, now);
     }
 
-    /// Tells the assignee's instances outside the order of their mailboxes that a task has ended.
+    /// Tells the assignee's instances, ahead of their mailboxes' order, that a task has ended.
     pub(crate) fn stop_work(&mut self, task: &TaskId, reason: &str) {
         let Some(assignee) = self
             .state
@@ -247,7 +247,7 @@ impl Core {
     }
 }
 
-/// The task that ends with this.
+/// The task that this entry ends.
 fn ended(entry: &Entry) -> Option<&str> {
     let Entry::Published(published) = entry else {
         return None;
@@ -259,7 +259,7 @@ fn ended(entry: &Entry) -> Option<&str> {
     status.state().is_terminal().then_some(&update.task_id)
 }
 
-/// An event that is not in the log yet, with what the log will know of it.
+/// An event before it is logged, with its routing.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) event: Box<AgentEvent>,
@@ -289,7 +289,7 @@ pub(crate) fn hub() -> Caller {
     }
 }
 
-/// An event with id, time and trace; its position comes with the log.
+/// An event with id, time and trace; the log assigns its position.
 pub(crate) fn event(
     payload: Payload,
     routing: Option<AgentEventMetadata>,

@@ -1,4 +1,4 @@
-//! What an operator can do about mail that was given up.
+//! Operator calls for dead letters.
 
 use agenthub_proto::{
     a2a,
@@ -63,7 +63,7 @@ impl Hub {
         })
     }
 
-    /// Returns the task that the letter makes, if its own has ended.
+    /// Returns the new task of the letter, if its own has ended.
     pub(crate) fn retry_dead_letter(&self, caller: &Caller, id: &str) -> Result<String, Error> {
         decide(Call::RetryDeadLetter, caller, "")?;
         limits::required("id", id)?;

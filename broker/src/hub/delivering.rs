@@ -1,4 +1,4 @@
-//! What streams are handed, and what their peers say of that.
+//! Deliveries to streams, and their acknowledgements, refusals and extensions.
 
 use agenthub_proto::agenthub::{AgentEvent, Concern, agent_event::Payload};
 
@@ -17,11 +17,11 @@ use crate::{
     tasks::Tasks,
 };
 
-/// Bytes that are read from the log at a time, and one event.
+/// Bytes read from the log at a time; one event more is allowed.
 pub(super) const READ_BYTES: usize = 64 * 1024;
 
 impl Core {
-    /// What a stream has to send, at most `credits[i]` deliveries of its subscription `i`, and `limit` in all.
+    /// Deliveries for a stream: at most `credits[i]` of its subscription `i`, and `limit` in all.
     pub(crate) fn take(
         &mut self,
         session: SessionId,
@@ -53,7 +53,7 @@ impl Core {
         let mut void: Vec<(MailboxId, Batch)> = Vec::new();
         let mut handed_over = Vec::new();
         let mut room = limit;
-        // Bytes that have to be read from the log.
+        // Bytes to be read from the log.
         let mut stored = 0;
         let count = open.mailboxes.len();
         let first = open.turn;
@@ -70,7 +70,7 @@ impl Core {
                 room = room.saturating_sub(1);
             }
             if self.state.mailboxes.snapshots.cursor(*mailbox).is_some() {
-                // Changes come behind all cards.
+                // Changes follow after all cards.
                 outgoing.has_more |= credit > 0;
                 continue;
             }
@@ -116,7 +116,7 @@ impl Core {
         outgoing
     }
 
-    /// Deliveries at these positions were handled.
+    /// Acknowledges the deliveries at these positions.
     pub(crate) fn acknowledge_at(
         &mut self,
         caller: &Caller,
@@ -134,7 +134,7 @@ impl Core {
         Ok(())
     }
 
-    /// Mail is done with, and the log says so.
+    /// Removes handled mail and records that.
     pub(super) fn settle(
         &mut self,
         caller: &Caller,
@@ -146,7 +146,7 @@ impl Core {
         self.record_settled(caller, mailbox, positions, now);
     }
 
-    /// Puts into the log that mail has left a mailbox. Of one that is in no log itself, the log says that its agent has the mail.
+    /// Records that mail has left a mailbox. For mail that is not in the log itself, records that its agent has it.
     pub(super) fn record_settled(
         &mut self,
         caller: &Caller,
@@ -168,7 +168,7 @@ impl Core {
         self.record(caller, entry, now);
     }
 
-    /// A delivery was not handled.
+    /// Refuses a delivery.
     pub(crate) fn refuse(
         &mut self,
         session: SessionId,
@@ -194,7 +194,7 @@ impl Core {
         Ok(())
     }
 
-    /// Deliveries are still being worked on.
+    /// Extends the leases of deliveries.
     pub(crate) fn extend(
         &mut self,
         session: SessionId,
@@ -222,17 +222,17 @@ impl Core {
     }
 }
 
-/// Work on a task that has ended is never delivered.
+/// True for work on a task that has ended, which is never delivered.
 pub(super) fn is_void(mail: &Mail, tasks: &Tasks) -> bool {
     is_void_work(&mail.event, mail.concern, tasks)
 }
 
-/// The same of all events of a batch, which are of one task.
+/// The same for a batch, whose events belong to one task.
 fn is_void_batch(batch: &Batch, tasks: &Tasks) -> bool {
     is_void_work(&batch.segment().first(), batch.concern(), tasks)
 }
 
-/// Whether an event is work on a task that has ended.
+/// True if an event is work on a task that has ended.
 pub(super) fn is_void_work(event: &AgentEvent, concern: Concern, tasks: &Tasks) -> bool {
     let Some(Payload::Message(message)) = &event.payload else {
         return false;

@@ -1,4 +1,4 @@
-//! The directory of agents: registering, leaving, looking up, and telling those who watch it.
+//! The directory of agents: registering, unregistering, lookups, and notification of watchers.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -24,8 +24,8 @@ use crate::{
 };
 
 impl Core {
-    /// Removes an agent, or a client that has durable mailboxes. Its open tasks fail first, some under each hold of the lock; then its streams
-    /// end, and its mailboxes go with it. Returns whether it is gone, or more tasks are to fail before.
+    /// Removes an agent, or a client with durable mailboxes. First its open tasks fail, some per acquisition of the
+    /// lock; then its streams end, and its mailboxes are removed. Returns whether it is done.
     pub(crate) fn unregister(
         &mut self,
         caller: &Caller,
@@ -79,7 +79,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Tells those who watch the directory what happened to an agent that is in it.
+    /// Notifies watchers of the directory of a change to an agent in it.
     pub(crate) fn tell(&mut self, agent: &AgentId, event_type: &str, now: Now) {
         let Some(known) = self.state.registry.get(agent) else {
             return;
@@ -89,7 +89,7 @@ impl Core {
         self.broadcast_card(payload, now);
     }
 
-    /// One agent, or one version of it.
+    /// An agent, or one version of it.
     pub(crate) fn agent(&self, id: &str) -> Result<AgentEntry, Error> {
         let address = Address::parse(id, |id| self.state.registry.get(&id.into()).is_some());
         let unknown = || Error::NotFound(format!("there is no agent \"{id}\""));
@@ -141,12 +141,12 @@ impl Core {
 
     fn broadcast_card(&mut self, card: AgentCardEvent, now: Now) {
         self.state.mailboxes.snapshots.change();
-        // Changes of the directory have one order among themselves.
+        // Changes of the directory share one order key.
         let order = OrderKey::from("");
         let is_presence = [card_change::ONLINE, card_change::OFFLINE].contains(&&*card.event_type);
         let event = cards::sealed(card, now);
         if is_presence {
-            // It is in no log.
+            // The event is not logged.
             let ahead = self.held.last_of(&order);
             self.pass(Arc::new(Segment::of(event)), Route::Everyone, ahead);
         } else {
@@ -155,11 +155,11 @@ impl Core {
     }
 }
 
-/// The changes of presence that an action brings: who was online before it and is not after, or the reverse.
+/// Presence of agents before an action, for reporting who came online or went offline.
 pub(crate) struct PresenceBefore(HashMap<AgentId, bool>);
 
 impl PresenceBefore {
-    /// Remembers where agents stand.
+    /// Records the presence of these agents.
     pub(crate) fn of(core: &Core, agents: impl IntoIterator<Item = AgentId>) -> Self {
         Self(
             agents
@@ -169,7 +169,7 @@ impl PresenceBefore {
         )
     }
 
-    /// Tells what has changed since.
+    /// Reports the changes since.
     pub(crate) fn tell_changes(self, core: &mut Core, now: Now) {
         for (agent, was_online) in self.0 {
             let is_online = core.presence.is_online(&agent);

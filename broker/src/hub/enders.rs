@@ -1,4 +1,4 @@
-//! Which instance has ended a task: late artifacts are that one's alone. Of this hub's life only.
+//! The instance that ended a task: only it may send late artifacts. Not kept across restarts.
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
@@ -18,11 +18,11 @@ use crate::{
     upkeep::SettledTasks,
 };
 
-/// See the module's description.
+/// The map, see the module.
 #[derive(Debug, Default)]
 pub(super) struct Enders {
     by_task: HashMap<TaskId, (AgentId, InstanceId)>,
-    /// In the order in which they were noted.
+    /// In the order of insertion.
     noted: VecDeque<(Instant, TaskId)>,
 }
 
@@ -43,7 +43,7 @@ impl Enders {
         }
     }
 
-    /// Forgets what was noted longer ago than `late`.
+    /// Removes entries older than `late`.
     fn forget(&mut self, late: Duration, now: Instant) {
         let is_over = |(at, _): &mut (Instant, TaskId)| now.duration_since(*at) > late;
         while let Some((_, task)) = self.noted.pop_front_if(is_over) {
@@ -58,7 +58,7 @@ impl Enders {
     }
 }
 
-/// The task that is ended by this.
+/// The task that this update ends.
 pub(super) fn ended(body: &Body) -> Option<TaskId> {
     let Body::Status(update) = body else {
         return None;
@@ -71,11 +71,11 @@ pub(super) fn ended(body: &Body) -> Option<TaskId> {
 }
 
 impl Core {
-    /// Whether what a stream's instance sends for a task still counts.
+    /// Checks that a stream's instance may still send for a task.
     ///
     /// # Errors
     ///
-    /// [`Error::FailedPrecondition`] if another instance has the task, or has ended it.
+    /// [`Error::FailedPrecondition`] if another instance has or has ended the task.
     pub(super) fn check_lease(&self, session: SessionId, task: &str) -> Result<(), Error> {
         let Some((agent, instance)) = self.sessions.peer(session) else {
             return Ok(());
@@ -84,14 +84,14 @@ impl Core {
         self.enders.check(task, agent, instance)
     }
 
-    /// The instance of a stream has ended a task.
+    /// Records that a stream's instance has ended a task.
     pub(super) fn note_ender(&mut self, session: SessionId, task: &str, now: Now) {
         if let Some((agent, instance)) = self.sessions.peer(session) {
             self.enders.note(task, agent, instance, now.instant);
         }
     }
 
-    /// How far tasks have settled.
+    /// Progress of settling tasks.
     pub(super) fn settled_tasks(&self) -> SettledTasks {
         SettledTasks {
             upto: self.state.tasks.settled_upto(),
@@ -99,12 +99,12 @@ impl Core {
         }
     }
 
-    /// Forgets who has lost or ended tasks that nobody can send anything for any more.
+    /// Removes settled tasks from the lists of superseded and ending instances.
     pub(super) fn forget_superseded(&mut self, now: Now) {
         let late = self.settings.late_artifacts;
         self.enders.forget(late, now.instant);
         for task in self.state.tasks.settle(late, now.time) {
-            // One that was forgotten since may be there again, and open.
+            // A forgotten id may have been reused for an open task.
             let known = self.state.tasks.get(&task);
             if known.is_none_or(|t| !t.can_change(now.time, late)) {
                 self.state.superseded.forget(&task);

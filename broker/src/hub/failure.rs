@@ -1,9 +1,9 @@
-//! Failures after which a hub cannot go on: its process has to end, and to start again from what is on disk.
+//! Failures after which a hub cannot continue: its process has to end, and to restart from its disk.
 
-/// Why a hub has failed.
+/// Reason of a failure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The content of the disk is not known.
+    /// The content of the disk is unknown.
     #[error("the hub's log has failed ({0}): see to the disk, then start the hub again")]
     Log(String),
     /// Code panicked while it changed the state.

@@ -1,6 +1,7 @@
-//! What becomes of mail that was not handled: it is a dead letter, and the work that it asked for fails.
+//! Handling of given-up mail: it becomes a dead letter, and the work that it requested fails.
 //!
-//! One hold of the lock buries a bounded number of pieces. The rest is queued for the next holds; until then the log has it where it was.
+//! A bounded number of events is processed per acquisition of the lock. The rest is queued; until then the log has it
+//! in its mailbox.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -26,20 +27,20 @@ use crate::{
     sealed::Sealed,
 };
 
-/// Pieces that become dead letters during one hold of the lock.
+/// Events that become dead letters per acquisition of the lock.
 pub(super) const AT_ONCE: usize = 128;
-/// Pieces that may be queued before those that come are buried at once.
+/// Maximum queue; beyond it events are processed at once.
 const QUEUED: usize = 10_000;
 
-/// Mail that was given up and is no dead letter yet.
+/// Given-up mail that is no dead letter yet.
 #[derive(Debug)]
 pub(super) struct GivingUp {
     queue: VecDeque<Piece>,
-    /// Pieces whose bodies are to be read from the log first.
+    /// Events whose bodies must be read from the log first.
     stored: VecDeque<Piece>,
-    /// Wakes their reader.
+    /// Wakes the reader of bodies.
     wanted: Arc<Notify>,
-    /// Pieces that this hold of the lock may still bury.
+    /// Events that may still be processed under the current lock.
     left: usize,
     summary: Option<Summary>,
 }
@@ -47,11 +48,11 @@ pub(super) struct GivingUp {
 #[derive(Debug)]
 struct Piece {
     undelivered: Undelivered,
-    /// Agent and name under which the log knows the mailbox. The mailbox itself may be closed before the piece has its turn.
+    /// Agent and name of the mailbox in the log. The mailbox may be closed before the event is processed.
     mailbox: Option<(AgentId, String)>,
 }
 
-/// The pieces that were buried since the last summary, for the operator's log.
+/// Counts of undelivered events since the last summary, for the operator's log.
 #[derive(Debug)]
 pub(super) struct Summary {
     count: usize,
@@ -74,12 +75,12 @@ impl Default for GivingUp {
 }
 
 impl GivingUp {
-    /// Whether pieces wait for another hold of the lock.
+    /// True if events wait for another acquisition of the lock.
     pub(super) fn is_under_way(&self) -> bool {
         !self.queue.is_empty()
     }
 
-    /// Whether all that was given up is in the log.
+    /// True if everything given up is in the log.
     pub(super) fn is_done(&self) -> bool {
         self.queue.is_empty() && self.stored.is_empty()
     }
@@ -89,7 +90,7 @@ impl GivingUp {
         self.wanted.clone()
     }
 
-    /// The positions of the events that are to be read next.
+    /// Positions of the events to read next.
     pub(super) fn to_read(&self) -> Vec<Position> {
         let mut bytes = 0;
         let pieces = self.stored.iter().take(AT_ONCE).take_while(|piece| {
@@ -102,17 +103,17 @@ impl GivingUp {
             .collect()
     }
 
-    /// Whether so much has to be read that nothing more is to be given up meanwhile.
+    /// True if the queue of reads is so long that nothing more should be given up.
     pub(super) fn is_behind(&self) -> bool {
         self.stored.len() > QUEUED
     }
 
-    /// The summary of what was buried since this was called last.
+    /// The summary since the last call.
     pub(super) fn take_summary(&mut self) -> Option<Summary> {
         self.summary.take()
     }
 
-    /// Adds a piece to the summary.
+    /// Adds an event to the summary.
     fn count(&mut self, undelivered: &Undelivered) {
         let mail = &undelivered.mail;
         let summary = self.summary.get_or_insert_with(|| Summary {
@@ -132,7 +133,8 @@ impl Summary {
         self.count
     }
 
-    /// Warns of undelivered events in one line, whatever their number. Not for use under the lock: whoever reads the log may be slow.
+    /// Warns of undelivered events in one line, whatever their number. Do not call under the lock: writing to the
+    /// operator's log may be slow.
     pub(super) fn warn(&self) {
         let Self {
             count,
@@ -153,7 +155,7 @@ impl Summary {
 }
 
 impl Core {
-    /// Mail was given up. Where it was work for a task's assignee, the task fails.
+    /// Gives mail up. If it was work for a task's assignee, the task fails.
     pub(crate) fn give_up(&mut self, undelivered: Vec<Undelivered>, now: Now) {
         let came = undelivered.len();
         let pieces = undelivered.into_iter().map(|undelivered| Piece {
@@ -190,7 +192,7 @@ impl Core {
         }
     }
 
-    /// Whether a piece is an answer that waited for a subscription of somebody who is not in the directory: such peers ask and leave.
+    /// True for an answer that waited for a subscription of a client outside the directory: such clients ask and leave.
     fn is_answer_to_nobody(&self, piece: &Piece) -> bool {
         let mail = &piece.undelivered.mail;
         let is_answer = match &mail.event.payload {
@@ -203,7 +205,7 @@ impl Core {
         is_answer && waited && self.state.registry.get(&mail.recipient).is_none()
     }
 
-    /// A piece leaves without a dead letter.
+    /// Drops an event without a dead letter.
     fn let_go(&mut self, piece: &Piece, now: Now) {
         if let Some((agent, name)) = piece.mailbox.clone() {
             let positions = piece.undelivered.mail.position.into_iter().collect();
@@ -216,7 +218,7 @@ impl Core {
         }
     }
 
-    /// Goes on with the pieces that were [to be read](GivingUp::to_read). Those that are in no record are lost.
+    /// Processes the events that were [read](GivingUp::to_read). Those missing from the log are lost.
     pub(super) fn bury_read(
         &mut self,
         positions: &[Position],
@@ -238,7 +240,7 @@ impl Core {
         self.give_up(Vec::new(), now);
     }
 
-    /// A piece is in no record: it leaves its mailbox without a dead letter.
+    /// Drops an event that is missing from the log.
     fn write_off_piece(&mut self, piece: &Piece, now: Now) {
         let Undelivered { mail, reason, .. } = &piece.undelivered;
         let (position, recipient) = (mail.position, &mail.recipient);
@@ -248,13 +250,13 @@ impl Core {
         self.fail_work(mail, reason, now);
     }
 
-    /// Goes on with what was given up during earlier holds of the lock.
+    /// Processes the queue of earlier acquisitions of the lock.
     pub(super) fn go_on_giving_up(&mut self, now: Now) {
         self.giving_up.left = AT_ONCE;
         self.give_up(Vec::new(), now);
     }
 
-    /// Puts into the log that mail is a dead letter.
+    /// Records a dead letter.
     fn bury(&mut self, piece: &Piece, now: Now) {
         let Undelivered {
             mail,
@@ -283,7 +285,7 @@ impl Core {
         self.record(&hub(), entry, now);
     }
 
-    /// Nobody will do what mail asks for: where it is work for a task's assignee, the task fails, and its requester is told.
+    /// Fails the task that mail was work for, and tells its requester.
     pub(super) fn fail_work(&mut self, mail: &Mail, reason: &str, now: Now) {
         let Some(Payload::Message(message)) = &mail.event.payload else {
             return;
@@ -294,7 +296,7 @@ impl Core {
             return;
         };
         if mail.concern == Concern::Work {
-            // The assignee does not take its mail: a status for it would only push out more.
+            // The assignee does not take its mail: a status for it would only displace more.
             let requester = entry.requester();
             let to = Vec::from_iter((*requester != mail.recipient).then(|| requester.clone()));
             let said = Message::new(Role::Agent, reason);

@@ -1,4 +1,5 @@
-//! Deliveries once the log is safe up to a position: in the order of the records, and together where mailboxes take events alike.
+//! Deliveries that wait for their records to be durable: in log order, and together if mailboxes treat the events
+//! alike.
 
 use std::sync::Arc;
 
@@ -19,35 +20,35 @@ use crate::{
     traits::Traits,
 };
 
-/// Bytes of events that are in no log and wait for it, from which on nothing is taken in that would have to wait.
+/// Limit on bytes of unlogged events that wait for the log; beyond it, events that would have to wait are refused.
 const HELD_BYTES: usize = 16 * 1024 * 1024;
 
-/// A delivery that waits for the log.
+/// A delivery that waits for its record to be durable.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) until: Position,
     pub(super) order: OrderKey,
     pub(super) what: Waiting,
-    /// Events of the same order key that are in no log and came after it.
+    /// Unlogged events of the same order key that arrived after it.
     pub(super) followers: Vec<Passing>,
-    /// Bytes of events that are in no log.
+    /// Bytes of unlogged events.
     pub(super) bytes: usize,
 }
 
 #[derive(Debug)]
 pub(super) enum Waiting {
-    /// An event is delivered.
+    /// Delivery of an event.
     Event(Published, Delivering),
-    /// Plain messages are delivered that mailboxes take alike. One at least.
+    /// Delivery of plain messages that mailboxes treat alike; at least one.
     Alike(Vec<(Position, Arc<Sealed>)>, Route, Delivering),
-    /// Events are delivered that may be lost.
+    /// Delivery of unlogged events.
     Passing(Passing),
-    /// What waits for an agent that has left is forgotten.
+    /// Deletion of the mail that waits for an agent that has left.
     Forget(AgentId),
 }
 
 impl Core {
-    /// Whether records, and events that have to wait for them, can be taken in.
+    /// Checks that records, and events that have to wait for them, can be accepted.
     ///
     /// # Errors
     ///
@@ -57,7 +58,7 @@ impl Core {
         self.check_held()
     }
 
-    /// Checks that work which was accepted can go on.
+    /// Checks that accepted work can continue.
     ///
     /// # Errors
     ///
@@ -67,7 +68,7 @@ impl Core {
         self.check_held()
     }
 
-    /// Whether there is room for events that wait for the log.
+    /// Checks that there is room for events that wait for the log.
     ///
     /// # Errors
     ///
@@ -79,8 +80,8 @@ impl Core {
         }
     }
 
-    /// Whether events of an order key that may be lost can be taken in, and which delivery they are to follow. Without one they do not
-    /// wait for the disk.
+    /// Checks that unlogged events of an order key can be accepted, and returns the delivery that they follow. Without
+    /// one they need not wait for the disk.
     ///
     /// # Errors
     ///
@@ -94,7 +95,7 @@ impl Core {
         Ok(ahead)
     }
 
-    /// Delivers events that are in no log, right behind the last of their order key that waits for it.
+    /// Delivers unlogged events, right after the last waiting delivery of their order key.
     pub(super) fn pass(&mut self, segment: Arc<Segment>, route: Route, ahead: Option<Ahead>) {
         let how = self.delivering(None);
         let passing = Passing {
@@ -105,7 +106,7 @@ impl Core {
         self.held.pass(passing, ahead);
     }
 
-    /// Delivers an event that is in no log once all that has happened before is safe.
+    /// Delivers an unlogged event once everything before it is durable.
     pub(super) fn pass_when_safe(&mut self, event: Arc<Sealed>, route: Route, order: OrderKey) {
         let passing = Passing {
             segment: Arc::new(Segment::of(event)),
@@ -121,7 +122,7 @@ impl Core {
         });
     }
 
-    /// Delivers plain messages that mailboxes take alike, once the log has them. Where all were published before, there are none.
+    /// Queues plain messages that mailboxes treat alike, for delivery once durable. Empty if all were duplicates.
     pub(super) fn hold(
         &mut self,
         events: Vec<(Position, Arc<Sealed>)>,
@@ -141,7 +142,7 @@ impl Core {
         });
     }
 
-    /// Does what follows from a record once the log has it.
+    /// Queues the effects of a record until it is durable.
     pub(super) fn hold_record(&mut self, record: &Record) {
         let until = record.position;
         let what = match &record.entry {
@@ -165,7 +166,7 @@ impl Core {
         });
     }
 
-    /// Ends a group of the log, and delivers what is safe.
+    /// Ends a group of the log, and delivers durable events.
     pub(crate) fn end_group(&mut self, now: Now) {
         self.go_on_giving_up(now);
         loop {
@@ -201,7 +202,7 @@ impl Core {
         }
     }
 
-    /// Adds to messages those that come next and are alike, as far as they are safe and a segment has room for them.
+    /// Adds the following alike messages, as far as they are durable and fit into a segment.
     fn take_alike(
         &mut self,
         events: &mut Vec<(Position, Arc<Sealed>)>,
@@ -228,7 +229,7 @@ impl Core {
         }
     }
 
-    /// The positions of the events for an agent that wait for the log.
+    /// Positions of an agent's events that wait for the log.
     pub(crate) fn held_for<'a>(
         &'a self,
         agent: &'a AgentId,
@@ -246,14 +247,14 @@ impl Core {
         held.flat_map(Held::positions)
     }
 
-    /// The positions of the events that wait for the log, in order.
+    /// Positions of all events that wait for the log, in order.
     pub(super) fn held_positions(&self) -> impl Iterator<Item = Position> + '_ {
         self.held.iter().flat_map(Held::positions)
     }
 }
 
 impl Held {
-    /// Where the events stand in the log.
+    /// Positions of the events.
     fn positions(&self) -> impl Iterator<Item = Position> + '_ {
         let (one, several) = match &self.what {
             Waiting::Event(_, how) => (how.position, &[][..]),
@@ -264,7 +265,7 @@ impl Held {
     }
 }
 
-/// Tells whether an event is a message that belongs to no task and is due at once.
+/// True for a message without a task that is due at once.
 fn is_plain(event: &AgentEvent) -> bool {
     let is_due = |r: &AgentEventMetadata| r.deliver_at.is_none();
     let is_message = matches!(&event.payload, Some(Payload::Message(m)) if m.task_id.is_empty());

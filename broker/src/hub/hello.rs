@@ -1,4 +1,4 @@
-//! What a peer of `Connect` says first, once it is known to be good.
+//! Parsing and validation of the first frame of a `Connect` peer.
 
 use std::{collections::HashSet, ops::RangeInclusive};
 
@@ -14,23 +14,23 @@ use crate::{
     mailboxes::Lifetime,
 };
 
-/// The versions of the `Connect` protocol that this hub speaks.
+/// Supported versions of the `Connect` protocol.
 const PROTOCOL_VERSIONS: RangeInclusive<u32> = 1..=2;
-/// The most subscriptions of one stream.
+/// Maximum subscriptions of a stream.
 const SUBSCRIPTIONS: usize = 64;
 
-/// A peer and what it wants.
+/// A peer and its requests.
 #[derive(Debug)]
 pub(super) struct Introduction {
     pub(super) agent: AgentId,
     pub(super) instance: InstanceId,
     pub(super) version: Option<Version>,
-    /// Only an agent has one; a client is not in the directory.
+    /// Set for agents; a client is not in the directory.
     pub(super) registration: Option<Registration>,
     pub(super) subscriptions: Vec<Wanted>,
 }
 
-/// One subscription that a peer wants.
+/// A requested subscription.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) name: String,
@@ -39,11 +39,12 @@ pub(super) struct Wanted {
     pub(super) ordered: bool,
 }
 
-/// Reads a hello.
+/// Parses a hello.
 ///
 /// # Errors
 ///
-/// [`Error::FailedPrecondition`] for another version of the protocol, [`Error::InvalidArgument`] for all else that is wrong.
+/// [`Error::FailedPrecondition`] for an unsupported version of the protocol, [`Error::InvalidArgument`] for everything
+/// else.
 pub(super) fn read(hello: Hello) -> Result<Introduction, Error> {
     if !PROTOCOL_VERSIONS.contains(&hello.protocol_version) {
         return Err(Error::FailedPrecondition(format!(
@@ -82,7 +83,8 @@ pub(super) fn read(hello: Hello) -> Result<Introduction, Error> {
     })
 }
 
-/// What the subscriptions of a hello claim, the first first, of claims that each name theirs. There may be fewer of them, or more.
+/// The claims of each subscription of a hello, in order. The list may be shorter or longer than that of the
+/// subscriptions.
 pub(super) fn claims(claims: &[(u32, Position)]) -> Vec<Reclaiming> {
     let mut positions = vec![Vec::new(); SUBSCRIPTIONS];
     for (subscription, position) in claims {

@@ -1,4 +1,4 @@
-//! Snapshots and retention of the log on disk, while the hub goes on and when it ends.
+//! Snapshots and retention of the log on disk, while the hub runs and when it ends.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use crate::{
     upkeep::{self, SettledTasks, Standing},
 };
 
-/// How often it is looked at how large the log is.
+/// Interval of checks of the log's size.
 const LOOK: Duration = Duration::from_secs(60);
-/// How often it is looked at what has become old.
+/// Interval of checks for old records.
 const ROUND: Duration = Duration::from_secs(3600);
-/// How long nothing is tried after it could not be done.
+/// Pause after a failed round.
 const PAUSE: Duration = Duration::from_secs(60);
-/// The pause behind a snapshot, as a multiple of the time that it took: it may be as large as all that is remembered.
+/// Pause after a snapshot, as a multiple of its duration: a snapshot may be as large as the whole state.
 const REST: u32 = 9;
-/// Longest wait for the log before a round.
+/// Maximum wait for the log before a round.
 const SAFE: Duration = Duration::from_millis(500);
-/// How long a hub that ends takes for a snapshot at most.
+/// Maximum duration of the snapshot of a hub that ends.
 const LAST: Duration = Duration::from_millis(1500);
 
-/// Keeps the log short until it is cancelled: every so many records and bytes, every hour, and once more at the end.
+/// Keeps the log short until cancelled: after a number of records or bytes, every hour, and once more at the end.
 pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) {
     let mut known: Option<Standing> = None;
     let mut soon = Instant::now() + upkeep::SOON;
@@ -78,7 +78,8 @@ pub(crate) async fn keep_log(hub: Hub, upkeep: Upkeep, stop: CancellationToken) 
     last_round(&hub, &upkeep).await;
 }
 
-/// Waits until the log has grown enough for another snapshot; for ever while nothing is known of it. Returns `false` if it fails before.
+/// Waits until the log has grown enough for another snapshot; forever while its size is unknown. Returns `false` if the
+/// log fails.
 async fn until_grown(
     commits: &Commits,
     known: Option<Standing>,
@@ -98,7 +99,7 @@ async fn until_grown(
     is_there.is_ok()
 }
 
-/// A hub that starts again has less to read behind a snapshot, also one that never runs for long.
+/// The final snapshot shortens the next start, also for a hub that never runs for long.
 async fn last_round(hub: &Hub, upkeep: &Upkeep) {
     let end = std::time::Instant::now() + LAST;
     let round = Round {
@@ -114,11 +115,11 @@ async fn last_round(hub: &Hub, upkeep: &Upkeep) {
     }
 }
 
-/// One look at the log, and what is done then, on a thread of its own. It ends soon once it must, and is waited for.
+/// One round on its own thread: checks the log, and compacts it if needed. Ends soon when told to, and is waited for.
 struct Round {
-    /// How the log stood after the last round that did something.
+    /// State of the log after the last round that did something.
     before: Option<Standing>,
-    /// It is time, whatever the log's size.
+    /// True to run regardless of the log's size.
     must: bool,
     must_stop: Box<dyn Fn() -> bool + Send + Sync>,
 }
@@ -128,7 +129,7 @@ impl Round {
         self.run_if(hub, upkeep, |_, _| false).await
     }
 
-    /// Returns how the log stands after it, or how it stood after the round before if nothing was done.
+    /// Returns the state of the log afterwards, or after the last round if nothing was done.
     async fn run_if(
         self,
         hub: &Hub,
@@ -166,7 +167,7 @@ impl Round {
     }
 }
 
-/// Settled tasks of the hub, once the log is safe up to where it ends now; `None` if that takes long.
+/// Settled tasks of the hub, once everything up to the current end of the log is durable; `None` if that takes long.
 async fn settled_tasks(hub: &Hub) -> Option<SettledTasks> {
     let settled = hub.core().settled_tasks();
     let is_safe = hub.commits().safe(settled.position);
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
     use crate::log::{Commit, Committer, Position};
 
-    /// How long it takes until a log that grows so fast, a hundred records being enough otherwise, gets another snapshot.
+    /// Time until the next snapshot of a log that grows at this rate, where a hundred records are enough otherwise.
     async fn grows(records_a_second: u64) -> Duration {
         let log = Committer::new(Commit::Upto(Position(0)));
         let commits = log.subscribe();

@@ -1,4 +1,4 @@
-//! Listing agents: which match a request, looked for a few at a time.
+//! Listing of agents that match a request, a few at a time.
 
 use agenthub_proto::{
     a2a::{AgentCard, AgentSkill},
@@ -9,27 +9,27 @@ use prost::Message;
 use super::{core::Core, mailboxes_admin::page_size};
 use crate::{Error, limits, registry::Agent, steps::step};
 
-/// Agents that are looked at under one hold of the lock.
+/// Agents checked per acquisition of the lock.
 const AT_ONCE: usize = 32;
 
-/// A page that is being made, of agents in order of their ids.
+/// A page in progress, ordered by id.
 #[derive(Debug)]
 pub(super) struct Listing {
     request: ListAgentsRequest,
     state: AgentState,
     limit: usize,
-    /// The last agent that was looked at.
+    /// Last checked agent.
     after: String,
     pub(super) page: Vec<AgentEntry>,
     bytes: usize,
-    /// The token of the next page, if there is one.
+    /// Token of the next page, if any.
     pub(super) next: String,
 }
 
 impl Listing {
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for what cannot be asked.
+    /// [`Error::InvalidArgument`] for an invalid request.
     pub(super) fn new(request: ListAgentsRequest) -> Result<Self, Error> {
         for (what, value) in [
             ("text", &request.text),
@@ -56,7 +56,7 @@ impl Listing {
 }
 
 impl Core {
-    /// Looks at the next agents. Returns whether the page is complete.
+    /// Checks the next agents. Returns whether the page is complete.
     pub(super) fn list_some(&self, listing: &mut Listing) -> bool {
         let (mut looked_at, mut last) = (0, None);
         for (id, agent) in self.state.registry.after(&listing.after).take(AT_ONCE) {
@@ -102,7 +102,7 @@ fn matches(agent: &Agent, request: &ListAgentsRequest) -> bool {
         && holds_words(card, &request.text)
 }
 
-/// Tells whether a card holds all words of a text.
+/// True if a card contains all words of a text.
 fn holds_words(card: &AgentCard, text: &str) -> bool {
     let mut words = text.split_whitespace().peekable();
     if words.peek().is_none() {

@@ -1,4 +1,4 @@
-//! The lock around the hub's state, and the end of a hub whose state was left half changed.
+//! The lock around the hub's state, and failure of a hub that panicked while changing it.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -13,17 +13,17 @@ use super::{
     failure::Failure,
 };
 
-/// The state, locked. When it is let go, what was done becomes one group of the log, and what is safe is delivered. After a panic in between, the
-/// group is given up and the hub has failed.
+/// The locked state. On release, the changes become one group of the log, and durable events are delivered. After a
+/// panic while locked, the group is abandoned and the hub has failed.
 pub(crate) struct Locked<'a> {
     core: MutexGuard<'a, Core>,
     failure: &'a SetOnce<Failure>,
-    /// It was locked while another panic unwinds, which changed nothing here.
+    /// Locked during the unwinding of another panic, which changed nothing here.
     is_unwinding: bool,
 }
 
 impl<'a> Locked<'a> {
-    /// `None` once code has panicked while it held the lock: what the state is then is not known.
+    /// `None` once code has panicked while it held the lock: the state is unknown then.
     pub(super) fn new(core: &'a Mutex<Core>, failure: &'a SetOnce<Failure>) -> Option<Self> {
         Some(Self {
             core: core.lock().ok()?,
@@ -57,7 +57,7 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// Gives up a group in which a panic happens.
+/// Abandons the group on a panic.
 struct Changing<'a, 'b>(&'a mut Locked<'b>);
 
 impl Drop for Changing<'_, '_> {

@@ -1,4 +1,4 @@
-//! What an operator can do about mailboxes.
+//! Operator calls for mailboxes.
 
 use agenthub_proto::agenthub::{
     AgentEvent, GetMailboxRequest, GetMailboxResponse, ListMailboxesRequest, ListMailboxesResponse,
@@ -16,7 +16,7 @@ use crate::{
     mailboxes::Seen,
 };
 
-/// The most events of one peek.
+/// Maximum events of a peek.
 const PEEK: usize = 1000;
 
 impl Hub {
@@ -69,7 +69,8 @@ impl Hub {
         })
     }
 
-    /// Returns how many events were purged: those that waited when it was called. Cancelled or failed, only a part of that has happened.
+    /// Returns the number of purged events: those that waited at the time of the call. If cancelled or failed, only
+    /// some were purged.
     pub(crate) async fn purge_mailbox(
         &self,
         caller: &Caller,
@@ -91,7 +92,7 @@ impl Hub {
 }
 
 impl Core {
-    /// A mailbox, and what waits there first: at most so many events, which fit into an answer.
+    /// A mailbox, and its first waiting events: at most `most`, and as many as fit into an answer.
     fn peek(
         &self,
         agent: &AgentId,

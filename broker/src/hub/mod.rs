@@ -1,4 +1,4 @@
-//! The hub: a lock around its state, and the calls that services make. Nothing here waits for anything.
+//! The hub: a lock around its state, and the calls that services make. Nothing here blocks.
 
 mod agent_calls;
 mod away;
@@ -73,7 +73,7 @@ use crate::{
     settings::{Settings, Storage},
 };
 
-/// A hub. Cloning it gives another handle to the same hub.
+/// A hub. Clones are handles to the same hub.
 #[derive(Clone, Debug)]
 pub struct Hub {
     shared: Arc<Shared>,
@@ -85,23 +85,23 @@ struct Shared {
     core: Mutex<Core>,
     commits: Commits,
     reader: bodies::Reader,
-    /// Why the hub has failed. Whoever waits for that is not woken by every commit.
+    /// Reason of the failure. Waiting for it is not woken by every commit.
     failure: SetOnce<Failure>,
     counters: Arc<Counters>,
-    /// Names this hub's knowledge: it is another one after a restart without a folder.
+    /// Id of the log: changes on a restart without a folder.
     log: LogId,
-    /// Where it is served.
+    /// Address where it is served.
     address: OnceLock<SocketAddr>,
     is_draining: AtomicBool,
     stop: CancellationToken,
     tasks: TaskTracker,
-    /// Times that the state was locked.
+    /// Number of times that the state was locked.
     #[cfg(test)]
     locks: std::sync::atomic::AtomicUsize,
 }
 
 impl Hub {
-    /// Starts a hub that knows what is in its log. Needs a Tokio runtime; [`stop`](Self::stop) it in the end.
+    /// Starts a hub from its log. Needs a Tokio runtime; call [`stop`](Self::stop) at the end.
     ///
     /// # Errors
     ///
@@ -151,21 +151,21 @@ impl Hub {
         Ok(hub)
     }
 
-    /// Waits until the hub fails, and says why: the process has to end then, and to start again from what is on disk.
+    /// Waits until the hub fails, and returns the reason: the process has to end then, and to restart from its disk.
     pub async fn failed(&self) -> Failure {
         self.shared.failure.wait().await.clone()
     }
 
-    /// Whether it has [failed](Self::failed).
+    /// True if it has [failed](Self::failed).
     pub fn has_failed(&self) -> bool {
         self.shared.failure.get().is_some()
     }
 
-    /// Waits until everything up to a position is safe.
+    /// Waits until everything up to a position is durable.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] if the log fails before that: whether it is safe is not known then.
+    /// [`Error::Unavailable`] if the log fails before that: it is unknown then whether the records are durable.
     pub(crate) async fn safe(&self, position: Position) -> Result<(), Error> {
         self.shared.commits.safe(position).await.map_err(|Failed| {
             Error::Unavailable(
@@ -174,13 +174,13 @@ impl Hub {
         })
     }
 
-    /// Times that the state was locked so far.
+    /// Number of times that the state was locked.
     #[cfg(test)]
     pub(crate) fn locks(&self) -> usize {
         self.shared.locks.load(Ordering::Relaxed)
     }
 
-    /// Waits until everything that has happened so far is safe.
+    /// Waits until everything so far is durable.
     ///
     /// # Errors
     ///
@@ -190,12 +190,12 @@ impl Hub {
         self.safe(last).await
     }
 
-    /// The commits of the log.
+    /// Commits of the log.
     pub(crate) fn commits(&self) -> &Commits {
         &self.shared.commits
     }
 
-    /// Ends every stream with a reason on which clients connect again, and opens no more.
+    /// Ends every stream with a reason on which clients reconnect, and refuses new ones.
     pub fn drain(&self) {
         self.shared.is_draining.store(true, Ordering::Relaxed);
         if let Some(mut core) = self.try_core() {
@@ -203,13 +203,13 @@ impl Hub {
         }
     }
 
-    /// Whether [`drain`](Self::drain) was called.
+    /// True if [`drain`](Self::drain) was called.
     pub fn is_draining(&self) -> bool {
         self.shared.is_draining.load(Ordering::Relaxed)
     }
 
-    /// Stops all that the hub does by itself, and waits until that has stopped and the log has everything. Nothing that happens to the hub after
-    /// that reaches its log.
+    /// Stops all background work, and waits until it has stopped and the log has written everything. Later changes do
+    /// not reach the log.
     pub async fn stop(&self) {
         self.drain();
         self.shared.stop.cancel();
@@ -220,22 +220,22 @@ impl Hub {
         }
         let writing = self.try_core().and_then(|mut core| core.log.close());
         if let Some(writing) = writing {
-            // A thread that panicked has said so.
+            // A panic of the thread has been logged.
             let _ = spawn_blocking(move || writing.join()).await;
         }
     }
 
-    /// Runs something that belongs to the hub, until it ends by itself or the hub stops.
+    /// Runs a task until it ends or the hub stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.shared.stop.clone();
-        // What wraps a future holds it several times over, unless that is a pointer; and every agent has such tasks.
+        // Boxed: wrappers of a future store it several times, and every agent has such tasks.
         let task = Box::pin(task);
         self.shared
             .tasks
             .spawn(stop.run_until_cancelled_owned(task));
     }
 
-    /// Whoever holds this runs for the hub, which [stops](Self::stop) after that.
+    /// A token that delays the [stop](Self::stop) of the hub until it is dropped.
     pub(crate) fn running(&self) -> TaskTrackerToken {
         self.shared.tasks.token()
     }
@@ -249,17 +249,17 @@ impl Hub {
         Ok(())
     }
 
-    /// The hub's numbers.
+    /// The hub's settings.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
     }
 
-    /// It is served there, as its card says. What was said first counts.
+    /// Sets the address for the hub's card. Only the first call has an effect.
     pub(crate) fn is_at(&self, address: SocketAddr) {
         let _ = self.shared.address.set(address);
     }
 
-    /// The log in which its events stand.
+    /// The log's id.
     pub(crate) fn log(&self) -> LogId {
         self.shared.log
     }
@@ -280,17 +280,17 @@ impl Hub {
         }
     }
 
-    /// The state, until the guard goes: what was done under it is one group of the log.
+    /// Locks the state; the changes under one guard are one group of the log.
     ///
     /// # Panics
     ///
-    /// The hub has [failed](Self::failed) in a panic. The call that needs the state ends.
+    /// If the hub has [failed](Self::failed) in a panic. The call that needs the state ends.
     pub(crate) fn core(&self) -> Locked<'_> {
         self.try_core()
             .expect("code panicked while it changed the hub's state")
     }
 
-    /// The same for what cleans up, if there is a state.
+    /// The same for cleanup code; `None` if the state is lost.
     pub(crate) fn try_core(&self) -> Option<Locked<'_>> {
         #[cfg(test)]
         self.shared.locks.fetch_add(1, Ordering::Relaxed);
@@ -350,7 +350,7 @@ impl Hub {
     }
 }
 
-/// Delivers what has become safe, until there is no log any more. Tells whoever waits for that if the log fails.
+/// Delivers durable events until the log is gone. Reports a failure of the log.
 async fn deliver_committed(hub: Hub, mut commits: Commits) {
     while let Some(commit) = commits.next().await {
         if let Commit::Failed(reason) = commit {

@@ -1,4 +1,4 @@
-//! How streams open and close, and what becomes of their mail.
+//! Opening and closing of streams, and the return of their mail.
 
 use agenthub_proto::agenthub::{EventKind, Hello};
 use uuid::Uuid;
@@ -26,20 +26,20 @@ use crate::{
     tasks::Known,
 };
 
-/// What a server stream wants.
+/// Parameters of a server stream.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamRequest {
     pub(crate) call: Call,
     pub(crate) agent: AgentId,
     pub(crate) filter: Filter,
-    /// Reread from after this position.
+    /// Position to reread from, exclusive.
     pub(crate) after: String,
-    /// Sees the events of every agent.
+    /// True to receive the events of all agents.
     pub(crate) observes: bool,
 }
 
 impl Core {
-    /// Opens a server stream of an older client: a subscription of its own, which ends with it.
+    /// Opens a server stream of an older client: a subscription that ends with it.
     pub(crate) fn open_stream(
         &mut self,
         caller: &Caller,
@@ -77,7 +77,7 @@ impl Core {
         if observes {
             self.state.mailboxes.observe(mailbox);
         }
-        // The client cannot say which version it is: it is the one registered last.
+        // The client cannot send its version: the version registered last is assumed.
         let version = self.state.registry.get(&agent);
         let version = version.map(|a| Version::from(a.latest().version.as_str()));
         let opened =
@@ -92,7 +92,7 @@ impl Core {
         Ok(opened)
     }
 
-    /// What a stream rereads; `None` without a position.
+    /// The backlog of a stream; `None` without a position.
     fn backlog(
         &self,
         agent: &AgentId,
@@ -113,7 +113,8 @@ impl Core {
         }))
     }
 
-    /// Opens a `Connect` stream: registers the agent if it brings a card, and its subscriptions, of which the first ones have these claims.
+    /// Opens a `Connect` stream: registers the agent if it has a card, and opens its subscriptions, the first of which
+    /// have these claims.
     pub(crate) fn connect(
         &mut self,
         caller: &Caller,
@@ -137,7 +138,7 @@ impl Core {
             None => false,
         };
         self.check_room(subscriptions.len())?;
-        // A peer whose hello changes nothing comes in on a full disk too.
+        // A peer whose hello changes nothing is admitted on a full disk too.
         if registers || subscriptions.iter().any(|w| self.declares(&agent, w)) {
             self.admit()?;
         }
@@ -176,7 +177,7 @@ impl Core {
         Ok(opened)
     }
 
-    /// Goes on with opening a stream.
+    /// Continues with opening a stream.
     ///
     /// # Errors
     ///
@@ -194,7 +195,7 @@ impl Core {
         Ok(())
     }
 
-    /// Gives an instance that is back what it claims, as far as one hold of the lock may.
+    /// Returns claimed deliveries to a reconnected instance, as many as one acquisition of the lock allows.
     fn reclaim_some(&mut self, opened: &mut Opened, now: Now) {
         let Some(open) = self.sessions.get(opened.id) else {
             opened.reclaiming.clear();
@@ -216,7 +217,7 @@ impl Core {
         }
     }
 
-    /// Whether another stream with so many subscriptions may open.
+    /// Checks that another stream with this many subscriptions may open.
     fn check_room(&self, subscriptions: usize) -> Result<(), Error> {
         self.check_held()?;
         let (streams, mailboxes) = (self.settings.streams, self.settings.mailboxes);
@@ -233,7 +234,7 @@ impl Core {
         Ok(())
     }
 
-    /// A stream has ended. Without a goodbye its instance has its presence lease to come back.
+    /// Closes a stream. Without a goodbye its instance keeps its presence lease for a reconnect.
     pub(crate) fn close(&mut self, session: SessionId, said_goodbye: bool, now: Now) {
         let Some(closed) = self.sessions.remove(session) else {
             return;
@@ -246,14 +247,14 @@ impl Core {
             self.presence.lose_stream(agent, instance, now.instant);
         }
         if closed.kind == Kind::ServerStream {
-            // Its client cannot come back to it, only open another one; its presence lasts, its mail does not.
+            // Its client cannot resume it, only open another one; its presence lasts, its mail does not.
             self.close_mailboxes_of(agent, instance, now);
         } else if said_goodbye && !closed.was_superseded() {
             self.forget_instance(agent, instance, now);
         }
     }
 
-    /// An instance is gone: others get what it had, and its own subscriptions end.
+    /// Removes an instance: its deliveries go to others, and its own subscriptions end.
     pub(crate) fn forget_instance(&mut self, agent: &AgentId, instance: &InstanceId, now: Now) {
         let before = PresenceBefore::of(self, [agent.clone()]);
         let gone = self.presence.leave(agent, instance);
@@ -274,7 +275,7 @@ impl Core {
         self.close_mailboxes(agent, mailboxes, now);
     }
 
-    /// Ends subscriptions. What was for the agent alone and nobody took waits for its next one.
+    /// Closes subscriptions. Unhandled mail for the agent alone waits for its next subscription.
     fn close_mailboxes(&mut self, agent: &AgentId, mailboxes: Vec<MailboxId>, now: Now) {
         for mailbox in mailboxes {
             self.state.mailboxes.leave(mailbox);
@@ -282,7 +283,7 @@ impl Core {
         self.put_back_some(agent, now);
     }
 
-    /// Puts back some of what is left of an agent's subscriptions that have ended.
+    /// Puts back some mail of an agent's closed subscriptions.
     pub(super) fn put_back_some(&mut self, agent: &AgentId, now: Now) {
         let State {
             mailboxes,
@@ -303,7 +304,7 @@ impl Core {
         mailboxes.put_back_some(agent, is_to_come, made_by, is_known, now.instant);
     }
 
-    /// Puts back some of what is left of subscriptions that have ended. Returns whether more may be.
+    /// Puts back some mail of closed subscriptions. Returns whether there may be more.
     pub(super) fn go_on_putting_back(&mut self, now: Now) -> bool {
         let agent = self.state.mailboxes.first_leaving().cloned();
         if let Some(agent) = &agent {
@@ -312,7 +313,7 @@ impl Core {
         agent.is_some()
     }
 
-    /// Whether the log has to be told of a subscription: it is durable, and not there like this.
+    /// True if a subscription must be recorded: it is durable, and new or changed.
     pub(super) fn declares(&self, agent: &AgentId, wanted: &Wanted) -> bool {
         let mailboxes = &self.state.mailboxes;
         let known = || mailboxes.find(agent, &wanted.name, &wanted.lifetime);

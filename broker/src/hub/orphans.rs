@@ -1,6 +1,7 @@
-//! Tasks whose result nobody waits for any more, as the task on whose behalf they were asked for has ended without one: they are called back.
+//! Orphaned tasks: nobody waits for their result, because the task on whose behalf they were requested has ended
+//! without one. They are cancelled.
 //!
-//! An agent calls back itself what it has handed on. One that is gone, or that failed on the way, does not.
+//! An agent itself recalls the tasks that it delegated. One that is gone or has failed does not.
 
 use std::collections::VecDeque;
 
@@ -12,14 +13,14 @@ use crate::{
     tasks::{Known, Tasks},
 };
 
-/// The tasks that have ended so, each with the last one that was called back of those that were asked for on its behalf.
+/// Ended parent tasks, each with the last orphan that was cancelled.
 #[derive(Debug, Default)]
 pub(crate) struct Orphans {
     parents: VecDeque<(TaskId, Option<TaskId>)>,
 }
 
 impl Orphans {
-    /// Those that an earlier hub has left.
+    /// Those left by the previous run of the hub.
     pub(super) fn left(tasks: &Tasks) -> Self {
         let parents = tasks.ended_parents().map(|id| (id.clone(), None));
         Self {
@@ -32,8 +33,8 @@ impl Orphans {
     }
 }
 
-/// Whether a task is called back that was asked for by this requester on behalf of a task that has ended. What others have asked for in its name is
-/// theirs, and who completes a task may leave others at work.
+/// True if a task is cancelled with its parent: it was requested by this requester, the parent's assignee. Tasks that
+/// others requested on its behalf are theirs, and a completed task may leave others in progress.
 fn is_called_back(parent: Known<'_>, requester: &AgentId) -> bool {
     let is_without_result = matches!(
         parent.state(),
@@ -43,14 +44,14 @@ fn is_called_back(parent: Known<'_>, requester: &AgentId) -> bool {
 }
 
 impl Core {
-    /// A task has ended.
+    /// Handles the end of a task.
     pub(super) fn note_orphans(&mut self, task: &str) {
         if self.state.tasks.has_open_children(task) {
             self.orphans.parents.push_back((task.into(), None));
         }
     }
 
-    /// Calls back what is left of tasks that have ended, at most so many.
+    /// Cancels at most `limit` orphans.
     pub(crate) fn call_back_orphans(&mut self, limit: usize, now: Now) {
         let Some((parent, behind)) = self.orphans.parents.pop_front() else {
             return;
@@ -75,7 +76,7 @@ impl Core {
         }
         for child in left {
             tracing::debug!(%child, reason, "a task is called back that nobody waits for");
-            // Nobody waits for its end either.
+            // Nobody waits for its end.
             drop(self.cancel(&child, &reason, now));
         }
     }

@@ -1,4 +1,4 @@
-//! What a stream has to send.
+//! Output of a stream.
 
 use std::time::Duration;
 
@@ -6,41 +6,41 @@ use agenthub_proto::agenthub::Cancel;
 
 use crate::mailbox::Batch;
 
-/// Why the hub ends a stream.
+/// Reason why the hub ends a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The hub is going away: connect again.
+    /// The hub is shutting down: connect again.
     Drain,
-    /// Not to be repeated as it is: another stream has taken its place, or the agent was unregistered.
+    /// Do not repeat unchanged: another stream has taken its place, or the agent was unregistered.
     Superseded(String),
     /// It did not take its mail.
     Overflow,
 }
 
-/// What an open stream has to send.
+/// Data to send on an open stream.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    /// Batches, each with the index of its subscription. Of those in no log, whoever gets them has them.
+    /// Batches, each with the index of its subscription. Unlogged ones are delivered at most once.
     pub(crate) deliveries: Vec<(usize, Batch)>,
-    /// How many of these are cards of a snapshot of the directory.
+    /// Number of them that are cards of a directory snapshot.
     pub(crate) cards: usize,
-    /// There is more to be taken, and nobody will be woken for that.
+    /// True if there is more to take, for which no wake-up will come.
     pub(crate) has_more: bool,
-    /// Deliveries that could not be read went back, with the index of the subscription of each and the number of its events.
+    /// Deliveries that could not be read and went back: index of the subscription, and number of events.
     pub(crate) returned: Vec<(usize, usize)>,
-    /// When to take them again.
+    /// Time to wait before they are taken again.
     pub(crate) pause: Option<Duration>,
     pub(crate) cancels: Vec<Cancel>,
     pub(crate) end: Option<End>,
 }
 
 impl Outgoing {
-    /// Tells whether only the log has a part of it.
+    /// True if some bodies must be read from the log.
     pub(crate) fn is_stored(&self) -> bool {
         self.deliveries.iter().any(|(_, batch)| batch.is_stored())
     }
 
-    /// How many events it has to send.
+    /// Number of events to send.
     pub(crate) fn events(&self) -> usize {
         self.deliveries.iter().map(|(_, batch)| batch.len()).sum()
     }

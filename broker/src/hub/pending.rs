@@ -1,4 +1,4 @@
-//! Deliveries that wait for the log. They leave in the order of their records; events that are in no log wait only for records of their
+//! Queue of deliveries that wait for the log. They leave in log order; unlogged events wait only for records of their
 //! own order key.
 
 use std::{
@@ -10,7 +10,7 @@ use crate::{id::OrderKey, log::Position, routing::Route, segment::Segment, state
 
 use super::held::{Held, Waiting};
 
-/// Events that are in no log.
+/// Unlogged events.
 #[derive(Debug)]
 pub(super) struct Passing {
     pub(super) segment: Arc<Segment>,
@@ -18,42 +18,42 @@ pub(super) struct Passing {
     pub(super) how: Delivering,
 }
 
-/// Counted for each segment beside its events, in bytes.
+/// Overhead of each segment, in bytes.
 const SEGMENT_BYTES: usize = 512;
 
 impl Passing {
-    /// The memory that it takes, about.
+    /// Approximate memory.
     pub(super) fn bytes(&self) -> usize {
         SEGMENT_BYTES + self.segment.bytes(0..self.segment.len())
     }
 }
 
-/// The delivery of a record that others are to follow.
+/// The delivery that unlogged events follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ahead(u64);
 
-/// See the module's description.
+/// The queue, see the module.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     queue: VecDeque<Held>,
-    /// The number of the first of the queue.
+    /// Number of the first delivery.
     first: u64,
-    /// The last of each order key in the queue, as far as that was looked at.
+    /// Last delivery of each order key, among those indexed.
     by_order: HashMap<OrderKey, u64>,
-    /// The number of the first that was not looked at. Only events that are in no log need the index: it costs records nothing while
+    /// Number of the first delivery that is not indexed. Only unlogged events need the index: it costs nothing while
     /// there are none.
     unindexed: u64,
-    /// Events that wait for nothing any more.
+    /// Unlogged events that need not wait.
     ready: VecDeque<Passing>,
-    /// Bytes of events that are in no log.
+    /// Bytes of unlogged events.
     bytes: usize,
-    /// Deliveries that were looked at for the index.
+    /// Deliveries indexed so far.
     #[cfg(test)]
     pub(super) looks: usize,
 }
 
 impl Pending {
-    /// Bytes of events that are in no log. Those of records are the log's.
+    /// Bytes of unlogged events. Those of records count in the log.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -67,7 +67,7 @@ impl Pending {
         self.queue.push_back(held);
     }
 
-    /// The last delivery of an order key that waits.
+    /// The last waiting delivery of an order key.
     pub(super) fn last_of(&mut self, order: &OrderKey) -> Option<Ahead> {
         if self.queue.is_empty() {
             return None;
@@ -84,7 +84,7 @@ impl Pending {
         self.by_order.get(order).copied().map(Ahead)
     }
 
-    /// Adds events that are in no log, to leave right behind a delivery; at once without one.
+    /// Adds unlogged events, to leave right after a delivery; at once without one.
     pub(super) fn pass(&mut self, passing: Passing, ahead: Option<Ahead>) {
         let ahead = ahead.map(|Ahead(number)| index(self.first, number));
         match ahead.and_then(|index| self.queue.get_mut(index)) {
@@ -98,7 +98,7 @@ impl Pending {
         }
     }
 
-    /// The next delivery, where the log is safe that far.
+    /// The next delivery, if its record is durable.
     pub(super) fn next(&mut self, safe: Position) -> Option<Waiting> {
         if let Some(passing) = self.ready.pop_front() {
             return Some(Waiting::Passing(passing));
@@ -106,7 +106,7 @@ impl Pending {
         self.next_if(|held| held.until <= safe)
     }
 
-    /// The first of the queue if it is like this, and nothing comes before it.
+    /// The first delivery if it satisfies the predicate, and nothing is ahead of it.
     pub(super) fn next_if(&mut self, is_wanted: impl FnOnce(&Held) -> bool) -> Option<Waiting> {
         if !self.ready.is_empty() {
             return None;

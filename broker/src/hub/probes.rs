@@ -1,5 +1,5 @@
-//! Agents that are probed at their `health_check_url`: all of them every so often, page by page, and in between those that were never
-//! probed. One that has an instance is present without.
+//! Probes of agents at their `health_check_url`: all of them at intervals, page by page, and in between those that were
+//! never probed. Agents with an instance are present without a probe.
 
 use std::{
     collections::BTreeSet,
@@ -13,41 +13,41 @@ use super::{
 };
 use crate::{id::AgentId, steps::step};
 
-/// Agents that are looked at under one hold of the lock.
+/// Agents checked per acquisition of the lock.
 const PAGE: usize = 256;
 
-/// See the module's description.
+/// The probed agents, see the module.
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
     agents: BTreeSet<AgentId>,
     unprobed: BTreeSet<AgentId>,
 }
 
-/// An agent and the address at which it is probed.
+/// An agent with the address of its probe.
 pub(super) type Target = (AgentId, Arc<str>);
 
-/// Some of the agents that are probed in a round.
+/// A page of agents to probe in a round.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) targets: Vec<Target>,
-    /// The agent after which the round goes on; `None` at its end.
+    /// The agent after which the round continues; `None` at its end.
     pub(super) next: Option<AgentId>,
 }
 
 impl Probes {
-    /// Probes an agent from here on.
+    /// Adds an agent.
     pub(crate) fn add(&mut self, agent: &AgentId) {
         self.agents.insert(agent.clone());
         self.unprobed.insert(agent.clone());
     }
 
-    /// Probes an agent no more.
+    /// Removes an agent.
     pub(crate) fn remove(&mut self, agent: &AgentId) {
         self.agents.remove(agent);
         self.unprobed.remove(agent);
     }
 
-    /// The last instance of an agent has gone: if it is probed, that is due.
+    /// Schedules a probe of an agent whose last instance has left.
     pub(crate) fn left_alone(&mut self, agent: &AgentId) {
         if self.agents.contains(agent) {
             self.unprobed.insert(agent.clone());
@@ -56,7 +56,7 @@ impl Probes {
 }
 
 impl Core {
-    /// The agents of a round that are probed next.
+    /// The next agents of a round.
     pub(super) fn to_probe(&self, after: Option<&AgentId>) -> Page {
         let from = after.map_or(Unbounded, Excluded);
         let all = self.probes.agents.range::<AgentId, _>((from, Unbounded));
@@ -90,7 +90,7 @@ impl Core {
         Some((agent.clone(), known.health_check_url.as_str().into()))
     }
 
-    /// A probe has ended.
+    /// Handles the result of a probe.
     pub(super) fn probed(&mut self, agent: &AgentId, is_healthy: bool, now: Now) {
         if !self.probes.agents.contains(agent) {
             return;

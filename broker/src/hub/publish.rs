@@ -34,35 +34,35 @@ pub(crate) use self::{
     run::{Envelope, Run},
 };
 
-/// What can be published.
+/// Content of a publish.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Body {
-    /// A message, which with a task id creates or extends that task.
+    /// A message; with a task id it creates or extends that task.
     Message(Message),
     /// The state of a task.
     Status(TaskStatusUpdateEvent),
-    /// A result of a task.
+    /// An artifact of a task.
     Artifact(TaskArtifactUpdateEvent),
 }
 
-/// A publish was accepted: its event is in the log and on its way.
+/// Receipt of an accepted publish: its event is logged and on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Receipt {
     /// The event's id.
     pub(crate) event_id: String,
-    /// Where it stands in the log; empty for one that may be lost.
+    /// Position in the log; empty for an unlogged event.
     pub(crate) position: String,
-    /// It is safe when the log is safe that far.
+    /// The event is durable once the log is durable up to here.
     pub(crate) safe_at: Position,
 }
 
-/// How a publish is known that comes again.
+/// Handling of repeated publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repetition {
-    /// By its id. Another body under a known id is refused.
+    /// Identified by id. Another body with a known id is refused.
     Refuse,
-    /// As older clients make theirs, which may use an id for several messages: by idempotency key, or by id and body together unless the id
-    /// is made of the second in which it was made.
+    /// Rules for older clients, which may use an id for several messages: identified by idempotency key, or by id and
+    /// body together unless the id contains the second in which it was made.
     Accept,
 }
 
@@ -75,12 +75,12 @@ impl Body {
         }
     }
 
-    /// The task that it belongs to; empty if none.
+    /// Its task; empty if none.
     pub(super) fn task_id(&self) -> &str {
         self.ids().1
     }
 
-    /// The id that its event has with that number ([`dedupe::stamp`]).
+    /// The id of its event with that number ([`dedupe::stamp`]).
     fn event_id(&self, stamp: u64) -> String {
         let (kind, about) = match self {
             Self::Message(m) => ("evt", &m.message_id),
@@ -90,7 +90,7 @@ impl Body {
         event_id::join(kind, about, &stamp.to_string())
     }
 
-    /// Whether its event is in no log. A message of a task, and an end of one, are kept whatever their sender says.
+    /// True if its event is not logged. Messages and terminal statuses of a task are always logged.
     fn may_be_lost(&self, routing: &AgentEventMetadata) -> bool {
         routing.durability() == Durability::Memory
             && match self {
@@ -134,7 +134,8 @@ impl Body {
 }
 
 impl Core {
-    /// Accepts a publish or says why not. What it brings about, such as the end of a task, has happened when this returns.
+    /// Accepts a publish or returns the reason of the refusal. All its effects, such as the end of a task, have taken
+    /// place on return.
     ///
     /// # Errors
     ///
@@ -194,11 +195,11 @@ impl Core {
         }
     }
 
-    /// The outcome of a publish that was accepted before, in this task if it names one.
+    /// The outcome of an earlier publish with the same key, in this task if it names one.
     ///
     /// # Errors
     ///
-    /// It was another body or addressee, and that is not [accepted](Repetition::Accept).
+    /// It had another body or recipient, and that is not [accepted](Repetition::Accept).
     fn seen(
         &self,
         task: &str,
@@ -227,7 +228,7 @@ impl Core {
 
     /// # Errors
     ///
-    /// The sender has published more than can be remembered.
+    /// The sender has reached its limit of remembered publishes.
     fn send(
         &mut self,
         caller: &Caller,
@@ -255,7 +256,7 @@ impl Core {
         Ok(self.receipt(event_id, position))
     }
 
-    /// True for words of an agent about an open task that it has.
+    /// True for a publish of an assignee about its open task.
     fn is_of_accepted(&self, body: &Body, routing: &AgentEventMetadata) -> bool {
         let known = self.state.tasks.get(body.task_id());
         known.is_some_and(|known| {
@@ -266,7 +267,7 @@ impl Core {
         })
     }
 
-    /// The unit of order of an event that is about to be published.
+    /// Order key of an event before it is published.
     fn order_of(&self, body: &Body, routing: &AgentEventMetadata) -> OrderKey {
         let (context, task) = body.ids();
         let known = self.state.tasks.get(task);
@@ -296,16 +297,16 @@ fn tasks_are_full() -> Error {
     )
 }
 
-/// Whether an id ends in the second in which it was made, about now: then it says nothing of which message of that second this is.
+/// True if an id ends in the current second, approximately: then it does not identify the message.
 fn is_of_seconds(id: &str, now: u64) -> bool {
-    /// How far clocks may differ, and how long a message may have waited in its client, in seconds.
+    /// Tolerance for differing clocks and for messages that waited in their client, in seconds.
     const ABOUT: u64 = 3600;
     let end = id.rsplit(|c: char| !c.is_ascii_digit()).next();
     let seconds = end.and_then(|digits| digits.parse::<u64>().ok());
     seconds.is_some_and(|seconds| seconds.abs_diff(now) <= ABOUT)
 }
 
-/// As what a publish is known when it comes again. Statuses and artifacts need a key of their own for that.
+/// Deduplication key of a publish. Statuses and artifacts need an explicit key.
 fn known(body: &Body, routing: &AgentEventMetadata) -> Option<Known> {
     let id = match (body, routing.idempotency_key.as_str()) {
         (Body::Message(m), "") => &m.message_id,

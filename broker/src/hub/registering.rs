@@ -1,4 +1,4 @@
-//! Registering agents: who may bring which card, and which card is current. The decision itself is in `current_card.rs`.
+//! Registration of agents and the choice of the current card. The decision itself is in `current_card.rs`.
 
 use agenthub_proto::event::{card_change, timestamp};
 
@@ -14,12 +14,13 @@ use crate::{
 };
 
 impl Core {
-    /// Whether an agent can be registered like this, and what it would change. `instance` is the process that wants it, if it says so.
+    /// Checks a registration, and returns what it would change. `instance` is the registering process, if known.
     ///
     /// # Errors
     ///
     /// [`Error::AlreadyExists`] while another instance is connected with another card of the version,
-    /// [`Error::ResourceExhausted`] if the directory is full, and those of [`Registry::check`](crate::registry::Registry::check).
+    /// [`Error::ResourceExhausted`] if the directory is full, and those of
+    /// [`Registry::check`](crate::registry::Registry::check).
     pub(super) fn check_registration(
         &self,
         registration: &Registration,
@@ -44,7 +45,7 @@ impl Core {
         }
     }
 
-    /// Whether the log has to be told of a registration.
+    /// True if a registration must be recorded.
     pub(super) fn is_news(
         &self,
         registration: &Registration,
@@ -61,7 +62,7 @@ impl Core {
         }
     }
 
-    /// Makes an agent known, or takes in what has changed of it. Returns whether those who watch were told.
+    /// Registers or updates an agent. Returns whether watchers were notified.
     pub(crate) fn register(
         &mut self,
         caller: &Caller,
@@ -98,7 +99,7 @@ impl Core {
         Ok(false)
     }
 
-    /// The card becomes the current one.
+    /// Makes the card the current one.
     fn register_current(
         &mut self,
         caller: &Caller,
@@ -122,7 +123,7 @@ impl Core {
         self.tell(agent, event_type, now);
     }
 
-    /// The card is known, and the current one stays. In the log the card that was registered last is current.
+    /// Adds the card beside the current one. In the log the card registered last is the current one.
     fn register_beside(
         &mut self,
         caller: &Caller,
@@ -147,7 +148,8 @@ impl Core {
         self.record(caller, Entry::Registered(current), now);
     }
 
-    /// An instance has gone. Where it had the current card, that of another instance which is present becomes current again.
+    /// Handles the end of an instance. If it had the current card, the card of another present instance becomes
+    /// current.
     pub(super) fn succeed(&mut self, agent: &AgentId, gone: &Instance, now: Now) {
         let Some(known) = self.state.registry.get(agent) else {
             return;

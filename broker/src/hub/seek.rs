@@ -1,4 +1,5 @@
-//! Moving a durable mailbox to a position: what waits before it is skipped, what came after it comes again.
+//! Seeking: moves a durable mailbox to a position. Waiting events before it are dropped, and events after it are
+//! redelivered.
 
 use agenthub_proto::agenthub::{SeekMailboxRequest, SeekMailboxResponse, seek_mailbox_request::To};
 
@@ -21,22 +22,22 @@ use crate::{
     state::Delivering,
 };
 
-/// Events of one record, and the most that are skipped under one hold of the lock.
+/// Events per record, and maximum events dropped per acquisition of the lock.
 const CHUNK: usize = 100;
 
-/// What a seek is to do.
+/// Plan of a seek.
 #[derive(Debug)]
 pub(super) struct Seek {
     pub(super) agent: AgentId,
     pub(super) name: String,
-    /// What came after this and up to the other comes again.
+    /// Range of events to redeliver: after the first position, up to the second.
     pub(super) again: Option<(Position, Position)>,
-    /// What waits up to here does not come any more.
+    /// Waiting events up to here are dropped.
     pub(super) skipped: Position,
 }
 
 impl Hub {
-    /// Returns how much was skipped and how much comes again. Cancelled or failed, only a part of that has happened.
+    /// Returns the numbers of dropped and of redelivered events. If cancelled or failed, only some were processed.
     pub(crate) async fn seek_mailbox(
         &self,
         caller: &Caller,
@@ -52,7 +53,7 @@ impl Hub {
                     .missing(&seek, &page.events, &mut again, Now::read())?;
                 after = page.upto;
             }
-            // What is skipped makes room; what comes again needs it.
+            // Dropping frees room; redelivery needs it.
             self.core().admit()?;
         }
         let why = "an operator skipped it";
@@ -66,11 +67,11 @@ impl Hub {
         Ok(SeekMailboxResponse { skipped, reread })
     }
 
-    /// What waits in a mailbox up to a position will not be delivered. Tasks that it was work on fail. Returns how much that was.
+    /// Drops waiting events of a mailbox up to a position. Tasks whose work was among them fail. Returns their number.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] if the log fails before all of it is safe.
+    /// [`Error::Unavailable`] if the log fails before all of it is durable.
     pub(super) async fn skip(
         &self,
         caller: &Caller,
@@ -88,7 +89,7 @@ impl Hub {
             if some < CHUNK {
                 return Ok(skipped);
             }
-            // Others have the lock in between, and what follows from it does not pile up before the log.
+            // Lets other tasks take the lock, and keeps the effects from queuing up at the log.
             match skipped % (10 * CHUNK as u64) {
                 0 => self.synced().await?,
                 _ => yield_now().await,
@@ -109,7 +110,7 @@ impl Core {
                         "\"{token}\" is behind the end of the log"
                     )));
                 }
-                // What is not delivered yet will be anyway.
+                // Undelivered events will be delivered anyway.
                 (Some((after, self.delivered())), after)
             }
             Some(To::Latest(true)) => (None, self.last()),
@@ -128,11 +129,11 @@ impl Core {
         self.sought(&seek).map(|_| seek)
     }
 
-    /// Adds what is among records for the mailbox, and not in that.
+    /// Collects events among the records that are for the mailbox and not in it.
     ///
     /// # Errors
     ///
-    /// [`Error::ResourceExhausted`] if the mailbox has no room for it.
+    /// [`Error::ResourceExhausted`] if the mailbox has no room for them.
     pub(super) fn missing(
         &self,
         seek: &Seek,
@@ -154,7 +155,7 @@ impl Core {
         Ok(())
     }
 
-    /// Puts events into the mailbox again, as far as they are not in it by then.
+    /// Puts events into the mailbox again, unless they are in it by then.
     pub(super) fn put_again(
         &mut self,
         caller: &Caller,
@@ -174,7 +175,8 @@ impl Core {
         Ok(put)
     }
 
-    /// Skips the first of what waits in a mailbox up to a position. Returns how much: less than a chunk once that is all.
+    /// Drops the first waiting events of a mailbox up to a position. Returns their number: less than a chunk at the
+    /// end.
     pub(super) fn skip_some(
         &mut self,
         caller: &Caller,
@@ -207,7 +209,7 @@ impl Core {
         id.ok_or_else(|| no_mailbox(&seek.agent, &seek.name))
     }
 
-    /// An event that is for the mailbox, and not in it.
+    /// The event of a record, if it is for the mailbox and not in it.
     fn missed(&self, seek: &Seek, id: MailboxId, record: &Record, now: Now) -> Option<Again> {
         let Entry::Published(published) = &record.entry else {
             return None;

@@ -1,4 +1,4 @@
-//! One open stream, as its service holds it.
+//! An open stream, as its service holds it.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     log::Position,
 };
 
-/// An open stream. Dropping it ends it.
+/// An open stream. Dropping it closes it.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(super) hub: Hub,
@@ -30,7 +30,7 @@ impl Session {
         self.opened.id
     }
 
-    /// The position after which its events come.
+    /// The position after which its events begin.
     pub(crate) fn begins_after(&self) -> String {
         self.hub.log().token(self.opened.begins_after)
     }
@@ -39,10 +39,10 @@ impl Session {
         &self.opened.agent
     }
 
-    /// Does what is left to be done before it has all that it wants.
+    /// Completes the opening of the stream.
     pub(super) async fn open(&mut self) -> Result<(), Error> {
         while self.opened.is_under_way() {
-            // Others have the lock in between.
+            // Lets other tasks take the lock.
             yield_now().await;
             let mut core = self.hub.core();
             core.open_more(&self.caller, &mut self.opened, Now::read())?;
@@ -50,7 +50,7 @@ impl Session {
         Ok(())
     }
 
-    /// Woken when there may be something to send.
+    /// Notified when there may be something to send.
     pub(crate) fn wake(&self) -> Arc<tokio::sync::Notify> {
         self.opened.wake.clone()
     }
@@ -60,7 +60,7 @@ impl Session {
         self.hub.core().take(self.id(), credits, limit, Now::read())
     }
 
-    /// Several things at once: they become safe together.
+    /// Groups several operations, which become durable together.
     pub(crate) fn together(&self) -> Together<'_> {
         Together {
             core: self.hub.core(),
@@ -68,7 +68,7 @@ impl Session {
         }
     }
 
-    /// The same for what cleans up, unless the hub has failed.
+    /// The same for cleanup code; `None` if the hub has failed.
     pub(crate) fn try_together(&self) -> Option<Together<'_>> {
         let core = self.hub.try_core()?;
         Some(Together {
@@ -77,20 +77,20 @@ impl Session {
         })
     }
 
-    /// The peer goes for good: others get at once what it had.
+    /// Ends the stream for good: others get its deliveries at once.
     pub(crate) fn say_goodbye(&mut self) {
         self.said_goodbye = true;
     }
 }
 
-/// What one frame of a session brings about.
+/// The operations of one frame of a session.
 pub(crate) struct Together<'a> {
     core: Locked<'a>,
     session: &'a Session,
 }
 
 impl Together<'_> {
-    /// Whether the hub has ended the stream: nothing that it publishes would be answered.
+    /// True if the hub has ended the stream: publishes would not be answered.
     pub(crate) fn has_ended(&self) -> bool {
         let open = self.core.sessions.get(self.session.id());
         open.is_none_or(|open| open.end.is_some())
@@ -116,7 +116,7 @@ impl Together<'_> {
         result
     }
 
-    /// Counts a publish as refused that was not even decoded.
+    /// Counts a refused publish that was not decoded.
     pub(crate) fn refuse_publish(&self, error: Error) -> Result<Receipt, Error> {
         self.refused(1);
         Err(error)
@@ -132,7 +132,7 @@ impl Together<'_> {
         result
     }
 
-    /// What becomes of each, see [`Core::publish_logged`].
+    /// Result of each publish, see [`Core::publish_logged`].
     pub(crate) fn publish_logged(&mut self, run: &Run) -> Vec<Result<Receipt, Error>> {
         let caller = &self.session.caller;
         let results = self.core.publish_logged(caller, run, Now::read());
@@ -150,7 +150,7 @@ impl Together<'_> {
     ///
     /// # Errors
     ///
-    /// A position is none, or of another log.
+    /// A position is invalid, or of another log.
     pub(crate) fn acknowledge(
         &mut self,
         subscription: u32,

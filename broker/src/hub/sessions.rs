@@ -1,4 +1,4 @@
-//! Open streams: which mailboxes each drains, and what it is told outside their order.
+//! Open streams: the mailboxes that each drains, and its messages ahead of their order.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -13,15 +13,15 @@ use crate::{
     table::Table,
 };
 
-/// The most cancellations that wait for one stream; one that has more has stopped reading.
+/// Maximum queued cancellations of a stream; a stream with more has stopped reading.
 const CANCELS: usize = 10_000;
 
-/// What kind of stream it is.
+/// Kind of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// An agent's lifeline: the instance outlives it.
     Connect,
-    /// Of an older client: all of it ends with the stream.
+    /// A stream of an older client: everything ends with it.
     ServerStream,
 }
 
@@ -35,14 +35,14 @@ pub(super) struct Open {
     wake: Arc<Notify>,
     pub(super) cancels: Vec<Cancel>,
     pub(super) end: Option<End>,
-    /// It counts for the presence of its instance. That of an agent that was unregistered does not.
+    /// True if it counts for the presence of its instance. False for an agent that was unregistered.
     pub(super) is_present: bool,
-    /// The subscription that is first in turn.
+    /// The subscription that is next in turn.
     pub(super) turn: usize,
 }
 
 impl Open {
-    /// Another stream has taken its place, or its agent was unregistered: what its peer says counts no more.
+    /// True if another stream has taken its place, or its agent was unregistered: later frames of its peer are ignored.
     pub(super) fn was_superseded(&self) -> bool {
         matches!(self.end, Some(End::Superseded(_)))
     }
@@ -51,7 +51,7 @@ impl Open {
 /// The streams of one agent.
 #[derive(Debug, Default)]
 struct Streams {
-    /// Later ones have greater ids.
+    /// Ascending.
     ids: Vec<SessionId>,
     lifelines: usize,
 }
@@ -63,32 +63,32 @@ pub(crate) struct Sessions {
     next: u64,
 }
 
-/// A stream that was opened.
+/// A newly opened stream.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) id: SessionId,
     pub(crate) agent: AgentId,
     pub(crate) wake: Arc<Notify>,
-    /// What it rereads first.
+    /// Events to reread first.
     // Boxed: agents' streams have none.
     pub(super) backlog: Option<Box<Backlog>>,
-    /// Up to where everything was delivered before it.
+    /// Position up to which everything was delivered before it.
     pub(super) begins_after: Position,
-    /// How many deliveries come before that, beside a snapshot of the directory.
+    /// Number of deliveries before the backlog, besides a directory snapshot.
     pub(super) first: usize,
-    /// Subscriptions that are being opened, the first first.
+    /// Subscriptions that are being opened, in order.
     pub(super) claiming: Vec<Claiming>,
-    /// Mailboxes with deliveries that its instance claims, the first first.
+    /// Mailboxes with deliveries that its instance claims, in order.
     pub(super) reclaiming: VecDeque<(MailboxId, Reclaiming)>,
 }
 
 impl Opened {
-    /// Whether something is left to be done before it has all that it wants.
+    /// True if the opening is not complete.
     pub(super) fn is_under_way(&self) -> bool {
         !self.claiming.is_empty() || !self.reclaiming.is_empty()
     }
 
-    /// Counts what has waited for the agent and may also be among what is reread.
+    /// Counts waiting events of the agent that may also be part of the backlog.
     pub(super) fn count_first(&mut self, claims: &[Position]) {
         let after = self.backlog.as_ref().map(|backlog| backlog.after);
         let is_before = |position: &&Position| after.is_some_and(|after| **position <= after);
@@ -97,12 +97,12 @@ impl Opened {
 }
 
 impl Sessions {
-    /// How many streams are open.
+    /// Number of open streams.
     pub(crate) fn len(&self) -> usize {
         self.open.len()
     }
 
-    /// Whether an agent can be told something outside the order of its mailbox.
+    /// True if an agent can be reached outside its mailbox's order.
     pub(crate) fn has_lifeline(&self, agent: &AgentId) -> bool {
         self.by_agent.get(agent).is_some_and(|s| s.lifelines > 0)
     }
@@ -139,7 +139,7 @@ impl Sessions {
         }
     }
 
-    /// A second stream of an instance takes the place of the first.
+    /// Replaces the first stream of an instance by a second one.
     pub(super) fn supersede(&mut self, agent: &AgentId, instance: &InstanceId) {
         self.each_of(agent, |open| {
             if open.instance != *instance {
@@ -152,7 +152,7 @@ impl Sessions {
         });
     }
 
-    /// Who has a stream.
+    /// Agent and instance of a stream.
     pub(super) fn peer(&self, session: SessionId) -> Option<(&AgentId, &InstanceId)> {
         let open = self.open.get(&session)?;
         Some((&open.agent, &open.instance))

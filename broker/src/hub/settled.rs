@@ -1,10 +1,11 @@
-//! Read barrier: waits until everything that was read is safe, so that a crash takes nothing back that was answered.
+//! Read barrier: waits until everything read so far is durable, so that a crash takes nothing back that was answered.
 
 use super::Hub;
 use crate::log::{Commits, Position};
 
 impl Hub {
-    /// Waits until everything that was read before is safe. On a disk that is full or has failed it does not wait: reads go on there.
+    /// Waits until everything read so far is durable. Does not wait on a disk that is full or has failed: reads
+    /// continue there.
     pub(crate) async fn settled(&self) {
         let last = self.core().last();
         settled(self.commits(), last).await;
@@ -30,7 +31,7 @@ mod tests {
             .is_some()
     }
 
-    /// A result of a task is told once it is safe: a hub that is killed may not know of it afterwards.
+    /// A result is answered once it is durable: a killed hub may not have it afterwards.
     #[test]
     fn a_read_waits_for_the_log_but_not_for_a_broken_disk() {
         assert!(!is_settled(Commit::Upto(Position(1))));

@@ -1,4 +1,4 @@
-//! Where a hub keeps its log, and what it knows by it when it starts.
+//! Storage of the log, and the state that a hub reads from it at the start.
 
 use futures_util::future::BoxFuture;
 
@@ -9,16 +9,16 @@ use crate::{
     state::State,
 };
 
-/// A log, and what is known by it.
+/// A log with its state.
 pub(super) struct Opening {
     pub(super) log: Box<dyn EventLog>,
     pub(super) state: State,
     pub(super) upkeep: Option<Upkeep>,
-    /// What has to run for the log.
+    /// Background work of the log.
     pub(super) work: Option<BoxFuture<'static, ()>>,
 }
 
-/// Opens the log that the settings name, and folds it.
+/// Opens the log of the settings, and folds it.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ pub(super) fn open(settings: &Settings) -> Result<Opening, OpenError> {
                 work: None,
             })
         }
-        Storage::Kept(kept) => {
+        Storage::Retained(kept) => {
             let mut folding = Folding::new(settings, Moment::now());
             let (log, work) = kept.open(records, bytes, |found| folding.take(found))?;
             Ok(Opening {

@@ -1,25 +1,25 @@
-//! Rounds through the mailboxes and through the directory, now and then and a few at a time, for those that nobody has used for long.
+//! Periodic rounds through the mailboxes and the directory, a few at a time, for unused ones.
 
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-/// Pause between two rounds, and before the first: clients of a hub that has just started may be on their way back.
+/// Pause between two rounds, and before the first: clients of a hub that has just started may still reconnect.
 const EVERY: Duration = Duration::from_secs(600);
 /// Precision of the last use in the log.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// The next step for something that may be unused.
+/// Next step for something that may be unused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     Nothing,
-    /// The log is told that it is used.
+    /// Record that it is used.
     Note,
-    /// It ends.
+    /// Close it.
     Close,
 }
 
-/// Decides by the last use that the log knows, and by whether somebody is there.
+/// Decides by the last recorded use, and by current presence.
 pub(super) fn due(used: SystemTime, is_present: bool, longest: Duration, now: SystemTime) -> Due {
     let unused = now.duration_since(used).unwrap_or_default();
     match is_present {
@@ -29,12 +29,12 @@ pub(super) fn due(used: SystemTime, is_present: bool, longest: Duration, now: Sy
     }
 }
 
-/// The place where rounds go on.
+/// Position of the rounds.
 #[derive(Debug)]
 pub(super) struct Sweep<K> {
     /// Start of the next round.
     next: Option<Instant>,
-    /// The key that was looked at last, while a round is under way.
+    /// The key checked last, while a round is in progress.
     pub(super) after: Option<K>,
 }
 
@@ -46,7 +46,7 @@ impl<K> Default for Sweep<K> {
 }
 
 impl<K> Sweep<K> {
-    /// The key to go on after, if a round is due or under way. A round begins after `first`.
+    /// The key to continue after, if a round is due or in progress. A round begins after `first`.
     pub(super) fn due(&mut self, first: K, now: Instant) -> Option<K> {
         let next = *self.next.get_or_insert(now + EVERY);
         if self.after.is_none() && now >= next {

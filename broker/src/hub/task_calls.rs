@@ -1,4 +1,4 @@
-//! The calls that ask about tasks.
+//! Calls that query tasks.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::{
     tasks::{Content, Query, shown, with_history},
 };
 
-/// Pages of one listing that are looked through before its caller has to ask for more.
+/// Pages scanned per request; the caller continues with the token.
 const PAGES: usize = 64;
 
 impl Hub {
@@ -33,7 +33,7 @@ impl Hub {
         limits::required("task_id", id)?;
         let content = self.content(id)?;
         let mut found = self.read(vec![content]).await?;
-        // One that has just become too old may be gone.
+        // A task may have been removed meanwhile.
         let task = found.pop().filter(|task| task.id == id);
         Ok(with_history(task.ok_or_else(task_not_found)?, history))
     }
@@ -44,7 +44,7 @@ impl Hub {
         Ok(known.content())
     }
 
-    /// The tasks of some contents, in their order, decoded or read from the log. Those that are gone are left out.
+    /// The tasks of these contents, in order, decoded or read from the log. Missing ones are left out.
     async fn read(&self, contents: Vec<Content>) -> Result<Vec<Task>, Error> {
         let found: Vec<Result<Task, u64>> = contents.into_iter().map(Content::task).collect();
         let stored: Vec<u64> = found
@@ -62,7 +62,7 @@ impl Hub {
             .collect())
     }
 
-    /// Ended tasks that the log has apart from their events, by the numbers of their last changes.
+    /// Ended tasks that are stored apart from their events, by the numbers of their last changes.
     async fn read_stored(&self, changes: Vec<u64>) -> Result<HashMap<u64, Task>, Error> {
         let history = self.core().log.history();
         let reading = move || {
@@ -82,7 +82,7 @@ impl Hub {
         })
     }
 
-    /// Cancels a task, and returns what it has come to once it has ended.
+    /// Cancels a task, and returns it once it has ended.
     pub(crate) async fn cancel_task(
         &self,
         caller: &Caller,
@@ -90,7 +90,7 @@ impl Hub {
         reason: &str,
     ) -> Result<Task, Error> {
         if let Some(stopped) = self.begin_to_cancel(caller, id, reason)? {
-            // It is told by being dropped.
+            // Notified by being dropped.
             let _ = stopped.await;
         }
         self.synced().await?;
@@ -157,7 +157,7 @@ impl Hub {
         let mut contents = Vec::new();
         for _ in 0..PAGES {
             let page = self.core().state.tasks.list(&query);
-            // What was found goes out before it is too much for one answer.
+            // Returns what was found before it exceeds one answer.
             let is_enough = page.is_full || !page.tasks.is_empty() && page.next.is_some();
             query.before = page.next;
             contents.extend(page.tasks);

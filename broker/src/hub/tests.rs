@@ -1,4 +1,4 @@
-//! The hub's state without sockets and clocks: what is hard to bring about from outside.
+//! Tests of the hub's state without sockets and clocks, for situations that are hard to reach from outside.
 
 mod away;
 mod bodies;
@@ -114,7 +114,7 @@ impl EventLog for Keeping {
     }
 }
 
-/// A state that makes the same fingerprints as each other one.
+/// A state with a fixed secret for fingerprints.
 fn blank(settings: &Settings) -> State {
     let mut state = State::new(settings);
     state.dedupe.set_secret([7; 16].into());
@@ -135,7 +135,7 @@ impl Bench {
         Self::with(settings, state)
     }
 
-    /// The next hub, which knows what this one knew.
+    /// Restarts the hub with its state.
     fn restarted(self) -> Self {
         let Core {
             settings, state, ..
@@ -176,25 +176,25 @@ impl Bench {
         }
     }
 
-    /// From here on nothing becomes safe by itself.
+    /// From now on nothing becomes durable by itself.
     fn stall(&mut self) {
         self.is_stalled.store(true, Ordering::Relaxed);
     }
 
-    /// What is in the log so far becomes safe up to a position.
+    /// Makes the log durable up to a position.
     fn make_safe(&mut self, position: Position) {
         self.commits.announce(Commit::Upto(position));
         self.core();
     }
 
-    /// The disk is full, and nothing becomes safe any more.
+    /// Fills the disk; nothing becomes durable any more.
     fn fill_disk(&mut self) {
         let safe = self.core().safe();
         self.stall();
         self.commits.announce(Commit::Full(safe));
     }
 
-    /// The state, with all that happened before delivered, and what was given up buried.
+    /// The state, with all earlier deliveries made, and given-up mail processed.
     fn core(&mut self) -> &mut Core {
         self.core.end_group(self.now);
         loop {
@@ -208,7 +208,7 @@ impl Bench {
         }
     }
 
-    /// So many bytes of bodies are in memory.
+    /// Sets the memory limit for bodies.
     fn bound_bodies(&mut self, bytes: usize) {
         self.core.state.mailboxes.bodies = Bodies::new(bytes);
     }

@@ -1,4 +1,4 @@
-//! What happens because time passes: leases, deadlines, presence and probes.
+//! Periodic work of the hub: leases, deadlines, presence and probes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,20 +15,20 @@ use super::{
 };
 use crate::id::AgentId;
 
-/// How late something may be noticed.
+/// Interval of ticks.
 const TICK: Duration = Duration::from_millis(50);
-/// How long one probe may take.
+/// Timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
-/// Probes under way at one time.
+/// Maximum concurrent probes.
 const PROBES_AT_ONCE: usize = 16;
-/// Tasks that end during one hold of the lock because their deadline has passed, and as many because nobody has confirmed that they stopped,
-/// or their agent leaves.
+/// Tasks ended per acquisition of the lock because their deadline has passed, and as many because nobody confirmed
+/// their cancellation, or their agent leaves.
 pub(super) const TASKS_AT_ONCE: usize = 64;
-/// Instances whose lease has run out that are let go during one hold of the lock.
+/// Instances with an expired lease removed per acquisition of the lock.
 const INSTANCES_AT_ONCE: usize = 32;
 
 impl Core {
-    /// Does what is due, as far as one hold of the lock may take. Returns whether something is left.
+    /// Does due work, within the limits of one acquisition of the lock. Returns whether some is left.
     pub(crate) fn tick(&mut self, now: Now) -> bool {
         self.go_on_giving_up(now);
         let is_behind = self.giving_up.is_behind();
@@ -66,19 +66,19 @@ impl Core {
     }
 }
 
-/// Keeps time for a hub until it is cancelled.
+/// Runs the ticks of a hub until cancelled.
 pub(crate) async fn keep_time(hub: Hub, cancelled: CancellationToken) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     while cancelled.run_until_cancelled(tick.tick()).await.is_some() {
         while tick_once(&hub) && !cancelled.is_cancelled() {
-            // Others have the lock in between.
+            // Lets other tasks take the lock.
             tokio::task::yield_now().await;
         }
     }
 }
 
-/// Does what is due during one hold of the lock. Returns whether something is left.
+/// Runs one tick. Returns whether work is left.
 fn tick_once(hub: &Hub) -> bool {
     let mut core = hub.core();
     let is_left = core.tick(Now::read());
@@ -92,10 +92,10 @@ fn tick_once(hub: &Hub) -> bool {
     is_left
 }
 
-/// Probes the agents that have a `health_check_url` and no stream, until it is cancelled.
+/// Probes agents with a `health_check_url` and no stream, until cancelled.
 pub(crate) async fn probe(hub: Hub, cancelled: CancellationToken) {
     choose_tls();
-    // Made when somebody is to be probed: it reads this machine's certificates.
+    // Created on the first probe: it reads this machine's certificates.
     let mut client = None;
     let pause = hub.settings().probe_interval.min(Duration::from_secs(1));
     let mut tick = tokio::time::interval(pause);
@@ -133,7 +133,7 @@ pub(crate) async fn probe(hub: Hub, cancelled: CancellationToken) {
     }
 }
 
-/// TLS is ring's, unless this process has chosen another.
+/// Uses ring for TLS, unless this process has chosen another provider.
 fn choose_tls() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Another thread may have been faster; either way there is one.
@@ -144,7 +144,7 @@ fn choose_tls() {
 fn prober() -> reqwest::Result<reqwest::Client> {
     reqwest::Client::builder()
         .timeout(PROBE_TIMEOUT)
-        // An agent's address is probed, and no other that it names.
+        // Redirects are not followed: only the agent's own address is probed.
         .redirect(Policy::none())
         .build()
 }

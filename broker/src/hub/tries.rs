@@ -1,18 +1,18 @@
-//! What the log is told of deliveries: how often each was tried, who has it, and who has lost it.
+//! Records of delivery attempts: their number, the lease's holder, and superseded holders.
 
 use std::time::Duration;
 
 use super::core::{Core, Now, hub};
 use crate::{log::Entry, mailbox::HandOver};
 
-/// How much of what happened to deliveries a crash may take back.
+/// Interval of the records: a crash may lose the attempts since the last one.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Deliveries that the log is told of at a time.
+/// Deliveries per record.
 const PORTION: usize = 5_000;
 
 impl Core {
-    /// Tells the log of deliveries, now and then, and of no more than a portion at a time. What was acknowledged meanwhile it need not know.
+    /// Records delivery attempts at intervals, a portion at a time. Acknowledged deliveries need no record.
     pub(super) fn tell_tries_if_due(&mut self, now: Now) {
         if self.tries_told.is_none_or(|at| now.instant >= at + EVERY) && self.log.admit().is_ok() {
             self.tell_some_tries(now);
@@ -21,7 +21,7 @@ impl Core {
         }
     }
 
-    /// Tells the log of all deliveries. On a full disk that is put off.
+    /// Records all delivery attempts. Deferred on a full disk.
     pub(super) fn tell_tries(&mut self, now: Now) {
         if self.log.admit().is_err() {
             return;
@@ -38,12 +38,13 @@ impl Core {
         }
     }
 
-    /// Tasks have gone from one instance to another: from here on, what the first sends for them is refused, also after a crash.
+    /// Records that tasks have changed hands: from now on, results of the previous instance are refused, also after a
+    /// crash.
     pub(super) fn hand_over(&mut self, changes: &[HandOver], now: Now) {
         let late = self.settings.late_artifacts;
         for change in changes {
             if let Some((task, instances)) = self.state.superseded.hand_over(change) {
-                // Nobody can send anything for one that has settled or is not known.
+                // A settled or unknown task accepts nothing any more.
                 let known = self.state.tasks.get(&task);
                 if !known.is_some_and(|t| t.can_change(now.time, late)) {
                     continue;

@@ -1,4 +1,5 @@
-//! Durable mailboxes of clients that are not in the directory: nobody can unregister them, so they end when nobody came for long.
+//! Unused durable mailboxes of clients outside the directory: nobody can unregister them, so they are closed after a
+//! long time without use.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,18 +13,18 @@ use crate::{
     steps::step,
 };
 
-/// Mailboxes that are looked at under one hold of the lock.
+/// Mailboxes checked per acquisition of the lock.
 const PAGE: usize = 256;
 
 impl Core {
-    /// Looks at the mailboxes now and then, a few at a time.
+    /// Checks some mailboxes, at intervals.
     pub(super) fn close_unused_if_due(&mut self, now: Now) {
         if let Some(after) = self.unused.due(MailboxId(0), now.instant) {
             self.unused.after = self.close_unused(after, now);
         }
     }
 
-    /// Looks at some mailboxes. Returns the last of them if there may be more.
+    /// Checks some mailboxes. Returns the last one if there may be more.
     fn close_unused(&mut self, after: MailboxId, now: Now) -> Option<MailboxId> {
         let longest = self.settings.mailbox_age;
         let page = self.state.mailboxes.uses(after, PAGE);
@@ -37,12 +38,12 @@ impl Core {
             }
             let is_present = self.presence.has_instance(&agent);
             match due(used.unwrap_or(now.time), is_present, longest, now.time) {
-                // One of an earlier release, of which nothing is known, counts as used today.
+                // A mailbox of an earlier release, without a record of its use, counts as used today.
                 Due::Nothing if used.is_none() => self.note_use(id, now),
                 Due::Nothing => {}
                 Due::Note => self.note_use(id, now),
                 Due::Close if self.close_mailbox(id, &agent, now) => {}
-                // It goes on with this one.
+                // The next round continues with this one.
                 Due::Close => return Some(last),
             }
             last = id;
@@ -50,7 +51,7 @@ impl Core {
         is_full.then_some(last)
     }
 
-    /// Tells the log that a durable mailbox is used. On a full disk that is put off.
+    /// Records the use of a durable mailbox. Deferred on a full disk.
     pub(super) fn note_use(&mut self, id: MailboxId, now: Now) {
         if self.admit().is_err() {
             return;
@@ -71,7 +72,7 @@ impl Core {
         self.record(&hub(), entry, now);
     }
 
-    /// Notes the use of a mailbox whose last one is long ago.
+    /// Records the use of a mailbox, if the last record is old.
     pub(super) fn note_use_if_old(&mut self, id: MailboxId, now: Now) {
         let used = self
             .state
@@ -83,7 +84,8 @@ impl Core {
         }
     }
 
-    /// Ends a durable mailbox. What is in it is given up first, some under each hold of the lock. Returns whether it has ended.
+    /// Closes a durable mailbox. First its mail is given up, some per acquisition of the lock. Returns whether it is
+    /// closed.
     pub(super) fn close_mailbox(&mut self, id: MailboxId, agent: &AgentId, now: Now) -> bool {
         let reason = "its subscriber has not come for too long";
         let undelivered = self.state.mailboxes.give_up_some(id, reason);
@@ -91,7 +93,7 @@ impl Core {
             self.give_up(undelivered, now);
             return false;
         }
-        // Until its mail is in the dead letters, the log has to have the mailbox.
+        // The log must have the mailbox until its mail is in the dead letters.
         if !self.giving_up.is_done() {
             return false;
         }

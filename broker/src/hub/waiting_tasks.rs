@@ -1,5 +1,6 @@
-//! Agents of older libraries that subscribe to tasks and to no messages: when one comes back, it is told of the tasks that wait for it, as it
-//! would have been when they came. Their messages go on waiting for a subscription that takes messages, until the tasks have ended.
+//! Waiting tasks for agents of older libraries that subscribe to tasks and to no messages: on connecting, such an agent
+//! gets the tasks that wait for it as events. Their messages go on waiting for a subscription to messages, until the
+//! tasks have ended.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::{
     traits::Traits,
 };
 
-/// Whether a subscription is to be told of tasks whose messages wait.
+/// True if a subscription gets events of waiting tasks.
 pub(super) fn is_told(lifetime: &Lifetime, filter: &Filter) -> bool {
     matches!(lifetime, Lifetime::Stream(_))
         && filter.takes(EventKind::Task)
@@ -24,7 +25,8 @@ pub(super) fn is_told(lifetime: &Lifetime, filter: &Filter) -> bool {
 }
 
 impl Core {
-    /// Looks at so many of the pieces that wait for an agent after a position, and tells one of its streams of the tasks that they made.
+    /// Checks at most `limit` waiting events of an agent after a position, and sends the tasks that they created to one
+    /// of its streams.
     pub(super) fn tell_of_waiting_tasks(
         &mut self,
         agent: &AgentId,
@@ -44,7 +46,7 @@ impl Core {
         }
     }
 
-    /// The task that a piece of mail made, as an event in no log, if it waits for this agent and passes the filter.
+    /// The task that a piece of mail created, as an unlogged event, if it waits for this agent and passes the filter.
     fn as_task(&self, agent: &AgentId, mail: &Mail, filter: &Filter, now: Now) -> Option<Mail> {
         let made_by = mail.event.look();
         let known = self.state.tasks.get(made_by.task_id())?;

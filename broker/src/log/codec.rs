@@ -1,5 +1,4 @@
-//! Records as bytes, for logs that outlive the process. What is written here is read by every later release: fields are added, never
-//! changed.
+//! Encoding of records for durable logs. Every later release reads it: fields are added, never changed.
 
 mod mail;
 mod omitted;
@@ -17,10 +16,10 @@ use self::{
 use super::{Entry, Position, Registration, Try};
 use crate::filter::Filter;
 
-/// The format of the records that this hub writes, and the newest that it reads.
+/// Format version of written records, and the newest that can be read.
 pub(crate) const FORMAT: u32 = 3;
 
-/// The bytes are no record that this hub can read.
+/// Error: the bytes are not a record that this release can read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("its bytes are no record: {0}")]
@@ -29,10 +28,10 @@ pub(crate) enum Unreadable {
     Newer(u32),
 }
 
-/// The kind of an event.
+/// Kind of an event's record.
 pub(crate) const PUBLISHED: i64 = 1;
 
-/// The kind of an entry, as a number that stays.
+/// Stable number of an entry's kind.
 pub(crate) fn kind(entry: &Entry) -> i64 {
     match entry {
         Entry::Published(_) => PUBLISHED,
@@ -50,7 +49,7 @@ pub(crate) fn kind(entry: &Entry) -> i64 {
     }
 }
 
-/// An entry as bytes.
+/// Encodes an entry.
 pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
     let what = match entry {
         Entry::Published(published) => return published::encode(published),
@@ -123,11 +122,11 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// The entry that these bytes are.
+/// Decodes an entry.
 ///
 /// # Errors
 ///
-/// [`Unreadable`], which says why.
+/// [`Unreadable`] with the reason.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
     let malformed = |what: &str| Unreadable::Malformed(what.to_owned());
     let record = EntryRecord::decode(bytes).map_err(|e| Unreadable::Malformed(e.to_string()))?;

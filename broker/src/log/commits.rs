@@ -1,4 +1,4 @@
-//! The safe end of a log, and tasks that wait for a position: a commit wakes those whose position it reaches, and no others.
+//! The durable end of a log, and waits for a position: a commit wakes only the waits that it completes.
 
 use std::{
     collections::BTreeMap,
@@ -12,19 +12,19 @@ use tokio::sync::watch;
 use super::Position;
 use crate::Error;
 
-/// The safe end of a log.
+/// State of commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
-    /// Every record up to here survives what the adapter promises to survive.
+    /// Every record up to here is durable, as far as the adapter promises.
     Upto(Position),
-    /// The same, and the disk is full: nothing but what follows from earlier records is taken.
+    /// The same on a full disk: only consequences of earlier records are accepted.
     Full(Position),
-    /// The content of the disk is not known: the process has to end.
+    /// The content of the disk is unknown: the process has to end.
     Failed(String),
 }
 
 impl Commit {
-    /// The last record that is safe; `None` after a failure.
+    /// The last durable position; `None` after a failure.
     pub(crate) fn position(&self) -> Option<Position> {
         match self {
             Self::Upto(position) | Self::Full(position) => Some(*position),
@@ -32,7 +32,7 @@ impl Commit {
         }
     }
 
-    /// Whether something can be taken in, however far the log is behind.
+    /// Checks that new work can be accepted, regardless of the backlog.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl Commit {
         }
     }
 
-    /// Checks that work which was accepted can go on, however far the log is behind.
+    /// Checks that accepted work can continue, regardless of the backlog.
     ///
     /// # Errors
     ///
@@ -62,12 +62,12 @@ impl Commit {
     }
 }
 
-/// The log has failed before the position was safe.
+/// Error: the log failed before the position was durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the log has failed")]
 pub(crate) struct Failed;
 
-/// Announces commits, for a log. A log that drops it has failed.
+/// Announces the commits of a log. Dropping it counts as a failure.
 #[derive(Debug)]
 pub(crate) struct Committer {
     said: watch::Sender<Commit>,
@@ -101,7 +101,7 @@ impl Committer {
         }
     }
 
-    /// Announces a commit, and wakes in the order of their positions those who wait for it. A log that has failed stays so.
+    /// Announces a commit, and wakes the completed waits in the order of their positions. A failure is final.
     pub(crate) fn announce(&self, commit: Commit) {
         let is_news = self.said.send_if_modified(|said| {
             let is_news = *said != commit && !matches!(said, Commit::Failed(_));
@@ -124,23 +124,23 @@ impl Drop for Committer {
 }
 
 impl Commits {
-    /// The latest commit, locked for writing as long as the guard lives.
+    /// The latest commit, locked for writing while the guard lives.
     pub(crate) fn latest(&self) -> watch::Ref<'_, Commit> {
         self.said.borrow()
     }
 
-    /// Waits for a commit that this one has not seen; `None` once there is no log.
+    /// Waits for a new commit; `None` once the log is gone.
     pub(crate) async fn next(&mut self) -> Option<Commit> {
         self.said.changed().await.ok()?;
         Some(self.said.borrow_and_update().clone())
     }
 
-    /// Waits until everything up to a position is safe.
+    /// Waits until everything up to a position is durable.
     pub(crate) fn safe(&self, position: Position) -> Wait {
         self.wait(position, Until::Safe)
     }
 
-    /// The same, but not on a full disk.
+    /// The same, but completes on a full disk.
     pub(crate) fn safe_or_full(&self, position: Position) -> Wait {
         self.wait(position, Until::SafeOrFull)
     }
@@ -155,21 +155,21 @@ impl Commits {
     }
 }
 
-/// The end of a wait, beside a failure.
+/// Additional condition that completes a wait, besides a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Until {
     Safe,
     SafeOrFull,
 }
 
-/// A wait for a position. Dropping it ends the wait.
+/// A wait for a position. Dropping it cancels the wait.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub(crate) struct Wait {
     commits: Commits,
     position: Position,
     until: Until,
-    /// The number under which a waker was left.
+    /// Number of its registered waker.
     number: Option<u64>,
 }
 
@@ -196,7 +196,7 @@ impl Future for Wait {
             return Poll::Ready(outcome);
         }
         let mut waiters = lock(&this.commits.waiters);
-        // A commit since then finds the waker only if it was left before.
+        // Checked again after registering the waker, so that no commit in between is missed.
         if let Some(outcome) = this.outcome() {
             return Poll::Ready(outcome);
         }
@@ -219,7 +219,7 @@ impl Drop for Wait {
     }
 }
 
-/// Wakers by position, and by the order in which they came.
+/// Wakers by position, in the order of their registration.
 type Wakers = BTreeMap<(Position, u64), Waker>;
 
 #[derive(Debug, Default)]
@@ -242,7 +242,7 @@ impl Waiters {
         }
     }
 
-    /// Removes those whose wait a commit ends.
+    /// Removes the wakers whose wait a commit completes.
     fn release(&mut self, commit: &Commit) -> Vec<Waker> {
         let all = Position(u64::MAX);
         let (safe, safe_or_full) = match commit {
@@ -275,7 +275,7 @@ mod tests {
 
     use super::*;
 
-    /// Notes the order in which waiters are woken.
+    /// Records the order in which wakers are called.
     struct Noting {
         name: u64,
         woken: Arc<Mutex<Vec<u64>>>,
@@ -287,7 +287,7 @@ mod tests {
         }
     }
 
-    /// Polls a wait with a waker of that name. Returns its outcome, if it has ended.
+    /// Polls a wait with a waker of that name. Returns its outcome, if it has completed.
     fn poll(
         wait: &mut Wait,
         name: u64,

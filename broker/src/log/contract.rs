@@ -1,4 +1,4 @@
-//! What every log does, whatever it is made of.
+//! Contract tests of every log.
 
 use std::{
     path::Path,
@@ -29,7 +29,7 @@ fn sqlite(folder: &Path) -> (SqliteLog, Vec<Record>) {
     (log, read)
 }
 
-/// One of each kind.
+/// One entry of each kind.
 fn entries() -> Vec<Entry> {
     let event = AgentEvent {
         event_id: "e1".into(),
@@ -204,10 +204,10 @@ async fn memory_keeps_the_contract() {
     contract(&mut MemoryLog::new(NO_BOUND, NO_BOUND)).await;
 }
 
-/// What was not safe is gone after a crash, and only that.
+/// Records that were not durable are lost in a crash, all others are kept.
 #[tokio::test(start_paused = true)]
 async fn kept_keeps_the_contract_and_what_was_safe() {
-    let kept = KeptLog::new(Duration::from_millis(5));
+    let kept = RetainedLog::new(Duration::from_millis(5));
     let open = || {
         let mut read = Vec::new();
         let opened = kept.open(NO_BOUND, NO_BOUND, |found| {
@@ -297,7 +297,7 @@ async fn a_folder_belongs_to_one_hub() {
     assert!(matches!(second, Err(OpenError::Locked(_))), "{second:?}");
 }
 
-/// Any flipped bit in a record is found and named.
+/// Every flipped bit in a record is detected, and reported with its position.
 #[tokio::test]
 async fn damage_is_named_with_its_position() {
     let folder = tempfile::tempdir().expect("a folder");

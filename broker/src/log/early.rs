@@ -1,4 +1,4 @@
-//! A log that says too early that it is safe. It exists to prove that the crash test finds such a hub out, and for nothing else.
+//! A log that reports records as durable too early. It exists only to prove that the crash test detects such a hub.
 
 use std::{
     sync::Arc,
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::Error;
 
-/// How long records stay in memory, though they count as safe.
+/// Delay until records are really durable.
 const LAG: Duration = Duration::from_millis(200);
 
-/// Calls every group safe at once, and hands it to the real log later.
+/// Reports every group as durable at once, and passes it to the real log later.
 #[derive(Debug)]
 pub(crate) struct Early {
     log: SqliteLog,

@@ -1,29 +1,29 @@
-//! Why a log cannot be opened or read.
+//! Errors of opening and reading a log.
 
 use std::{io, path::PathBuf};
 
 use super::sqlite::{SCHEMA, Torn};
 
-/// The log cannot be opened or read.
+/// Reasons why the log cannot be opened or read.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another hub has the folder.
+    /// Another hub uses the folder.
     #[error("{} is in use by another hub; stop that one, or choose another folder with --data", .0.display())]
     Locked(PathBuf),
     /// The folder or a file in it cannot be used.
     #[error("cannot use {}", path.display())]
     Folder {
-        /// Which.
+        /// The folder or file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         source: io::Error,
     },
-    /// SQLite refuses.
+    /// SQLite error.
     #[error("cannot read {}", path.display())]
     Sqlite {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         source: rusqlite::Error,
     },
     /// A record is damaged or missing.
@@ -32,64 +32,64 @@ pub enum OpenError {
         path.display(), position.saturating_sub(1)
     )]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The position of the first record that cannot be trusted.
+        /// Position of the first record that cannot be trusted.
         position: u64,
-        /// What is wrong with it.
+        /// The damage.
         reason: String,
     },
-    /// Records that were acknowledged are not there.
+    /// Acknowledged records are missing.
     #[error(
         "{} ends at position {last}, but records up to {acknowledged} were acknowledged. If it is an older copy, and you want to go on without those records, remove {}; agents may get again what they have handled since. If not, its -wal file {}: put that back, or restore a newer backup",
         path.display(), marker.display(), damage(*torn)
     )]
     Lost {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The last position in it.
+        /// Its last position.
         last: u64,
-        /// The last position that was acknowledged.
+        /// The last acknowledged position.
         acknowledged: u64,
-        /// The file that says so.
+        /// The file with that position.
         marker: PathBuf,
-        /// The end of the -wal file that cannot be read.
+        /// The unreadable end of the -wal file.
         torn: Option<Torn>,
     },
-    /// The snapshot cannot be read, and what came before it is gone from the log.
+    /// The snapshot cannot be read, and the log no longer has the records before it.
     #[error("the snapshot in {} cannot be used: {reason}. Restore a backup", path.display())]
     Snapshot {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         reason: String,
     },
     /// A page of the file is damaged, though every record can be read.
     #[error("{} is damaged: {reason}. Restore a backup; or make a sound copy with `agenthub log backup`", path.display())]
     Pages {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error of SQLite.
         reason: String,
     },
-    /// A hub has removed records that were about to be read.
+    /// A hub removed records before they could be read.
     #[error("{} was shortened while it was read: it begins at position {first} now. Read it again", path.display())]
     Shortened {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The position from which on every record is there.
+        /// The position from which on every record exists.
         first: u64,
     },
-    /// There is no log.
+    /// No log exists.
     #[error("there is no log in {}; name the hub's data folder with --data", .0.display())]
     Missing(PathBuf),
-    /// It was written by an earlier release, and no hub of this one has opened it yet.
+    /// Written by an earlier release, and not yet opened by a hub of this one.
     #[error("{} is of an earlier release: start the hub once, which upgrades it", .0.display())]
     Older(PathBuf),
-    /// It was written by a later release.
+    /// Written by a later release.
     #[error("{} was written by a newer agenthub (schema {found}, this one knows {SCHEMA}): use that one", path.display())]
     Newer {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its schema.
         found: i64,

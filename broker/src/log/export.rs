@@ -1,4 +1,4 @@
-//! Records as JSON, for people and their tools.
+//! Export of records as JSON.
 
 use agenthub_proto::{event::timestamp, json};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Again, Entry, Position, Record, Try};
 use crate::{id::Address, routing::Route};
 
-/// A record as an object: position, time, kind, who, and what happened.
+/// A record as an object: position, time, kind, caller, and entry.
 pub(crate) fn to_json(record: &Record) -> Value {
     let (kind, what) = describe(&record.entry);
     let mut object = json!({

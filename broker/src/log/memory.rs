@@ -1,4 +1,4 @@
-//! The log in memory: gone with the process.
+//! The log in memory, lost with the process.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::Error;
 
-/// See the module's description.
+/// The log, see the module.
 #[derive(Debug)]
 pub(crate) struct MemoryLog {
     id: LogId,
@@ -17,7 +17,7 @@ pub(crate) struct MemoryLog {
 }
 
 impl MemoryLog {
-    /// An empty log that keeps so many records and bytes for rereading.
+    /// An empty log that keeps this many records and bytes for rereading.
     pub(crate) fn new(max_records: usize, max_bytes: usize) -> Self {
         let id = LogId::random();
         Self {
@@ -58,7 +58,7 @@ impl EventLog for MemoryLog {
     }
 
     fn abandon(&mut self) {
-        // It is safe only as long as the process lives.
+        // Durable only as long as the process lives.
     }
 
     fn commits(&self) -> Commits {

@@ -1,6 +1,6 @@
-//! The event log: what happened, in order. Everything else that the hub knows is a fold of it.
+//! The event log: all events in order. All other state of the hub is a fold of it.
 //!
-//! A port with adapters `memory`, `sqlite` and, for simulations, `kept`, under one contract (`contract.rs`).
+//! A port with adapters `memory`, `sqlite` and, for simulations, `retained`, under one contract (`contract.rs`).
 
 pub(crate) mod codec;
 mod commits;
@@ -13,8 +13,8 @@ mod early;
 mod error;
 mod export;
 mod history;
-mod kept;
 mod memory;
+mod retained;
 mod retention;
 mod sqlite;
 mod window;
@@ -41,8 +41,8 @@ pub(crate) use early::Early;
 pub use error::OpenError;
 pub(crate) use export::to_json;
 pub(crate) use history::{History, Page};
-pub use kept::KeptLog;
 pub(crate) use memory::MemoryLog;
+pub use retained::RetainedLog;
 pub(crate) use retention::Retention;
 pub use sqlite::Torn;
 pub(crate) use sqlite::{
@@ -51,11 +51,11 @@ pub(crate) use sqlite::{
 };
 use uuid::Uuid;
 
-/// A place in the log. Later places are greater.
+/// A position in the log, ascending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Position(pub(crate) u64);
 
-/// Names one log, so that a position in another one is not mistaken for one in this.
+/// Id of a log, so that a position of another log is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogId(u32);
 
@@ -72,16 +72,16 @@ impl LogId {
         self.0
     }
 
-    /// A position as clients see it.
+    /// Wire form of a position.
     pub(crate) fn token(self, position: Position) -> String {
         format!("{self}-{}", position.0)
     }
 
-    /// The position that a client names.
+    /// Parses a client's position.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if it is no position at all, [`Error::OutOfRange`] if it is one of another log.
+    /// [`Error::InvalidArgument`] if it is malformed, [`Error::OutOfRange`] if it belongs to another log.
     pub(crate) fn position(self, token: &str) -> Result<Position, Error> {
         let parsed = token
             .split_once('-')
@@ -104,51 +104,52 @@ impl fmt::Display for LogId {
     }
 }
 
-/// Where records go. Appending and committing never wait for a disk: what is committed becomes safe later, and
-/// [`commits`](Self::commits) tells when.
+/// Storage of records. Appending and committing never wait for a disk: committed records become durable later, as
+/// reported by [`commits`](Self::commits).
 pub(crate) trait EventLog: fmt::Debug + Send {
     fn id(&self) -> LogId;
 
-    /// Where the next record will be.
+    /// Position of the next record.
     fn next_position(&self) -> Position;
 
-    /// Whether new work can be taken in.
+    /// Checks that new work can be accepted.
     ///
     /// # Errors
     ///
-    /// [`Error::ResourceExhausted`] while the disk is full or the log is behind, [`Error::Unavailable`] once it has failed.
+    /// [`Error::ResourceExhausted`] while the disk is full or the log has a backlog, [`Error::Unavailable`] once it has
+    /// failed.
     fn admit(&self) -> Result<(), Error>;
 
-    /// Checks that work which was accepted can go on, such as to the end of a task. A full disk has a reserve for that.
+    /// Checks that accepted work can continue, such as the end of a task. A full disk has a reserve for that.
     ///
     /// # Errors
     ///
-    /// [`Error::ResourceExhausted`] while the log is behind, [`Error::Unavailable`] once it has failed.
+    /// [`Error::ResourceExhausted`] while the log has a backlog, [`Error::Unavailable`] once it has failed.
     fn admit_accepted(&self) -> Result<(), Error>;
 
     /// Adds a record at [`next_position`](Self::next_position).
     fn append(&mut self, record: Record);
 
-    /// Ends a group: what was appended since the last one becomes safe together or not at all.
+    /// Ends a group: the records since the last commit become durable atomically.
     fn commit(&mut self);
 
-    /// Gives up what was appended since the last group: it is not to become safe, as nothing is appended any more.
+    /// Abandons the records since the last commit: they must not become durable. Nothing is appended after that.
     fn abandon(&mut self);
 
-    /// How far the log is safe, at any time. Safe records never become unsafe again, in the order in which they were appended.
+    /// Progress of durability. Durable records stay durable, in the order in which they were appended.
     fn commits(&self) -> Commits;
 
-    /// Takes nothing more. Returns the thread that still writes what was appended, if there is one: it ends once everything is safe, or once it
-    /// is clear that the disk has no room for it.
+    /// Accepts no more records. Returns the thread that still writes, if any: it ends once everything is durable, or
+    /// once it is clear that the disk is full.
     fn close(&mut self) -> Option<JoinHandle<()>> {
         None
     }
 
-    /// For rereading what is safe.
+    /// Access for rereading durable records.
     fn history(&self) -> Arc<dyn History>;
 }
 
-/// One thing that happened.
+/// A record of the log.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
     pub(crate) position: Position,
@@ -159,7 +160,7 @@ pub(crate) struct Record {
     pub(crate) entry: Entry,
 }
 
-/// What happened.
+/// Content of a record.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Entry {
@@ -168,51 +169,51 @@ pub(crate) enum Entry {
     Unregistered {
         agent: AgentId,
     },
-    /// An agent is there, as the log is told once a day.
+    /// Presence of an agent, recorded once a day.
     Present {
         agent: AgentId,
     },
-    /// A durable subscription was declared, or its filter has changed.
+    /// A durable subscription was declared, or its filter changed.
     Subscribed {
         agent: AgentId,
         name: String,
         filter: Filter,
-        /// The mail that waited for the agent and goes there.
+        /// Claimed mail that waited for the agent.
         claims: Vec<Position>,
-        /// Whether each delivery of a context waits for the acknowledgement of the one before.
+        /// True if each delivery of a context waits for the acknowledgement of the previous one.
         ordered: bool,
     },
-    /// A durable subscription has ended.
+    /// A durable subscription ended.
     Unsubscribed {
         agent: AgentId,
         name: String,
     },
-    /// Deliveries of a durable subscription were handled, or purged.
+    /// Deliveries of a durable subscription were acknowledged, or purged.
     Acknowledged {
         agent: AgentId,
         name: String,
         positions: Vec<Position>,
     },
-    /// A delivery was given up: it is a dead letter from here on.
+    /// Mail was given up: it is a dead letter from now on.
     GivenUp(GivenUp),
-    /// A dead letter is none any more: it was dropped, or goes into its mailbox again.
+    /// A dead letter was dropped, or returned to its mailbox.
     Settled {
         letter: Position,
         again: bool,
     },
-    /// Events go into a durable mailbox again, as an operator wants it.
+    /// Events returned to a durable mailbox, on an operator's request.
     Reread {
         agent: AgentId,
         name: String,
         mail: Vec<Again>,
     },
-    /// Deliveries of a durable subscription, as they stand.
+    /// Delivery attempts of a durable subscription.
     Tried {
         agent: AgentId,
         name: String,
         tries: Vec<Try>,
     },
-    /// The instances of an agent that have lost a task to another one, all of them.
+    /// All instances of an agent that have lost a task to another one.
     Superseded {
         agent: AgentId,
         task: TaskId,
@@ -220,19 +221,19 @@ pub(crate) enum Entry {
     },
 }
 
-/// What is known of the deliveries of an event that is still in its mailbox.
+/// Delivery attempts of an event that is still in its mailbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Try {
     pub(crate) position: Position,
     /// Deliveries so far.
     pub(crate) attempts: u32,
-    /// Who had it last.
+    /// The last holder.
     pub(crate) instance: InstanceId,
-    /// That one has it still.
+    /// True if it still has the lease.
     pub(crate) is_out: bool,
 }
 
-/// An event that goes into a mailbox again.
+/// An event that returns to a mailbox.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Again {
     pub(crate) event: Arc<Sealed>,
@@ -243,7 +244,7 @@ pub(crate) struct Again {
 }
 
 impl Entry {
-    /// The unit of order that it belongs to.
+    /// Its order key.
     pub(crate) fn order(&self) -> OrderKey {
         match self {
             Self::Published(published) => OrderKey::of(
@@ -266,20 +267,20 @@ impl Entry {
     }
 }
 
-/// An event and who got it.
+/// A published event with its route.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Published {
     pub(crate) event: Arc<Sealed>,
     pub(crate) route: Route,
-    /// Who works on the task from here on, if that was decided with this event.
+    /// The new assignee of the task, if this event decided that.
     pub(crate) assignee: Option<AgentId>,
-    /// It is not the task's: a third agent's message.
+    /// True for a third agent's message, which is not part of the task.
     pub(crate) passes_by: bool,
-    /// As what it is known when it comes again, with a digest of its body and addressee.
+    /// Deduplication key, with a digest of body and recipient.
     pub(crate) key: Option<Known>,
 }
 
-/// An agent's card and what it registered for.
+/// An agent's card and subscriptions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Registration {
     pub(crate) card: AgentCard,

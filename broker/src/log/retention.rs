@@ -1,19 +1,19 @@
-//! How much of a log is kept.
+//! Retention of a log.
 
 use std::time::Duration;
 
 use super::Position;
 
-/// How long and how much. What a mailbox needs is kept whatever its age.
+/// Limits on age and size. Records that a mailbox needs are kept whatever their age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Retention {
-    /// Records older than this go.
+    /// Maximum age of records.
     pub(crate) age: Duration,
-    /// The oldest go while the log takes more.
+    /// Maximum size of the log; the oldest records are removed first.
     pub(crate) bytes: u64,
 }
 
-/// How large a log is.
+/// Size of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) first: Position,
@@ -21,8 +21,8 @@ pub(crate) struct Extent {
     pub(crate) bytes: u64,
 }
 
-/// The last position that goes; the one before the first if nothing does. `young` is the first that is young enough to stay, and
-/// nothing goes that the snapshot does not stand for.
+/// Last position to remove; the one before the first if there is nothing to remove. `young` is the first record that is
+/// young enough to keep, and nothing is removed that the snapshot does not cover.
 pub(crate) fn horizon(
     extent: &Extent,
     snapshot: Position,
@@ -33,7 +33,7 @@ pub(crate) fn horizon(
     let by_age = young.0.saturating_sub(1);
     let records = extent.last.0 - before;
     let surplus = extent.bytes.saturating_sub(bytes);
-    // As if all were of one size: what remains too much goes the next time.
+    // Assumes equal sizes of records: the rest is removed in the next round.
     let by_size = match u128::from(records) * u128::from(surplus) {
         0 => 0,
         product => product.div_ceil(u128::from(extent.bytes)),

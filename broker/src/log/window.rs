@@ -1,4 +1,4 @@
-//! The latest events of a log in memory, for rereading. What a mailbox still holds, the mailbox keeps.
+//! The latest events of a log in memory, for rereading. Events that a mailbox still holds are kept by the mailbox.
 
 use std::{
     collections::VecDeque,
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{Error, sealed::Sealed};
 
-/// See the module's description. A clone reads what the other one gets.
+/// The window, see the module. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     id: LogId,
@@ -25,12 +25,12 @@ struct Kept {
     /// Records of events only.
     records: VecDeque<Record>,
     bytes: usize,
-    /// The latest event that has left.
+    /// The latest event that was dropped.
     left: Position,
 }
 
 impl Window {
-    /// An empty window that keeps so many events and bytes.
+    /// An empty window that keeps this many events and bytes.
     pub(crate) fn new(id: LogId, max_records: usize, max_bytes: usize) -> Self {
         let kept = Kept {
             records: VecDeque::new(),
@@ -45,11 +45,11 @@ impl Window {
         }
     }
 
-    /// Adds a record if it is one of an event; the oldest leave.
+    /// Adds a record if it has an event; drops the oldest beyond the limits.
     pub(crate) fn push(&self, mut record: Record) {
         let Some(size) = size(&record) else { return };
         if let Entry::Published(published) = &mut record.entry {
-            // Few are read again, and its bytes take a fraction of what an event does that was looked into.
+            // Keeps the encoded form: few events are reread, and it takes a fraction of the decoded one's memory.
             let bytes = published.event.bytes().clone();
             published.event = Arc::new(Sealed::encoded(bytes));
         }
@@ -100,13 +100,13 @@ impl History for Window {
         Ok(found.collect())
     }
 
-    /// Nothing leaves the memory.
+    /// All contents are in memory.
     fn ended(&self, _changes: &[u64]) -> Result<Vec<Vec<u8>>, Error> {
         Ok(Vec::new())
     }
 }
 
-/// What the record of an event weighs, in bytes.
+/// Memory of an event's record, in bytes.
 fn size(record: &Record) -> Option<usize> {
     const OVERHEAD: usize = 256;
     match &record.entry {

@@ -1,4 +1,4 @@
-//! A batch: events that came to a mailbox at the same time and share one history there, and whose turn it is by their priority.
+//! Batches: events that arrived in a mailbox together and share one history there, with their rank by priority.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,7 +17,7 @@ use crate::{
     segment::Segment,
 };
 
-/// The turn of an event among all that wait: lower goes first. The serial number keeps events of the same time in order.
+/// Rank of an event among waiting ones: lower goes first. The serial number orders events of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     due_ms: i64,
@@ -25,7 +25,7 @@ pub(super) struct Rank {
 }
 
 impl Rank {
-    /// Of an event that is due at a time, in a mailbox of that age.
+    /// Rank of an event that is due at a time, in a mailbox of that age.
     pub(super) fn new(
         due: Instant,
         priority: Priority,
@@ -40,7 +40,7 @@ impl Rank {
         }
     }
 
-    /// Of the event that came so many before.
+    /// Rank of an event that arrived this many before.
     fn earlier(self, events: usize) -> Self {
         Self {
             serial: self.serial - events as u64,
@@ -49,7 +49,7 @@ impl Rank {
     }
 }
 
-/// The worth of a priority, as milliseconds of waiting.
+/// Bonus of a priority, in milliseconds of waiting.
 fn head_start_ms(priority: Priority) -> i64 {
     match priority {
         Priority::Critical => 60_000,
@@ -59,7 +59,7 @@ fn head_start_ms(priority: Priority) -> i64 {
     }
 }
 
-/// Facts about mail that are equal for all events of a batch, and mostly for the batch that comes next.
+/// Facts about mail that are equal for all events of a batch, and mostly for the next batch.
 #[derive(Debug)]
 pub(super) struct Common {
     recipient: AgentId,
@@ -106,45 +106,45 @@ impl From<&Mail> for Common {
     }
 }
 
-/// One event or several that stand next to each other in a segment. Cutting one anywhere costs the same, however long it is.
+/// One event, or consecutive events of a segment. Cutting has a constant cost.
 ///
-/// In indexes a batch goes by its last event, so that it keeps its place while events leave from its front.
+/// Indexes use a batch's last event, so that its key is stable while events leave from its front.
 #[derive(Clone, Debug)]
 pub(crate) struct Batch {
     segment: Arc<Segment>,
     range: Range<u32>,
     common: Arc<Common>,
-    /// Of its last event.
+    /// Rank of its last event.
     rank: Rank,
-    /// Given up if it still waits then.
+    /// Time when it is given up if it still waits.
     expires: Instant,
     /// Deliveries so far.
     pub(super) attempts: u32,
-    /// Who had it last.
+    /// The last holder.
     pub(super) last: Option<InstanceId>,
-    /// The log ended while `last` had it: see [`resume`](super::Mailbox::resume).
+    /// True if `last` held it when the log ended: see [`resume`](super::Mailbox::resume).
     pub(super) was_out: bool,
 }
 
-/// Some events of a batch, which is found by the position of its last event.
+/// A range of events in a batch, which is found by the position of its last event.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) batch: Position,
     pub(super) range: Range<usize>,
 }
 
-/// Events that were taken out of a batch.
+/// Events cut out of a batch.
 #[derive(Debug)]
 pub(super) struct Cut {
     pub(super) batch: Batch,
-    /// The last position and serial number of those that came before them in that batch, and are one of their own from here on.
+    /// Last position and serial number of the events before them, which form a batch of their own now.
     pub(super) before: Option<(Position, u64)>,
-    /// No event came after them in that batch.
+    /// True if no event came after them in that batch.
     pub(super) end: bool,
 }
 
 impl Cut {
-    /// Takes some events out of a batch of a map, whose keys are made of a batch's last event.
+    /// Cuts events out of a batch in a map whose keys derive from a batch's last event.
     pub(super) fn of<K: Ord>(
         batches: &mut BTreeMap<K, Batch>,
         key: K,
@@ -195,7 +195,7 @@ impl Batch {
         }
     }
 
-    /// Mail that may be lost and goes out without having been in a mailbox.
+    /// Unlogged mail that is delivered without entering a mailbox.
     pub(crate) fn by_the_way(mail: &Mail) -> Self {
         let rank = Rank {
             due_ms: 0,
@@ -213,12 +213,12 @@ impl Batch {
         &self.segment
     }
 
-    /// Whether only the log has its events.
+    /// True if its bodies are only in the log.
     pub(crate) fn is_stored(&self) -> bool {
         self.segment.is_stored()
     }
 
-    /// Leaves its events to the log, if that has them.
+    /// Drops its bodies, if the log has them.
     pub(super) fn shed(&mut self) {
         let is_kept = self.is_stored() || self.common.is_copy || self.positions().is_empty();
         if !is_kept {
@@ -226,7 +226,7 @@ impl Batch {
         }
     }
 
-    /// The same with events that were read from the log, as far as they were found there.
+    /// A copy with bodies read from the log, as far as they were found.
     pub(crate) fn filled(&self, found: &HashMap<Position, Arc<Sealed>>) -> Option<Self> {
         let events = self.positions().iter();
         let events = events.filter_map(|position| Some((*position, found.get(position)?.clone())));
@@ -238,60 +238,60 @@ impl Batch {
         })
     }
 
-    /// Its events in the segment.
+    /// Its range in the segment.
     pub(crate) fn range(&self) -> Range<usize> {
         self.range.start as usize..self.range.end as usize
     }
 
-    /// Its events in their order, each with its position in the log, if it has one.
+    /// Its events in order, each with its position, if logged.
     pub(crate) fn events(&self) -> impl Iterator<Item = (Arc<Sealed>, Option<Position>)> {
         let Range { start, end } = self.range();
         self.segment.each().take(end).skip(start)
     }
 
-    /// How many events it holds.
+    /// Number of events.
     pub(crate) fn len(&self) -> usize {
         self.range().len()
     }
 
-    /// The bytes of its events.
+    /// Bytes of its events.
     pub(crate) fn bytes(&self) -> usize {
         self.segment.bytes(self.range())
     }
 
-    /// Number of this delivery, from 1; 0 if it was never delivered.
+    /// Delivery attempt, from 1; 0 before the first.
     pub(crate) fn attempt(&self) -> u32 {
         self.attempts
     }
 
-    /// On which side of the task it reaches the agent.
+    /// The agent's side of the task.
     pub(crate) fn concern(&self) -> Concern {
         self.common.concern
     }
 
-    /// The positions of its events in the log, in its order; none if they are in no log and may be lost.
+    /// Positions of its events, in order; empty for unlogged ones.
     pub(crate) fn positions(&self) -> &[Position] {
         let positions = self.segment.positions();
         positions.get(self.range()).unwrap_or(&[])
     }
 
-    /// The positions of its first and its last event.
+    /// Positions of its first and its last event.
     pub(super) fn ends(&self) -> Option<(Position, Position)> {
         let positions = self.positions();
         Some((*positions.first()?, *positions.last()?))
     }
 
-    /// Whether its first event stands no later in the log.
+    /// True if its first event is at or before the position.
     pub(super) fn begins_by(&self, position: Position) -> bool {
         self.positions().first() <= Some(&position)
     }
 
-    /// The position of its last event.
+    /// Position of its last event.
     pub(super) fn last_position(&self) -> Option<Position> {
         self.positions().last().copied()
     }
 
-    /// The beginning of `positions`, as far as the batch has them one after the other.
+    /// The longest prefix of `positions` that is consecutive in the batch.
     pub(super) fn find(&self, positions: &[Position]) -> Option<Run> {
         let (first, own) = (positions.first()?, self.positions());
         let start = match own.first() == Some(first) {
@@ -306,7 +306,7 @@ impl Batch {
         })
     }
 
-    /// All of it.
+    /// The range of all its events.
     pub(super) fn whole(&self) -> Option<Run> {
         Some(Run {
             batch: self.last_position()?,
@@ -326,7 +326,8 @@ impl Batch {
         (self.common.order.clone(), self.common.version.clone())
     }
 
-    /// Takes out some of its events. Those behind them stay, perhaps none; those before them, if any, come back first, as another batch.
+    /// Cuts some of its events out. Those after them stay, possibly none; those before them are returned first, as
+    /// another batch.
     pub(super) fn cut(&mut self, range: Range<usize>) -> (Option<Self>, Self) {
         let before = (range.start > 0).then(|| self.part(0..range.start));
         let cut = self.part(range.clone());
@@ -363,7 +364,7 @@ impl Batch {
         })
     }
 
-    /// Its events as they go from one instance to another; none if it stays with the same.
+    /// Its events, as handed over from one instance to another; empty if both are the same.
     pub(super) fn hand_over(&self, from: &InstanceId, to: &InstanceId) -> Vec<HandOver> {
         if from == to {
             return Vec::new();
@@ -376,13 +377,13 @@ impl Batch {
         self.mail().map(hand_over).collect()
     }
 
-    /// The same from the instance that had it last.
+    /// The same from its last holder.
     pub(super) fn hand_over_to(&self, to: &InstanceId) -> Vec<HandOver> {
         let from = self.last.as_ref();
         from.map_or_else(Vec::new, |from| self.hand_over(from, to))
     }
 
-    /// Its events as mail that nobody has handled.
+    /// Its events as undelivered mail.
     pub(super) fn give_up(&self, reason: &str) -> impl Iterator<Item = Undelivered> {
         self.mail().map(|mail| Undelivered {
             mail,

@@ -1,24 +1,24 @@
-//! A set of positions, kept as intervals. Those of a batch are one, whatever else has a position between them.
+//! A set of positions, stored as intervals. A batch is one interval, whatever other positions are in between.
 
 use std::collections::BTreeMap;
 
 use crate::log::Position;
 
-/// See the module's description.
+/// The set, see the module.
 #[derive(Debug, Default)]
 pub(super) struct Intervals {
-    /// The first position of each by its last one. None overlaps another.
+    /// First position of each interval, by its last one. Intervals do not overlap.
     firsts: BTreeMap<Position, Position>,
 }
 
 impl Intervals {
-    /// Adds the positions from the first to the last.
+    /// Adds the positions of an interval.
     pub(super) fn insert(&mut self, first: Position, last: Position) {
         self.remove(first, last);
         self.firsts.insert(last, first);
     }
 
-    /// Removes the positions from the first to the last.
+    /// Removes the positions of an interval.
     pub(super) fn remove(&mut self, first: Position, last: Position) {
         while let Some((end, start)) = self.firsts.range_mut(first..).next() {
             let (end, begin) = (*end, *start);
@@ -44,7 +44,7 @@ impl Intervals {
         self.firsts.clear();
     }
 
-    /// Takes out the first one.
+    /// Removes the first interval.
     pub(super) fn pop_first(&mut self) -> Option<(Position, Position)> {
         let (last, first) = self.firsts.pop_first()?;
         Some((first, last))
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// It holds what a set of single positions would hold.
+        /// Equivalent to a set of single positions.
         #[test]
         fn intervals_are_a_set_of_positions(
             steps in prop::collection::vec((0..30_u64, 0..8_u64, any::<bool>()), 0..60)

@@ -1,4 +1,4 @@
-//! The lanes of a mailbox: batches that wait, by order key and version, and the head of each among the heads of all.
+//! Lanes of a mailbox: waiting batches by order key and version, and an index of the lanes' heads.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -9,39 +9,39 @@ use crate::{
     table::Table,
 };
 
-/// A lane is mail with one order key for one version.
+/// Key of a lane: order key and version.
 pub(super) type LaneKey = (OrderKey, Option<Version>);
 
-/// A lane for as long as something waits, is out or comes back there.
+/// Id of a lane, while mail of it waits, is leased or is delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct LaneId(u64);
 
 #[derive(Debug)]
 struct Lane {
     key: LaneKey,
-    /// The instance with deliveries of this lane, and how many.
+    /// The instance with leases in this lane, and their number of events.
     holder: Option<(InstanceId, usize)>,
-    /// Events that were out and come back later.
+    /// Delayed events that will return.
     returning: usize,
-    /// The entry of its head in the indexes of heads; `None` if nothing waits.
+    /// Entry in the indexes of heads; `None` if nothing waits.
     head: Option<Head>,
 }
 
-/// The place of a lane's head among those of other lanes.
+/// Position of a lane's head among those of other lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Head {
     rank: Rank,
     turn: Turn,
 }
 
-/// Who may have the head of a lane.
+/// Instances that may take the head of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Turn {
     /// Any instance of the version.
     Free,
-    /// The one that has deliveries of the lane.
+    /// The holder of the lane.
     Held(InstanceId),
-    /// Nobody: in an ordered mailbox something of the lane is out or comes back.
+    /// None: in an ordered mailbox an event of the lane is leased or delayed.
     Nobody,
 }
 
@@ -50,7 +50,7 @@ impl Lane {
         self.head.is_none() && self.holder.is_none() && self.returning == 0
     }
 
-    /// Whose turn its head is.
+    /// The instances that may take its head.
     fn turn(&self, is_ordered: bool) -> Turn {
         match &self.holder {
             None if is_ordered && self.returning > 0 => Turn::Nobody,
@@ -68,28 +68,28 @@ impl Lane {
     }
 }
 
-/// See the module's description.
+/// The lanes, see the module.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    /// The head of a lane waits until nothing of that lane is out or comes back.
+    /// True if a lane's head waits until no event of that lane is leased or delayed.
     ordered: bool,
     lanes: Table<LaneId, Lane>,
     ids: Table<LaneKey, LaneId>,
     next: u64,
-    /// What waits, by lane and the serial number of a batch's last event.
+    /// Waiting batches, by lane and the serial number of their last event.
     waiting: BTreeMap<(LaneId, u64), Batch>,
-    /// The heads of the lanes that any instance may have.
+    /// Heads of lanes that any instance may take.
     free: BTreeMap<Rank, LaneId>,
-    /// The heads of the lanes that any instance of a version may have.
+    /// Heads of lanes that any instance of a version may take.
     of_version: Table<Version, BTreeMap<Rank, LaneId>>,
-    /// The heads of the lanes that belong to an instance.
+    /// Heads of lanes that are reserved for an instance.
     held: Table<InstanceId, BTreeMap<Rank, LaneId>>,
-    /// The heads of all lanes, oldest first.
+    /// Heads of all lanes, oldest first.
     oldest: BTreeMap<u64, LaneId>,
 }
 
 impl Lanes {
-    /// Whether the head of a lane waits for the acknowledgement of what went before it.
+    /// Sets whether the head of a lane waits for the acknowledgement of earlier events.
     pub(super) fn set_ordered(&mut self, ordered: bool) {
         if self.ordered == ordered {
             return;
@@ -99,8 +99,8 @@ impl Lanes {
         ids.into_iter().for_each(|id| self.settle(id));
     }
 
-    /// Takes out the beginning of the batch that is first in turn for an instance, at most so many events. Unless these may be lost, the
-    /// instance holds the lane.
+    /// Takes the beginning of the next batch for an instance, at most `limit` events. Logged events reserve the lane
+    /// for the instance.
     pub(super) fn take(
         &mut self,
         instance: &InstanceId,
@@ -133,14 +133,14 @@ impl Lanes {
         Some(Taken { cut, lane })
     }
 
-    /// The lane and the place there of the head that has waited longest.
+    /// Lane and serial number of the head that has waited longest.
     pub(super) fn oldest(&self) -> Option<(LaneId, u64)> {
         let (_, lane) = self.oldest.first_key_value()?;
         let head = self.lanes.get(lane)?.head.as_ref()?;
         Some((*lane, head.rank.serial))
     }
 
-    /// Puts a batch into its lane, in the order in which all came.
+    /// Inserts a batch into its lane, in order of arrival.
     pub(super) fn insert(&mut self, batch: Batch) -> LaneId {
         let id = self.open(batch.lane());
         self.waiting.insert((id, batch.rank().serial), batch);
@@ -148,12 +148,12 @@ impl Lanes {
         id
     }
 
-    /// One batch that waits.
+    /// A waiting batch.
     pub(super) fn get(&self, lane: LaneId, serial: u64) -> Option<&Batch> {
         self.waiting.get(&(lane, serial))
     }
 
-    /// Takes some events out of a batch. The others stay where they are.
+    /// Cuts events out of a batch.
     pub(super) fn cut(&mut self, lane: LaneId, serial: u64, range: Range<usize>) -> Option<Cut> {
         let key = |batch: &Batch| (lane, batch.rank().serial);
         let cut = Cut::of(&mut self.waiting, (lane, serial), key, range)?;
@@ -161,7 +161,7 @@ impl Lanes {
         Some(cut)
     }
 
-    /// An instance has more deliveries of a lane, which there is if something of it is out.
+    /// Counts leased events of a lane; creates the lane if needed.
     pub(super) fn hold(&mut self, key: LaneKey, instance: &InstanceId, events: usize) -> LaneId {
         let id = self.open(key);
         if let Some(lane) = self.lanes.get_mut(&id) {
@@ -171,7 +171,7 @@ impl Lanes {
         id
     }
 
-    /// An instance has fewer deliveries of a lane.
+    /// Uncounts leased events of a lane.
     pub(super) fn release(&mut self, id: LaneId, events: usize) {
         if let Some(lane) = self.lanes.get_mut(&id) {
             match &mut lane.holder {
@@ -182,7 +182,7 @@ impl Lanes {
         }
     }
 
-    /// Events that were out come back to their lane later.
+    /// Counts delayed events of a lane.
     pub(super) fn expect(&mut self, key: LaneKey, events: usize) {
         let id = self.open(key);
         if let Some(lane) = self.lanes.get_mut(&id) {
@@ -191,7 +191,7 @@ impl Lanes {
         self.settle(id);
     }
 
-    /// Events that were [expected](Self::expect) are there, or come no more.
+    /// Uncounts [expected](Self::expect) events that have returned or will not.
     pub(super) fn expect_no_more(&mut self, key: &LaneKey, events: usize) {
         if let Some(id) = self.ids.get(key).copied()
             && let Some(lane) = self.lanes.get_mut(&id)
@@ -201,17 +201,17 @@ impl Lanes {
         }
     }
 
-    /// All that waits in lanes.
+    /// All waiting batches.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Batch> {
         self.waiting.values()
     }
 
-    /// The same, to be changed in what is no matter of its place.
+    /// The same, for changes that do not affect a batch's place.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Batch> {
         self.waiting.values_mut()
     }
 
-    /// The lane with that key.
+    /// The lane with that key, created if missing.
     fn open(&mut self, key: LaneKey) -> LaneId {
         if let Some(id) = self.ids.get(&key) {
             return *id;
@@ -229,7 +229,7 @@ impl Lanes {
         id
     }
 
-    /// Keeps the indexes of heads true after a lane has changed. A lane that is idle leaves.
+    /// Updates the indexes of heads after a change of a lane. Removes an idle lane.
     fn settle(&mut self, id: LaneId) {
         step();
         let Some(lane) = self.lanes.get_mut(&id) else {
@@ -282,7 +282,7 @@ impl Lanes {
     }
 }
 
-/// Events that were taken from their lane.
+/// Events taken from their lane.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) cut: Cut,

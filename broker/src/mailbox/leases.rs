@@ -1,5 +1,5 @@
-//! What is out with instances, and until when: an instance that takes a batch has until the acknowledgement deadline to acknowledge its
-//! events, and may extend that. What instances lose is brought back in portions.
+//! Leases of instances and their deadlines: an instance that takes a batch has until the acknowledgement deadline to
+//! acknowledge its events, and may extend it. Lost leases are ended in portions.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -16,27 +16,27 @@ use super::{
 };
 use crate::{id::InstanceId, log::Position, steps::step};
 
-/// A batch that is out with the instance that had it last.
+/// A batch leased to its last holder.
 #[derive(Clone, Debug)]
 pub(super) struct BatchLease {
     pub(super) batch: Batch,
-    /// The lane that the instance holds meanwhile.
+    /// The lane reserved meanwhile.
     pub(super) lane: LaneId,
     until: Instant,
-    /// Rises from lease to lease.
+    /// Ascending number of the lease.
     number: u64,
 }
 
-/// Why an instance loses what it has.
+/// Reason why an instance loses its leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaving {
-    /// It is gone.
+    /// The instance is gone.
     Gone,
-    /// It is back, and what it does not claim did not reach it.
+    /// It has reconnected, and did not receive what it does not claim.
     NotReceived,
 }
 
-/// The leases that an instance loses, as far as they are not ended yet.
+/// Leases that an instance loses, as far as not ended yet.
 #[derive(Debug)]
 struct Ending {
     instance: InstanceId,
@@ -48,20 +48,20 @@ struct Ending {
 }
 
 impl BatchLease {
-    /// Whether it is with this instance.
+    /// True if this instance holds it.
     pub(super) fn is_with(&self, instance: &InstanceId) -> bool {
         self.batch.last.as_ref() == Some(instance)
     }
 }
 
-/// See the module's description.
+/// The leases, see the module.
 #[derive(Debug)]
 pub(super) struct Leases {
     ack_deadline: Duration,
-    /// By the position of the last event.
+    /// By position of the last event.
     leases: BTreeMap<Position, BatchLease>,
     ends: BTreeSet<(Instant, Position)>,
-    /// What instances lose, the first first.
+    /// Leases to end, in order.
     endings: VecDeque<Ending>,
     events: usize,
     next_number: u64,
@@ -79,17 +79,17 @@ impl Leases {
         }
     }
 
-    /// The deadline of an acknowledgement.
+    /// Acknowledgement deadline of a lease that begins now.
     fn deadline(&self, now: Instant) -> Instant {
         now + self.ack_deadline
     }
 
-    /// An instance has a batch of the log, whose attempts count this one.
+    /// Adds a lease on a logged batch, whose attempts include this one.
     pub(super) fn insert(&mut self, batch: Batch, lane: LaneId, now: Instant) {
         self.insert_until(batch, lane, self.deadline(now));
     }
 
-    /// The same until a time that is not the acknowledgement deadline, as after a start of the hub.
+    /// The same with another deadline, as after a start of the hub.
     pub(super) fn insert_until(&mut self, batch: Batch, lane: LaneId, until: Instant) {
         let number = self.next_number;
         self.next_number += 1;
@@ -110,7 +110,7 @@ impl Leases {
         }
     }
 
-    /// Some events that are out together: the beginning of `positions` as far as they are.
+    /// The longest prefix of `positions` that one lease holds.
     pub(super) fn find(&self, positions: &[Position]) -> Option<(Run, &BatchLease)> {
         let (_, lease) = self.leases.range(*positions.first()?..).next()?;
         Some((lease.batch.find(positions)?, lease))
@@ -146,26 +146,26 @@ impl Leases {
         Some(part(cut))
     }
 
-    /// Ends the first lease, in the order of the log.
+    /// Ends the first lease in log order.
     pub(super) fn pop(&mut self) -> Option<BatchLease> {
         let (_, lease) = self.leases.first_key_value()?;
         let run = lease.batch.whole()?;
         self.remove(&run)
     }
 
-    /// The instance is still at work on some events.
+    /// Extends the lease on some events.
     pub(super) fn extend(&mut self, run: &Run, now: Instant) {
         if let Some(BatchLease { batch, lane, .. }) = self.remove(run) {
             self.insert(batch, lane, now);
         }
     }
 
-    /// The number that the next lease will have.
+    /// Number of the next lease.
     pub(super) fn next_number(&self) -> u64 {
         self.next_number
     }
 
-    /// An instance loses the leases with a number below `before`, one [after the other](Self::next_to_end).
+    /// Ends the instance's leases with a number below `before`, one [after the other](Self::next_to_end).
     pub(super) fn end(&mut self, instance: &InstanceId, why: Leaving, before: u64) {
         self.endings.push_back(Ending {
             instance: instance.clone(),
@@ -175,7 +175,7 @@ impl Leases {
         });
     }
 
-    /// The next batch that an instance loses. None is found when there is none, or the portion is used up.
+    /// The next lease to end. `None` if there is none, or the portion is used up.
     pub(super) fn next_to_end(&mut self, portion: &mut Portion) -> Option<(Run, Leaving)> {
         while let Some(Ending {
             instance,
@@ -201,34 +201,34 @@ impl Leases {
         None
     }
 
-    /// Whether instances still [lose](Self::end) something.
+    /// True if there are leases to [end](Self::end).
     pub(super) fn has_endings(&self) -> bool {
         !self.endings.is_empty()
     }
 
-    /// A batch whose lease has run out.
+    /// A batch whose lease has expired.
     pub(super) fn over(&self, now: Instant) -> Option<Run> {
         let (until, last) = self.ends.first()?;
         let over = (*until <= now).then(|| self.leases.get(last))??;
         over.batch.whole()
     }
 
-    /// When the next one runs out.
+    /// Time of the next expiry.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.ends.first().map(|(until, _)| *until)
     }
 
-    /// How many events are out.
+    /// Number of leased events.
     pub(super) fn events(&self) -> usize {
         self.events
     }
 
-    /// What is out, in the order of the log.
+    /// Leased batches in log order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Batch> {
         self.leases.values().map(|lease| &lease.batch)
     }
 
-    /// The batches that have events between two positions, in the order of the log.
+    /// Batches with events between two positions, in log order.
     pub(super) fn between(&self, first: Position, last: Position) -> impl Iterator<Item = &Batch> {
         let from = self.leases.range(first..).map(|(_, lease)| &lease.batch);
         from.take_while(move |batch| batch.begins_by(last))

@@ -1,4 +1,4 @@
-//! One piece of mail, when it is due and expires, and what comes out of a mailbox: deliveries, what was handed over, what was given up.
+//! Pieces of mail, their timing, and results of mailbox operations: deliveries, handed over and given-up mail.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,44 +15,44 @@ use crate::{
     sealed::Sealed,
 };
 
-/// One event in a mailbox.
+/// An event in a mailbox.
 #[derive(Clone, Debug)]
 pub(crate) struct Mail {
     pub(crate) event: Arc<Sealed>,
-    /// Whose mail it is.
+    /// The agent that it is for.
     pub(crate) recipient: AgentId,
-    /// Where it stands in the log; what has no position may be lost and is not acknowledged.
+    /// Position in the log; mail without one may be lost and is not acknowledged.
     pub(crate) position: Option<Position>,
     pub(crate) order: OrderKey,
-    /// On which side of the task it reaches the agent.
+    /// The agent's side of the task.
     pub(crate) concern: Concern,
-    /// Only instances of this version may have it.
+    /// Restriction to instances of this version.
     pub(crate) version: Option<Version>,
-    /// It is for this agent, rather than for everyone.
+    /// True if addressed to this agent, false for a broadcast.
     pub(crate) is_directed: bool,
-    /// It was put in again: the record of its event need not be in the log any more.
+    /// True if it was put in again: the log may no longer have the record of its event.
     pub(crate) is_copy: bool,
     pub(crate) timing: Timing,
 }
 
 impl Mail {
-    /// What it counts for, in bytes.
+    /// Size for the limits, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.event.size()
     }
 }
 
-/// Between which times mail is delivered.
+/// Time window of a delivery.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
-    /// Not before this, if its sender wants it so.
+    /// Earliest time, if the sender set one.
     pub(crate) due: Option<Instant>,
-    /// Given up if it still waits then.
+    /// Time when it is given up if it still waits.
     pub(crate) expires: Instant,
 }
 
 impl Timing {
-    /// Of an event that happened so long ago and waits at most so long once it is due.
+    /// Timing of an event of this age that waits at most `longest` once it is due.
     pub(crate) fn of(event: &AgentEvent, age: Duration, longest: Duration, now: Instant) -> Self {
         let sent = event.timestamp.as_ref().and_then(system_time);
         let due = event.routing.as_ref().and_then(|r| r.deliver_at.as_ref());
@@ -68,15 +68,15 @@ impl Timing {
     }
 }
 
-/// A batch on its way to an instance.
+/// A batch for an instance.
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     pub(crate) batch: Batch,
-    /// Where another instance had it before.
+    /// Mail that another instance had before.
     pub(crate) handed_over: Vec<HandOver>,
 }
 
-/// Mail that one instance had and another one has.
+/// Mail that went from one instance to another.
 #[derive(Clone, Debug)]
 pub(crate) struct HandOver {
     pub(crate) mail: Mail,
@@ -84,22 +84,22 @@ pub(crate) struct HandOver {
     pub(crate) to: InstanceId,
 }
 
-/// What became of the deliveries of an instance that is back.
+/// Result of reclaiming for a reconnected instance.
 #[derive(Debug, Default)]
 pub(crate) struct Reclaimed {
-    /// What it claims and another one has by then, or had.
+    /// Claimed mail that another instance has or had.
     pub(crate) handed_over: Vec<HandOver>,
-    /// What was tried too often.
+    /// Mail given up after too many attempts.
     pub(crate) given_up: Vec<Undelivered>,
 }
 
-/// Why mail left without having been handled.
+/// Mail that left without being handled, and the reason.
 #[derive(Clone, Debug)]
 pub(crate) struct Undelivered {
     pub(crate) mail: Mail,
-    /// How often it was delivered.
+    /// Number of delivery attempts.
     pub(crate) attempts: u32,
     pub(crate) reason: String,
-    /// Where it was.
+    /// Its mailbox.
     pub(crate) mailbox: Option<MailboxId>,
 }

@@ -1,13 +1,13 @@
-//! The most work on a mailbox in one hold of the hub's lock: what is left of it is done in the next one.
+//! Maximum work on a mailbox per acquisition of the hub's lock: the rest is done in the next one.
 
-/// Steps of a portion. Moving a batch is a microsecond or two.
+/// Steps per portion. Moving a batch takes a microsecond or two.
 const STEPS: usize = 20_000;
-/// Steps of moving a batch.
+/// Steps for moving a batch.
 const MOVE: usize = 10;
-/// Steps of giving an event up, which is a record in the log.
+/// Steps for giving an event up, which is a record in the log.
 const GIVE_UP: usize = 200;
 
-/// See the module's description.
+/// The portion, see the module.
 #[derive(Debug)]
 pub(crate) struct Portion {
     left: usize,
@@ -18,17 +18,17 @@ impl Portion {
         Self { left: STEPS }
     }
 
-    /// A batch or a mailbox was looked at.
+    /// Counts a visited batch or mailbox.
     pub(crate) fn look(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// A batch has moved.
+    /// Counts a moved batch.
     pub(super) fn batch(&mut self) {
         self.left = self.left.saturating_sub(MOVE);
     }
 
-    /// Events were given up.
+    /// Counts given-up events.
     pub(super) fn given_up(&mut self, events: usize) {
         self.left = self.left.saturating_sub(events * GIVE_UP);
     }

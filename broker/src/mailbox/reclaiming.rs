@@ -1,4 +1,4 @@
-//! What becomes of the deliveries of an instance that is back on another stream.
+//! Reclaiming: deliveries of an instance that reconnects on another stream.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use tokio::time::Instant;
 use super::{Mailbox, Portion, Reclaimed, Undelivered, batch::Run, leases::Leaving};
 use crate::{id::InstanceId, log::Position, steps::step};
 
-/// Claims that are looked at under one hold of the hub's lock.
+/// Claims processed per acquisition of the hub's lock.
 const AT_ONCE: usize = 512;
 
-/// The claims of an instance, as far as they were not looked at.
+/// Claims of an instance, as far as not processed yet.
 #[derive(Debug, Default)]
 pub(crate) struct Reclaiming {
     /// In order.
     claimed: Vec<Position>,
-    /// Those before this were looked at.
+    /// Number of processed ones in this phase.
     done: usize,
     phase: Phase,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// What it has is extended. The leases below this number are from before.
+    /// Extends the leases it still has. Leases below this number are from before.
     Keep(Option<u64>),
-    /// It gets what nobody else has.
+    /// Leases claimed mail that nobody else has.
     Claim,
 }
 
@@ -44,12 +44,12 @@ impl Reclaiming {
         }
     }
 
-    /// Whether it alone may take as long as a hold of the lock may.
+    /// True if it may use a whole acquisition of the lock.
     pub(crate) fn is_long(&self) -> bool {
         self.claimed.len() > AT_ONCE / 8
     }
 
-    /// Whether nothing is left to be done.
+    /// True if all claims were processed.
     pub(crate) fn is_done(&self) -> bool {
         matches!(self.phase, Phase::Claim) && self.done == self.claimed.len()
     }
@@ -61,16 +61,16 @@ impl Reclaiming {
         &self.claimed[from..self.done]
     }
 
-    /// Whether there was a look at all claims in this phase.
+    /// True if all claims were processed in this phase.
     fn is_through(&self) -> bool {
         self.done == self.claimed.len()
     }
 }
 
 impl Mailbox {
-    /// What the instance claims stays its own, or becomes so again; what it had and does not claim did not reach it, and is to be delivered
-    /// again. Some claims are looked at each time, until all of that [is done](Reclaiming::is_done); what a portion does not do of what is to be
-    /// delivered again is left to [`tick`](Self::tick).
+    /// Leases the claimed mail to the instance again; its other leases end, because the mail did not reach it, and are
+    /// redelivered. Processes some claims per call, until [done](Reclaiming::is_done); the rest of a portion is left to
+    /// [`tick`](Self::tick).
     pub(crate) fn reclaim(
         &mut self,
         instance: &InstanceId,
@@ -79,7 +79,7 @@ impl Mailbox {
     ) -> Reclaimed {
         let mut reclaimed = Reclaimed::default();
         if let Phase::Keep(before) = reclaiming.phase {
-            // The leases on these are others than before.
+            // Leases made from here on have higher numbers.
             let before = before.unwrap_or_else(|| self.leases.next_number());
             reclaiming.phase = Phase::Keep(Some(before));
             self.extend(reclaiming.next(), instance, now);
@@ -99,7 +99,7 @@ impl Mailbox {
         reclaimed
     }
 
-    /// Gives an instance what it claims and nobody else has.
+    /// Leases claimed mail that nobody else has.
     fn claim(
         &mut self,
         claimed: &[Position],
@@ -131,7 +131,7 @@ impl Mailbox {
         handed_over
     }
 
-    /// Deliveries to an instance did not leave the hub: they are to be made again, and were no tries.
+    /// Undoes deliveries to an instance that did not leave the hub: they do not count as attempts.
     pub(crate) fn undo(&mut self, positions: &[Position], instance: &InstanceId, now: Instant) {
         let mut rest = positions;
         while !rest.is_empty() {
@@ -145,8 +145,8 @@ impl Mailbox {
         }
     }
 
-    /// Ends a lease on what did not reach its instance: that was no try, unless the hub went away with it, as the mail may have been the
-    /// reason.
+    /// Ends a lease on mail that did not reach its instance. It does not count as an attempt, unless the hub crashed
+    /// meanwhile, possibly because of the mail.
     pub(super) fn take_back(&mut self, run: &Run, now: Instant) -> Vec<Undelivered> {
         if self
             .leases

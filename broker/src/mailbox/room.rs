@@ -1,4 +1,4 @@
-//! The waiting room of a mailbox: mail that is not out, in its lane or until its time, and when it has waited too long.
+//! Waiting room of a mailbox: waiting mail, in its lane or delayed, with its expiry.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,24 +16,24 @@ use crate::{
     log::Position,
 };
 
-/// The place of a batch, with the serial number of its last event.
+/// Place of a batch, with the serial number of its last event.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Lane(LaneId, u64),
-    /// It comes to its lane at that time.
+    /// Delayed until that time.
     Later(Instant, u64),
 }
 
-/// See the module's description.
+/// The waiting room, see the module.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     lanes: Lanes,
     later: BTreeMap<(Instant, u64), Batch>,
-    /// All batches that are in the log, by the position of the last event.
+    /// All logged batches, by the position of the last event.
     places: BTreeMap<Position, Place>,
-    /// When these are given up.
+    /// Expiry of each of them.
     expiries: BTreeSet<(Instant, Position)>,
-    /// The events that are in no log.
+    /// Number of unlogged events.
     unlogged: usize,
 }
 
@@ -43,7 +43,7 @@ impl Room {
         self.lanes.set_ordered(ordered);
     }
 
-    /// Puts a batch into its lane.
+    /// Inserts a batch into its lane.
     pub(super) fn insert(&mut self, batch: Batch) {
         let (last, expires) = (batch.last_position(), batch.expires());
         let (serial, events) = (batch.rank().serial, batch.len());
@@ -51,7 +51,7 @@ impl Room {
         self.place(last, expires, events, Place::Lane(lane, serial));
     }
 
-    /// Keeps a batch until it may be delivered.
+    /// Delays a batch.
     pub(super) fn delay(&mut self, batch: Batch, until: Instant) {
         if batch.attempts > 0 {
             self.lanes.expect(batch.lane(), batch.len());
@@ -79,7 +79,7 @@ impl Room {
         self.at(self.oldest_place()?)
     }
 
-    /// Takes out the event that has waited longest.
+    /// Removes the event that has waited longest.
     pub(super) fn pop_oldest(&mut self) -> Option<Batch> {
         self.cut(self.oldest_place()?, 0..1)
     }
@@ -94,34 +94,34 @@ impl Room {
         }
     }
 
-    /// Some events that wait: the beginning of `positions` as far as they are there one after the other.
+    /// The longest prefix of `positions` that is consecutive in a waiting batch.
     pub(super) fn find(&self, positions: &[Position]) -> Option<Run> {
         let (_, place) = self.places.range(*positions.first()?..).next()?;
         self.at(*place)?.find(positions)
     }
 
-    /// Takes out some events.
+    /// Removes some events.
     pub(super) fn remove(&mut self, run: &Run) -> Option<Batch> {
         let place = *self.places.get(&run.batch)?;
         self.cut(place, run.range.clone())
     }
 
-    /// The batch that some events are in.
+    /// The batch of some events.
     pub(super) fn get(&self, run: &Run) -> Option<&Batch> {
         self.at(*self.places.get(&run.batch)?)
     }
 
-    /// An instance has more deliveries of the lane of a batch.
+    /// See [`Lanes::hold`].
     pub(super) fn hold(&mut self, batch: &Batch, instance: &InstanceId) -> LaneId {
         self.lanes.hold(batch.lane(), instance, batch.len())
     }
 
-    /// An instance has fewer deliveries of a lane.
+    /// See [`Lanes::release`].
     pub(super) fn release(&mut self, lane: LaneId, events: usize) {
         self.lanes.release(lane, events);
     }
 
-    /// Puts the next batch into its lane that may be delivered from here on, if there is one.
+    /// Moves the next due batch into its lane, if there is one.
     pub(super) fn bring_next(&mut self, now: Instant) -> bool {
         let first = self.later.first_key_value().map(|(at, _)| *at);
         let due = first.filter(|(until, _)| *until <= now);
@@ -129,44 +129,44 @@ impl Room {
         batch.map(|batch| self.insert(batch)).is_some()
     }
 
-    /// Takes out a batch that has waited too long.
+    /// Removes an expired batch.
     pub(super) fn pop_expired(&mut self, now: Instant) -> Option<Batch> {
         let (expires, last) = *self.expiries.first()?;
         let place = *self.places.get(&last)?;
         (expires <= now).then(|| self.pop(place))?
     }
 
-    /// When there is something to [bring](Self::bring_next), or something has waited too long.
+    /// Time when the next batch is [due](Self::bring_next) or expires.
     pub(super) fn next(&self) -> Option<Instant> {
         let later = self.later.first_key_value().map(|((at, _), _)| *at);
         let expiry = self.expiries.first().map(|(at, _)| *at);
         later.into_iter().chain(expiry).min()
     }
 
-    /// All that is in a lane, or will be.
+    /// All waiting batches, delayed ones included.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Batch> {
         self.lanes.iter().chain(self.later.values())
     }
 
-    /// Leaves the bodies of so many batches to the log.
+    /// Drops the bodies of some batches; the log has them.
     pub(super) fn shed(&mut self, batches: usize) {
         let all = self.lanes.iter_mut().chain(self.later.values_mut());
         all.take(batches).for_each(Batch::shed);
     }
 
-    /// All that is in the log, in its order.
+    /// Logged batches in log order.
     pub(super) fn logged(&self) -> impl Iterator<Item = &Batch> {
         self.places.values().filter_map(|place| self.at(*place))
     }
 
-    /// The batches that have events between two positions, in the order of the log.
+    /// Batches with events between two positions, in log order.
     pub(super) fn between(&self, first: Position, last: Position) -> impl Iterator<Item = &Batch> {
         let from = self.places.range(first..);
         let from = from.filter_map(|(_, place)| self.at(*place));
         from.take_while(move |batch| batch.begins_by(last))
     }
 
-    /// All that is in no log, in no order.
+    /// Unlogged batches, in no order.
     pub(super) fn unlogged(&self) -> impl Iterator<Item = &Batch> {
         let all = (self.unlogged > 0).then(|| self.iter());
         all.into_iter()
@@ -186,7 +186,7 @@ impl Room {
         self.cut(place, 0..events)
     }
 
-    /// Takes some events out of a batch. The others stay where they are.
+    /// Cuts events out of a batch.
     fn cut(&mut self, place: Place, range: Range<usize>) -> Option<Batch> {
         let Cut { batch, before, end } = match place {
             Place::Lane(lane, serial) => self.lanes.cut(lane, serial, range)?,
@@ -222,7 +222,7 @@ impl Room {
         }
     }
 
-    /// Events have left their place. Where they were the end of what was one batch before, that has gone with them.
+    /// Removes events from the index. If they were the end of a batch, its key changes.
     fn unplace(&mut self, batch: &Batch, end: bool) {
         match batch.last_position() {
             Some(last) if end => {

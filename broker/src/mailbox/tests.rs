@@ -1,4 +1,4 @@
-//! One mailbox by itself: what is delivered, to whom, and again.
+//! Tests of a single mailbox: deliveries, recipients, and redeliveries.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -366,7 +366,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Nothing is lost, nothing comes after it was handled, and first deliveries keep the order of their context.
+    /// Nothing is lost, nothing is redelivered after its acknowledgement, and first deliveries keep the order of their
+    /// context.
     #[test]
     fn at_least_once_in_order(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
@@ -414,7 +415,7 @@ proptest! {
                 Step::Ack(_) | Step::Refuse(..) => {}
             }
         }
-        // Everything comes back once all leases have run out, and then to any instance.
+        // After all leases have expired, everything is redelivered, to any instance.
         b.wait(100);
         let mut rest: Vec<u64> = std::iter::from_fn(|| b.take("last")).map(|(p, _)| p).collect();
         rest.sort_unstable();

@@ -1,4 +1,4 @@
-//! What the log has of deliveries, so that a hub that comes back knows how often mail was tried, and who has it.
+//! Delivery attempts in the log, so that a restarted hub knows the number of attempts and the lease holders.
 
 use tokio::time::Instant;
 
@@ -6,7 +6,7 @@ use super::{Mailbox, batch::Batch};
 use crate::log::Try;
 
 impl Mailbox {
-    /// What has happened to deliveries that the log does not have, of about so many events.
+    /// Unrecorded delivery attempts, of about `most` events.
     pub(crate) fn take_unlogged_attempts(&mut self, most: usize) -> Vec<Try> {
         let mut tries = Vec::new();
         while tries.len() < most
@@ -23,12 +23,12 @@ impl Mailbox {
         tries
     }
 
-    /// Whether there are [unlogged attempts](Self::take_unlogged_attempts).
+    /// True if there are [unlogged attempts](Self::take_unlogged_attempts).
     pub(crate) fn has_unlogged_attempts(&self) -> bool {
         !self.unlogged_attempts.is_empty()
     }
 
-    /// All deliveries that there were of what it holds.
+    /// Delivery attempts of all mail in the mailbox.
     pub(crate) fn tries(&self) -> Vec<Try> {
         let out = self.leases.iter().flat_map(|batch| tries_of(batch, true));
         let waiting = self.room.logged();
@@ -38,7 +38,7 @@ impl Mailbox {
         tries
     }
 
-    /// Takes in what the log has of a delivery.
+    /// Restores a recorded delivery attempt.
     pub(crate) fn set_tried(&mut self, logged: &Try) {
         let Some(run) = self.room.find(&[logged.position]) else {
             return;
@@ -55,7 +55,7 @@ impl Mailbox {
         }
     }
 
-    /// What was out when the log ended is still with its instances: they may come back for it until then.
+    /// Restores the leases at the end of the log: their instances may reconnect until then.
     pub(crate) fn resume(&mut self, until: Instant) {
         let was_out = self.room.logged().filter(|b| b.was_out);
         let runs: Vec<_> = was_out.filter_map(Batch::whole).collect();
@@ -71,14 +71,14 @@ impl Mailbox {
     }
 }
 
-/// Whether the log has the same of a batch.
+/// True if the log has the same for a batch.
 fn is_as(batch: &Batch, is_out: bool, logged: &Try) -> bool {
     batch.attempts == logged.attempts
         && batch.last.as_ref() == Some(&logged.instance)
         && is_out == logged.is_out
 }
 
-/// How often the events of a batch were delivered, and to whom last; none if they never were.
+/// Delivery attempts of a batch; empty if it was never delivered.
 fn tries_of(batch: &Batch, is_out: bool) -> impl Iterator<Item = Try> {
     let last = batch.last.as_ref().into_iter();
     last.flat_map(move |instance| {

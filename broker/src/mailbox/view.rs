@@ -1,10 +1,10 @@
-//! What there is to see of a mailbox.
+//! Read access to a mailbox.
 
 use super::{Batch, Mail, Mailbox};
 use crate::log::Position;
 
 impl Mailbox {
-    /// What waits: first what is in no log, in the order in which it came, then the rest in the order of the log.
+    /// Waiting mail: first unlogged mail in order of arrival, then logged mail in log order.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = Mail> {
         let mut unlogged: Vec<&Batch> = self.room.unlogged().collect();
         unlogged.sort_by_key(|b| b.rank().serial);
@@ -12,43 +12,43 @@ impl Mailbox {
         all.flat_map(Batch::mail)
     }
 
-    /// What has waited longest.
+    /// The oldest waiting mail.
     pub(crate) fn oldest(&self) -> Option<Mail> {
         self.room.oldest()?.mail().next()
     }
 
-    /// What waits up to a position, in the order of the log.
+    /// Waiting mail up to a position, in log order.
     pub(crate) fn waiting_upto(&self, upto: Position) -> impl Iterator<Item = Mail> {
         let logged = self.room.logged().flat_map(Batch::mail);
         logged.take_while(move |mail| mail.position <= Some(upto))
     }
 
-    /// How many are out with an instance.
+    /// Number of leased events.
     pub(crate) fn leased(&self) -> usize {
         self.leases.events()
     }
 
-    /// How many wait.
+    /// Number of waiting events.
     pub(crate) fn waits(&self) -> usize {
         self.events - self.leased()
     }
 
-    /// How many it holds, waiting or out.
+    /// Number of events, waiting or leased.
     pub(crate) fn events(&self) -> usize {
         self.events
     }
 
-    /// Of all that it holds, waiting or out.
+    /// Bytes of all events, waiting or leased.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether an event is in it, waiting or out.
+    /// True if an event is in it, waiting or leased.
     pub(crate) fn holds(&self, position: Position) -> bool {
         self.room.find(&[position]).is_some() || self.leases.find(&[position]).is_some()
     }
 
-    /// Everything in the log that waits or is out, in the order in which it came.
+    /// All logged mail, waiting or leased, in order of arrival.
     pub(crate) fn mail(&self) -> Vec<Mail> {
         let mut all: Vec<&Batch> = self.room.logged().chain(self.leases.iter()).collect();
         all.sort_by_key(|b| b.rank().serial);

@@ -1,4 +1,4 @@
-//! Into which mailboxes an event goes.
+//! Delivery of events to mailboxes.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -18,19 +18,19 @@ use crate::{
     traits::Traits,
 };
 
-/// Mail that comes to a stream is delivered soon while fewer events wait before it.
+/// Mail counts as delivered soon while fewer events are ahead of it on a stream.
 const SOON: usize = 1024;
 
-/// What a subscription takes of what waits.
+/// Waiting mail that a subscription claims.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    /// In the order of the log.
+    /// In log order.
     pub(crate) positions: Vec<Position>,
-    /// More waits after this.
+    /// Position after which more waits.
     pub(crate) next: Option<Position>,
 }
 
-/// Events on their way into mailboxes, by the first of them: the others are like it in all but position and body.
+/// Events for delivery, represented by the first: the others differ only in position and body.
 #[derive(Clone, Debug)]
 pub(crate) struct Post<'a> {
     pub(crate) event: &'a Arc<Sealed>,
@@ -39,20 +39,20 @@ pub(crate) struct Post<'a> {
     pub(crate) order: &'a OrderKey,
     pub(crate) route: &'a Route,
     pub(crate) sender: &'a AgentId,
-    /// Who asked for the task that the event belongs to.
+    /// Requester of the event's task.
     pub(crate) requester: Option<&'a AgentId>,
-    /// How many mailboxes had been opened when it happened.
+    /// Number of mailboxes ever opened when it happened.
     pub(crate) mailboxes: u64,
-    /// How many changes of the directory had happened then, it included.
+    /// Number of directory changes then, this one included.
     pub(crate) changes: u64,
-    /// How long ago it happened.
+    /// Age of the event.
     pub(crate) age: Duration,
-    /// It comes from the log, where a later record says what found no room.
+    /// True for replayed events, whose overflow is in a later record.
     pub(crate) is_replayed: bool,
 }
 
 impl Mailboxes {
-    /// Whether somebody whom the route names wants events of this kind.
+    /// True if a mailbox of the route takes events of this kind.
     pub(crate) fn wanted(&self, kind: EventKind, route: &Route, sender: &AgentId) -> bool {
         let takes = |id: &MailboxId| self.takes(*id, kind);
         self.observers.iter().any(takes)
@@ -67,7 +67,7 @@ impl Mailboxes {
             }
     }
 
-    /// Puts the events of a segment into the mailboxes of those whom their route names. Mail for an agent without subscriptions waits.
+    /// Delivers the events of a segment to the mailboxes of the route. Mail for an agent without subscriptions waits.
     pub(crate) fn deliver(
         &mut self,
         post: &Post<'_>,
@@ -76,7 +76,7 @@ impl Mailboxes {
         now: Instant,
     ) -> Vec<Undelivered> {
         let mut undelivered = match segment.positions() {
-            // What may be lost waits for nobody.
+            // Events that may be lost do not wait.
             [] => Vec::new(),
             _ => self.keep_unclaimed(post, segment, is_known, now),
         };
@@ -94,7 +94,7 @@ impl Mailboxes {
         undelivered
     }
 
-    /// When mail is delivered that comes to a mailbox.
+    /// Expected time of a delivery from a mailbox.
     fn delivered(&self, id: MailboxId) -> Delivered {
         let slot = self.slots.get(&id);
         match slot.is_some_and(|s| !s.listeners.is_empty() && s.mailbox.waits() < SOON) {
@@ -103,8 +103,8 @@ impl Mailboxes {
         }
     }
 
-    /// Keeps events for those of their recipients without a subscription that takes them. The events are like that of the post. Returns
-    /// the mail for which there is no room.
+    /// Keeps events for recipients without a subscription that takes them. The events are like that of the post.
+    /// Returns mail that exceeds the limits.
     fn keep_unclaimed(
         &mut self,
         post: &Post<'_>,
@@ -138,14 +138,14 @@ impl Mailboxes {
         undelivered
     }
 
-    /// The mailboxes that a route names, each with the version of its agent that it names, and those that see everything.
+    /// The mailboxes of a route, each with the route's version of its agent, and those that receive everything.
     fn named<'a>(&self, post: &Post<'a>) -> Vec<(MailboxId, Option<&'a Version>)> {
         let is_others = |id: &MailboxId| {
             let slot = self.slots.get(id);
             post.sender.is_empty() || slot.is_some_and(|s| s.agent != *post.sender)
         };
         let to = match post.route {
-            // Each agent that comes makes such an event, and few take them.
+            // Frequent events that few mailboxes take.
             Route::Everyone if post.traits.kind == EventKind::AgentCard => {
                 let others = self.watchers.iter().filter(|id| is_others(id));
                 return others.map(|id| (*id, None)).collect();
@@ -169,7 +169,7 @@ impl Mailboxes {
         named
     }
 
-    /// Puts mail into one mailbox, whatever its route was.
+    /// Puts mail into one mailbox, regardless of its route.
     pub(crate) fn put(&mut self, id: MailboxId, mut mail: Mail, now: Instant) {
         self.bodies.shelve(&mut mail, self.delivered(id));
         self.with(id, |mailbox| mailbox.push(&mail, now));
@@ -181,7 +181,7 @@ impl Mailboxes {
         self.wake(id);
     }
 
-    /// Puts something into one mailbox. Returns what that lost in its place, if it is bounded.
+    /// Puts mail into one mailbox. Returns the mail that it displaced.
     fn add(
         &mut self,
         id: MailboxId,
@@ -206,7 +206,7 @@ impl Mailboxes {
         }
     }
 
-    /// An event as mail for a mailbox, if that takes it.
+    /// The event as mail for a mailbox, if that takes it.
     pub(crate) fn mail_for(
         &self,
         id: MailboxId,
@@ -227,7 +227,7 @@ impl Mailboxes {
             .then(|| self.mail(post, &slot.agent, version, now))
     }
 
-    /// Mail that was given up goes to its durable mailbox, or, where it was in none, to whoever of its agent's takes it.
+    /// Returns given-up mail to its durable mailbox or, if it was in none, to any of the agent's that takes it.
     pub(crate) fn put_again(&mut self, name: &str, mut mail: Mail, is_known: bool, now: Instant) {
         let agent = mail.recipient.clone();
         let takes = |id: &MailboxId| {
@@ -244,14 +244,14 @@ impl Mailboxes {
             return;
         }
         for id in ids {
-            // Rereading may have put it there meanwhile.
+            // A reread may have put it there meanwhile.
             if !mail.position.is_some_and(|p| self.holds(id, p)) {
                 self.put(id, mail.clone(), now);
             }
         }
     }
 
-    /// A piece that waits for an agent goes to its first open stream that takes it.
+    /// Gives mail that waits for an agent to its first open stream that takes it.
     pub(crate) fn claim_for_open(&mut self, agent: &AgentId, position: Position, now: Instant) {
         let Some(mail) = self.unclaimed.get(agent, position) else {
             return;
@@ -270,7 +270,7 @@ impl Mailboxes {
         }
     }
 
-    /// Looks at so many pieces that wait for an agent after a position, for those that pass a filter.
+    /// Checks at most `limit` events that wait for an agent after a position, and returns those that pass a filter.
     pub(crate) fn claimable(
         &self,
         agent: &AgentId,
@@ -290,11 +290,11 @@ impl Mailboxes {
         }
     }
 
-    /// Whether an event for an agent has to wait for a subscription. Older clients open one after the other, so that a message
-    /// waits for the one that takes messages, whatever else there is.
+    /// True if an event for an agent has to wait for a subscription. Older clients open one stream after the other, so
+    /// that a message waits for the one that takes messages, whatever other streams exist.
     pub(super) fn is_to_wait(&self, agent: &AgentId, kind: EventKind) -> bool {
         let ids = self.by_agent.get(agent).into_iter().flatten();
-        // One that is being opened takes nothing yet, and what waits then.
+        // A subscription that is being opened takes nothing yet; the mail waits then.
         let mut filters = ids
             .filter_map(|id| self.filter(*id))
             .filter(|f| !f.is_nothing())
@@ -322,12 +322,12 @@ impl Mailboxes {
         }
     }
 
-    /// When mail of an event that happened so long ago is delivered.
+    /// Timing of mail for an event of this age.
     pub(crate) fn timing(&self, event: &AgentEvent, age: Duration, now: Instant) -> Timing {
         Timing::of(event, age, self.age, now)
     }
 
-    /// When mail is delivered that goes into a mailbox again.
+    /// Timing of mail that returns to a mailbox.
     pub(crate) fn timing_again(&self, now: Instant) -> Timing {
         Timing {
             due: None,
@@ -340,7 +340,7 @@ fn is_for(mail: &Mail, filter: &Filter) -> bool {
     filter.accepts(&Traits::of(&mail.event.look()), mail.concern)
 }
 
-/// On which side of its task an event reaches an agent. What an agent sends itself is work, not an answer.
+/// The agent's side of the event's task. What an agent sends itself is work, not an answer.
 fn concern(post: &Post<'_>, agent: &AgentId) -> Concern {
     let asked = post.requester == Some(agent);
     let is_own_message = post.traits.kind == EventKind::Message && post.sender == agent;

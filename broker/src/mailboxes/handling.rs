@@ -1,4 +1,4 @@
-//! What instances do with mail.
+//! Operations of instances on mail.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::{
 };
 
 impl Mailboxes {
-    /// Hands the next deliveries from a mailbox to an instance, at most so many events at first. `hand` says how many more after each.
+    /// Takes the next deliveries from a mailbox for an instance, at most `limit` events at first. `hand` returns the
+    /// limit after each.
     pub(crate) fn take(
         &mut self,
         id: MailboxId,
@@ -43,28 +44,28 @@ impl Mailboxes {
         self.with(id, |mailbox| mailbox.undo(positions, instance, now));
     }
 
-    /// A mailbox has lost mail that nobody else has.
+    /// Marks a mailbox that has lost mail which nobody else has.
     pub(crate) fn overflow(&mut self, id: MailboxId) {
         if let Some(slot) = self.slots.get_mut(&id) {
             slot.has_overflowed |= slot.lifetime != Lifetime::Durable;
         }
     }
 
-    /// Whether an instance of an agent has a delivery of this position.
+    /// True if an instance of an agent holds a lease on this position.
     pub(crate) fn is_out(&self, agent: &AgentId, position: Position) -> bool {
         let ids = self.by_agent.get(agent).into_iter().flatten();
         let mut slots = ids.filter_map(|id| self.slots.get(id));
         slots.any(|slot| slot.mailbox.is_out(position))
     }
 
-    /// See [`Mailbox::acknowledge`]. Returns what was there.
+    /// See [`Mailbox::acknowledge`]. Returns the removed positions.
     pub(crate) fn acknowledge(&mut self, id: MailboxId, positions: &[Position]) -> Vec<Position> {
         let was_here = self.with(id, |mailbox| mailbox.acknowledge(positions, None));
         self.wake_others(id);
         was_here.unwrap_or_default()
     }
 
-    /// What was in no durable mailbox was handled: other streams of the agent need not hand it on.
+    /// Marks events as handled by a stream of the agent: other streams need not put them back.
     pub(crate) fn handled(&mut self, agent: &AgentId, positions: &[Position]) {
         self.leaving.handled(agent, positions);
         for id in self.of_agent(agent) {
@@ -76,7 +77,7 @@ impl Mailboxes {
         }
     }
 
-    /// The same by the instance that says so.
+    /// The same, restricted to an instance.
     pub(crate) fn acknowledge_from(
         &mut self,
         id: MailboxId,
@@ -110,7 +111,7 @@ impl Mailboxes {
         from_mailbox(id, given_up.unwrap_or_default())
     }
 
-    /// See [`Mailbox::give_up_some`]. Of mail, a portion.
+    /// See [`Mailbox::give_up_some`]. Processes one portion.
     pub(crate) fn give_up_some(&mut self, id: MailboxId, reason: &str) -> Vec<Undelivered> {
         let mut portion = Portion::new();
         let given_up = self.with(id, |mailbox| mailbox.give_up_some(&mut portion, reason));
@@ -144,7 +145,7 @@ impl Mailboxes {
         }
     }
 
-    /// An instance is gone: what it had is to be delivered again.
+    /// Releases the leases of an instance that is gone: its events are redelivered.
     pub(crate) fn release(
         &mut self,
         agent: &AgentId,

@@ -1,5 +1,5 @@
-//! Mailboxes of instances and streams that have ended: what they hold is put back, to wait for the agent's next subscription, a portion under
-//! each hold of the lock.
+//! Closed mailboxes of instances and streams: their mail is put back, to wait for the agent's next subscription, a
+//! portion per acquisition of the lock.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,14 +16,14 @@ use crate::{
     steps::step,
 };
 
-/// Pieces that are put back under one hold of the lock.
+/// Events put back per acquisition of the lock.
 const AT_ONCE: usize = 512;
 
-/// See the module's description.
+/// The closed mailboxes, see the module.
 #[derive(Debug, Default)]
 pub(super) struct Leaving(BTreeMap<AgentId, Vec<Ended>>);
 
-/// A mailbox that has ended, and what of it another stream of the agent has handled.
+/// A closed mailbox, with the events that another stream of the agent has handled.
 #[derive(Debug)]
 struct Ended {
     mailbox: Mailbox,
@@ -31,21 +31,21 @@ struct Ended {
 }
 
 impl Leaving {
-    /// Another stream of the agent has handled events.
+    /// Marks events as handled by another stream of the agent.
     pub(super) fn handled(&mut self, agent: &AgentId, positions: &[Position]) {
         for Ended { mailbox, handled } in self.0.get_mut(agent).into_iter().flatten() {
             handled.extend(positions.iter().filter(|p| mailbox.holds(**p)));
         }
     }
 
-    /// Forgets what is left of an agent.
+    /// Drops the remaining mail of an agent.
     pub(super) fn drop_all_of(&mut self, agent: &AgentId, remains: &mut Remains) {
         for Ended { mailbox, .. } in self.0.remove(agent).into_iter().flatten() {
             remains.add(mailbox.events(), mailbox);
         }
     }
 
-    /// Takes out some of the mail that is left of an agent. Returns what of that is in the log, and nobody has handled.
+    /// Takes some of an agent's remaining mail. Returns the logged, unhandled part.
     fn take(&mut self, agent: &AgentId) -> Vec<Mail> {
         let Some(ended) = self.0.get_mut(agent) else {
             return Vec::new();
@@ -74,7 +74,7 @@ impl Leaving {
 }
 
 impl Mailboxes {
-    /// Removes the mailbox of an instance or stream. What it holds is to be [put back](Self::put_back_some).
+    /// Closes the mailbox of an instance or stream. Its mail will be [put back](Self::put_back_some).
     pub(crate) fn leave(&mut self, id: MailboxId) {
         if let Some(slot) = self.remove(id) {
             let ended = Ended {
@@ -85,18 +85,18 @@ impl Mailboxes {
         }
     }
 
-    /// The first agent with mail that is to be put back.
+    /// The first agent with mail to put back.
     pub(crate) fn first_leaving(&self) -> Option<&AgentId> {
         self.leaving.0.keys().next()
     }
 
-    /// Whether an agent has mail that is to be put back.
+    /// True if an agent has mail to put back.
     pub(crate) fn is_leaving(&self, agent: &AgentId) -> bool {
         self.leaving.0.contains_key(agent)
     }
 
-    /// Puts some of the mail back that an agent's ended mailboxes hold: what `is_to_come` says, unless another subscription of the agent takes
-    /// it. A task whose message waits, of which `made_by` tells, will be told of anew.
+    /// Puts back some mail of an agent's closed mailboxes: that for which `is_to_come` is true, unless another
+    /// subscription of the agent takes it. The task of a waiting message, from `made_by`, will be announced again.
     pub(crate) fn put_back_some(
         &mut self,
         agent: &AgentId,
@@ -117,7 +117,7 @@ impl Mailboxes {
         }
     }
 
-    /// An agent has left: nothing of its mail waits any more.
+    /// Drops all waiting mail of an agent that has left.
     pub(crate) fn drop_waiting(&mut self, agent: &AgentId) {
         self.unclaimed.drop_all_of(agent, &mut self.remains);
         self.leaving.drop_all_of(agent, &mut self.remains);

@@ -1,22 +1,22 @@
-//! Mailboxes as a snapshot keeps them.
+//! Mailboxes in snapshots.
 
 use std::time::SystemTime;
 
 use super::{Lifetime, Mailboxes};
 use crate::{filter::Filter, id::AgentId, log::Try, mailbox::Mail};
 
-/// One durable mailbox.
+/// A durable mailbox.
 #[derive(Debug)]
 pub(crate) struct Saved<'a> {
     pub(crate) agent: &'a AgentId,
     pub(crate) name: &'a str,
     pub(crate) filter: &'a Filter,
     pub(crate) ordered: bool,
-    /// When it was last used, if that is known.
+    /// Last use, if known.
     pub(crate) used: Option<SystemTime>,
-    /// In the order in which it came.
+    /// In order of arrival.
     pub(crate) mail: Vec<Mail>,
-    /// How often of that was delivered what.
+    /// Its delivery attempts.
     pub(crate) tries: Vec<Try>,
 }
 

@@ -1,7 +1,8 @@
-//! Snapshots of the directory that are under way: how far each watcher has come, and which changes its snapshot shows already.
+//! Directory snapshots in progress: each watcher's progress, and the changes that its snapshot already includes.
 //!
-//! A watcher takes the cards from the registry, a page at a time, and then the changes from its mailbox. A change is in the registry
-//! before it reaches the mailboxes, which waits for the log. Changes are counted, so that a page is known to show those before it.
+//! A watcher takes the cards from the registry, a page at a time, and then the changes from its mailbox. A change is in
+//! the registry before it reaches the mailboxes, which waits for the log. Changes are numbered, so that a page is known
+//! to include those before it.
 
 use std::collections::VecDeque;
 
@@ -10,39 +11,39 @@ use crate::{
     table::Table,
 };
 
-/// See the module's description.
+/// The snapshots, see the module.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots {
-    /// Changes of the directory so far.
+    /// Directory changes so far.
     happened: u64,
-    /// Those of them that have reached the mailboxes.
+    /// Number of them that have reached the mailboxes.
     delivered: u64,
     under_way: Table<MailboxId, Snapshot>,
 }
 
 #[derive(Debug)]
 struct Snapshot {
-    /// The mailbox may hold mail from before the snapshot, which comes first.
+    /// True if the mailbox may contain mail from before the snapshot, which comes first.
     waits: bool,
-    /// Cards that were taken and whose later changes all reach the mailbox.
+    /// Cards taken whose later changes all reach the mailbox.
     settled: Reach,
-    /// Cards that were taken while changes were on their way, in their order.
+    /// Cards taken while changes were in progress, in order.
     pages: VecDeque<Page>,
 }
 
 #[derive(Debug)]
 struct Page {
     upto: Reach,
-    /// Changes that had happened by then.
+    /// Number of changes at that time.
     changes: u64,
 }
 
-/// The last agent that was taken, in order of their ids.
+/// Progress of a snapshot, in order of agent ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Up to this one.
+    /// Up to this agent.
     Agent(AgentId),
-    /// All.
+    /// Complete.
     End,
 }
 
@@ -56,17 +57,17 @@ impl Reach {
 }
 
 impl Snapshots {
-    /// The directory changes. The change is told after that.
+    /// Counts a change. Watchers are notified after that.
     pub(crate) fn change(&mut self) {
         self.happened += 1;
     }
 
-    /// How many changes have happened.
+    /// Number of changes.
     pub(crate) fn happened(&self) -> u64 {
         self.happened
     }
 
-    /// A watcher is to have a snapshot, after what its mailbox holds if that was there before.
+    /// Begins a snapshot for a watcher, after the existing mail of its mailbox.
     pub(crate) fn begin(&mut self, mailbox: MailboxId, was_there: bool) {
         let snapshot = Snapshot {
             waits: was_there,
@@ -76,18 +77,18 @@ impl Snapshots {
         self.under_way.insert(mailbox, snapshot);
     }
 
-    /// A mailbox has no snapshot any more.
+    /// Ends the snapshot of a mailbox.
     pub(super) fn end(&mut self, mailbox: MailboxId) {
         self.under_way.remove(&mailbox);
     }
 
-    /// The mailbox was found empty. Returns whether a snapshot has waited for that.
+    /// Handles an empty mailbox. Returns whether a snapshot was waiting for that.
     pub(crate) fn go_on(&mut self, mailbox: MailboxId) -> bool {
         let snapshot = self.under_way.get_mut(&mailbox);
         snapshot.is_some_and(|s| std::mem::take(&mut s.waits))
     }
 
-    /// The agent after which a watcher's next cards come; `None` if there are none to be taken now.
+    /// The agent after which a watcher's next cards come; `None` if none are to be taken now.
     pub(crate) fn cursor(&self, mailbox: MailboxId) -> Option<&AgentId> {
         let snapshot = self.under_way.get(&mailbox).filter(|s| !s.waits)?;
         match snapshot.pages.back().map_or(&snapshot.settled, |p| &p.upto) {
@@ -96,7 +97,7 @@ impl Snapshots {
         }
     }
 
-    /// A watcher has taken the cards up to there.
+    /// Records that a watcher has taken the cards up to there.
     pub(crate) fn took(&mut self, mailbox: MailboxId, upto: Reach) {
         let (changes, delivered) = (self.happened, self.delivered);
         let Some(snapshot) = self.under_way.get_mut(&mailbox) else {
@@ -111,7 +112,7 @@ impl Snapshots {
         }
     }
 
-    /// Whether the snapshot of a watcher shows an agent after the change of that number, or will.
+    /// True if the snapshot of a watcher includes, or will include, an agent after this change.
     pub(super) fn shows(&self, mailbox: MailboxId, agent: &str, change: u64) -> bool {
         let Some(snapshot) = self.under_way.get(&mailbox) else {
             return false;
@@ -121,7 +122,7 @@ impl Snapshots {
         !snapshot.settled.includes(agent) && page().is_none_or(|page| change <= page.changes)
     }
 
-    /// Changes up to that number have reached the mailboxes.
+    /// Records that changes up to that number have reached the mailboxes.
     pub(super) fn delivered(&mut self, change: u64) {
         self.delivered = change;
         self.under_way.retain(|_, s| !s.settle(change));
@@ -129,7 +130,7 @@ impl Snapshots {
 }
 
 impl Snapshot {
-    /// Forgets of pages what changes were on their way, as far as these have been delivered. Returns whether nothing is left of the snapshot.
+    /// Merges pages whose changes have been delivered. Returns whether nothing is left of the snapshot.
     fn settle(&mut self, delivered: u64) -> bool {
         while let Some(page) = self.pages.pop_front_if(|p| p.changes <= delivered) {
             self.settled = page.upto;
@@ -175,7 +176,7 @@ mod tests {
         assert!(snapshots.under_way.is_empty(), "all that it showed is out");
     }
 
-    /// What is remembered of a snapshot grows with the changes that the log does not have yet, not with the directory.
+    /// The state of a snapshot grows with the changes that are not durable yet, not with the directory.
     #[test]
     fn pages_between_which_nothing_changed_are_one() {
         let mut snapshots = Snapshots::default();

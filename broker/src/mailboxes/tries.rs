@@ -1,4 +1,4 @@
-//! What the log has of deliveries, by mailbox.
+//! Delivery attempts in the log, by mailbox.
 
 use tokio::time::Instant;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Mailboxes {
-    /// What has happened to deliveries of durable mailboxes that the log does not have, by agent and name, of about so many events at most.
+    /// Unrecorded attempts of durable mailboxes, by agent and name, of about `most` events.
     pub(crate) fn take_unlogged_attempts(
         &mut self,
         most: usize,
@@ -34,12 +34,12 @@ impl Mailboxes {
         found
     }
 
-    /// Whether there are [unlogged attempts](Self::take_unlogged_attempts).
+    /// True if there are [unlogged attempts](Self::take_unlogged_attempts).
     pub(crate) fn has_unlogged_attempts(&self) -> bool {
         !self.unlogged_attempts.is_empty()
     }
 
-    /// Takes in what the log has of deliveries of a durable mailbox.
+    /// Restores recorded delivery attempts of a durable mailbox.
     pub(crate) fn set_tried(&mut self, agent: &AgentId, name: &str, tries: &[Try]) {
         if let Some(id) = self.find(agent, name, &Lifetime::Durable) {
             self.with(id, |mailbox| {
@@ -48,7 +48,7 @@ impl Mailboxes {
         }
     }
 
-    /// What was out when the log ended is still with its instances: they may come back for it until then.
+    /// Restores the leases at the end of the log: their instances may reconnect until then.
     pub(crate) fn resume(&mut self, until: Instant) {
         let ids: Vec<MailboxId> = self.slots.keys().copied().collect();
         for id in ids {

@@ -1,4 +1,4 @@
-//! What there is to see of mailboxes from outside.
+//! Read access to mailboxes.
 
 use std::{
     ops::Bound::{Excluded, Unbounded},
@@ -17,23 +17,23 @@ use crate::{
     steps::step,
 };
 
-/// A durable mailbox, or with an empty name the mail that waits for an agent's first subscription.
+/// A durable mailbox or, with an empty name, the mail that waits for an agent's first subscription.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) ordered: bool,
-    /// How many events wait.
+    /// Number of waiting events.
     pub(crate) waiting: usize,
-    /// How many are out with an instance.
+    /// Number of leased events.
     pub(crate) leased: usize,
-    /// Of all that it holds.
+    /// Bytes of all events.
     pub(crate) bytes: usize,
-    /// What has waited longest.
+    /// The oldest waiting event.
     pub(crate) oldest: Option<Arc<Sealed>>,
 }
 
 impl Mailboxes {
-    /// Agent and name of durable mailboxes and of mail that waits for a subscription, with an empty name, in order: those after another one,
-    /// so many or some more.
+    /// Agent and name of durable mailboxes, and of mail that waits for a subscription, with an empty name, in order,
+    /// after a given one: at least `limit`, if there are as many.
     pub(crate) fn names_after(
         &self,
         agent: &str,
@@ -76,7 +76,7 @@ impl Mailboxes {
         next.min().cloned()
     }
 
-    /// One mailbox.
+    /// A mailbox.
     pub(crate) fn see(&self, agent: &AgentId, name: &str) -> Option<Seen> {
         if name.is_empty() {
             let pile = self.unclaimed.see(agent)?;
@@ -98,7 +98,7 @@ impl Mailboxes {
         })
     }
 
-    /// What waits in a mailbox, at most so many events, in the order of the log.
+    /// Waiting mail of a mailbox, at most `most` events, in log order.
     pub(crate) fn waiting(&self, agent: &AgentId, name: &str, most: usize) -> Vec<Mail> {
         if name.is_empty() {
             let waiting = self.unclaimed.of(agent, Position(0));
@@ -109,7 +109,7 @@ impl Mailboxes {
         waiting.into_iter().flatten().collect()
     }
 
-    /// What of that is in the log, up to a position.
+    /// Logged waiting mail up to a position.
     pub(crate) fn waiting_upto(
         &self,
         agent: &AgentId,
@@ -127,12 +127,12 @@ impl Mailboxes {
         waiting.into_iter().flatten().collect()
     }
 
-    /// When a mailbox was last used, if that is known.
+    /// Last use of a mailbox, if known.
     pub(crate) fn used(&self, id: MailboxId) -> Option<SystemTime> {
         self.slots.get(&id)?.used
     }
 
-    /// The durable mailboxes that were opened after another one, at most so many, in that order, with when each was last used.
+    /// Durable mailboxes opened after another one, at most `limit`, in order, with their last use.
     pub(crate) fn uses(
         &self,
         after: MailboxId,
@@ -151,13 +151,13 @@ impl Mailboxes {
         self.slots.get(&id).map(|slot| &**slot)
     }
 
-    /// Whether an agent has a durable mailbox.
+    /// True if an agent has a durable mailbox.
     pub(crate) fn is_known(&self, agent: &AgentId) -> bool {
         let ids = self.of_agent(agent);
         ids.into_iter().any(|id| self.durable(id).is_some())
     }
 
-    /// Whether a stream of an agent asks for tasks.
+    /// True if a stream of an agent takes tasks.
     pub(crate) fn takes_tasks(&self, agent: &AgentId) -> bool {
         let slots = self.by_agent.get(agent).into_iter().flatten();
         let mut slots = slots.filter_map(|id| self.slots.get(id));
@@ -167,13 +167,13 @@ impl Mailboxes {
         })
     }
 
-    /// How many events a mailbox holds, and their bytes.
+    /// Number of events in a mailbox, and their bytes.
     pub(crate) fn held(&self, id: MailboxId) -> (usize, usize) {
         let slot = self.slots.get(&id);
         slot.map_or((0, 0), |s| (s.mailbox.events(), s.mailbox.bytes()))
     }
 
-    /// Whether an event is in a mailbox, waiting or out.
+    /// True if an event is in a mailbox, waiting or leased.
     pub(crate) fn holds(&self, id: MailboxId, position: Position) -> bool {
         self.slots
             .get(&id)

@@ -1,4 +1,4 @@
-//! Agents by what they can do.
+//! Index of agents by capability.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,14 +9,14 @@ use crate::{id::AgentId, routing::Wants};
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Index {
-    /// With what they registered for and the ids of their skills. In one set, as nearly every agent has topics of its own.
+    /// Subscribed topics and skill ids. One set, because nearly every agent has topics of its own.
     by_topic: BTreeSet<(String, AgentId)>,
     by_tag: Having,
     by_input_mode: Having,
     by_output_mode: Having,
 }
 
-/// Agents with a skill that has the value. Many agents share most values.
+/// Agents by a value of their skills. Many agents share most values.
 type Having = HashMap<String, BTreeSet<AgentId>>;
 
 impl Index {
@@ -42,8 +42,8 @@ impl Index {
         });
     }
 
-    /// Agents among which are all that can do what is wanted, in order of their ids: those with one of the topics, else those with the
-    /// rarest of the tags and modes.
+    /// Superset of the agents with the wanted capabilities, ordered by id: those with one of the topics, else those
+    /// with the rarest of the tags and modes.
     pub(super) fn candidates(&self, wants: &Wants<'_>) -> Vec<&AgentId> {
         if wants.topics.is_empty() {
             let rarest = self.wanted(wants).into_iter();
@@ -57,7 +57,7 @@ impl Index {
         agents.into_iter().collect()
     }
 
-    /// The agents with each tag and mode that is wanted; `None` where nobody has it.
+    /// Agents with each wanted tag and mode; `None` for a value that no agent has.
     fn wanted(&self, wants: &Wants<'_>) -> Vec<Option<&BTreeSet<AgentId>>> {
         let mut all = Vec::new();
         for (having, values) in [
@@ -78,7 +78,7 @@ impl Index {
             .map(|(_, agent)| agent)
     }
 
-    /// Does something with each tag and mode of an agent and the table that it is looked up in.
+    /// Calls `act` with each tag and mode of an agent, and the table of that value.
     fn each<'a>(&mut self, agent: &'a Agent, mut act: impl FnMut(&mut Having, &'a String)) {
         for AgentSkill {
             tags,

@@ -1,5 +1,6 @@
-//! Segments of ended tasks. They are written once, beside the snapshots: what a task has come to does not change any more. Each holds some
-//! tasks in the order of their last change, parted into what a hub reads when it starts and what it reads when somebody asks.
+//! Segments of ended tasks. They are written once, beside the snapshots, because an ended task does not change any
+//! more. Each holds some tasks in the order of their last change, split into a head that a hub reads when it starts and
+//! contents that it reads on demand.
 
 use agenthub_proto::a2a::{Task, TaskState};
 use prost::Message;
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::{log::Segment, steps::step, tasks::Ended};
 
-/// Bytes of contents in one segment, unless one task alone is larger.
+/// Maximum bytes of contents per segment, unless one task alone is larger.
 const BYTES: usize = 64 * 1024;
 
 #[derive(Clone, PartialEq, Message)]
@@ -60,7 +61,7 @@ struct ContentRecord {
     task: Vec<u8>,
 }
 
-/// Hands over tasks in segments until `each` says no. Those whose content is elsewhere are left out.
+/// Passes tasks in segments to `each` until it returns an error. Tasks whose content is elsewhere are left out.
 pub(crate) fn write<E>(
     tasks: impl IntoIterator<Item = Ended>,
     each: &mut impl FnMut(Segment) -> Result<(), E>,
@@ -133,11 +134,11 @@ fn head(ended: Ended) -> HeadRecord {
     }
 }
 
-/// The tasks of a segment, without their contents.
+/// Decodes the heads of a segment.
 ///
 /// # Errors
 ///
-/// Why they cannot be read.
+/// The damage.
 pub(crate) fn heads(bytes: &[u8]) -> Result<impl Iterator<Item = Result<Ended, String>>, String> {
     let record = HeadsRecord::decode(bytes).map_err(|e| e.to_string())?;
     Ok(record.heads.into_iter().map(|head| {
@@ -160,11 +161,11 @@ pub(crate) fn heads(bytes: &[u8]) -> Result<impl Iterator<Item = Result<Ended, S
     }))
 }
 
-/// Some tasks of a segment, by the numbers of their last changes.
+/// Decodes some contents of a segment, by the numbers of their last changes.
 ///
 /// # Errors
 ///
-/// Why they cannot be read.
+/// The damage.
 pub(crate) fn contents(bytes: &[u8], wanted: &[u64]) -> Result<Vec<(u64, Task)>, String> {
     let record = ContentsRecord::decode(bytes).map_err(|e| e.to_string())?;
     let contents = record.contents.into_iter();

@@ -1,10 +1,10 @@
-//! Times in snapshots: of the clock, since the other one ends with the process.
+//! Times in snapshots: wall-clock times, since the monotonic clock ends with the process.
 
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-/// One moment by both clocks.
+/// A moment by both clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     pub(crate) instant: Instant,

@@ -1,4 +1,4 @@
-//! A snapshot that is read back, and what happened after it.
+//! Reading of a snapshot and the records after it.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -24,7 +24,7 @@ use crate::{
     state::State,
 };
 
-/// A state that is read back: what has to be kept first, then the parts in their order.
+/// State in progress: first the kept records, then the parts in their order.
 #[derive(Debug)]
 pub(crate) struct Reading {
     state: State,
@@ -41,16 +41,16 @@ impl Reading {
         }
     }
 
-    /// So many bytes of bodies are in memory.
+    /// Sets the memory limit for bodies.
     pub(crate) fn bound_bodies(&mut self, bytes: usize) {
         self.state.mailboxes.bodies = Bodies::new(bytes);
     }
 
-    /// A record that parts refer to.
+    /// Adds a record that parts refer to.
     ///
     /// # Errors
     ///
-    /// It is not one of an event.
+    /// It has no event.
     pub(crate) fn keep(&mut self, record: &Record) -> Result<(), String> {
         let Entry::Published(published) = &record.entry else {
             return Err(format!("record {} is no event", record.position.0));
@@ -63,11 +63,11 @@ impl Reading {
         Ok(())
     }
 
-    /// A part.
+    /// Adds a part.
     ///
     /// # Errors
     ///
-    /// Why it cannot be read.
+    /// The damage.
     pub(crate) fn part(&mut self, bytes: &[u8]) -> Result<(), String> {
         let part = PartRecord::decode(bytes).map_err(|e| e.to_string())?;
         match part.what.ok_or("a part holds nothing that is known")? {
@@ -106,20 +106,20 @@ impl Reading {
         Ok(())
     }
 
-    /// Publishes that are known, apart from the snapshot.
+    /// Adds deduplicated publishes.
     ///
     /// # Errors
     ///
-    /// Why they cannot be read.
+    /// The damage.
     pub(crate) fn seen(&mut self, publishes: &[u8]) -> Result<(), String> {
         seen::read(publishes, &mut self.state.dedupe, self.moment)
     }
 
-    /// Ended tasks that lie apart. Those that the snapshot does not stand for are known by its records.
+    /// Adds ended tasks of a segment. Those that the snapshot does not cover are known by its records.
     ///
     /// # Errors
     ///
-    /// Why they cannot be read.
+    /// The damage.
     pub(crate) fn ended(&mut self, heads: &[u8]) -> Result<(), String> {
         let tasks = &mut self.state.tasks;
         for ended in ended::heads(heads)? {
@@ -209,7 +209,7 @@ impl Reading {
     }
 }
 
-/// The fold of a log that is read: its snapshot, if there is one, and what happened after that.
+/// Fold of a log: its snapshot, if any, and the records after it.
 #[derive(Debug)]
 pub(crate) struct Folding<'a> {
     settings: &'a Settings,
@@ -219,7 +219,7 @@ pub(crate) struct Folding<'a> {
 }
 
 impl<'a> Folding<'a> {
-    /// Nothing is read yet. Ages are counted up to `moment`.
+    /// A fold before anything is read. Ages are counted up to `moment`.
     pub(crate) fn new(settings: &'a Settings, moment: Moment) -> Self {
         Self {
             settings,
@@ -229,16 +229,16 @@ impl<'a> Folding<'a> {
         }
     }
 
-    /// Nothing is to be delivered by the state: bodies stay in the log.
+    /// Leaves bodies in the log, for a state that delivers nothing.
     pub(crate) fn without_bodies(self) -> Self {
         Self { bodies: 0, ..self }
     }
 
-    /// Takes in what was read next.
+    /// Adds the next part of the log.
     ///
     /// # Errors
     ///
-    /// Why a part of a snapshot cannot be read.
+    /// The damage of a snapshot's part.
     pub(crate) fn take(&mut self, found: Found<'_>) -> Result<(), String> {
         let reading = self.reading.get_or_insert_with(|| {
             let mut reading = Reading::new(self.settings, self.moment);
@@ -259,7 +259,7 @@ impl<'a> Folding<'a> {
         }
     }
 
-    /// What is known by all that.
+    /// The resulting state.
     pub(crate) fn finish(self) -> State {
         let reading = self.reading;
         let mut state = reading.map_or_else(|| State::new(self.settings), Reading::finish);

@@ -1,4 +1,4 @@
-//! The parts of a snapshot as they are written.
+//! Encoded parts of a snapshot.
 
 use std::time::{Duration, SystemTime};
 
@@ -24,17 +24,17 @@ pub(super) enum What {
     Happened(HappenedRecord),
     #[prost(message, tag = "2")]
     Mail(MailRecord),
-    /// As earlier releases wrote it.
+    /// Written by earlier releases.
     #[prost(message, tag = "3")]
     Task(TaskRecord),
     #[prost(uint64, tag = "4")]
     Changes(u64),
-    /// The secret of fingerprints; of earlier releases also the known publishes.
+    /// The secret of fingerprints; in earlier releases also the deduplicated publishes.
     #[prost(message, tag = "5")]
     Seen(SeenList),
     #[prost(message, tag = "6")]
     DeadLetter(DeadLetterRecord),
-    /// The change up to which ended tasks lie apart, in segments.
+    /// The change up to which ended tasks are in segments.
     #[prost(uint64, tag = "7")]
     Ended(u64),
     #[prost(message, tag = "8")]
@@ -47,7 +47,7 @@ pub(super) struct TaskList {
     pub(super) tasks: Vec<TaskRecord>,
 }
 
-/// An entry of the log that leads to the same.
+/// A log entry that leads to the same state.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct HappenedRecord {
     #[prost(int64, tag = "1")]
@@ -77,7 +77,7 @@ pub(super) struct LetterRecord {
     pub(super) concern: i32,
     #[prost(string, tag = "3")]
     pub(super) version: String,
-    /// The event itself, where its record need not be there any more.
+    /// The event itself, if the log may no longer have its record.
     #[prost(message, optional, tag = "4")]
     pub(super) copy: Option<CopyRecord>,
 }
@@ -120,7 +120,7 @@ pub(super) struct TaskRecord {
     pub(super) bytes: u64,
     #[prost(uint64, tag = "7")]
     pub(super) changed: u64,
-    /// As earlier releases wrote it.
+    /// Written by earlier releases.
     #[prost(message, optional, tag = "9")]
     pub(super) made_by_name: Option<SeenRecord>,
     #[prost(bytes = "vec", tag = "10")]

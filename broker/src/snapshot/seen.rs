@@ -1,4 +1,5 @@
-//! Known publishes: packed, since there may be millions, and in segments that are written once, beside the snapshots.
+//! Deduplicated publishes: packed, since there may be millions, and in segments that are written once, beside the
+//! snapshots.
 
 use bytes::{Buf as _, BufMut as _, TryGetError};
 use prost::Message;
@@ -14,15 +15,15 @@ use crate::{
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct SeenList {
-    /// As earlier releases wrote them.
+    /// Written by earlier releases.
     #[prost(message, repeated, tag = "1")]
     publishes: Vec<SeenRecord>,
-    /// The secret of all fingerprints in the snapshot; in its first part.
+    /// Secret of all fingerprints in the snapshot; in its first part.
     #[prost(bytes = "vec", tag = "2")]
     secret: Vec<u8>,
     #[prost(string, repeated, tag = "3")]
     senders: Vec<String>,
-    /// One after the other, each [`ENTRY`] bytes.
+    /// Concatenated entries of [`ENTRY`] bytes.
     #[prost(bytes = "vec", tag = "4")]
     entries: Vec<u8>,
 }
@@ -46,13 +47,13 @@ pub(super) struct SeenRecord {
     time_us: i64,
 }
 
-/// Publishes in one segment: 832 KiB.
+/// Publishes per segment: 832 KiB.
 const PUBLISHES: usize = 16 * 1024;
 
-/// The bytes of an entry: those of [`pack`], its time, and the number of its sender.
+/// Bytes of an entry: those of [`pack`], its time, and the number of its sender.
 const ENTRY: usize = 5 * 8 + 8 + 4;
 
-/// Writes a fingerprint, and digest, position and stamp.
+/// Packs a fingerprint, and digest, position and stamp.
 pub(super) fn pack(publish: Fingerprint, seen: &Seen, to: &mut Vec<u8>) {
     let [one, other] = publish.halves();
     for number in [one, other, seen.digest, seen.position.0, seen.stamp] {
@@ -76,7 +77,7 @@ pub(super) fn unpack(from: &mut &[u8]) -> Result<(Fingerprint, Seen), TryGetErro
 }
 
 impl SeenList {
-    /// What has to be read before any fingerprint.
+    /// The part with the secret, which precedes all fingerprints.
     pub(super) fn of_secret(secret: Secret) -> Self {
         Self {
             secret: secret.bytes().to_vec(),
@@ -85,7 +86,7 @@ impl SeenList {
     }
 
     fn push(&mut self, sender: &AgentId, publish: Fingerprint, time_us: i64, seen: &Seen) {
-        // Most have the sender of the one before.
+        // Most have the sender of the previous one.
         let known = self.senders.iter().rposition(|name| **name == **sender);
         let number = known.unwrap_or_else(|| {
             self.senders.push(sender.to_string());
@@ -97,11 +98,11 @@ impl SeenList {
         self.entries.put_u32_le(number);
     }
 
-    /// Takes what the list says into what is known.
+    /// Adds the publishes of the list.
     ///
     /// # Errors
     ///
-    /// Why it cannot be read.
+    /// The damage.
     pub(super) fn read(self, dedupe: &mut Dedupe, moment: Moment) -> Result<(), String> {
         if let Ok(secret) = <[u8; 16]>::try_from(&*self.secret) {
             dedupe.set_secret(secret.into());
@@ -126,7 +127,7 @@ impl SeenList {
     }
 }
 
-/// All publishes that are known, in segments.
+/// All remembered publishes, in segments.
 pub(crate) fn segments(dedupe: &Dedupe, moment: Moment) -> impl Iterator<Item = SeenSegment> {
     let mut publishes = dedupe.iter().peekable();
     std::iter::from_fn(move || {
@@ -148,11 +149,11 @@ pub(crate) fn segments(dedupe: &Dedupe, moment: Moment) -> impl Iterator<Item = 
     })
 }
 
-/// Takes the publishes of a segment into what is known.
+/// Adds the publishes of a segment.
 ///
 /// # Errors
 ///
-/// Why they cannot be read.
+/// The damage.
 pub(super) fn read(segment: &[u8], dedupe: &mut Dedupe, moment: Moment) -> Result<(), String> {
     let list = SeenList::decode(segment).map_err(|e| e.to_string())?;
     list.read(dedupe, moment)
@@ -166,7 +167,7 @@ impl SeenRecord {
 
     /// # Errors
     ///
-    /// It is not what a hub wrote.
+    /// The record was not written by a hub.
     pub(super) fn seen(&self) -> Result<Seen, String> {
         let digest = Uuid::from_slice(&self.digest).map_err(|e| e.to_string())?;
         let position = self.position.split_once('-');
@@ -197,7 +198,7 @@ mod tests {
         PartRecord { what: Some(what) }.encode_to_vec()
     }
 
-    /// As releases wrote it that kept each publish with its names.
+    /// A record of releases that stored each publish with its names.
     fn named(id: &str, time: SystemTime) -> SeenRecord {
         SeenRecord {
             sender: "asker".into(),

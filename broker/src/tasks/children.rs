@@ -1,16 +1,16 @@
-//! The open tasks that were asked for on behalf of others, by those others.
+//! Open child tasks, by the parent on whose behalf they were requested.
 
 use super::Tasks;
 use crate::{id::TaskId, steps::step};
 
 impl Tasks {
-    /// An open task was asked for on behalf of another one.
+    /// Adds an open child task.
     pub(super) fn add_child(&mut self, parent: &TaskId, child: &TaskId) {
         let children = self.children.entry(parent.clone()).or_default();
         children.insert(child.clone());
     }
 
-    /// It has ended.
+    /// Removes a child that has ended.
     pub(super) fn remove_child(&mut self, parent: &TaskId, child: &TaskId) {
         if let Some(children) = self.children.get_mut(parent) {
             children.remove(child);
@@ -20,12 +20,12 @@ impl Tasks {
         }
     }
 
-    /// Whether open tasks were asked for on behalf of this one.
+    /// True if a task has open children.
     pub(crate) fn has_open_children(&self, parent: &str) -> bool {
         self.children.contains_key(parent)
     }
 
-    /// These tasks, in order of their ids, from behind one of them on, at most so many.
+    /// The open children ordered by id, after a given one, at most `limit`.
     pub(crate) fn open_children(
         &self,
         parent: &TaskId,
@@ -39,7 +39,7 @@ impl Tasks {
         children.take(limit).inspect(|_| step()).cloned().collect()
     }
 
-    /// The tasks that have ended before others that were asked for on their behalf.
+    /// Ended tasks with open children.
     pub(crate) fn ended_parents(&self) -> impl Iterator<Item = &TaskId> {
         let has_ended = |id: &&TaskId| self.get(id).is_some_and(|task| task.is_terminal());
         self.children.keys().filter(has_ended)

@@ -1,4 +1,4 @@
-//! One task that can change, as its events made it.
+//! A live task.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,35 +15,35 @@ use crate::{
     id::{AgentId, TaskId},
 };
 
-/// The publish that made a task.
+/// The publish that created a task.
 pub(crate) type MadeBy = (Fingerprint, Seen);
 
-/// One task.
+/// A task.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(super) body: Body,
     pub(super) parties: (AgentId, Option<AgentId>),
     pub(super) task_type: String,
-    /// The task on whose behalf it was asked for.
+    /// The parent task.
     pub(super) parent: Option<TaskId>,
     pub(super) deadline: Option<SystemTime>,
     pub(super) ended_at: Option<SystemTime>,
-    /// Known as long as the task is.
+    /// Kept as long as the task.
     pub(super) made_by: Option<MadeBy>,
-    /// Of its history and artifacts.
+    /// Bytes of its history and artifacts.
     pub(super) bytes: usize,
-    /// Rises with every change of any task.
+    /// Number of its last change, counted over all tasks.
     pub(super) changed: u64,
 }
 
-/// The task itself. One that has ended takes a tenth of the memory when it is encoded.
+/// The task itself. An ended one takes a tenth of the memory when encoded.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
     Open(Box<Task>),
     Ended(Ended),
 }
 
-/// A task that has ended, and all of it that is asked for often.
+/// An ended task, with the frequently needed fields.
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
     pub(super) context: Box<str>,
@@ -52,7 +52,7 @@ pub(super) struct Ended {
     pub(super) encoded: Box<[u8]>,
 }
 
-/// The task that this id names, if it names one.
+/// The parent with this id, if the id is not empty.
 pub(super) fn parent(id: &str) -> Option<TaskId> {
     (!id.is_empty()).then(|| id.into())
 }
@@ -83,7 +83,7 @@ impl Entry {
         }
     }
 
-    /// The task, to change it. One that was encoded is not any more.
+    /// The task, for a change. Decodes an encoded one.
     pub(super) fn task_mut(&mut self) -> &mut Task {
         if let Body::Ended(ended) = &self.body {
             let task = Task::decode(&*ended.encoded).expect("it was encoded here");
@@ -95,7 +95,7 @@ impl Entry {
         }
     }
 
-    /// Encodes a task that has ended.
+    /// Encodes an ended task.
     pub(super) fn encode(&mut self) {
         if let Body::Open(task) = &mut self.body {
             self.body = Body::Ended(Ended {
@@ -106,9 +106,9 @@ impl Entry {
         }
     }
 
-    /// The bytes that it counts for among all tasks.
+    /// Its bytes for the limit on all tasks.
     pub(super) fn weight(&self) -> usize {
-        /// Ids, indexes and the like.
+        /// Overhead of ids and indexes.
         const OVERHEAD: usize = 512;
         OVERHEAD
             + match &self.body {
@@ -119,15 +119,15 @@ impl Entry {
             }
     }
 
-    /// Whether its assignee may still send what it has after the end.
+    /// True if its assignee may still send after the end.
     pub(super) fn is_fresh(&self, now: SystemTime, late_artifacts: Duration) -> bool {
         self.ended_at
             .is_some_and(|at| now.duration_since(at).unwrap_or_default() <= late_artifacts)
     }
 
-    /// Keeps what the task used and which model its agent thought with, as its last status tells them, for who asks later.
+    /// Stores the usage and the model of its last status, for later queries.
     pub(super) fn note_usage(&mut self, last: &TaskStatusUpdateEvent) {
-        /// A few numbers are shorter, in bytes, and so are the names of models.
+        /// Upper bound for a few numbers and the name of a model, in bytes.
         const LONGEST: usize = 256;
         for key in ["usage", "model"] {
             let told = last.metadata.as_ref().and_then(|m| m.fields.get(key));

@@ -1,4 +1,4 @@
-//! One task as others see it, whether it can change or has settled.
+//! Read access to a task, live or settled.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,26 +8,26 @@ use prost::Message as _;
 use super::{entry::Entry, settled::Row};
 use crate::{id::AgentId, log::Position, routing::Parties, task::Standing};
 
-/// See the module's description.
+/// The task, see the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known<'a> {
-    /// It can change.
+    /// Live.
     Live(&'a Entry),
-    /// It has ended, and nobody can send anything for it any more.
+    /// Settled: nothing is accepted for it any more.
     Settled(&'a Row),
 }
 
-/// A task with its history, as far as it is in memory. What is to be decoded need not be under a lock.
+/// A task with its history, if in memory. Can be decoded without the lock.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Task(Box<Task>),
     Encoded(Box<[u8]>),
-    /// The log has it, under this number.
+    /// In the log, under this number.
     Stored(u64),
 }
 
 impl Content {
-    /// The task, unless it is in the log alone.
+    /// The task, unless it is only in the log.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Where the publish that made it stands in the log, if that is known.
+    /// Position of the publish that created it, if known.
     pub(crate) fn made_at(self) -> Option<Position> {
         let made_by = match self {
             Self::Live(entry) => entry.made_by,
@@ -97,7 +97,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The size of its history and artifacts, in bytes.
+    /// Bytes of its history and artifacts.
     pub(crate) fn bytes(self) -> usize {
         match self {
             Self::Live(entry) => entry.bytes,
@@ -105,7 +105,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The bytes that it takes in an answer, about.
+    /// Approximate size in an answer.
     pub(super) fn size(self) -> usize {
         match self {
             Self::Live(entry) => entry.weight(),
@@ -121,7 +121,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The standing that [`crate::task`] decides on.
+    /// The state that [`crate::task`] decides on.
     pub(crate) fn standing(self, now: SystemTime, late_artifacts: Duration) -> Standing {
         Standing {
             state: self.state(),
@@ -130,7 +130,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether somebody can still send something for it.
+    /// True if updates for it are still accepted.
     pub(crate) fn can_change(self, now: SystemTime, late_artifacts: Duration) -> bool {
         !self.is_terminal() || self.is_fresh(now, late_artifacts)
     }
@@ -143,7 +143,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// A task with its latest `history` messages: 0 is all, negative none.
+/// A task with its latest `history` messages: 0 means all, negative none.
 pub(crate) fn with_history(mut task: Task, history: i32) -> Task {
     match usize::try_from(history) {
         Ok(0) => {}

@@ -1,5 +1,5 @@
-//! Listings of tasks, latest change first. How many tasks are looked at under one hold of the lock is bounded: a listing that finds
-//! few goes on where it was.
+//! Listings of tasks, latest change first. The number of tasks visited per acquisition of the lock is bounded: a
+//! listing with few matches continues with a token.
 
 use std::cmp::Reverse;
 
@@ -11,27 +11,27 @@ use super::{
 };
 use crate::{id::AgentId, limits::PAGE_BYTES, steps::step};
 
-/// Tasks that are looked at for one page.
+/// Tasks visited per page.
 const LOOKS: usize = 4_096;
 
-/// Filters of a listing. All that are given must hold.
+/// Filters of a listing. All given ones must match.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
     pub(crate) agent: Option<AgentId>,
     pub(crate) context: Option<String>,
     pub(crate) states: Vec<TaskState>,
-    /// Only what changed before this: the token of the page before.
+    /// Only tasks changed before this: the token of the previous page.
     pub(crate) before: Option<u64>,
     pub(crate) limit: usize,
 }
 
-/// Some tasks of a listing.
+/// A page of a listing.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     pub(crate) tasks: Vec<Content>,
-    /// Where the listing goes on; `None` at its end.
+    /// Token to continue; `None` at the end.
     pub(crate) next: Option<u64>,
-    /// No more fit into one answer. Otherwise so many were looked at that others have their turn.
+    /// True if no more fit into one answer; false if the limit of visited tasks was reached.
     pub(crate) is_full: bool,
 }
 
@@ -45,7 +45,7 @@ impl Query {
 }
 
 impl Tasks {
-    /// The tasks that match, latest change first.
+    /// Matching tasks, latest change first.
     pub(crate) fn list(&self, query: &Query) -> Page {
         let mut page = Page {
             tasks: Vec::new(),
@@ -75,7 +75,7 @@ impl Tasks {
         page
     }
 
-    /// Tasks that changed before the query's bound, the latest first. Most that cannot match are left out.
+    /// Tasks that changed before the query's limit, latest first. Skips most that cannot match.
     fn by_change_from<'a>(
         &'a self,
         query: &'a Query,
@@ -92,7 +92,7 @@ impl Tasks {
     }
 }
 
-/// Two sorted iterators as one.
+/// Merges two sorted iterators.
 fn merge<T, K: Ord>(
     one: impl Iterator<Item = T>,
     other: impl Iterator<Item = T>,

@@ -1,4 +1,4 @@
-//! Tasks as a snapshot keeps them.
+//! Tasks in snapshots.
 
 use std::time::SystemTime;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::id::{AgentId, TaskId};
 
-/// One task, with what its events told besides.
+/// A task with its additional state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Saved {
     pub(crate) task: Task,
@@ -21,16 +21,16 @@ pub(crate) struct Saved {
     pub(crate) task_type: String,
     pub(crate) deadline: Option<SystemTime>,
     pub(crate) ended_at: Option<SystemTime>,
-    /// The publish that made it.
+    /// The publish that created it.
     pub(crate) made_by: Option<MadeBy>,
-    /// What its history and artifacts count for.
+    /// Bytes of its history and artifacts.
     pub(crate) bytes: usize,
-    /// When it changed last, among all tasks.
+    /// Number of its last change.
     pub(crate) changed: u64,
 }
 
 impl Tasks {
-    /// Everything that is in memory, in the order of its last change.
+    /// All tasks in memory, in the order of their last change.
     pub(crate) fn saved(&self) -> impl Iterator<Item = Saved> {
         let settled = self.settled.iter().filter_map(saved_row);
         let live = self.by_change.values();
@@ -48,17 +48,17 @@ impl Tasks {
         }))
     }
 
-    /// How often tasks have changed.
+    /// Number of changes.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Goes on counting changes from here.
+    /// Restores the number of changes.
     pub(crate) fn restore_changes(&mut self, changes: u64) {
         self.changes = changes;
     }
 
-    /// Takes back what [`saved`](Self::saved) gave.
+    /// Restores a task of [`saved`](Self::saved).
     pub(crate) fn restore(&mut self, saved: Saved) {
         let id = TaskId::from(saved.task.id.as_str());
         let parent = entry::parent(saved.task.metadata_str("parent_task_id"));
@@ -93,23 +93,23 @@ impl Tasks {
         self.make_room();
     }
 
-    /// The change up to which the log has ended tasks apart from their events.
+    /// The change up to which ended tasks are stored in segments.
     pub(crate) fn stored(&self) -> u64 {
         self.settled.stored()
     }
 
-    /// The log has ended tasks apart from their events, up to this change. Their contents leave the memory with the ticks that follow.
+    /// Sets the change up to which ended tasks are stored in segments. Later ticks drop their contents from memory.
     pub(crate) fn set_stored(&mut self, changed: u64) {
         self.settled.set_stored(changed);
     }
 
-    /// Takes back a task that the log has, after all that changed before it.
+    /// Restores a task of a segment, after all that changed before it.
     pub(crate) fn restore_ended(&mut self, ended: Ended) {
         self.settled.push(ended);
         self.make_room();
     }
 
-    /// Takes out all tasks that have settled, in the order of their last change.
+    /// Takes all settled tasks, in the order of their last change.
     pub(crate) fn take_settled(&mut self) -> Vec<Ended> {
         std::mem::take(&mut self.settled).iter().collect()
     }

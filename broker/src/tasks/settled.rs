@@ -1,5 +1,5 @@
-//! Tasks that have settled: they have ended, and nobody can send anything for them any more. In the order of their last change, which is
-//! final. Each is one compact row; its content leaves the memory once the log has it apart from its events.
+//! Settled tasks: they have ended, and nothing is accepted for them any more. Ordered by their last change, which is
+//! final. Each is one compact row; its content is dropped from memory once it is in a segment of the log.
 
 mod index;
 mod rows;
@@ -15,45 +15,45 @@ use self::{index::Index, rows::Rows};
 use super::{entry::MadeBy, known::Content};
 use crate::{id::AgentId, steps::step};
 
-/// See the module's description.
+/// The settled tasks, see the module.
 #[derive(Debug, Default)]
 pub(super) struct Settled {
     rows: Rows<Row>,
     ids: Index,
-    /// The last row of each agent and each context; each row knows the one before.
+    /// Last row of each agent and each context; each row links to the previous one.
     agents: HashMap<AgentId, u64>,
     contexts: Index,
-    /// Of rows and contents in memory.
+    /// Bytes of rows and contents in memory.
     bytes: usize,
-    /// Of all contents.
+    /// Bytes of all contents.
     content: u64,
     /// Contents of changes up to this are in the log.
     stored: u64,
-    /// The first row whose content may be in memory.
+    /// First row whose content may be in memory.
     loaded: u64,
-    /// The change of the last row that was added.
+    /// Change of the last added row.
     last: u64,
 }
 
-/// One task.
+/// A settled task.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// Id, context and type, behind one another.
+    /// Id, context and type, concatenated.
     texts: Box<str>,
-    /// Where id and context end in them.
+    /// Ends of id and context in them.
     ends: [u32; 2],
     pub(super) requester: AgentId,
     pub(super) assignee: Option<AgentId>,
     pub(super) state: TaskState,
-    /// Of history and artifacts.
+    /// Bytes of history and artifacts.
     pub(super) bytes: u32,
     pub(super) changed: u64,
     pub(super) ended_at: SystemTime,
     pub(super) made_by: Option<MadeBy>,
     content: Stored,
-    /// The rows of its requester, assignee and context before this one.
+    /// Previous rows of its requester, assignee and context.
     before: [u64; 3],
-    /// Another task has its id.
+    /// True if another task has its id.
     is_replaced: bool,
 }
 
@@ -61,14 +61,14 @@ pub(crate) struct Row {
 enum Stored {
     /// The encoded task.
     Here(Box<[u8]>),
-    /// So many bytes, in the log.
+    /// In the log, with this size.
     InLog(u32),
 }
 
 /// No row.
 const NONE: u64 = u64::MAX;
 
-/// A settled task on its way into a row, or out of one.
+/// A settled task, unpacked from a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ended {
     pub(crate) id: String,
@@ -81,7 +81,7 @@ pub(crate) struct Ended {
     pub(crate) changed: u64,
     pub(crate) ended_at: SystemTime,
     pub(crate) made_by: Option<MadeBy>,
-    /// The encoded task, or how long that is in the log.
+    /// The encoded task, or its size in the log.
     pub(crate) content: Result<Box<[u8]>, u32>,
 }
 
@@ -112,7 +112,7 @@ impl Row {
         }
     }
 
-    /// The bytes that it takes in memory, about.
+    /// Approximate memory.
     pub(super) fn weight(&self) -> usize {
         const OVERHEAD: usize = 64;
         let content = match &self.content {
@@ -122,7 +122,7 @@ impl Row {
         OVERHEAD + size_of::<Self>() + self.texts.len() + content
     }
 
-    /// The task with all that its row knows.
+    /// The unpacked row.
     fn ended(&self) -> Ended {
         Ended {
             id: self.id().to_owned(),
@@ -153,7 +153,7 @@ impl Settled {
         self.bytes
     }
 
-    /// Bytes of all contents, wherever they are.
+    /// Bytes of all contents, in memory or in the log.
     pub(super) fn content(&self) -> u64 {
         self.content
     }
@@ -163,7 +163,7 @@ impl Settled {
         self.rows.get(number)
     }
 
-    /// Adds a task that has changed after all that are here.
+    /// Adds a task whose last change is after all others.
     pub(super) fn push(&mut self, ended: Ended) {
         let number = self.rows.next();
         let Ended { id, context, .. } = &ended;
@@ -208,7 +208,7 @@ impl Settled {
         self.rows.push(row);
     }
 
-    /// The name of an agent as the rows share it, and the last row that it had before this one.
+    /// The shared name of an agent, and its previous row.
     fn last_of(&mut self, agent: &AgentId, number: u64) -> (AgentId, u64) {
         let before = self
             .agents
@@ -227,7 +227,7 @@ impl Settled {
         )
     }
 
-    /// Forgets the task that changed longest ago.
+    /// Drops the task with the oldest last change.
     pub(super) fn pop_front(&mut self) -> bool {
         let number = self.rows.first();
         let Some(row) = self.rows.pop_front() else {
@@ -248,7 +248,7 @@ impl Settled {
         true
     }
 
-    /// Forgets a task whose id another one has.
+    /// Drops a task whose id another one has taken.
     pub(super) fn replace(&mut self, id: &str) {
         if let Some(number) = self.ids.get(id, |n| self.is_of(n, id)) {
             self.ids.remove(id, number);
@@ -258,14 +258,14 @@ impl Settled {
         }
     }
 
-    /// Whether the oldest one ended so long ago.
+    /// True if the oldest one ended longer ago than `age`.
     pub(super) fn is_old(&self, age: Duration, now: SystemTime) -> bool {
         let oldest = self.rows.get(self.rows.first());
         let ago = oldest.and_then(|row| now.duration_since(row.ended_at).ok());
         ago.is_some_and(|ago| ago > age)
     }
 
-    /// The last change of the last task that was added; 0 if there was none.
+    /// Last change of the last added task; 0 if there was none.
     pub(super) fn last(&self) -> u64 {
         self.last
     }
@@ -275,12 +275,12 @@ impl Settled {
         self.stored
     }
 
-    /// The log has the contents of changes up to this one.
+    /// Sets the change up to which contents are in the log.
     pub(super) fn set_stored(&mut self, changed: u64) {
         self.stored = self.stored.max(changed);
     }
 
-    /// Drops contents that the log has, at most so many.
+    /// Drops at most `limit` contents that the log has.
     pub(super) fn unload(&mut self, limit: usize) {
         self.loaded = self.loaded.max(self.rows.first());
         for _ in 0..limit {
@@ -301,14 +301,14 @@ impl Settled {
         }
     }
 
-    /// All tasks, in their order.
+    /// All tasks, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Ended> {
         let numbers = self.rows.first()..self.rows.next();
         let rows = numbers.filter_map(|n| self.rows.get(n));
         rows.filter(|row| !row.is_replaced).map(Row::ended)
     }
 
-    /// The tasks that changed before that, the latest first, without most of those that are of another agent or context.
+    /// Tasks that changed before that, latest first, skipping most of other agents or contexts.
     pub(super) fn walk<'a>(
         &'a self,
         agent: Option<&'a AgentId>,
@@ -329,7 +329,7 @@ impl Settled {
             context,
             next: last.and_then(|last| Some(last.min(end.checked_sub(1)?))),
         };
-        // Most pages begin at the last task of the one before, which knows where it goes on.
+        // Most pages begin at the last task of the previous one, whose links lead on.
         if let Some(row) = self.rows.get(end).filter(|row| row.changed == before) {
             walk.next = walk.link(row).or(walk.next);
         }
@@ -341,7 +341,7 @@ impl Settled {
     }
 }
 
-/// See [`Settled::walk`].
+/// Iterator of [`Settled::walk`].
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     settled: &'a Settled,
@@ -351,7 +351,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The row before one of the agent or context; `None` for one of others.
+    /// The previous row of the agent or context; `None` for a row of others.
     fn link(&self, row: &Row) -> Option<u64> {
         let [requester, assignee, context] = row.before;
         match (self.context, self.agent) {
@@ -370,7 +370,7 @@ impl<'a> Iterator for Walk<'a> {
         loop {
             let number = self.next?;
             let row = self.settled.rows.get(number)?;
-            // Rows of others are met where a page begins anywhere else, and left at the first that fits.
+            // Rows of others are visited if a page begins elsewhere, until the first that fits.
             self.next = self.link(row).or_else(|| number.checked_sub(1));
             if !row.is_replaced {
                 return Some(row);

@@ -1,8 +1,9 @@
-//! A task as clients see it: what its first message says of it is not kept twice.
+//! A task as clients see it: parts of its first message are not stored twice.
 
 use agenthub_proto::a2a::{Task, TaskState};
 
-/// Fills in what is in the task's history: the sender's metadata, over which the hub's is laid, and what was said last to who has not begun yet.
+/// Fills in data from the task's history: the sender's metadata, overridden by the hub's, and the last message for a
+/// requester if the task has no status yet.
 pub(crate) fn shown(mut task: Task) -> Task {
     if let Some(said) = task
         .history

@@ -1,4 +1,4 @@
-//! A log over time: what goes, what stays, and what is known after a restart.
+//! A log over time: removed and kept records, and the state after a restart.
 
 mod damage;
 mod ended;
@@ -26,7 +26,7 @@ use crate::{
     state::State,
 };
 
-/// Nothing is kept for its own sake.
+/// Settings without retention.
 fn short_lived() -> Settings {
     Settings {
         log_disk_bytes: 0,
@@ -133,7 +133,7 @@ fn busy(log: &mut SqliteLog) -> Position {
     )
 }
 
-/// What the worker's mailbox holds, and what waits for nobody.
+/// Contents of the worker's mailbox, and the number of unclaimed pieces.
 fn mail(state: &State) -> (Vec<Option<Position>>, usize) {
     let saved = state.mailboxes.saved().into_iter();
     let mut workers = saved.filter(|s| **s.agent == *"worker" && s.name == "work");
@@ -171,7 +171,7 @@ fn standing_at(last: u64, bytes: u64) -> Standing {
     }
 }
 
-/// Promise 1, across compaction: nothing that a mailbox needs goes, and the hub knows after a restart what it knew.
+/// Promise 1, across compaction: everything that a mailbox needs is kept, and the state after a restart is the same.
 #[tokio::test]
 async fn compaction_leaves_what_mailboxes_need_and_what_the_hub_knows() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -235,7 +235,7 @@ async fn a_position_that_is_gone_is_out_of_range() {
     assert_eq!(page(14).expect("it is there").events.len(), 1);
 }
 
-/// Young records stay, though the snapshot stands for them, and are at hand after a restart.
+/// Young records are kept, though the snapshot covers them, and can be reread after a restart.
 #[tokio::test]
 async fn a_snapshot_alone_removes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -251,7 +251,7 @@ async fn a_snapshot_alone_removes_nothing() {
     open(folder.path()).expect("it opens");
 }
 
-/// Nothing of a snapshot counts before all of it is written.
+/// A partial snapshot is ignored.
 #[tokio::test]
 async fn a_snapshot_that_was_not_finished_leaves_no_trace() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -324,7 +324,7 @@ fn a_hub_that_ends_takes_a_snapshot_of_less() {
     assert!(is_worth_it_at_the_end(&standing_at(20, 0), &settings));
 }
 
-/// Logs of earlier releases are read: what a hub of schema 1 left behind is known to this one.
+/// Logs of earlier releases are read: the state of a schema 1 hub is restored.
 #[test]
 fn the_log_of_the_first_release_is_read() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/log-v1.db");

@@ -1,4 +1,4 @@
-//! Mail whose bodies only the log has.
+//! Bodies that are only in the log.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::{
 
 const KIB: usize = 1024;
 
-/// The data folder of a hub.
+/// Data folder of a hub.
 struct Data(tempfile::TempDir);
 
 impl Data {
@@ -30,7 +30,7 @@ impl Data {
         self.0.path().join(maintenance::FILE)
     }
 
-    /// A hub with so many bytes of bodies in memory.
+    /// A hub with this memory limit on bodies.
     async fn hub(&self, bodies_bytes: usize) -> TestHub {
         self.hub_with(Settings {
             bodies_bytes,
@@ -47,7 +47,7 @@ impl Data {
         .await
     }
 
-    /// What a crash at this moment leaves.
+    /// A copy of the folder, as after a crash at this moment.
     fn crashed(&self) -> Self {
         let copy = Self::new();
         maintenance::backup(self.0.path(), &copy.file()).expect("it is copied");
@@ -62,7 +62,7 @@ fn message(event: &AgentEvent) -> &Message {
     }
 }
 
-/// The next messages, acknowledged.
+/// Receives and acknowledges the next messages.
 async fn handle(peer: &mut Peer, count: usize) -> Vec<AgentEvent> {
     let mut events = Vec::new();
     for _ in 0..count {
@@ -74,7 +74,7 @@ async fn handle(peer: &mut Peer, count: usize) -> Vec<AgentEvent> {
     events
 }
 
-/// Registers an agent with a durable mailbox, which goes away.
+/// Registers an agent with a durable mailbox, and disconnects it.
 async fn leave_mailbox(hub: &TestHub, name: &str) {
     hub.connect(agent(name, "i", 0)).await.say_goodbye().await;
 }
@@ -119,7 +119,7 @@ async fn what_only_the_log_has_comes_as_it_was_published_also_after_crashes() {
         for n in 0..EVENTS {
             let text = format!("{n} {}", "x".repeat((n * 97) % (9 * KIB)));
             let message = in_context(&format!("c{}", n % 3), &text).with_metadata("n", n);
-            // To everyone, or to the worker.
+            // A broadcast, or for the worker.
             let to = if n % 4 == 0 { "" } else { "worker" };
             let result = asker.publish(message.clone(), routing("", to)).await;
             assert_eq!(result.code, 0, "{}", result.error);
@@ -131,7 +131,7 @@ async fn what_only_the_log_has_comes_as_it_was_published_also_after_crashes() {
             let hub = data.hub(bodies).await;
             let mut worker = hub.connect(agent("worker", "i", 80)).await;
             came.extend(handle(&mut worker, EVENTS / 3).await);
-            // Behind the acknowledgements, which the copy has to have.
+            // After the acknowledgements, which the copy must include.
             worker.settle().await;
             worker.publish(user("done"), routing("", "nobody")).await;
         }
@@ -150,12 +150,12 @@ async fn what_only_the_log_has_comes_as_it_was_published_also_after_crashes() {
     }
 }
 
-/// promise 3: a stream is sent what is in memory and what is not in the order of its contexts
+/// promise 3: a stream gets bodies from memory and from the log in the order of its contexts
 #[tokio::test]
 async fn order_holds_where_some_bodies_are_in_memory() {
     const EVENTS: usize = 300;
     let data = Data::new();
-    // Room for the mail of streams, and for a few events of others.
+    // Memory for the mail of streams, and for a few other events.
     let hub = data.hub(64 * KIB).await;
     leave_mailbox(&hub, "worker").await;
     let mut asker = hub.connect(hello("asker", "i", vec![])).await;
@@ -209,7 +209,7 @@ async fn a_log_that_cannot_be_read_loses_no_mail() {
     );
 }
 
-/// A record that is gone costs its event, and nothing else.
+/// A missing record loses its event, and nothing else.
 #[tokio::test]
 async fn an_event_that_the_log_has_lost_holds_up_nothing() {
     let data = Data::new();
@@ -296,7 +296,7 @@ async fn a_dead_letter_has_its_body_and_a_peek_too() {
     assert_eq!(texts, expected);
 }
 
-/// promise 2: work on a task that has ended is not read, nor delivered
+/// promise 2: work on a task that has ended is neither read nor delivered
 #[tokio::test]
 async fn work_that_only_the_log_has_is_void_once_its_task_has_ended() {
     let data = Data::new();

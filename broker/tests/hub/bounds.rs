@@ -1,4 +1,4 @@
-//! Everything that one peer sends has a bound: an absence of `docs/ARCHITECTURE.md`.
+//! Limits on everything that a peer sends: an absence of `docs/ARCHITECTURE.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,14 +8,15 @@ use std::{
 
 use prost_reflect::{DescriptorPool, Kind, MessageDescriptor};
 
-/// A constant or setting that bounds lists, and the file that holds it.
+/// A constant or setting that limits a list, and its file.
 struct Bound {
     name: &'static str,
     file: &'static str,
     lists: &'static [&'static str],
 }
 
-/// Of each list that a peer of the hub can send, its bound: how many values it has, or how many bytes the thing that it is in.
+/// Limits of all lists that a peer of the hub can send: on the number of values, or on the bytes of the enclosing
+/// message.
 const BOUNDS: [Bound; 7] = [
     Bound {
         name: "CARD_BYTES",
@@ -81,7 +82,7 @@ const BOUNDS: [Bound; 7] = [
         file: "src/settings.rs",
         lists: &["AgentFrame.publish"],
     },
-    // Parts of a frame itself, which has no more bytes than this.
+    // Parts of a frame, whose size is limited.
     Bound {
         name: "REQUEST_BYTES",
         file: "src/server.rs",
@@ -100,7 +101,7 @@ fn read(file: &Path) -> String {
     fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
-/// The lists in a message, and in those that it holds.
+/// Collects the lists in a message, recursively.
 fn lists(message: &MessageDescriptor, found: &mut BTreeSet<String>, seen: &mut BTreeSet<String>) {
     if !seen.insert(message.full_name().to_owned()) {
         return;
@@ -115,8 +116,8 @@ fn lists(message: &MessageDescriptor, found: &mut BTreeSet<String>, seen: &mut B
     }
 }
 
-/// A list that is added to the protocol needs a bound, which is named here. That it is looked at before anything is made of the list is for
-/// reviews.
+/// Every list of the protocol needs a limit that is named here. That the limit is checked before the list is processed
+/// is for reviews.
 #[test]
 fn every_list_that_a_peer_sends_has_a_bound() {
     let pool = DescriptorPool::decode(agenthub_proto::FILE_DESCRIPTOR_SET).expect("descriptors");
@@ -133,7 +134,7 @@ fn every_list_that_a_peer_sends_has_a_bound() {
     assert_eq!(named.collect::<BTreeSet<_>>(), sent);
 }
 
-/// A bound that nobody looks at is none.
+/// An unused limit is none.
 #[test]
 fn every_bound_is_there_and_used() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

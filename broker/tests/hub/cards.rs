@@ -1,4 +1,4 @@
-//! One id, several cards: who may bring another one, and which is current.
+//! Several cards for one id: permission to change it, and the current card.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::{
     peer::{Peer, durable, hello, try_connect},
 };
 
-/// A card of this version that says so much.
+/// A card of this version with this description.
 fn says(version: &str, description: &str) -> AgentCard {
     AgentCard {
         version: version.into(),
@@ -47,7 +47,7 @@ async fn refused(hub: &TestHub, hello: Hello) -> Status {
     }
 }
 
-/// Registers by a unary call, in the name of an instance if one is given. Returns the error.
+/// Registers by a unary call, optionally for an instance. Returns the error.
 async fn registered(hub: &TestHub, card: AgentCard, instance: &str) -> Result<(), String> {
     let request = RegisterAgentRequest {
         agent_card: Some(card),
@@ -70,7 +70,7 @@ async fn entry(hub: &TestHub, id: &str) -> AgentEntry {
     entry.expect("it is known").into_inner()
 }
 
-/// Version and description of the card that the directory shows.
+/// Version and description of the card in the directory.
 async fn current(hub: &TestHub) -> (String, String) {
     let card = entry(hub, "echo").await.agent_card.expect("a card");
     (card.version, card.description)
@@ -120,7 +120,7 @@ async fn an_instance_with_the_same_card_is_one_more() {
         .expect("it is the same");
 }
 
-/// A process that was killed and started again has another card, perhaps: its presence lease does not keep it out.
+/// A process that was killed and restarted may have another card: its presence lease does not block it.
 #[tokio::test]
 async fn an_instance_without_a_stream_holds_no_card() {
     let hub = TestHub::start().await;
@@ -131,7 +131,7 @@ async fn an_instance_without_a_stream_holds_no_card() {
         hello: Some(hello()),
         ..Default::default()
     };
-    // Until the hub has seen that the stream broke.
+    // Retried until the hub has noticed the broken stream.
     let _second = until("it is let in", async || {
         try_connect(&hub.client, first()).await.ok()
     })
@@ -182,7 +182,7 @@ async fn the_card_of_an_instance_stands_again_when_a_newer_one_has_gone() {
     ] {
         assert_eq!(watcher.word().await, expected);
     }
-    // With nobody there who has a newer one, an older version is current: whoever deployed it went back to it.
+    // Without a present instance of a newer version, an older version becomes current: a rollback.
     let _older = hub.connect(with_card("a", says("0.9.0", "back"))).await;
     assert_eq!(current(&hub).await, is("0.9.0", "back"));
 }
@@ -229,7 +229,7 @@ async fn the_streams_of_an_older_client_hold_the_card_that_it_registered() {
     assert_eq!(current(&hub).await, is("1.0.0", "other"));
 }
 
-/// Whoever listens in as an agent that is connected itself holds no card of it.
+/// A server stream under the id of a connected agent holds no card of it.
 #[tokio::test]
 async fn a_stream_beside_an_agent_that_connects_holds_nothing() {
     let hub = TestHub::start().await;
@@ -240,7 +240,7 @@ async fn a_stream_beside_an_agent_that_connects_holds_nothing() {
     assert_eq!(current(&hub).await, is("1.0.0", "second"));
 }
 
-/// Which card is current is in the log; who is there is not.
+/// The current card is in the log; presence is not.
 #[tokio::test]
 async fn the_current_card_is_known_after_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -267,7 +267,7 @@ async fn the_current_card_is_known_after_a_restart() {
     assert_eq!(entry(&hub, "echo").await.instances.len(), 2);
 }
 
-/// A card in which each field there is says something: one that is added has to be named here.
+/// A card with all fields set: a new field has to be added here.
 fn full() -> AgentCard {
     let text = |text: &str| text.to_owned();
     AgentCard {

@@ -1,4 +1,4 @@
-//! The lifeline of an agent: hello, publishing, credit, acknowledging.
+//! An agent's lifeline: hello, publishing, credit, acknowledging.
 
 use std::time::Duration;
 
@@ -250,7 +250,7 @@ async fn credit_is_honoured_exactly() {
     assert_eq!(ended.code(), Code::InvalidArgument);
 }
 
-/// Each subscription has its own credit, and a busy one does not hold up the other.
+/// Each subscription has its own credit, and a busy one does not block the other.
 #[tokio::test]
 async fn subscriptions_have_credit_of_their_own() {
     let hub = TestHub::start().await;
@@ -335,7 +335,7 @@ async fn what_is_not_acknowledged_comes_again_unless_it_is_extended() {
     );
 }
 
-/// Late, but handled: an acknowledgement after the deadline counts as long as nobody else has the delivery.
+/// An acknowledgement after the deadline counts while nobody else has the delivery.
 #[tokio::test]
 async fn a_late_acknowledgement_counts() {
     let hub = TestHub::with(Settings {
@@ -377,7 +377,7 @@ async fn publishing_and_acknowledging_commit_together() {
     };
     peer.send(frame(TaskState::Unspecified)).await;
     assert_ne!(peer.result().await.code, 0);
-    // Still out with this instance: it can be refused, and so comes again.
+    // Still leased to this instance: it can be refused, and is redelivered.
     peer.refuse(&note, Duration::ZERO).await;
     assert_eq!(
         peer.words_so_far().await,
@@ -389,7 +389,7 @@ async fn publishing_and_acknowledging_commit_together() {
     assert_eq!(peer.words_so_far().await, [""; 0]);
 }
 
-/// Positions of a hub that is gone mean nothing, and do no harm.
+/// Positions of an earlier hub are ignored.
 #[tokio::test]
 async fn acknowledging_a_position_of_another_log_is_tolerated() {
     let hub = TestHub::start().await;

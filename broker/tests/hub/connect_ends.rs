@@ -1,4 +1,4 @@
-//! How the lifeline of an agent ends, from either side.
+//! Ends of an agent's lifeline, from either side.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn a_silent_peer_is_cut_off_after_the_lease() {
     alive.settle().await;
 }
 
-/// A peer with credit that takes nothing is cut off, and finds everything when it comes back.
+/// A peer with credit that reads nothing is disconnected, and misses nothing when it reconnects.
 #[tokio::test]
 async fn a_peer_that_stops_reading_is_cut_off_and_resumes_without_loss() {
     const COUNT: usize = 40;
@@ -91,7 +91,7 @@ async fn a_second_stream_of_an_instance_takes_the_place_of_the_first() {
     assert_eq!(watcher.word().await, "unregistered mark offline");
 }
 
-/// The first stream's parting word is about itself, not about the instance that has a new stream by then.
+/// The first stream's goodbye does not affect the instance, which has a new stream by then.
 #[tokio::test]
 async fn the_goodbye_of_a_replaced_stream_does_not_end_the_instance() {
     let hub = TestHub::start().await;
@@ -106,7 +106,7 @@ async fn the_goodbye_of_a_replaced_stream_does_not_end_the_instance() {
     assert_eq!(second.word().await, "message hi");
 }
 
-/// What was accepted is answered first, though the disk takes its time.
+/// Accepted publishes are answered first, though the disk is slow.
 #[tokio::test]
 async fn a_peer_that_sends_no_more_has_its_results() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -128,7 +128,7 @@ async fn a_peer_that_sends_no_more_has_its_results() {
     }
 }
 
-/// What a frame published is answered, whatever else is wrong with it, be it the first one.
+/// The publishes of a frame are answered, whatever else is wrong with it, also in the first one.
 #[tokio::test]
 async fn a_peer_that_breaks_the_protocol_has_its_results() {
     let hub = TestHub::start().await;
@@ -161,7 +161,7 @@ async fn a_peer_that_breaks_the_protocol_has_its_results() {
     }
 }
 
-/// promise 10: what is beyond the credit is not even decoded.
+/// promise 10: publishes beyond the credit are not decoded.
 #[tokio::test]
 async fn a_frame_that_publishes_too_much_is_taken_as_far_as_the_credit_goes() {
     let hub = TestHub::with(Settings {
@@ -189,7 +189,7 @@ async fn a_frame_that_publishes_too_much_is_taken_as_far_as_the_credit_goes() {
     assert_eq!(echo.words_so_far().await, ["message 1", "message 2"]);
 }
 
-/// The same, where the hub ends the stream, here for another one of the instance.
+/// The same if the hub ends the stream, here for another one of the instance.
 #[tokio::test]
 async fn a_peer_whose_place_is_taken_has_its_results() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -207,7 +207,7 @@ async fn a_peer_whose_place_is_taken_has_its_results() {
         }
         let mut second = hub.connect(hello("asker", "i", vec![])).await;
         assert!(first.until_ended().await.is_ok());
-        // What was accepted before this one is delivered before it.
+        // Earlier accepted messages are delivered before this one.
         let last = user(&format!("{round}-last"));
         second.publish(last, routing("", "echo")).await;
         echo.settle().await;
@@ -217,7 +217,7 @@ async fn a_peer_whose_place_is_taken_has_its_results() {
     }
 }
 
-/// So it is with the first frame.
+/// The same for the first frame.
 #[tokio::test]
 async fn a_peer_may_say_goodbye_at_once() {
     let hub = TestHub::start().await;
@@ -231,7 +231,7 @@ async fn a_peer_may_say_goodbye_at_once() {
     assert!(ended.is_ok());
 }
 
-/// A half-closed stream is over for both.
+/// A half-closed stream is closed by both.
 #[tokio::test]
 async fn a_peer_that_sends_no_more_is_let_go() {
     let hub = TestHub::start().await;

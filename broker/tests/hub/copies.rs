@@ -1,4 +1,4 @@
-//! One event for several subscriptions of a stream.
+//! One event on several subscriptions of a stream.
 
 use agenthub_proto::agenthub::{AgentEventMetadata, AgentFrame, Credit, Durability, Filter};
 
@@ -47,7 +47,7 @@ async fn each_subscription_of_a_stream_knows_its_own_deliveries() {
         panic!("the event has two copies: {copies:?}");
     };
     assert_eq!(first.position, second.position);
-    // One is handled; the other comes again, on its own subscription.
+    // One is acknowledged; the other is redelivered, on its own subscription.
     peer.acknowledge(first).await;
     peer.settle().await;
     peer.say_goodbye().await;

@@ -1,4 +1,4 @@
-//! What a hub knows of deliveries after a crash. A copy of its log as of one moment is what a crash then would leave.
+//! Delivery attempts after a crash. A copy of the log at one moment is the state after a crash.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     peer::agent,
 };
 
-/// The data folder of a hub.
+/// Data folder of a hub.
 struct Data(tempfile::TempDir);
 
 impl Data {
@@ -31,7 +31,7 @@ impl Data {
         .await
     }
 
-    /// Whether the log has such a record.
+    /// True if the log has such a record.
     fn has(&self, is_it: impl Fn(&Value) -> bool) -> bool {
         let mut found = false;
         maintenance::export(self.0.path(), 0, None, |record| {
@@ -42,7 +42,7 @@ impl Data {
         found
     }
 
-    /// What a crash leaves once the log has such a record.
+    /// A copy of the folder once the log has such a record.
     async fn crashed(&self, is_it: impl Fn(&Value) -> bool) -> Self {
         until("the log says so", async || self.has(&is_it).then_some(())).await;
         let copy = Self::new();
@@ -52,7 +52,7 @@ impl Data {
     }
 }
 
-/// A message is out with an instance, for the so-manieth time.
+/// A message leased to an instance, at this attempt.
 fn is_out(instance: &str, attempts: u32) -> impl Fn(&Value) -> bool {
     move |record| {
         let tries = record["tries"].as_array();

@@ -1,4 +1,4 @@
-//! What the hub says to requests that it cannot accept.
+//! Responses to invalid requests.
 
 use agenthub_proto::{
     a2a::{AgentCard, Artifact, Message, Part, Role, TaskState},
@@ -16,7 +16,7 @@ use tonic::{Response, Status};
 
 use crate::harness::{TestHub, artifact, card, routing, status, timed, user, work};
 
-/// An answer as the table shows it.
+/// A response as a row of the table.
 fn shown<T>(answer: Result<Response<T>, Status>, of: impl Fn(&T) -> (bool, &str)) -> String {
     match answer {
         Ok(answer) => match of(answer.get_ref()) {
@@ -322,7 +322,7 @@ async fn questions_that_have_no_answer_say_why() {
     insta::assert_snapshot!(t.1.join("\n"));
 }
 
-/// The bounds of a message, a card and an envelope, each with the last value that passes where that is easy to hit.
+/// Limits of a message, a card and an envelope, each with the maximum valid value where that is easy to reach.
 #[tokio::test]
 async fn bounds_are_enforced_and_named() {
     let hub = TestHub::start().await;
@@ -437,7 +437,7 @@ async fn bounds_are_enforced_and_named() {
     insta::assert_snapshot!(t.1.join("\n"));
 }
 
-/// A status travels in a header, which is small: what is too long is quoted in part.
+/// A status is sent in a header, which is small: long texts are truncated.
 #[tokio::test]
 async fn a_long_id_is_quoted_in_part() {
     let hub = TestHub::start().await;
@@ -474,7 +474,7 @@ async fn a_long_id_is_quoted_in_part() {
     assert_eq!(status.code(), tonic::Code::InvalidArgument);
 }
 
-/// What is accepted can be read: the deepest content that passes comes back out in every form that an event gives it.
+/// Accepted content can be read: the deepest valid nesting arrives in every form of an event.
 #[tokio::test]
 async fn the_deepest_content_reaches_every_kind_of_subscriber() {
     let hub = TestHub::start().await;

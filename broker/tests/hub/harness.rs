@@ -1,4 +1,4 @@
-//! A hub on a free port, its clients, and short words for what they say.
+//! A hub on a free port, its clients, and short descriptions of their responses.
 
 use std::{future::Future, time::Duration};
 
@@ -18,10 +18,10 @@ use tonic::{Request, Status, Streaming, service::Routes, transport::Channel};
 
 pub(crate) type Client = AgentHubClient<Channel>;
 
-/// How long anything may take before its test fails.
+/// Time limit of any operation in a test.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A hub that serves, and a client of it.
+/// A serving hub, and a client.
 pub(crate) struct TestHub {
     pub(crate) server: Server,
     pub(crate) client: Client,
@@ -41,7 +41,7 @@ impl TestHub {
         Self { server, client }
     }
 
-    /// A client on a connection of its own.
+    /// A client on its own connection.
     pub(crate) async fn another_client(&self) -> Client {
         Client::new(channel(&self.server).await)
     }
@@ -157,7 +157,7 @@ impl TestHub {
         Events(answer.expect("subscribed").into_inner())
     }
 
-    /// Ends every message subscription with a marker for its agent, and reads what came before that.
+    /// Sends a marker for its agent to every message subscription, and reads up to it.
     pub(crate) async fn texts_so_far(&self, agent: &str, events: &mut Events) -> Vec<String> {
         self.publish(user("(end)"), routing("marker", agent)).await;
         let mut texts = Vec::new();
@@ -176,7 +176,7 @@ async fn channel(server: &Server) -> Channel {
     endpoint.connect().await.expect("the hub listens")
 }
 
-/// What a server stream brings.
+/// Events of a server stream.
 pub(crate) struct Events(Streaming<AgentEvent>);
 
 impl Events {
@@ -193,12 +193,12 @@ impl Events {
         }
     }
 
-    /// The next event in a few words.
+    /// The next event in words.
     pub(crate) async fn word(&mut self) -> String {
         word(&self.next().await)
     }
 
-    /// How the stream ends, once all events before that are read.
+    /// The final status of the stream, after all events.
     pub(crate) async fn end(&mut self) -> Option<Status> {
         loop {
             match within(self.0.message()).await {
@@ -210,7 +210,7 @@ impl Events {
     }
 }
 
-/// An event in a few words: `message hi`, `status working t1`, `registered echo`.
+/// An event in words: `message hi`, `status working t1`, `registered echo`.
 pub(crate) fn word(event: &AgentEvent) -> String {
     match &event.payload {
         Some(Payload::Message(m)) => format!("message {}", m.text()),
@@ -231,14 +231,14 @@ pub(crate) fn word(event: &AgentEvent) -> String {
     }
 }
 
-/// Lets a future finish, or fails the test.
+/// Awaits a future, or fails the test.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     timeout(DEADLINE, future)
         .await
         .expect("it did not finish in time")
 }
 
-/// Asks again and again until there is an answer.
+/// Polls until there is an answer.
 pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let end = Instant::now() + DEADLINE;
     loop {
@@ -250,7 +250,7 @@ pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>
     }
 }
 
-/// A request whose answer must come in time.
+/// A request with a deadline.
 pub(crate) fn timed<T>(message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(DEADLINE);
@@ -268,7 +268,7 @@ pub(crate) fn in_context(context: &str, text: &str) -> Message {
     }
 }
 
-/// A message that makes or extends a task in context `c-<task>`.
+/// A message that creates or extends a task in context `c-<task>`.
 pub(crate) fn work(task: &str, text: &str) -> Message {
     Message {
         task_id: task.to_owned(),
@@ -307,7 +307,7 @@ pub(crate) fn artifact(task: &str, text: &str) -> TaskArtifactUpdateEvent {
     }
 }
 
-/// A card with one skill, which is named like the agent with `_skill` behind.
+/// A card with one skill, named after the agent with the suffix `_skill`.
 pub(crate) fn card(name: &str) -> AgentCard {
     AgentCard {
         protocol_version: "0.2.9".to_owned(),

@@ -1,4 +1,4 @@
-//! Peers whose HTTP/2 works and who do not read, and frames so small that HTTP/2 takes them for an attack.
+//! Peers that answer HTTP/2 pings but do not read, and frames so small that HTTP/2 takes them for an attack.
 
 use std::time::Duration;
 
@@ -25,10 +25,11 @@ use crate::{
     peer::{agent, try_connect},
 };
 
-/// What HTTP/2 gives if nothing else is said.
+/// Default window of HTTP/2.
 const NARROW: u32 = 65_535;
 
-/// A client that reads of its streams only what the test reads. Its connection lives as long as the tasks; it answers pings.
+/// A client that reads only what the test reads of its streams. Its connection lives as long as the tasks; it answers
+/// pings.
 struct RawClient {
     requests: client::SendRequest<Bytes>,
     address: String,
@@ -42,7 +43,7 @@ impl RawClient {
             .await
             .expect("it listens");
         let mut builder = client::Builder::new();
-        // One stream that is not read leaves room for the others.
+        // One unread stream leaves room for the others.
         builder.initial_connection_window_size(8 * NARROW);
         let (requests, connection) = within(builder.handshake(socket)).await.expect("HTTP/2");
         let mut tasks = JoinSet::new();
@@ -87,7 +88,7 @@ impl RawClient {
     }
 }
 
-/// A message as gRPC sends it.
+/// A message with its gRPC header.
 fn framed(message: &impl prost::Message) -> Bytes {
     let mut bytes = BytesMut::new();
     bytes.put_u8(0);
@@ -96,7 +97,7 @@ fn framed(message: &impl prost::Message) -> Bytes {
     bytes.freeze()
 }
 
-/// Reads so many bytes of a stream.
+/// Reads this many bytes of a stream.
 async fn read(stream: &mut RecvStream, bytes: usize) {
     let mut read = 0;
     while read < bytes {
@@ -109,7 +110,7 @@ async fn read(stream: &mut RecvStream, bytes: usize) {
     }
 }
 
-/// Its calls end, so that nothing is kept for it. Others, also on its connection, get everything meanwhile.
+/// Its calls end, so that their buffers are freed. Others, also on its connection, get everything meanwhile.
 ///
 /// spec: promise 6
 #[tokio::test]
@@ -144,7 +145,7 @@ async fn a_reader_that_is_stuck_but_answers_pings_is_cut_off_alone() {
     assert_eq!(elsewhere.text().await, "after that");
 }
 
-/// What is asked of the hub's frames below is not asked in vain: 60 bytes each cost a reader its connection.
+/// Shows that the tests below are needed: frames of 60 bytes close a reader's connection.
 #[tokio::test]
 async fn many_small_frames_that_wait_unread_end_a_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -175,7 +176,7 @@ async fn many_small_frames_that_wait_unread_end_a_connection() {
     let _ = serving.await;
 }
 
-/// A client of ours with the narrowest windows.
+/// A client of the SDK with the smallest windows.
 async fn narrow(hub: &TestHub) -> Client {
     let endpoint = Endpoint::from_shared(format!("http://{}", hub.server.address()))
         .expect("an address")
@@ -184,7 +185,7 @@ async fn narrow(hub: &TestHub) -> Client {
     Client::new(within(endpoint.connect()).await.expect("it listens"))
 }
 
-/// The smallest events that there are, one at a time; what of them may be lost has no position either.
+/// The smallest events, one at a time; those that may be lost have no position either.
 async fn trickle(hub: &TestHub, count: usize, durability: Durability) {
     let mut other = hub.messages("other").await;
     for _ in 0..count {
@@ -236,7 +237,7 @@ async fn small_events_that_wait_unread_do_not_cost_an_agent_its_connection() {
     }
 }
 
-/// The hub reads what agents send, and has wide windows for what it has not come to yet.
+/// The hub reads agents' frames, and has large windows for unread ones.
 #[tokio::test]
 async fn an_agent_that_sends_very_many_small_frames_keeps_its_connection() {
     const COUNT: usize = 20_000;

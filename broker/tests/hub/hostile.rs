@@ -1,4 +1,4 @@
-//! Arbitrary messages at every call: nothing crashes, nothing hangs, and the hub goes on serving.
+//! Arbitrary messages on every call: nothing crashes or hangs, and the hub continues to serve.
 
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,10 @@ use tonic_prost::ProstCodec;
 
 use crate::harness::{DEADLINE, TestHub, routing, user};
 
-/// How long all cases of one test may take together.
+/// Time limit of all cases of one test together.
 const BUDGET: Duration = Duration::from_secs(5);
 
-/// Choices that come from one number, so that a case can be repeated.
+/// Choices derived from one number, so that a case can be repeated.
 struct Choices(u64);
 
 impl Choices {
@@ -42,7 +42,7 @@ impl Choices {
     }
 }
 
-/// Ids that come up again and again, so that cases meet, and text that no id should be.
+/// Recurring ids, so that cases interact, and text that no id should be.
 fn text(choices: &mut Choices) -> String {
     let long = "x".repeat(choices.one_of(&[129, 257, 20_000]));
     let known = [
@@ -133,7 +133,7 @@ fn value(field: &FieldDescriptor, choices: &mut Choices, depth: usize) -> Value 
     scalar(&field.kind(), choices, depth)
 }
 
-/// Sets about three fields of four, fewer the deeper it goes.
+/// Sets about three of four fields, fewer with depth.
 fn fill(message: &mut DynamicMessage, choices: &mut Choices, depth: usize) {
     for field in message.descriptor().fields() {
         let likely = match depth {
@@ -153,7 +153,7 @@ fn pool() -> DescriptorPool {
     DescriptorPool::decode(agenthub_proto::FILE_DESCRIPTOR_SET).expect("descriptors")
 }
 
-/// An arbitrary message of the type of that name, as bytes.
+/// An arbitrary encoded message of the type with that name.
 fn arbitrary(pool: &DescriptorPool, name: &str, choices: &mut Choices) -> Vec<u8> {
     let descriptor = pool.get_message_by_name(name).expect("it is known");
     let mut message = DynamicMessage::new(descriptor);
@@ -161,13 +161,13 @@ fn arbitrary(pool: &DescriptorPool, name: &str, choices: &mut Choices) -> Vec<u8
     message.encode_to_vec()
 }
 
-/// Calls a method with what the bytes say, and reads the first three answers if there are as many at once.
+/// Calls a method with these encoded messages, and reads the first three responses that are available at once.
 async fn call<Q, A>(channel: &Channel, method: &str, bodies: Vec<Vec<u8>>) -> Result<(), Status>
 where
     Q: prost::Message + Default + 'static,
     A: prost::Message + Default + 'static,
 {
-    // What no decoder takes would not get past the client's own either.
+    // Undecodable messages would fail in the client already.
     let requests: Vec<Q> = bodies
         .iter()
         .filter_map(|b| Q::decode(b.as_slice()).ok())
@@ -195,7 +195,7 @@ where
     Ok(())
 }
 
-/// A refusal that says what is wrong; what a crash or a bug gives is none.
+/// True for a refusal with a reason; false for the result of a crash or a bug.
 fn is_civil(answer: &Result<(), Status>) -> bool {
     !matches!(
         answer.as_ref().map_err(Status::code),
@@ -212,7 +212,7 @@ async fn still_serves(hub: &TestHub) {
         .await;
 }
 
-/// Runs cases until there were enough or the time is up; there are always some.
+/// Runs cases until there were enough or the time is up; at least one.
 fn cases(count: u32, case: impl Fn(u64)) {
     let start = Instant::now();
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
@@ -444,7 +444,7 @@ fn connect_survives_arbitrary_frames() {
     });
 }
 
-/// Bytes that are no message at all.
+/// Bytes that are not a message.
 #[tokio::test]
 async fn garbage_on_the_wire_is_refused() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -453,7 +453,7 @@ async fn garbage_on_the_wire_is_refused() {
         let mut socket = tokio::net::TcpStream::connect(hub.server.address())
             .await
             .expect("it listens");
-        // The hub may hang up at any byte.
+        // The hub may close the connection at any byte.
         let _ = socket.write_all(garbage).await;
         let _ = socket.shutdown().await;
         let mut answer = Vec::new();

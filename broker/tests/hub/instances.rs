@@ -108,7 +108,7 @@ async fn instances_share_a_mailbox_and_a_context_stays_with_one() {
     );
     a.give_credit(0, 1).await;
     assert_eq!(a.words_so_far().await, ["message x2"]);
-    // Once it has nothing of the context left, anyone may have what comes.
+    // Once it has no delivery of the context left, any instance may take the next one.
     a.acknowledge(&x1).await;
     a.settle().await;
     hub.publish(in_context("x", "x3"), routing("asker", "echo"))
@@ -116,7 +116,7 @@ async fn instances_share_a_mailbox_and_a_context_stays_with_one() {
     assert_eq!(b.words_so_far().await, [""; 0]);
 }
 
-/// The last acknowledgement of a context frees it: another instance is woken, though nothing new has come.
+/// The last acknowledgement of a context releases it: another instance is woken, though nothing new has arrived.
 #[tokio::test]
 async fn a_context_that_becomes_free_goes_to_whoever_has_credit() {
     let hub = TestHub::start().await;
@@ -129,7 +129,7 @@ async fn a_context_that_becomes_free_goes_to_whoever_has_credit() {
     let mut b = hub.connect(agent("echo", "b", 9)).await;
     assert_eq!(b.words_so_far().await, [""; 0]);
     a.acknowledge(&x1).await;
-    // No heartbeat of its own wakes it: it only reads.
+    // It only reads: no heartbeat of its own wakes it.
     assert_eq!(b.word().await, "message x2");
     let (x3, _) = b.delivery().await;
     drop(b);
@@ -145,7 +145,7 @@ async fn a_context_that_becomes_free_goes_to_whoever_has_credit() {
     assert_eq!(d.word().await, "message again (attempt 2)");
 }
 
-/// Instance subscriptions of one name are one for each instance: both see everything.
+/// Instance subscriptions with one name are separate: both instances see everything.
 #[tokio::test]
 async fn instance_subscriptions_are_each_instances_own() {
     let hub = TestHub::start().await;
@@ -223,7 +223,7 @@ async fn an_older_client_gets_mail_for_the_version_it_registered() {
     assert_eq!(messages.text().await, "hi");
 }
 
-/// A durable subscription keeps its mail while nobody is there, and its filter can change.
+/// A durable subscription keeps its mail without instances, and its filter can change.
 #[tokio::test]
 async fn a_durable_subscription_outlives_its_instances() {
     let hub = TestHub::with(short_lease()).await;

@@ -1,4 +1,4 @@
-//! Who works on what when instances come and go.
+//! Leases when instances come and go.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     peer::{Peer, agent},
 };
 
-/// The next message, past the events that tell of tasks.
+/// The next message, skipping task events.
 pub(crate) async fn message(peer: &mut Peer) -> (Delivery, AgentEvent) {
     loop {
         let (note, event) = peer.delivery().await;
@@ -37,7 +37,7 @@ async fn the_results_of_an_instance_that_lost_its_lease_are_refused() {
         ..Settings::default()
     })
     .await;
-    // Credit for the message and for the task as an event, and no more.
+    // Credit for the message and for the task event, and no more.
     let mut slow = hub.connect(agent("worker", "slow", 2)).await;
     hub.publish(work("t", "go"), routing("asker", "worker"))
         .await;
@@ -123,7 +123,7 @@ async fn late_artifacts_are_taken_of_the_instance_that_ended_the_task() {
     message(&mut quick).await;
     let ended = quick.report("t", TaskState::Completed).await;
     assert_eq!(ended.code, 0, "{}", ended.error);
-    // It had the task before a crash that the hub's log knows nothing of.
+    // It had the task before a crash, which the hub's log does not know.
     let mut slow = hub.connect(agent("worker", "slow", 9)).await;
     let late = |text| publish::Payload::ArtifactUpdate(artifact("t", text));
     slow.publish_only(late("of slow"), routing("", "")).await;
@@ -181,7 +181,7 @@ async fn a_message_that_made_a_task_is_known_as_long_as_the_task() {
     );
 }
 
-/// Several deliveries are settled in one frame, each by publishes of its own. promise 2
+/// Several deliveries are settled in one frame, each by its own publishes. promise 2
 #[tokio::test]
 async fn an_acknowledgement_of_a_publish_depends_on_what_settles_it_alone() {
     let hub = TestHub::start().await;

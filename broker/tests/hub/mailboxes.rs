@@ -1,4 +1,4 @@
-//! Mailboxes as an operator sees and moves them, and mail that was given up.
+//! Operator calls for mailboxes and dead letters.
 
 use std::time::{Duration, SystemTime};
 
@@ -27,7 +27,7 @@ impl TestHub {
         answer.expect("an answer").into_inner().mailboxes
     }
 
-    /// What waits in the mailbox `work`, in a few words each.
+    /// Waiting events of the mailbox `work`, in words.
     async fn peek(&self, agent: &str, name: &str) -> Vec<String> {
         let request = GetMailboxRequest {
             agent_id: agent.to_owned(),
@@ -84,7 +84,7 @@ impl TestHub {
     }
 }
 
-/// Refuses its next delivery as often as it comes, `times` at most.
+/// Refuses its next delivery and its redeliveries, `times` at most.
 async fn refuse_all(peer: &mut Peer, times: usize) {
     for _ in 0..times {
         let (note, _) = peer.delivery().await;
@@ -92,7 +92,7 @@ async fn refuse_all(peer: &mut Peer, times: usize) {
     }
 }
 
-/// Letters without the time, of which the log keeps microseconds.
+/// Letters without their time, which the log stores in microseconds.
 fn known(letters: &[DeadLetter]) -> Vec<DeadLetter> {
     let untimed = |letter: &DeadLetter| DeadLetter {
         given_up_at: None,
@@ -123,7 +123,7 @@ async fn five_tries_make_a_dead_letter_and_fail_the_task() {
     let mut asker = hub.tasks("asker").await;
     hub.publish(work("t", "hard"), routing("asker", "worker"))
         .await;
-    // The message comes with the task as an event of its own, which is no work.
+    // The message comes with the task event, which is no work.
     let (mut note, mut event) = worker.delivery().await;
     for attempt in 1..=5 {
         while !word(&event).starts_with("message") {
@@ -427,7 +427,7 @@ async fn an_event_is_delivered_not_before_its_time_also_after_a_restart() {
         .await;
     let (note, event) = worker.delivery().await;
     assert_eq!(word(&event), "message now");
-    // Its context would be this instance's for as long as that may come back.
+    // Its context would be reserved for this instance as long as it may reconnect.
     worker.acknowledge(&note).await;
     assert_eq!(worker.words_so_far().await, [""; 0]);
     drop(worker);

@@ -1,4 +1,4 @@
-//! The hub over real sockets, as its clients meet it.
+//! Tests of the hub over real sockets.
 
 mod harness;
 mod peer;

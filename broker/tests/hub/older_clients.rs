@@ -1,4 +1,4 @@
-//! What agents and clients of the original AgentHub rely on, call by call.
+//! Behaviour that agents and clients of the original AgentHub rely on, call by call.
 
 use agenthub_proto::{
     a2a::{AgentCard, Message, Role, TaskState},
@@ -12,7 +12,7 @@ use tonic::Request;
 
 use crate::harness::{TestHub, card, routing, user, within, word, work};
 
-/// An id that ends in the second in which it is made.
+/// An id that ends in the current second.
 fn of_second(kind: &str) -> String {
     format!("{kind}_{}", timestamp(SystemTime::now()).seconds)
 }

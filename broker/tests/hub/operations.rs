@@ -1,4 +1,4 @@
-//! What operators and tools look at: health, reflection, HTTP, and how the hub goes away.
+//! Operations: health, reflection, HTTP, and shutdown.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::{
 };
 use agenthub_proto::agenthub::RegisterAgentRequest;
 
-/// Serves a router on a free port as long as the set lives.
+/// Serves a router on a free port while the set lives.
 async fn serve(router: Router, tasks: &mut JoinSet<()>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
@@ -102,7 +102,7 @@ async fn reflection_lists_the_services() {
         panic!("not a list: {answer:?}");
     };
     let names: Vec<String> = list.service.into_iter().map(|s| s.name).collect();
-    // What is described, but not served here, is not among them.
+    // Described services that are not served here are not among them.
     assert_eq!(
         names,
         [
@@ -165,7 +165,7 @@ async fn a_drain_is_announced_and_bounded() {
     drop::<Client>(client);
 }
 
-/// A draining hub takes nobody in, and says that another try is worth it.
+/// A draining hub refuses streams with a retryable error.
 #[tokio::test]
 async fn a_draining_hub_refuses_streams() {
     let hub = TestHub::start().await;
@@ -190,7 +190,7 @@ async fn a_draining_hub_refuses_streams() {
     );
 }
 
-/// A client that never reads does not hold up the end, and neither does an agent that never answers its probe.
+/// A client that never reads does not delay the shutdown, nor an agent that never answers its probe.
 #[tokio::test]
 async fn nobody_holds_up_the_end() {
     let hub = TestHub::with(Settings {

@@ -1,4 +1,4 @@
-//! Tasks that were asked for on behalf of another one: what becomes of them when nobody waits for them any more.
+//! Orphaned tasks: child tasks whose parent has ended.
 
 use agenthub_proto::{
     a2a::TaskState,
@@ -81,14 +81,14 @@ async fn what_a_task_that_failed_has_left_open_is_called_back_and_nothing_else()
     }
 }
 
-/// Who completes a task may leave others at work, and says so by that.
+/// A completed task may leave its children in progress.
 #[tokio::test]
 async fn what_a_task_that_completed_has_left_open_goes_on() {
     let hub = TestHub::start().await;
     let mut lead = at_work(&hub, "lead", "t", routing("asker", "lead")).await;
     let mut worker = at_work(&hub, "worker", "child", on_behalf("t", "lead", "worker")).await;
     lead.report("t", TaskState::Completed).await;
-    // What is called back of a task that ends later would have been behind it.
+    // The children of a task that ends later would have been cancelled after it.
     let mut other = at_work(&hub, "other", "o", routing("asker", "other")).await;
     let behind = on_behalf("o", "other", "nobody");
     hub.publish(work("behind", "go"), behind).await;

@@ -1,4 +1,4 @@
-//! A peer of `Connect`: it sends what the test says and keeps apart what comes back.
+//! A peer of `Connect`: sends the test's frames and sorts the responses.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -17,17 +17,17 @@ use tonic::{Status, Streaming};
 
 use crate::harness::{Client, TestHub, card, routing, status, within, word};
 
-/// One open stream. Dropping it breaks the stream.
+/// An open stream. Dropping it breaks the stream.
 pub(crate) struct Peer {
     frames: Option<mpsc::Sender<AgentFrame>>,
     incoming: Streaming<HubFrame>,
     pub(crate) welcome: Welcome,
-    /// With the note on each, which is made up where there is none.
+    /// With the note on each, which is synthesised if missing.
     pub(crate) deliveries: VecDeque<(Delivery, AgentEvent)>,
     pub(crate) results: VecDeque<PublishResult>,
     pub(crate) cancels: VecDeque<Cancel>,
     pub(crate) goodbye: Option<Goodbye>,
-    /// How the stream ended: well, or with a status.
+    /// End of the stream: OK, or a status.
     pub(crate) ended: Option<Result<(), Status>>,
     heartbeats: usize,
     sequence: u64,
@@ -57,7 +57,7 @@ pub(crate) fn filtered(subscription: Subscription, filter: Filter) -> Subscripti
     }
 }
 
-/// A client, which has no card.
+/// The hello of a client, without a card.
 pub(crate) fn hello(agent: &str, instance: &str, subscription: Vec<Subscription>) -> Hello {
     Hello {
         protocol_version: 1,
@@ -68,7 +68,7 @@ pub(crate) fn hello(agent: &str, instance: &str, subscription: Vec<Subscription>
     }
 }
 
-/// An agent with a card and one durable mailbox.
+/// The hello of an agent with a card and one durable mailbox.
 pub(crate) fn agent(name: &str, instance: &str, credit: u32) -> Hello {
     Hello {
         agent_card: Some(card(name)),
@@ -76,7 +76,7 @@ pub(crate) fn agent(name: &str, instance: &str, credit: u32) -> Hello {
     }
 }
 
-/// What the hub says to a first frame.
+/// Sends a first frame, and returns the hub's response.
 pub(crate) async fn try_connect(client: &Client, first: AgentFrame) -> Result<Peer, Status> {
     let (frames, outgoing) = mpsc::channel(64);
     frames.send(first).await.expect("it has room");
@@ -109,7 +109,7 @@ impl TestHub {
 }
 
 impl TestHub {
-    /// Comes back on another stream, still at work on these deliveries.
+    /// Reconnects on another stream, and claims these deliveries.
     pub(crate) async fn reconnect(&self, hello: Hello, claims: &[&Delivery]) -> Peer {
         let first = AgentFrame {
             hello: Some(hello),
@@ -129,11 +129,11 @@ impl TestHub {
 impl Peer {
     pub(crate) async fn send(&self, frame: AgentFrame) {
         let frames = self.frames.as_ref().expect("not closed");
-        // A hub that has ended the stream takes no more; the test sees that in what it reads.
+        // A hub that has ended the stream accepts no more; the test sees that when it reads.
         let _ = within(frames.send(frame)).await;
     }
 
-    /// Sends no more.
+    /// Half-closes the stream.
     pub(crate) fn close(&mut self) {
         self.frames = None;
     }
@@ -258,7 +258,7 @@ impl Peer {
         self.heartbeats += usize::from(frame.heartbeat.is_some());
     }
 
-    /// Reads until there is something.
+    /// Reads until the predicate returns a value.
     async fn read_until<T>(&mut self, mut found: impl FnMut(&mut Self) -> Option<T>) -> T {
         loop {
             if let Some(found) = found(self) {
@@ -281,13 +281,13 @@ impl Peer {
         self.read_until(|p| p.cancels.pop_front()).await
     }
 
-    /// The next event in a few words, with its attempt if that is not the first.
+    /// The next event in words, with its attempt if that is not the first.
     pub(crate) async fn word(&mut self) -> String {
         let (note, event) = self.delivery().await;
         described(&note, &event)
     }
 
-    /// All that the hub has for this peer at this time: a heartbeat comes back behind it.
+    /// Reads everything that the hub has for this peer now: a heartbeat's answer follows it.
     pub(crate) async fn settle(&mut self) {
         self.heartbeats = 0;
         self.send(AgentFrame {
@@ -298,7 +298,7 @@ impl Peer {
         self.read_until(|p| (p.heartbeats > 0).then_some(())).await;
     }
 
-    /// The events that came so far, in a few words each.
+    /// The events so far, in words.
     pub(crate) async fn words_so_far(&mut self) -> Vec<String> {
         self.settle().await;
         self.deliveries
@@ -317,7 +317,7 @@ impl Peer {
         }
     }
 
-    /// Keeps the stream alive until the future is done.
+    /// Keeps the stream alive until the future completes.
     pub(crate) async fn beat_while<T>(&mut self, future: impl Future<Output = T>) -> T {
         tokio::pin!(future);
         loop {

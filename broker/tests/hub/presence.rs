@@ -1,4 +1,4 @@
-//! Who is there, and who learns of it.
+//! Presence and its notifications.
 
 use std::time::Duration;
 
@@ -284,7 +284,7 @@ async fn an_agent_without_a_stream_is_probed() {
     assert_eq!(watcher.word().await, "registered http offline");
     assert_eq!(watcher.word().await, "online http online");
 
-    // Nobody can have the hub ask somewhere else: an agent that is moved to where all is well is not.
+    // A redirect does not make the hub probe another address: the agent that redirects is not healthy.
     let moved = RegisterAgentRequest {
         agent_card: Some(card("moved")),
         health_check_url: format!("http://{address}/moved"),

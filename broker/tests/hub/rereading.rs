@@ -1,4 +1,4 @@
-//! Reading again what the log still has.
+//! Rereading of the log.
 
 use agenthub_broker::{Settings, Storage, maintenance};
 use agenthub_proto::agenthub::{
@@ -46,7 +46,7 @@ async fn a_stream_rereads_all_that_the_disk_has_also_after_a_restart() {
         after,
         ..Default::default()
     };
-    // What waited for the agent is among it, and comes once.
+    // The waiting mail of the agent is part of it, and comes once.
     let mut stream = hub.messages_with(reread(position.clone())).await;
     for n in 0..EVENTS {
         assert_eq!(stream.text().await, n.to_string());
@@ -61,7 +61,7 @@ async fn a_stream_rereads_all_that_the_disk_has_also_after_a_restart() {
     assert_eq!(again.text().await, "last");
 }
 
-/// Also where the stream is not read meanwhile.
+/// Also if the stream is not read meanwhile.
 #[tokio::test]
 async fn what_is_in_no_log_comes_after_what_is_reread() {
     const REREAD: usize = 400;

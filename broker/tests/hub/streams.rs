@@ -179,7 +179,7 @@ async fn mail_waits_for_an_agent_that_is_away() {
     assert_eq!(second.text().await, "while it was away");
 }
 
-/// A message counts as delivered once the transport took it: what one stream read, the next does not see again.
+/// A message counts as delivered once the transport took it: the next stream does not see it again.
 #[tokio::test]
 async fn what_one_stream_took_the_next_does_not_get_again() {
     let hub = TestHub::start().await;
@@ -196,7 +196,7 @@ async fn what_one_stream_took_the_next_does_not_get_again() {
     assert_eq!(hub.texts_so_far("echo", &mut second).await, [""; 0]);
 }
 
-/// The stream for tasks opens first: a message that comes in between is not lost.
+/// The stream for tasks opens first: a message that arrives in between is not lost.
 #[tokio::test]
 async fn a_message_waits_for_the_subscription_that_takes_messages() {
     let hub = TestHub::start().await;
@@ -271,7 +271,7 @@ async fn a_subscriber_that_reads_nothing_slows_nobody_and_loses_nothing() {
     for n in 0..COUNT {
         assert!(fast.text().await.starts_with(&format!("{n} ")));
     }
-    // Longer than any delivery may go unacknowledged.
+    // Longer than the acknowledgement deadline.
     tokio::time::sleep(Duration::from_millis(700)).await;
     hub.publish(in_context("one", "end"), routing("asker", "slow"))
         .await;
@@ -348,7 +348,7 @@ async fn statuses_and_artifacts_reach_the_requester_as_messages_do() {
     }
 }
 
-/// Every event carries a trace, its sender's if there is one, and an id of the shape that older clients know.
+/// Every event has a trace, that of its sender if there is one, and an id of the form that older clients know.
 #[tokio::test]
 async fn events_carry_a_trace_and_an_id() {
     let hub = TestHub::start().await;

@@ -1,4 +1,4 @@
-//! Tasks: how they come about, who works on them, and how they are looked up.
+//! Tasks: creation, assignees, and lookups.
 
 use agenthub_proto::{
     a2a::{Message, Role, Task, TaskState},
@@ -166,7 +166,7 @@ async fn a_task_goes_to_one_agent_that_can_do_it_the_one_with_the_least_to_do() 
     hub.publish(sum("t1"), routing("asker", "")).await;
     assert_eq!(hub.task("t1").await.assignee(), "three");
     assert_eq!(streams[2].text().await, "t1");
-    // All three have one; what ends makes room.
+    // All three have one; ending a task makes room.
     hub.report("two", "busy-two", TaskState::Completed).await;
     hub.publish(sum("t2"), routing("asker", "")).await;
     assert_eq!(hub.task("t2").await.assignee(), "two");
@@ -220,7 +220,7 @@ async fn only_its_two_parties_change_a_task() {
     assert_eq!(hub.task("t").await.state(), TaskState::Completed);
 }
 
-/// A third agent's message reaches the requester, but is not the task's; what becomes of it changes nothing.
+/// A third agent's message reaches the requester, but is not part of the task; its fate changes nothing.
 #[tokio::test]
 async fn a_strangers_message_is_no_part_of_the_task() {
     let hub = TestHub::start().await;
@@ -243,7 +243,7 @@ async fn a_strangers_message_is_no_part_of_the_task() {
     );
 }
 
-/// An agent that knows nothing of statuses: its first answer is the outcome.
+/// An agent that sends no statuses: its first answer is the outcome.
 ///
 /// spec: HUB-7
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! How tasks end: deadlines, cancelling, agents that go, and what still comes afterwards.
+//! Ends of tasks: deadlines, cancellation, agents that leave, and late updates.
 
 use std::time::{Duration, SystemTime};
 
@@ -145,7 +145,7 @@ async fn an_agent_that_does_not_confirm_does_not_keep_a_task_from_being_cancelle
     assert_eq!(late.code, tonic::Code::FailedPrecondition as i32);
 }
 
-/// What was ready before the agent heard of it is not thrown away.
+/// A result that was ready before the agent heard of the cancellation is kept.
 #[tokio::test]
 async fn an_agent_may_end_a_task_otherwise_while_it_is_cancelled() {
     let hub = TestHub::start().await;
@@ -168,7 +168,7 @@ async fn an_agent_may_end_a_task_otherwise_while_it_is_cancelled() {
     assert_eq!(task.state(), TaskState::Completed);
 }
 
-/// The requester may also cancel with a status of its own, as older clients do.
+/// The requester may also cancel with its own status, as older clients do.
 #[tokio::test]
 async fn the_requesters_cancelling_status_stops_the_work() {
     let hub = TestHub::start().await;
@@ -241,7 +241,7 @@ async fn mail_for_an_id_never_seen_fails_its_task_after_the_wait() {
     assert_eq!(hub.task("waits").await.state(), TaskState::Submitted);
 }
 
-/// What a third agent never got says nothing about the task.
+/// Undelivered mail to a third agent does not affect the task.
 #[tokio::test]
 async fn a_strangers_undelivered_mail_leaves_the_task_alone() {
     let hub = TestHub::with(Settings {
@@ -304,7 +304,7 @@ async fn work_on_a_task_that_has_ended_is_never_delivered() {
     let mut messages = hub.messages("worker").await;
     assert_eq!(messages.text().await, "live");
 
-    // Nor is it delivered again to one that had it before.
+    // Nor is it redelivered to an agent that had it before.
     let hub = TestHub::start().await;
     let mut worker = hub
         .connect(hello("worker", "i", vec![durable("work", 9)]))

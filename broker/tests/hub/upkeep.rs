@@ -1,4 +1,4 @@
-//! What the hub does with its log by itself.
+//! Upkeep of the log by the hub.
 
 use std::path::Path;
 
@@ -19,11 +19,11 @@ fn settings(folder: &Path) -> Settings {
     }
 }
 
-/// Events that an agent has handled, of so many bytes each.
+/// Handled events of an agent, of this many bytes each.
 async fn handled(hub: &TestHub, events: usize, bytes: usize) {
     let mut worker = hub.connect(agent("worker", "i", 9999)).await;
     for _ in 0..events {
-        // A log does not make it shorter.
+        // Random, because the log compresses.
         let letters = std::iter::repeat_with(fastrand::alphanumeric);
         let text: String = letters.take(bytes).collect();
         hub.publish(user(&text), routing("asker", "worker")).await;

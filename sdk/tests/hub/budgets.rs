@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_broker::{KeptLog, Settings, Storage};
+use agenthub_broker::{RetainedLog, Settings, Storage};
 use agenthub_sdk::{
     Agent, Delegation, Error, Failure, TaskContext,
     proto::a2a::TaskState,
@@ -167,7 +167,7 @@ async fn many_children_together_never_pass_the_cap() {
 #[tokio::test]
 async fn a_budget_outlives_the_hub() {
     let settings = Settings {
-        storage: Storage::Kept(KeptLog::new(Duration::ZERO)),
+        storage: Storage::Retained(RetainedLog::new(Duration::ZERO)),
         ..Settings::default()
     };
     let hub = Hub::start_with(settings.clone()).await;

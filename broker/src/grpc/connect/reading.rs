@@ -1,4 +1,4 @@
-//! What an agent sends.
+//! Reading an agent's frames.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ use super::{
 use crate::{Error, connections::Line, fields::Fields, hub::Together};
 
 impl Peer {
-    /// How long a peer may say nothing, unless its link is so slow that what it says is held up.
+    /// Maximum silence of a peer, unless its link is so slow that its frames are delayed.
     fn silence(&self) -> Duration {
         self.hub.settings().presence_lease
     }
 
-    /// Reads frames until the peer goes, falls silent or breaks the protocol.
+    /// Reads frames until the peer disconnects, falls silent or violates the protocol.
     pub(super) async fn read(&self, frames: &mut Frames, line: &Line, gone: &CancellationToken) {
         let mut envelopes = Envelopes::default();
         let wake = self.session().wake();
@@ -49,7 +49,7 @@ impl Peer {
             let is_goodbye = frame.goodbye;
             let mut handled = self.handle(frame, &mut envelopes);
             while let Ok(Some(more)) = handled {
-                // Others have the lock in between.
+                // Lets other tasks take the lock.
                 tokio::task::yield_now().await;
                 handled = self.go_on(*more);
             }
@@ -66,12 +66,12 @@ impl Peer {
         wake.notify_one();
     }
 
-    /// Does what a frame says, and returns the rest that another hold of the lock is for. On a stream that the hub has ended, nothing
-    /// is published any more.
+    /// Processes a frame, and returns the rest for another acquisition of the lock. Publishes nothing once the hub has
+    /// ended the stream.
     ///
     /// # Errors
     ///
-    /// It breaks the protocol. What it published before that is answered all the same.
+    /// The frame violates the protocol. Publishes before that are answered all the same.
     fn handle(
         &self,
         frame: RawFrame,
@@ -97,8 +97,8 @@ impl Peer {
         })
     }
 
-    /// Publishes what is in a frame, and handles the first of its notes together with that. Returns whether its acknowledgements count, and
-    /// `None` if nothing of it does.
+    /// Publishes a frame's messages and processes the first of its notes under the same lock. Returns whether its
+    /// acknowledgements are applied, and `None` if nothing of it is.
     fn publish(
         &self,
         frame: RawFrame,
@@ -109,7 +109,7 @@ impl Peer {
         if !is_publishing && hold.is_empty() {
             return Ok(Some(true));
         }
-        // Whoever ends the stream sees the results of all that was accepted.
+        // Stored before the stream can end, so that accepted publishes are answered.
         let mut outbox = self.outbox();
         let session = self.session();
         let allowed = usize::try_from(self.hub.settings().publish_credit).unwrap_or(usize::MAX);
@@ -141,7 +141,7 @@ impl Peer {
         noted.map(|()| Some(acknowledges))
     }
 
-    /// Handles the next notes of a frame, and returns what is left.
+    /// Processes the next notes of a frame, and returns the rest.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl Peer {
         self.rest(more)
     }
 
-    /// Does what comes behind the notes of a frame, once none of these are left.
+    /// Processes the parts of a frame after its notes, once all notes are processed.
     fn rest(&self, more: More) -> Result<Option<Box<More>>, Error> {
         if !more.notes.is_over() {
             return Ok(Some(Box::new(more)));
@@ -168,9 +168,9 @@ impl Peer {
 #[derive(Debug)]
 struct More {
     notes: Notes,
-    /// Its acknowledgements count.
+    /// True if its acknowledgements are applied.
     acknowledges: bool,
-    /// Where its credit is.
+    /// Bytes that contain its credit.
     credit: Bytes,
     heartbeat: bool,
 }
@@ -199,7 +199,7 @@ impl Outbox {
     }
 }
 
-/// Does what a frame says of the mail that its peer has. Nothing is acknowledged beside a publish that was refused.
+/// Applies the notes of a frame to its peer's deliveries. Acknowledges nothing if a publish was refused.
 fn note(together: &mut Together<'_>, notes: Vec<Note>, acknowledges: bool) -> Result<(), Error> {
     for note in notes {
         match note {

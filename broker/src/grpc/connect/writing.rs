@@ -1,4 +1,4 @@
-//! What is sent to an agent: taken from its mailboxes, a batch at a time, when the transport asks for it.
+//! Writing to an agent: batches taken from its mailboxes when the transport asks for more.
 
 use std::{collections::VecDeque, pin::Pin, sync::Arc, time::SystemTime, vec};
 
@@ -22,37 +22,38 @@ use crate::{
     log::{Position, Wait},
 };
 
-/// Deliveries taken from the mailboxes at a time. So many wait for the transport at most, in memory that they share with the mailboxes.
+/// Deliveries taken from the mailboxes at a time. At most this many wait for the transport, in memory shared with the
+/// mailboxes.
 const BATCH: usize = 256;
 
-/// What comes behind the frames that are being sent.
+/// Next step after the frames in progress.
 #[derive(Debug)]
 enum Then {
-    /// There may be more.
+    /// Check for more.
     Look,
-    /// There is no more at present.
+    /// Wait for more.
     Wait,
-    /// Nothing, but for what is wrong.
+    /// End the stream, with this status.
     End(Option<Status>),
 }
 
-/// The one who writes to a peer. The peer's reader hears from the guard when it is dropped.
+/// Writer of a stream. Dropping the guard notifies the peer's reader.
 #[derive(Debug)]
 pub(super) struct Writer {
     peer: Arc<Peer>,
     wake: Arc<Notify>,
-    /// The wait for the first result that is not safe; none once the log has failed.
+    /// Wait for the first result that is not durable; `None` once the log has failed.
     unsafe_result: Option<Wait>,
     frames: vec::IntoIter<Frame>,
-    /// What is left of the frame that is being sent.
+    /// Rest of the frame in progress.
     pieces: VecDeque<Bytes>,
     then: Then,
-    /// When to look again for mail that could not be read.
+    /// Time to retry mail that could not be read.
     pause: Option<Pin<Box<Sleep>>>,
-    /// The hub ends the stream once it is safe up to here.
+    /// Position that must be durable before the hub ends the stream.
     until: Option<Position>,
     _gone: DropGuard,
-    /// The hub stops when this has gone.
+    /// Keeps the hub from stopping until it is dropped.
     _running: TaskTrackerToken,
 }
 
@@ -73,16 +74,16 @@ impl Writer {
         }
     }
 
-    /// Pieces of frames, or why there are no more.
+    /// Pieces of frames, or the status at the end.
     pub(super) fn pieces(self) -> impl Stream<Item = Result<Bytes, Status>> {
-        // A pointer moves where the writer itself would be copied for every piece.
+        // Boxed: the writer itself would be moved for every piece.
         stream::unfold(Box::new(self), async |mut writer| {
             let piece = writer.next().await?;
             Some((piece, writer))
         })
     }
 
-    /// The next piece, once there is one; `None` at the end. Nothing is lost when this is cancelled.
+    /// The next piece; `None` at the end. Cancel-safe.
     async fn next(&mut self) -> Option<Result<Bytes, Status>> {
         loop {
             if let Some(piece) = self.piece() {
@@ -98,20 +99,20 @@ impl Writer {
                 Then::End(status) => return status.take().map(Err),
             }
             if let Some(taken) = self.look() {
-                // In a room of its own: few streams need it, and all would be larger by it.
+                // Boxed: few streams need it, and it would enlarge all of them.
                 Box::pin(self.read(taken)).await;
             }
         }
     }
 
-    /// The next piece of what was taken.
+    /// The next piece of the taken deliveries.
     fn piece(&mut self) -> Option<Bytes> {
         loop {
             if let Some(piece) = self.pieces.pop_front() {
                 return Some(piece);
             }
             let Some(frame) = self.frames.next() else {
-                // What is idle keeps no room.
+                // Frees the memory while idle.
                 self.frames = vec::IntoIter::default();
                 self.pieces = VecDeque::new();
                 return None;
@@ -120,7 +121,7 @@ impl Writer {
         }
     }
 
-    /// Takes what is there to be sent. Returns it if only the log has a part of it.
+    /// Takes available deliveries. Returns them if some bodies must be read from the log.
     fn look(&mut self) -> Option<Taken> {
         let taken = self.take();
         if taken.outgoing.is_stored() {
@@ -130,7 +131,7 @@ impl Writer {
         None
     }
 
-    /// Reads what only the log has.
+    /// Reads the missing bodies.
     async fn read(&mut self, mut taken: Taken) {
         let id = self.peer.session().id();
         taken.outgoing = self.peer.hub.fill(id, taken.outgoing).await;
@@ -138,7 +139,7 @@ impl Writer {
         self.send(taken);
     }
 
-    /// Makes frames of what was taken.
+    /// Builds frames.
     fn send(&mut self, taken: Taken) {
         let Taken {
             results,
@@ -169,7 +170,7 @@ impl Writer {
         self.frames = frames.into_iter();
     }
 
-    /// Takes what is there to be sent.
+    /// Takes available deliveries.
     fn take(&mut self) -> Taken {
         let peer = &self.peer;
         let commits = peer.hub.commits();
@@ -187,7 +188,7 @@ impl Writer {
             Some(_) => Outgoing::default(),
         };
         outbox.spend(&outgoing);
-        // What was accepted is answered before the stream ends, unless the log has failed.
+        // Accepted publishes are answered before the stream ends, unless the log has failed.
         let end = outgoing.end.clone().filter(|_| {
             let last = outbox.results.back().map_or(Position(0), |(at, _)| *at);
             let until = *self.until.get_or_insert(last);
@@ -203,17 +204,17 @@ impl Writer {
     }
 }
 
-/// What is there to be sent at a time.
+/// Data to send at one time.
 struct Taken {
     results: Vec<PublishResult>,
     heartbeat: bool,
     outgoing: Outgoing,
     end: Option<End>,
-    /// The peer's part has ended, and all of it is answered.
+    /// The peer has finished sending, and all its publishes are answered.
     is_over: bool,
 }
 
-/// Waits for the end of a pause; for ever without one.
+/// Waits for the end of a pause; forever without one.
 async fn end_of_pause(pause: &mut Option<Pin<Box<Sleep>>>) {
     match pause {
         Some(pause) => pause.as_mut().await,
@@ -221,10 +222,10 @@ async fn end_of_pause(pause: &mut Option<Pin<Box<Sleep>>>) {
     }
 }
 
-/// Waits for the end of a wait, whatever that is; for ever without one.
+/// Waits for the end of a wait, with or without success; forever without one.
 async fn end_of(wait: &mut Option<Wait>) {
     match wait {
-        // After a failure nothing more becomes safe, as the next look shows.
+        // After a failure nothing more becomes durable, as the next check shows.
         Some(wait) => drop(wait.await),
         None => std::future::pending().await,
     }
@@ -243,7 +244,7 @@ impl Drop for Writer {
 }
 
 impl Outbox {
-    /// The results that the peer may see, in the order of its publishes: their events are safe.
+    /// Results that may be sent, in the order of the publishes: their events are durable.
     fn safe_results(&mut self, safe: Option<Position>) -> Vec<PublishResult> {
         let safe = safe.unwrap_or(Position(0));
         let ready = self
@@ -254,7 +255,7 @@ impl Outbox {
         self.results.drain(..ready).map(|(_, r)| r).collect()
     }
 
-    /// Every delivery uses up one credit of its subscription.
+    /// Uses one credit per delivery.
     fn spend(&mut self, outgoing: &Outgoing) {
         for (index, handed) in &outgoing.deliveries {
             if let Some(credit) = self.credits.get_mut(*index) {
@@ -264,7 +265,7 @@ impl Outbox {
         }
     }
 
-    /// What went back to its mailbox uses up none.
+    /// Returns the credit of deliveries that went back to their mailbox.
     fn give_back(&mut self, returned: &[(usize, usize)]) {
         for (index, events) in returned {
             if let Some(credit) = self.credits.get_mut(*index) {
@@ -288,12 +289,12 @@ mod tests {
 
     use super::*;
     use crate::{
-        KeptLog, Settings, Storage,
+        RetainedLog, Settings, Storage,
         caller::Caller,
         hub::{Body, Hub, Repetition},
     };
 
-    /// The streams of a hub, each with a result that is safe from a position on.
+    /// Starts streams on a hub, each with a result that becomes durable at this position.
     async fn streams(hub: &Hub, count: usize, safe_at: Position) -> JoinSet<()> {
         let mut streams = JoinSet::new();
         for n in 0..count {
@@ -325,7 +326,7 @@ mod tests {
         const STREAMS: usize = 1_000;
         const COMMITS: usize = 5;
         let hub = Hub::start(Settings {
-            storage: Storage::Kept(KeptLog::new(Duration::from_millis(1))),
+            storage: Storage::Retained(RetainedLog::new(Duration::from_millis(1))),
             ..Settings::default()
         });
         let hub = hub.expect("it is empty");

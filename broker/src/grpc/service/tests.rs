@@ -4,20 +4,20 @@ use futures_util::FutureExt;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::*;
-use crate::{KeptLog, Settings, Storage};
+use crate::{RetainedLog, Settings, Storage};
 
-/// How long records take to become safe.
+/// Delay until records are durable.
 const DELAY: Duration = Duration::from_secs(1);
 
 fn service() -> HubService {
     let settings = Settings {
-        storage: Storage::Kept(KeptLog::new(DELAY)),
+        storage: Storage::Retained(RetainedLog::new(DELAY)),
         ..Settings::default()
     };
     HubService::new(Hub::start(settings).expect("it is empty"))
 }
 
-/// Whether a read waits until what it may tell is safe, and answers then.
+/// Checks that a read waits until its data is durable, and answers then.
 async fn waits<T>(read: impl Future<Output = Result<T, Status>>) -> bool {
     tokio::pin!(read);
     let early = read.as_mut().now_or_never();
@@ -25,7 +25,7 @@ async fn waits<T>(read: impl Future<Output = Result<T, Status>>) -> bool {
     early.is_none() && answer.await.is_ok_and(|a| a.is_ok())
 }
 
-/// A registration that is not safe yet.
+/// A registration that is not durable yet.
 async fn registering(service: &HubService) -> AbortOnDropHandle<()> {
     let asked = service.clone();
     let registered = tokio::spawn(async move {

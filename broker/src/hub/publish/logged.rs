@@ -1,4 +1,4 @@
-//! Publishing plain messages that go into the log: their bytes go on as they came, and nothing is decoded that the hub does not look at.
+//! Logged plain messages: their bytes are passed on unchanged, and only the fields that the hub needs are read.
 
 use std::sync::Arc;
 
@@ -20,11 +20,12 @@ use crate::{
 };
 
 impl Core {
-    /// Publishes one after the other. Each has an answer of its own, as from [`Core::publish`]; the log is asked once whether it takes them.
+    /// Publishes one after the other. Each has its own answer, as from [`Core::publish`]; the log is asked once whether
+    /// it accepts them.
     ///
     /// # Errors
     ///
-    /// The caller may not publish, or the log takes nothing: none is published.
+    /// The caller may not publish, or the log accepts nothing: none is published.
     pub(crate) fn publish_logged(
         &mut self,
         caller: &Caller,
@@ -73,7 +74,7 @@ impl Core {
             };
             let entry = Entry::Published(published);
             let record = self.next_record(caller, order.clone(), entry, now);
-            // All that the state keeps of such a record, but for its delivery.
+            // All that the state keeps of such a record, besides its delivery.
             let seen = Seen {
                 digest: dedupe::short(&digest),
                 position: at,

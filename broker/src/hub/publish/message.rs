@@ -1,4 +1,4 @@
-//! Publishing a message: it may make a task, go on with one, or answer one.
+//! Publishing of a message: it may create, extend, or answer a task.
 
 use agenthub_proto::{
     a2a::{Message, TaskState},
@@ -92,7 +92,7 @@ impl Core {
             _ => None,
         };
         let said = matches!(extension, Extension::Answer { .. }).then(|| message.clone());
-        // Nearly nobody wants the whole task with every message.
+        // Almost no subscriber wants the whole task with every message.
         let wants_task = !task_id.is_empty()
             && self
                 .state
@@ -124,7 +124,7 @@ impl Core {
         }
     }
 
-    /// The whole task as an event of its own, for those who subscribed to tasks.
+    /// Sends the whole task as an event, for subscribers of tasks.
     fn send_task(
         &mut self,
         caller: &Caller,
@@ -136,7 +136,7 @@ impl Core {
         let Some(task) = self.state.tasks.get(task_id) else {
             return;
         };
-        // It has changed just now.
+        // It has just changed, so it is in memory.
         let Ok(task) = task.content().task() else {
             return;
         };

@@ -1,4 +1,4 @@
-//! Publishing plain messages that may be lost: encoded before anything is locked, in one segment.
+//! Unlogged plain messages: encoded before the lock is taken, in one segment.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::{
     segment::{self, Segment},
 };
 
-/// A run of publishes that may be lost.
+/// A run of unlogged publishes.
 #[derive(Debug)]
 pub(crate) struct Passing {
     pub(crate) run: Run,
-    /// The ids of its events.
+    /// Ids of its events.
     pub(crate) event_ids: Vec<String>,
     segment: Arc<Segment>,
 }
@@ -43,8 +43,8 @@ impl From<Run> for Passing {
 }
 
 impl Core {
-    /// Accepts publishes, or says why none of them is. `false` if one of them was published before: they are to be published one by one
-    /// then.
+    /// Accepts all publishes, or refuses all of them. `false` if one is a duplicate: they are to be published one by
+    /// one then.
     ///
     /// # Errors
     ///

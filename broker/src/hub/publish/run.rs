@@ -1,4 +1,4 @@
-//! Plain messages with one envelope, which are published together.
+//! Runs: plain messages with one envelope, published together.
 
 use std::{iter::Peekable, sync::Arc};
 
@@ -20,21 +20,21 @@ use crate::{
     segment::has_room_for,
 };
 
-/// What an event has beside its message and envelope, in bytes, as a rule.
+/// Typical overhead of an event besides its message and envelope, in bytes.
 const BESIDES: usize = 160;
 
-/// The envelope of publishes that need not be looked at one by one: within its bounds, of a sender that may use it.
+/// An envelope of publishes that need no individual checks: within its limits, of a sender that may use it.
 #[derive(Debug)]
 pub(crate) struct Envelope {
     pub(super) routing: AgentEventMetadata,
-    /// As it travels on.
+    /// Encoded for delivery.
     bytes: Vec<u8>,
-    /// The trace that it names.
+    /// Its trace, if any.
     trace: Option<TraceContext>,
 }
 
 impl Envelope {
-    /// The envelope of an agent's publishes; `None` if they have to be looked at one by one.
+    /// The envelope of an agent's publishes; `None` if they need individual checks.
     pub(crate) fn plain(agent: &str, came: &[u8]) -> Option<Self> {
         let mut routing = AgentEventMetadata::decode(came).ok()?;
         if routing.from_agent_id.is_empty() {
@@ -47,20 +47,21 @@ impl Envelope {
             && routing.time_left.is_none()
             && limits::routing(&routing).is_ok();
         is_plain.then(|| Self {
-            // Made anew: what is unknown in it could be larger, or nested deeper, than an event may be.
+            // Encoded again: unknown fields could exceed the limits on size and nesting of an event.
             bytes: routing.encode_to_vec(),
             trace: routing.traceparent.parse().ok(),
             routing,
         })
     }
 
-    /// How many bytes the event of a publish has, about.
+    /// Approximate bytes of a publish's event.
     fn event_bytes(&self, plain: &Plain) -> usize {
         plain.message().len() + self.bytes.len() + BESIDES
     }
 }
 
-/// Publishes of plain messages one after the other with one envelope, in one context: one at least, and no more than fit into a segment.
+/// Consecutive publishes of plain messages with one envelope, in one context: at least one, and no more than fit into a
+/// segment.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(super) envelope: Arc<Envelope>,
@@ -68,7 +69,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The run that the publishes begin with, which it takes out.
+    /// Takes the first run out of the publishes.
     pub(crate) fn first(
         envelope: &Arc<Envelope>,
         publishes: &mut Peekable<impl Iterator<Item = Plain>>,
@@ -89,23 +90,23 @@ impl Run {
         })
     }
 
-    /// Whether its events may be lost, rather than that they go into the log.
+    /// True if its events are not logged.
     pub(crate) fn is_memory(&self) -> bool {
         self.envelope.routing.durability() == Durability::Memory
     }
 
-    /// How many publishes there are.
+    /// Number of publishes.
     pub(crate) fn len(&self) -> usize {
         self.publishes.len()
     }
 
-    /// How many bytes its events have, about.
+    /// Approximate bytes of its events.
     pub(super) fn bytes(&self) -> usize {
         let bytes = |plain| self.envelope.event_bytes(plain);
         self.publishes.iter().map(bytes).sum()
     }
 
-    /// The publishes, to be looked at one by one.
+    /// The publishes, for individual processing.
     pub(crate) fn one_by_one(&self) -> impl Iterator<Item = Publish> {
         self.publishes.iter().map(|plain| Publish {
             sequence: plain.sequence(),
@@ -115,7 +116,7 @@ impl Run {
         })
     }
 
-    /// Who publishes, and the order that the events have.
+    /// Sender and order key of its events.
     pub(super) fn sender(&self) -> (AgentId, OrderKey) {
         let sender = self.envelope.routing.from_agent_id.as_str();
         let order = OrderKey::of(self.publishes[0].context_id(), "", sender);
@@ -123,7 +124,7 @@ impl Run {
     }
 }
 
-/// What events have that happen at the same time.
+/// Fields that events of the same time share.
 pub(super) struct Stamp {
     seconds: String,
     timestamp: Vec<u8>,
@@ -137,12 +138,13 @@ impl Stamp {
         }
     }
 
-    /// The id of the event that a message is.
+    /// The event id of a message.
     pub(super) fn event_id(&self, plain: &Plain) -> String {
         event_id::join("evt", plain.message_id(), &self.seconds)
     }
 
-    /// The event of a publish as its fields, to be written: the message is bytes as they came. The position is that of the log, or empty.
+    /// Writes the event of a publish as fields: the message bytes are unchanged. The position is that of the log, or
+    /// empty.
     pub(super) fn event<T>(
         &self,
         plain: &Plain,
@@ -167,7 +169,7 @@ impl Stamp {
 }
 
 impl Core {
-    /// Where a run goes.
+    /// The route of a run.
     pub(super) fn route_of(&self, run: &Run, sender: AgentId) -> Route {
         let routing = &run.envelope.routing;
         let topics = routing.subscriptions.iter().map(String::as_str);
@@ -197,7 +199,7 @@ mod tests {
     use super::{super::super::core::event, *};
     use crate::fields;
 
-    /// Subscribers see no difference between what went on as it came and what was looked at by itself.
+    /// Subscribers see no difference between both ways of publishing.
     #[test]
     fn the_event_of_a_run_is_the_one_that_it_would_have_been() {
         let said = Said {
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(again, [expected]);
     }
 
-    /// A decoder that skips what it does not know takes it as deep as it goes, and one that begins further out does not.
+    /// A decoder limits the nesting of unknown fields, and one that starts further out would reject the event.
     #[test]
     fn what_is_unknown_in_an_envelope_goes_no_further() {
         let routing = AgentEventMetadata {

@@ -1,4 +1,4 @@
-//! Publishing what a task has come to: its state, or a result.
+//! Publishing of a task update: a status or an artifact.
 
 use agenthub_proto::{
     a2a::{TaskState, TaskStatus},
@@ -22,13 +22,13 @@ use crate::{
     tasks,
 };
 
-/// An update that was accepted.
+/// An accepted update.
 struct Update {
     task: TaskId,
     payload: Payload,
-    /// Its sender is the task's assignee from here on.
+    /// True if its sender becomes the task's assignee.
     claims: bool,
-    /// Its event is in no log.
+    /// True if its event is not logged.
     is_memory: bool,
 }
 
@@ -146,7 +146,7 @@ impl Core {
         })
     }
 
-    /// Whom a status or an artifact is for.
+    /// The route of a status or an artifact.
     fn task_route(&self, task: &TaskId, sender: &AgentId, routing: &AgentEventMetadata) -> Route {
         let facts = Facts {
             sender: sender.clone(),
@@ -156,7 +156,7 @@ impl Core {
             wants: Wants::default(),
         };
         let mut decided = route(&facts, |_| Vec::new());
-        // Whoever is named, the one who asked for the task hears of it.
+        // The requester of the task is always among the recipients.
         if let (Route::To(to), Some(task)) = (&mut decided, &facts.task) {
             let requester = &task.requester;
             if requester != sender

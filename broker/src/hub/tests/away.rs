@@ -1,10 +1,10 @@
-//! Agents that have been away for long.
+//! Agents that are offline for long.
 
 use super::*;
 use crate::steps;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// Until a round has been through all.
+/// Duration until a round has checked all.
 const ROUND: Duration = Duration::from_secs(600);
 
 fn bench(days: u32) -> Bench {
@@ -18,7 +18,7 @@ fn register(b: &mut Bench, name: &str) {
     assert_eq!(registered(b, name), Ok(true));
 }
 
-/// The same card as before.
+/// Registers the same card again.
 fn register_again(b: &mut Bench, name: &str) {
     assert_eq!(registered(b, name), Ok(false));
 }

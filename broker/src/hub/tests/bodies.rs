@@ -1,4 +1,4 @@
-//! Mail whose bodies only the log has.
+//! Bodies that are only in the log.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,8 @@ use super::{
 };
 use crate::log::Entry;
 
-/// Nothing is given up: a dead letter is recorded when its body was read, behind what happened meanwhile.
+/// Settings under which nothing is given up: a dead letter is recorded once its body was read, after events that
+/// happened meanwhile.
 fn patient() -> Settings {
     const LONG: Duration = Duration::from_secs(1_000_000);
     Settings {
@@ -22,7 +23,7 @@ fn patient() -> Settings {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Deliveries are the same whatever is in memory, and as they are in the log.
+    /// Deliveries do not depend on the bodies in memory, and equal the log.
     #[test]
     fn what_is_delivered_does_not_depend_on_what_is_in_memory(ops in ops(), bodies in bodies()) {
         let mut all = Bench::new(patient());
@@ -43,7 +44,7 @@ proptest! {
             };
             prop_assert_eq!(&event, &published.event);
         }
-        // Copies are in no record that is kept.
+        // Records of copies are not kept.
         let is_copy = |r: &Record| matches!(r.entry, Entry::Reread { .. } | Entry::Settled { again: true, .. });
         if !records.iter().any(is_copy) {
             let bytes = few.core.state.mailboxes.bodies.bytes();
@@ -52,7 +53,7 @@ proptest! {
     }
 }
 
-/// Mail that a stream leaves behind makes room for that of others.
+/// Mail of a closed stream frees its memory for others.
 #[test]
 fn what_waits_is_left_to_the_log_when_its_stream_goes() {
     const BODIES: usize = 200_000;
@@ -72,7 +73,7 @@ fn what_waits_is_left_to_the_log_when_its_stream_goes() {
     }
     assert!(bytes(&bench) > BODIES / 2, "it is delivered soon");
     bench.close(opened.id, false);
-    // The log of this test has them in memory.
+    // Removes the bodies from the test's log, which is in memory.
     bench.records.lock().expect("one thread").clear();
     assert_eq!(bytes(&bench), 0);
     send(&mut bench);

@@ -1,4 +1,4 @@
-//! What is bounded, and what happens at the bounds.
+//! Limits, and behaviour at the limits.
 
 use agenthub_proto::{a2a::TaskStatus, agenthub::TaskStatusUpdateEvent};
 
@@ -18,7 +18,7 @@ fn a_full_mailbox_loses_one_event_for_one() {
     }
     assert_eq!(b.states(TaskState::Failed), 1);
     assert_eq!(b.state("t0"), TaskState::Failed);
-    // One that asks itself does not push its own work out by that.
+    // An agent that delegates to itself does not displace its own work by that.
     let mut b = Bench::new(Settings {
         mailbox_events: 10,
         ..Settings::default()
@@ -30,7 +30,7 @@ fn a_full_mailbox_loses_one_event_for_one() {
     assert_eq!(b.states(TaskState::Failed), 1);
 }
 
-/// Two full mailboxes may push each other's work out for long; the stack does not grow with it.
+/// Two full mailboxes may displace each other's work for long; the stack does not grow with it.
 #[test]
 fn giving_up_mail_does_not_nest() {
     const EVENTS: usize = 20_000;
@@ -54,7 +54,7 @@ fn giving_up_mail_does_not_nest() {
     assert!(b.states(TaskState::Failed) > 0);
 }
 
-/// A message to all that one did not take is still with the others.
+/// The other recipients of a broadcast still have a message that one did not take.
 #[test]
 fn a_broadcast_task_does_not_fail_for_one_full_mailbox() {
     let mut b = Bench::new(Settings {
@@ -135,7 +135,7 @@ fn streams_and_subscriptions_are_bounded() {
     assert!(matches!(refused, Err(Error::ResourceExhausted(_))));
 }
 
-/// What may be lost is lost quietly, also where it pushes out what may not.
+/// Events that may be lost are dropped silently, even if they displace others.
 #[test]
 fn an_event_in_memory_fails_the_task_whose_mail_it_pushes_out() {
     let mut b = Bench::new(Settings {

@@ -1,4 +1,4 @@
-//! The directory as those see it who watch it.
+//! The directory from its watchers' view.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::{super::listing::Listing, *};
 use crate::steps;
 
-/// The number of a change is in the card that it is about.
+/// A card whose description contains the number of the change.
 fn card(agent: &str, number: usize) -> AgentCard {
     AgentCard {
         name: agent.into(),
@@ -43,7 +43,7 @@ impl Bench {
         self.connect("watcher", "i", cards).id
     }
 
-    /// Cards that a watcher takes with so much credit, and whether there are more.
+    /// Cards that a watcher takes with this credit, and whether there are more.
     fn cards(&mut self, session: SessionId, credit: u32) -> (Vec<AgentCardEvent>, bool) {
         let outgoing = self.core.take(session, &[credit], 256, self.now);
         assert_eq!(outgoing.end, None);
@@ -57,7 +57,7 @@ impl Bench {
         (cards.collect(), outgoing.has_more)
     }
 
-    /// All cards that there are for a watcher.
+    /// All cards available to a watcher.
     fn all_cards(&mut self, session: SessionId) -> Vec<AgentCardEvent> {
         let mut all = Vec::new();
         loop {
@@ -105,7 +105,7 @@ fn a_directory_that_is_larger_than_a_mailbox_can_be_watched() {
     assert_eq!(words(&rest), Vec::from_iter(expected));
 }
 
-/// promise 7: what a mailbox holds from before is older than the snapshot.
+/// promise 7: mail from before the snapshot is delivered first.
 #[test]
 fn a_watcher_that_is_back_gets_a_snapshot_behind_what_it_missed() {
     let mut b = Bench::new(Settings::default());
@@ -133,7 +133,7 @@ fn a_watcher_that_is_back_gets_a_snapshot_behind_what_it_missed() {
     assert_eq!(words(&b.all_cards(again)), ["updated b"]);
 }
 
-/// A server stream that rereads gets the snapshot and what has waited first.
+/// A server stream that rereads gets the snapshot and the waiting mail first.
 #[test]
 fn a_stream_that_rereads_gets_the_whole_snapshot_before() {
     let mut b = Bench::new(Settings::default());
@@ -164,7 +164,7 @@ fn a_stream_that_rereads_gets_the_whole_snapshot_before() {
     assert_eq!((opened.first, cards), (0, 300));
 }
 
-/// Wants of a publish are looked up, whoever else there is.
+/// Capable agents are found by index, at a cost independent of the number of agents.
 #[test]
 fn who_can_do_something_is_found_without_asking_everyone() {
     let skill = |tags: &[&str]| AgentSkill {
@@ -228,7 +228,7 @@ fn who_can_do_something_is_found_without_asking_everyone() {
     }
 }
 
-/// A listing makes no text that it does not search in.
+/// A listing without a search text builds no texts.
 #[test]
 fn a_listing_without_a_text_reads_no_texts() {
     let mut b = Bench::new(Settings::default());
@@ -253,7 +253,7 @@ fn a_listing_without_a_text_reads_no_texts() {
 enum Op {
     Register(u8),
     Unregister(u8),
-    /// The log is safe so far.
+    /// Makes the log durable so far.
     Deliver,
     Take(u32),
     Watch,
@@ -270,7 +270,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 0..80)
 }
 
-/// Changes of one agent as they were told, or as a watcher heard them: their kind, and the number in the card.
+/// Changes of one agent as published or as received: kind, and number in the card.
 type Changes = Vec<(String, String)>;
 
 fn change(card: &AgentCardEvent) -> (String, String) {
@@ -278,7 +278,7 @@ fn change(card: &AgentCardEvent) -> (String, String) {
     (card.event_type.clone(), number.unwrap_or_default())
 }
 
-/// A watcher hears of an agent its card after some change, if it was there then, and all changes after that.
+/// Checks that a watcher received a card of the agent, if it was registered then, and all changes after that.
 fn is_whole(told: &Changes, heard: &[AgentCardEvent]) -> bool {
     let (snapshot, changes) = match heard {
         [first, rest @ ..] if first.is_snapshot() => (Some(change(first).1), rest),
@@ -294,7 +294,7 @@ fn is_whole(told: &Changes, heard: &[AgentCardEvent]) -> bool {
 }
 
 proptest! {
-    /// promise 7: a snapshot, then each change once, whatever happens while the snapshot is taken.
+    /// promise 7: a snapshot, then each change once, in every interleaving.
     #[test]
     fn a_watcher_misses_nothing_and_hears_nothing_twice(before in ops(), after in ops()) {
         let mut b = Bench::new(Settings::default());
@@ -327,7 +327,7 @@ proptest! {
                 (Op::Take(_), None) => {}
                 (Op::Watch, None) => session = Some(b.watch()),
                 (Op::Watch, Some(old)) => {
-                    // What it hears from here on stands for itself.
+                    // What it receives from here on is not checked.
                     b.close(old, true);
                     heard.clear();
                     session = Some(b.watch());

@@ -1,4 +1,4 @@
-//! The end of a hub whose state was left half changed.
+//! Failure of a hub that panicked while changing its state.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -53,7 +53,7 @@ async fn a_panic_that_leaves_the_state_half_changed_ends_the_hub() {
             break;
         }
     }
-    // Nothing panics a second time, and the half is not in the log.
+    // No second panic, and no half of the change in the log.
     drop((session, health, watched));
     server.shutdown().await;
     drop(hub);
@@ -61,7 +61,7 @@ async fn a_panic_that_leaves_the_state_half_changed_ends_the_hub() {
     assert_eq!(again.core().last(), before);
 }
 
-/// The next of those who use the state is not harmed by a panic elsewhere.
+/// A panic elsewhere does not affect users of the state.
 #[tokio::test]
 async fn a_panic_elsewhere_is_none_of_the_hub() {
     let hub = Hub::start(Settings::default()).expect("it needs no folder");

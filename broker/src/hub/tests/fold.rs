@@ -1,4 +1,4 @@
-//! What the hub knows is the fold of its log, with snapshots and without.
+//! The state is the fold of the log, with and without snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +72,7 @@ fn agent(n: u8) -> String {
     }
 }
 
-/// Does it all. Returns what was delivered.
+/// Performs the operations. Returns the deliveries.
 pub(super) fn run(b: &mut Bench, ops: Vec<Op>) -> Vec<(Position, u32, Arc<Sealed>)> {
     let mut delivered = Vec::new();
     let mut sessions: Vec<SessionId> = Vec::new();
@@ -80,7 +80,7 @@ pub(super) fn run(b: &mut Bench, ops: Vec<Op>) -> Vec<(Position, u32, Arc<Sealed
     let caller = Caller::anonymous();
     for op in ops {
         b.core();
-        // What is refused leaves no trace, which is part of what is shown.
+        // Refused operations leave no trace, which is part of the property.
         match op {
             Op::Register(a, version) => {
                 let registration = Registration {
@@ -223,12 +223,12 @@ pub(super) fn run(b: &mut Bench, ops: Vec<Op>) -> Vec<(Position, u32, Arc<Sealed
     delivered
 }
 
-/// So many bytes of bodies in memory: none, those of a few events, or all.
+/// Memory limits for bodies: for none, for those of a few events, or for all.
 pub(super) fn bodies() -> impl Strategy<Value = usize> {
     prop_oneof![Just(0), 0..40_000_usize, Just(usize::MAX)]
 }
 
-/// Small bounds, so that mail is given up for every reason.
+/// Small limits, so that mail is given up for every reason.
 fn tight() -> Settings {
     Settings {
         max_attempts: 2,
@@ -244,7 +244,7 @@ fn dead_letters(state: &State) -> Vec<(Position, DeadLetter)> {
     letters.map(|(id, l)| (id, l.clone())).collect()
 }
 
-/// How often what is in durable mailboxes was delivered, and to whom.
+/// Delivery attempts of the mail in durable mailboxes, with the instances.
 fn tries(state: &State) -> Vec<Try> {
     let boxes = state.mailboxes.saved().into_iter();
     boxes.flat_map(|m| m.tries).collect()
@@ -256,14 +256,14 @@ fn listed(tasks: &Tasks, all: &Query) -> Vec<Task> {
     listed.map(|task| task.task().expect("in memory")).collect()
 }
 
-/// Who has lost open tasks.
+/// Instances that have lost open tasks.
 fn superseded(state: &State) -> Superseded {
     let mut superseded = state.superseded.clone();
     superseded.retain(|id| state.tasks.get(id).is_some_and(|t| !t.is_terminal()));
     superseded
 }
 
-/// What each durable mailbox holds.
+/// Contents of each durable mailbox.
 fn contents(state: &State) -> BTreeMap<(String, String), BTreeSet<Option<Position>>> {
     let saved = state.mailboxes.saved().into_iter();
     let holds = |mail: Vec<Mail>| mail.into_iter().map(|m| m.position).collect();
@@ -275,7 +275,7 @@ fn contents(state: &State) -> BTreeMap<(String, String), BTreeSet<Option<Positio
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Folding the log again gives what the hub knows: the directory, the tasks, and what waits in durable mailboxes.
+    /// Folding the log again gives the same state: the directory, the tasks, and waiting mail.
     #[test]
     fn the_state_is_the_fold_of_the_log(ops in ops(), bodies in [bodies(), bodies()]) {
         let settings = tight();
@@ -305,7 +305,7 @@ proptest! {
         prop_assert_eq!(contents(state), contents(&folded));
     }
 
-    /// A snapshot and what came after it give what the whole log gives, wherever the snapshot was taken.
+    /// A snapshot and the records after it give the same state as the whole log, wherever the snapshot was taken.
     #[test]
     fn a_snapshot_stands_for_what_it_was_made_of(ops in ops(), part in 0.0..=1.0, bodies in bodies()) {
         let settings = tight();

@@ -1,4 +1,4 @@
-//! A full disk: calls that add to the log are refused before they change anything; calls that take away from it go on.
+//! A full disk: calls that add to the log are refused before they change anything; calls that free space go on.
 //!
 //! promise 11
 
@@ -135,7 +135,7 @@ fn say(b: &mut Bench, from: &str, state: TaskState) -> Result<Receipt, Error> {
     b.publish(Body::Status(update), from, "asker")
 }
 
-/// What was accepted comes to its end on the reserve; nothing new begins.
+/// Accepted work can finish on the reserve; nothing new begins.
 #[test]
 fn an_agent_ends_the_tasks_that_it_has() {
     let mut b = Bench::new(Settings::default());

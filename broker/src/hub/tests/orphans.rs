@@ -1,4 +1,4 @@
-//! What a hub finds of tasks whose result nobody waits for, after the one before has ended.
+//! Orphaned tasks after a restart.
 
 use agenthub_proto::{a2a::TaskStatus, agenthub::TaskStatusUpdateEvent};
 

@@ -1,4 +1,4 @@
-//! Events that are in no log, while that does not become safe: they wait for records of their own context alone, and in bounds.
+//! Unlogged events while the log is not durable: they wait for records of their own context alone, within limits.
 
 use agenthub_proto::agenthub::{Durability, Publish, publish::Payload};
 use prost::Message as _;
@@ -62,7 +62,7 @@ impl Bench {
         said.map(drop)
     }
 
-    /// The same, as what comes on `Connect` in one piece.
+    /// The same as raw bytes of a `Connect` frame.
     fn utter_plain(&mut self, id: usize, context: &str, durability: Durability) {
         let caller = Caller::anonymous();
         let run = run(id, context, durability);
@@ -79,7 +79,7 @@ impl Bench {
         self.core();
     }
 
-    /// The contexts and ids of what a stream gets.
+    /// Contexts and ids received by a stream.
     fn hears(&mut self, session: SessionId) -> Vec<(String, usize)> {
         let outgoing = self.take(session);
         let handed = outgoing.deliveries.iter().map(|(_, handed)| handed);
@@ -157,7 +157,7 @@ fn events_that_wait_for_the_log_are_bounded_and_others_go_on() {
     assert_eq!(b.core.held.bytes(), 0);
 }
 
-/// promise 3: whatever is safe when.
+/// promise 3: whenever records become durable.
 #[test]
 fn a_context_has_one_order_for_what_is_in_the_log_and_what_is_not() {
     for seed in 0..200 {
@@ -198,7 +198,7 @@ fn a_context_has_one_order_for_what_is_in_the_log_and_what_is_not() {
     }
 }
 
-/// Records cost nothing for the sake of other events, and are looked at once however many of those there are.
+/// Records cost nothing extra without unlogged events, and are indexed once however many of those there are.
 #[test]
 fn records_are_looked_at_once_and_only_for_events_that_may_be_lost() {
     const RECORDS: usize = 100;

@@ -1,21 +1,21 @@
-//! What one hold of the lock may take, whatever waits: the rest is done under the next ones, and nothing is lost or overtaken in between.
+//! Work per acquisition of the lock is bounded: the rest is done later, and nothing is lost or reordered in between.
 
 use agenthub_proto::agenthub::ListAgentsRequest;
 
 use super::{super::listing::Listing, *};
 use crate::steps;
 
-/// More than several holds do.
+/// More events than several acquisitions process.
 const WAITING: usize = 3000;
-/// Steps of one hold: some for each piece.
+/// Maximum steps per acquisition: some for each event.
 const STEPS: usize = 2000;
 
-/// One hold of the lock.
+/// Runs one acquisition of the lock.
 fn hold<T>(act: impl FnOnce() -> T) -> T {
     hold_of(STEPS, act)
 }
 
-/// One hold of the lock, of at most so many steps.
+/// Runs one acquisition of the lock, of at most `most` steps.
 fn hold_of<T>(most: usize, act: impl FnOnce() -> T) -> T {
     let (steps, done) = steps::count(act);
     assert!(steps <= most, "{steps} steps under one hold");
@@ -51,7 +51,7 @@ fn hello(subscriptions: &[Subscription]) -> Hello {
     }
 }
 
-/// Opens what is left to be opened of a stream. `meanwhile` happens between the holds.
+/// Completes the opening of a stream. `meanwhile` runs between the acquisitions.
 fn open(b: &mut Bench, opened: &mut Opened, mut meanwhile: impl FnMut(&mut Bench)) {
     let (caller, now) = (Caller::anonymous(), b.now);
     while opened.is_under_way() {
@@ -61,7 +61,7 @@ fn open(b: &mut Bench, opened: &mut Opened, mut meanwhile: impl FnMut(&mut Bench
     }
 }
 
-/// The texts of all that a stream is sent, acknowledged as it comes.
+/// Texts of all deliveries to a stream, acknowledged as they come.
 fn texts(b: &mut Bench, session: SessionId) -> Vec<String> {
     let mut texts = Vec::new();
     loop {
@@ -136,7 +136,7 @@ fn of_two_first_subscriptions_the_first_takes_what_waits() {
     assert_eq!(held(&b, "second"), Some(1), "it was open by then");
 }
 
-/// A hub that ends while a subscription is being opened: its agent opens it the next time.
+/// A hub restarts while a subscription is being opened: its agent opens it again.
 #[test]
 fn a_subscription_that_was_not_opened_to_the_end_is_opened_by_the_next_stream() {
     let mut b = bench_with_mail();
@@ -160,7 +160,7 @@ fn a_subscription_that_was_not_opened_to_the_end_is_opened_by_the_next_stream() 
     assert_eq!(texts(&mut b, opened.id), numbers(0..WAITING + 1));
 }
 
-/// A stream of an older client ends with mail that nobody took.
+/// A stream of an older client ends with unhandled mail.
 #[test]
 fn what_a_stream_leaves_waits_again_in_order() {
     let mut b = Bench::new(Settings::default());
@@ -201,7 +201,7 @@ fn what_a_stream_leaves_waits_again_in_order() {
     assert_eq!(sent, numbers(0..next));
 }
 
-/// Nobody comes for what a stream has left: it is put back as time passes, and acknowledged elsewhere it is gone.
+/// Mail of a closed stream is put back over time, and is gone if acknowledged elsewhere.
 #[test]
 fn what_a_stream_leaves_is_put_back_as_time_passes() {
     let mut b = Bench::new(Settings::default());
@@ -243,7 +243,7 @@ fn what_an_instance_claims_is_its_own_again_in_portions() {
     out.retain(|position| is_out(&b, position));
     assert_eq!(out.len(), 3 * WAITING);
 
-    // A look at each delivery in turn, and a portion of claims.
+    // A check of each delivery in turn, and a portion of claims.
     let most = out.len() + STEPS;
     let caller = Caller::anonymous();
     let (lost, claimed) = out.split_at(10);
@@ -339,7 +339,7 @@ fn a_full_mailbox_of_a_client_that_is_gone_for_good_ends_in_portions() {
     assert_eq!(b.core.state.mailboxes.len(), 0);
 }
 
-/// Mailboxes are listed in order, whole, and none but those of a page is looked at.
+/// Mailboxes are listed in order, each once, and only those of a page are visited.
 #[test]
 fn mailboxes_are_listed_without_a_look_at_all() {
     const AGENTS: usize = 300;
@@ -369,7 +369,7 @@ fn mailboxes_are_listed_without_a_look_at_all() {
     assert!(found.contains(&("agent100a".into(), String::new())));
 }
 
-/// A search that finds nothing looks at every agent, but not under one hold.
+/// A search without results checks every agent, but not in one acquisition of the lock.
 #[test]
 fn agents_are_searched_a_few_at_a_time() {
     const AGENTS: usize = 100;
@@ -400,7 +400,7 @@ fn agents_are_searched_a_few_at_a_time() {
     assert_eq!((holds, listing.page.len()), (4, 0));
 }
 
-/// Mail for others, which comes all the time, does not have a subscription look at its own again and again.
+/// Constant mail for others does not restart the opening of a subscription.
 #[test]
 fn a_subscription_that_takes_little_of_what_waits_opens_while_others_get_mail() {
     let mut b = bench_with_mail();

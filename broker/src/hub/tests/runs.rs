@@ -1,4 +1,4 @@
-//! Plain messages that are published together become what they would have become one by one.
+//! Plain messages published together have the same effect as one by one.
 
 use agenthub_proto::agenthub::{Publish, publish::Payload};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{fields, log::Entry, plain::Plain};
 
-/// Who publishes, and messages under few ids, of which some say something else.
+/// Senders, and messages with few ids, some of them with another text.
 #[derive(Clone, Debug)]
 struct Spoken {
     to: &'static str,
@@ -62,7 +62,7 @@ impl Spoken {
     }
 }
 
-/// A publish whose message and envelope other encoders may make: the last field comes first, and the envelope has one that is not known.
+/// A publish as another encoder may write it: fields in reverse order, and an unknown field in the envelope.
 fn in_another_order(publish: &Publish) -> Vec<u8> {
     let Some(Payload::Message(message)) = &publish.payload else {
         unreachable!("it is a message");
@@ -120,7 +120,7 @@ impl Bench {
         heard.collect()
     }
 
-    /// The records of events as a log on disk has them, but for the name of the log.
+    /// Encoded records, without the log's id.
     fn written(&self) -> Vec<(Record, Vec<u8>)> {
         let records = self.records.lock().expect("one thread");
         let events = records.iter().filter_map(|record| {
@@ -145,7 +145,7 @@ impl Bench {
         events.collect()
     }
 
-    /// What subscribers hear, what the log has, and what is known of it.
+    /// Deliveries, records and state.
     fn spoken(all: &[Spoken], is_together: bool) -> impl PartialEq + std::fmt::Debug {
         let mut b = Self::new(Settings::default());
         let own = b.connect("worker", "i", durable("own")).id;
@@ -175,7 +175,7 @@ impl Bench {
     }
 }
 
-/// A stream takes no more at a time, and sends a segment's own bytes where it takes it whole.
+/// The limit of a stream's batch; whole segments are sent as shared bytes.
 #[test]
 fn runs_go_on_together_as_far_as_a_segment_has_room() {
     let mut b = Bench::new(Settings::default());

@@ -1,4 +1,4 @@
-//! Streams that come and go.
+//! Opening and closing of streams.
 
 use super::*;
 
@@ -92,7 +92,7 @@ fn nothing_is_left_of_streams_that_are_over() {
     }
 }
 
-/// The old stream of an agent that was unregistered ends late: the instance that is back keeps its presence.
+/// The late end of a stream of an unregistered agent does not affect the presence of its next one.
 #[test]
 fn a_stream_of_an_unregistered_agent_takes_no_presence_from_its_next() {
     let mut b = Bench::new(Settings::default());

@@ -1,4 +1,4 @@
-//! The cost of time that passes: counted in steps, at two sizes.
+//! Cost of ticks, in steps, at two sizes.
 
 use agenthub_proto::{a2a::TaskStatus, agenthub::TaskStatusUpdateEvent, event::timestamp};
 
@@ -16,7 +16,7 @@ fn status(task: &str, state: TaskState) -> Body {
     })
 }
 
-/// A worker with so many tasks at work that are to be cancelled, and as many that it has ended. Each has changed hands.
+/// A worker with `tasks` cancelled tasks in progress and as many ended ones. Each has changed hands.
 fn busy(tasks: usize) -> Bench {
     let mut b = Bench::new(Settings::default());
     let worker = b.connect("worker", "i", durable("work"));
@@ -82,7 +82,7 @@ fn an_agent_that_leaves_costs_its_own_tasks() {
     }
 }
 
-/// The agents that are probed in one round, and how many were looked at under one hold of the lock.
+/// Agents probed in one round, with the number checked per acquisition of the lock.
 #[test]
 fn agents_are_probed_in_pages() {
     const AGENTS: usize = 600;
@@ -130,7 +130,7 @@ fn unused_mailboxes_are_looked_for_a_few_at_a_time() {
     assert_eq!(looks, [256, 256, 88, 0, 0]);
 }
 
-/// A deadline that many tasks share ends them in portions, each under one hold of the lock.
+/// Tasks with a common deadline end in portions, one per acquisition of the lock.
 #[test]
 fn tasks_that_are_overdue_end_some_at_a_time() {
     const TASKS: usize = 150;

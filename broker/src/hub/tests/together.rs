@@ -1,11 +1,11 @@
-//! What becomes safe at once is delivered as if it had come one by one.
+//! Records that become durable together are delivered as if one by one.
 
 use agenthub_proto::{agenthub::Priority, event::timestamp};
 use proptest::prelude::*;
 
 use super::*;
 
-/// One published message, and what routes, filters and lanes look at.
+/// A published message, with everything that routes, filters and lanes depend on.
 #[derive(Clone, Debug)]
 struct Said {
     sender: bool,
@@ -18,7 +18,7 @@ struct Said {
     later: bool,
 }
 
-/// Most are like the one before.
+/// Most equal the previous one.
 fn said() -> impl Strategy<Value = Vec<Said>> {
     let seldom = || prop::bool::weighted(0.1);
     let to = prop_oneof![8 => Just(Some(true)), 1 => Just(Some(false)), 1 => Just(None)];
@@ -76,7 +76,7 @@ impl Bench {
             .publish(&caller, body, routing, Repetition::Accept, self.now);
     }
 
-    /// All that comes to the session, each with its position.
+    /// All deliveries of the session, with positions.
     fn taken(&mut self, session: SessionId) -> Vec<(String, Position)> {
         let deliveries = self.take(session).deliveries;
         let events = deliveries.iter().flat_map(|(_, handed)| handed.events());
@@ -88,7 +88,7 @@ impl Bench {
         seen.collect()
     }
 
-    /// What all subscribers get of what is said, in one group of the log or in one for each.
+    /// Deliveries to all subscribers, with one group of the log for all messages or one for each.
     fn heard(all: &[Said], is_together: bool) -> Vec<Vec<(String, Position)>> {
         let mut b = Self::new(Settings::default());
         let of_type = |name: &str| agenthub::Filter {
@@ -138,7 +138,7 @@ proptest! {
     }
 }
 
-/// The events of messages that mailboxes take alike travel together.
+/// Alike events are delivered in one batch.
 #[test]
 fn what_is_alike_is_handed_over_at_once() {
     let mut b = Bench::new(Settings::default());

@@ -1,9 +1,9 @@
-//! The cost of mail that waits for agents that are not there, in pieces of mail that are looked at.
+//! Cost of mail that waits for offline agents, in visited events.
 
 use super::*;
 use crate::{hub::giving_up::AT_ONCE, log::Entry, steps};
 
-/// Messages to an agent that is not there.
+/// Messages to an offline agent.
 fn bench_with(waiting: usize, settings: Settings) -> Bench {
     let mut b = Bench::new(settings);
     for n in 0..waiting {
@@ -17,7 +17,7 @@ fn publish(b: &mut Bench, n: usize) {
     b.publish(body, "asker", "absent").expect("good");
 }
 
-/// The steps that `act` takes with so many pieces waiting, with twice as many, and that these are less than `times` as many.
+/// Checks that the steps of `act` grow by less than `times` when twice as many events wait.
 fn check(times: usize, settings: Settings, act: impl Fn(&mut Bench)) {
     const WAITING: usize = 1000;
     let cost = |waiting: usize| {
@@ -56,7 +56,7 @@ fn a_refusal_for_want_of_room_takes_as_long_whatever_waits() {
     });
 }
 
-/// Each piece expires in a tick of its own.
+/// Each event expires in its own tick.
 #[test]
 fn expiring_takes_as_long_as_what_expires() {
     let settings = Settings {
@@ -101,7 +101,8 @@ fn registering_does_not_look_at_what_waits() {
     assert_eq!((steps, registered), (0, Ok(true)));
 }
 
-/// One hold of the lock gives up a bounded number of pieces, in order, and each becomes one dead letter in the end.
+/// One acquisition of the lock gives up a bounded number of events, in order, and each becomes one dead letter in the
+/// end.
 #[test]
 fn what_is_given_up_together_is_buried_in_portions() {
     let mut b = bench_with(4 * AT_ONCE, Settings::default());

@@ -1,4 +1,4 @@
-//! Records of what was given up and of what goes into mailboxes again.
+//! Records of given-up mail, and of mail that returns to mailboxes.
 
 use agenthub_proto::agenthub::Concern;
 use bytes::Bytes;
@@ -45,7 +45,7 @@ pub(super) struct RereadRecord {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct MailRecord {
-    /// An `AgentEvent`, as it travels.
+    /// An encoded `AgentEvent`.
     #[prost(bytes = "bytes", optional, tag = "1")]
     event: Option<Bytes>,
     #[prost(uint64, tag = "2")]

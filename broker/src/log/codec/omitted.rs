@@ -1,4 +1,4 @@
-//! Parts of a published event that its record leaves out, because the rest of the event says the same.
+//! Parts of a published event that its record omits, because they follow from the rest of the event.
 
 use std::sync::Arc;
 
@@ -16,26 +16,26 @@ use crate::{
     log::Published,
 };
 
-/// The fields of an `AgentEvent` that may be left out, and those behind them.
+/// Fields of an `AgentEvent` that may be omitted, and those after them.
 const EVENT_ID: u32 = 1;
 const TRACE_ID: u32 = 30;
 const SPAN_ID: u32 = 31;
 const TRACESTATE: u32 = 32;
 const POSITION: u32 = 40;
 
-/// The omitted parts, as the record says them.
+/// The omitted parts, as stored in the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Omitted {
-    /// Made of the payload and the time.
+    /// Follows from the payload and the time.
     event_id: bool,
-    /// Those of `routing.traceparent`.
+    /// The ids of `routing.traceparent`.
     trace: bool,
-    /// Sender, order key and id of the key under which the publish is known.
+    /// Sender, order key and id of the deduplication key.
     pub(super) key: bool,
 }
 
 impl Omitted {
-    /// The parts of a published event that follow from the rest. Nothing does of an event that nobody has looked into, so that it need not
+    /// The parts of a published event that can be omitted. None for an event that is not decoded, so that it need not
     /// be decoded for this.
     pub(super) fn of(published: &Published) -> Self {
         let Some(event) = published.event.looked_into() else {
@@ -64,7 +64,7 @@ impl Omitted {
         u32::from(self.event_id) | u32::from(self.trace) << 1 | u32::from(self.key) << 2
     }
 
-    /// The encoded event without the omitted fields, in pieces. It is encoded in the order of its fields, as prost does it.
+    /// The encoded event without the omitted fields, in pieces. Relies on the order of fields, as prost writes it.
     pub(super) fn strip<'a>(self, event: &AgentEvent, bytes: &'a [u8]) -> [&'a [u8]; 2] {
         let id = [(EVENT_ID, event.event_id.as_bytes())];
         let begin = if self.event_id { fields::len(&id) } else { 0 };
@@ -83,7 +83,7 @@ impl Omitted {
         [&bytes[begin..rest - fields::len(&trace)], &bytes[rest..]]
     }
 
-    /// Puts the omitted fields back into an event.
+    /// Restores the omitted fields of an event.
     pub(super) fn restore(self, event: &mut AgentEvent) {
         if self.event_id {
             event.event_id = event_id::of_event(event).unwrap_or_default();
@@ -96,7 +96,7 @@ impl Omitted {
         }
     }
 
-    /// The key of a publish of which only the digest is written.
+    /// The key of a publish of which only the digest is stored.
     pub(super) fn known(event: &AgentEvent, digest: Uuid) -> Known {
         let (sender, order, id) = names(event);
         let key = Key {
@@ -108,7 +108,7 @@ impl Omitted {
     }
 }
 
-/// Tells whether the ids of the trace are the digits that the envelope has.
+/// True if the trace ids equal those of the envelope.
 fn is_of_traceparent(event: &AgentEvent) -> bool {
     let traceparent = event.routing.as_ref().map_or("", |r| &*r.traceparent);
     traceparent.get(3..35) == Some(&event.trace_id)
@@ -116,7 +116,7 @@ fn is_of_traceparent(event: &AgentEvent) -> bool {
         && traceparent.parse::<TraceContext>().is_ok()
 }
 
-/// Sender, order key and id of a publish, as far as its event still has them.
+/// Sender, order key and id of a publish, from its event.
 fn names(event: &AgentEvent) -> (&str, &str, &str) {
     let sender = event.sender();
     let order = OrderKey::text(event.context_id(), event.task_id(), sender);

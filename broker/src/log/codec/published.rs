@@ -1,4 +1,4 @@
-//! The record of an event, which is written without taking it apart: nearly every record is one.
+//! The record of an event, spliced without decoding the event: nearly all records are of this kind.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ use crate::{
     sealed::Sealed,
 };
 
-/// The fields of an `EntryRecord` before its event.
+/// Fields of an `EntryRecord` before its event.
 const FORMAT_FIELD: u32 = 1;
 const PUBLISHED_FIELD: u32 = 2;
-/// The bytes of a field's number and length, at most.
+/// Maximum bytes of a field's tag and length.
 const HEAD: usize = 11;
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct PublishedRecord {
-    /// An `AgentEvent`, as it travels.
+    /// An encoded `AgentEvent`.
     #[prost(bytes = "bytes", optional, tag = "1")]
     event: Option<Bytes>,
     #[prost(bool, tag = "2")]
@@ -123,7 +123,7 @@ fn flag(field: u32, is_set: bool, record: &mut Vec<u8>) {
     number(field, u32::from(is_set), record);
 }
 
-/// A number as a field, left out if it is 0.
+/// Writes a number as a field; omitted if it is 0.
 fn number(field: u32, number: u32, record: &mut Vec<u8>) {
     if number != 0 {
         encode_key(field, WireType::Varint, record);
@@ -131,13 +131,13 @@ fn number(field: u32, number: u32, record: &mut Vec<u8>) {
     }
 }
 
-/// A message as a field.
+/// Writes a message as a field.
 fn nested(field: u32, message: &[Field<'_>], record: &mut Vec<u8>) {
     fields::head(field, fields::len(message), record);
     fields::put(message, record);
 }
 
-/// The event that these bytes are, which are read here, so that damage is found where it is.
+/// Decodes the event in these bytes, so that damage is reported with its place.
 pub(super) fn sealed(bytes: Bytes) -> Result<Arc<Sealed>, Unreadable> {
     Ok(Arc::new(event(bytes)?.into()))
 }
@@ -234,7 +234,7 @@ mod tests {
         })
     }
 
-    /// An event as the hub makes it, of which a part may have been changed, with its key.
+    /// An event as the hub makes it, possibly with a changed part, and its key.
     fn made() -> impl Strategy<Value = Published> {
         let text = || "[a-z]{0,3}";
         let ids = (text(), text(), text(), text());
@@ -342,7 +342,7 @@ mod tests {
         let record = encode(&published);
         let has = |text: &str| record.windows(text.len()).any(|w| w == text.as_bytes());
         assert!(!has("evt_m_7"));
-        // The traceparent alone has its digits.
+        // Only the traceparent has its digits.
         let digits = format!("{:032x}", 1);
         let found = record.windows(32).filter(|w| *w == digits.as_bytes());
         assert_eq!(found.count(), 1);
@@ -350,14 +350,14 @@ mod tests {
     }
 
     proptest! {
-        /// What is left out is there again when it is read, whatever of it is not as the hub makes it.
+        /// Omitted parts are restored, even of events that the hub would make differently.
         #[test]
         fn what_is_left_out_is_there_again(published in made()) {
             let read = super::super::decode(&encode(&published));
             prop_assert_eq!(read, Ok(crate::log::Entry::Published(published)));
         }
 
-        /// Whoever reads it by the fields of the record finds what was published, and would write the same bytes.
+        /// Equal to the generated encoding: same fields, same bytes.
         #[test]
         fn it_is_written_as_its_fields_say(published in published()) {
             let bytes = encode(&published);

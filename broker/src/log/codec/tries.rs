@@ -1,4 +1,4 @@
-//! Records of how often mail was delivered, and who lost it.
+//! Records of delivery attempts and superseded instances.
 
 use prost::Message;
 

@@ -1,4 +1,4 @@
-//! A disk that fails to sync, and one that is full.
+//! Failing syncs and full disks.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn a_failed_sync_stops_the_log_and_is_never_tried_again() {
             "after {syncs} syncs"
         );
 
-        // The cache still shows what the disk does not have.
+        // The page cache still shows data that the disk does not have.
         machine.disk().restart();
         let (mut log, found) = machine.open().expect("it opens again");
         assert_eq!(
@@ -52,7 +52,7 @@ fn a_failed_sync_stops_the_log_and_is_never_tried_again() {
     }
 }
 
-/// A failed sync is told also while the disk is full and nobody publishes.
+/// A failed sync is reported also while the disk is full and nobody publishes.
 ///
 /// promise 11
 #[test]
@@ -82,7 +82,7 @@ fn a_full_disk_refuses_until_there_is_room() {
     }
 }
 
-/// The same for a quota, which SQLite takes for an error of the disk.
+/// The same for a quota, which SQLite reports as a disk error.
 #[test]
 fn a_quota_that_is_used_up_refuses_until_there_is_room() {
     for more in [0, 1, 5_000, 50_000, 100_000] {

@@ -1,10 +1,10 @@
-//! Flipped bits and cut ends: the log opens with exactly what it had, or says what is wrong.
+//! Flipped bits and truncation: the log opens with exactly its records, or reports the damage.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// How the files are left.
+/// State of the files.
 #[derive(Clone, Copy, Debug)]
 enum Left {
     /// Everything is in the database.
@@ -13,7 +13,7 @@ enum Left {
     Killed,
 }
 
-/// A log that has been at work.
+/// A log with some records.
 fn used(left: Left) -> (Machine, LogId, Vec<Record>) {
     let mut machine = Machine::new(Disk::default());
     machine.checkpoint_pages = 40;
@@ -34,7 +34,7 @@ fn used(left: Left) -> (Machine, LogId, Vec<Record>) {
     (machine, id, records)
 }
 
-/// Opens a damaged log. Returns whether it was told that it is.
+/// Opens a damaged log. Returns whether the damage was reported.
 fn check((machine, id, records): (Machine, LogId, Vec<Record>)) -> Result<bool, TestCaseError> {
     match machine.open() {
         Ok((log, found)) => {

@@ -1,4 +1,4 @@
-//! What a disk does to the log: it loses what was not synced, fails to sync, is full, flips bits.
+//! Simulated disk faults: lost unsynced writes, failing syncs, full disks, flipped bits.
 
 mod failing;
 mod flips;
@@ -23,17 +23,17 @@ use super::{
     *,
 };
 
-/// How long the log's thread may take for anything.
+/// Timeout of operations of the log's thread.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A folder on a simulated disk. The files that SQLite does not see are on the real one.
+/// A folder on a simulated disk. Files that SQLite does not use are on the real one.
 struct Machine {
     folder: tempfile::TempDir,
     mounted: Mounted,
     disk: Arc<Disk>,
-    /// Whether anything is synced.
+    /// True if anything is synced.
     syncs: bool,
-    /// Whether SQLite syncs anything.
+    /// True if SQLite syncs anything.
     sqlite_syncs: bool,
     checkpoint_pages: i32,
     few: usize,
@@ -63,7 +63,7 @@ impl Machine {
         self.folder.path()
     }
 
-    /// The log, with its id and what it holds.
+    /// The log, with its id and records.
     fn open(&self) -> Result<(SqliteLog, Vec<Record>), OpenError> {
         let (disk, syncs) = (self.disk.clone(), self.syncs);
         let sync = move |what| match (syncs, what) {
@@ -94,15 +94,14 @@ impl Machine {
     }
 }
 
-/// A folder in memory where there is such a place: what is synced there is not the point here.
+/// A folder in memory if possible: real syncs do not matter here.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
         .expect("a folder")
 }
 
-/// Appends a group of records with these texts. It is not committed yet.
-/// A text that a log cannot write in fewer bytes, of so many.
+/// A random text of this size that does not compress.
 pub(super) fn noise(bytes: usize, rng: &mut fastrand::Rng) -> String {
     let letters = std::iter::repeat_with(|| rng.alphanumeric());
     letters.take(bytes).collect()
@@ -138,7 +137,7 @@ fn append(log: &mut SqliteLog, texts: impl IntoIterator<Item = String>) -> Vec<R
     texts.into_iter().map(append).collect()
 }
 
-/// Waits until what the log says of its commits is like this.
+/// Waits until the commits of the log satisfy the predicate.
 fn wait(log: &SqliteLog, mut what: impl FnMut(&Commit) -> bool) -> Commit {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -158,7 +157,7 @@ fn wait(log: &SqliteLog, mut what: impl FnMut(&Commit) -> bool) -> Commit {
     runtime.block_on(waited).expect("in time")
 }
 
-/// Appends one group and waits until it is safe; if the log fails, the reason.
+/// Appends one group and waits until it is durable; if the log fails, returns the reason.
 fn publish(log: &mut SqliteLog, text: &str) -> Result<Record, String> {
     let record = append(log, [text.to_owned()]).remove(0);
     log.commit();

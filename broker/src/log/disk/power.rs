@@ -1,23 +1,23 @@
-//! The power is cut at any step, again and again: what was acknowledged is there, in order, and groups are whole or absent.
+//! Power cuts at any step, repeatedly: acknowledged records are kept in order, and groups are whole or absent.
 
 use super::*;
 
-/// Runs that CI can afford.
+/// Number of runs in CI.
 const SEEDS: u64 = 1_000;
 const THREADS: usize = 4;
 
-/// What is known of the records.
+/// Expected records.
 #[derive(Default)]
 struct Known {
     id: Option<LogId>,
-    /// They have to be there.
+    /// Acknowledged: must be there.
     acknowledged: Vec<Record>,
-    /// Groups after those, which may be there, in this order.
+    /// Later groups, of which a prefix may be there.
     unanswered: Vec<Vec<Record>>,
 }
 
 impl Known {
-    /// Compares what a log holds with what is known. From here on all of it has to stay.
+    /// Compares the log with the expectation. Everything found must stay from now on.
     fn check(&mut self, id: LogId, found: Vec<Record>) -> Result<(), String> {
         let known = self.acknowledged.len();
         if found.get(..known) != Some(&self.acknowledged[..]) {
@@ -56,7 +56,7 @@ impl Known {
         Ok(())
     }
 
-    /// What was appended is safe up to here.
+    /// Records up to here are durable.
     fn acknowledge(&mut self, position: Position) {
         while let Some(group) = self.unanswered.first() {
             if group.last().is_some_and(|r| r.position > position) {
@@ -67,7 +67,7 @@ impl Known {
     }
 }
 
-/// A log through some lives of its machine; what it did wrong, if anything.
+/// Runs a log through several lives of its machine; returns the first violation.
 fn lives(seed: u64, syncs: bool) -> Result<(), String> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut machine = Machine::new(Disk::default());
@@ -104,7 +104,7 @@ fn life(machine: &Machine, known: &mut Known, rng: &mut fastrand::Rng) -> Result
             let texts: Vec<String> = (0..rng.usize(1..5)).map(|_| text(rng)).collect();
             known.unanswered.push(append(&mut log, texts));
             log.commit();
-            // The first is written alone, the others together.
+            // The first group is written alone, the others together.
             if groups > 1 && group == 0 {
                 machine.disk().wait_held();
             }
@@ -143,7 +143,7 @@ fn a_power_cut_takes_nothing_that_was_acknowledged() {
     });
 }
 
-/// A checker that cannot fail proves nothing.
+/// Proves that the check can fail.
 #[test]
 fn without_syncs_the_same_check_finds_loss() {
     let wrong: Vec<String> = (0..100)

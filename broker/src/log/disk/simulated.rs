@@ -1,4 +1,4 @@
-//! A disk in memory, with the system's cache before it. What was not synced may be lost, in any part, when the power goes.
+//! A simulated disk in memory, with the system's page cache. A power cut may lose any part of unsynced writes.
 
 use std::{
     collections::BTreeMap,
@@ -11,16 +11,16 @@ use rusqlite::ffi;
 
 use super::PATIENCE;
 
-/// What is written as a whole, in bytes. Even of that a part may be lost.
+/// Unit of atomic writes, in bytes. Even of a sector only a part may be written.
 const SECTOR: usize = 512;
 
-/// A result code of SQLite.
+/// An SQLite result code.
 pub(super) type Code = i32;
 
-/// A file, whatever it is called.
+/// A file, independent of its name.
 pub(super) type Inode = u64;
 
-/// See the module's description.
+/// The disk, see the module.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     state: Mutex<State>,
@@ -30,21 +30,21 @@ pub(super) struct Disk {
 #[derive(Debug, Default)]
 pub(super) struct State {
     names: BTreeMap<String, Inode>,
-    /// The names that survive.
+    /// Durable names.
     safe_names: BTreeMap<String, Inode>,
     files: BTreeMap<Inode, File>,
     steps: u64,
-    /// The power goes at this step.
+    /// Step of the power cut.
     cut_at: Option<u64>,
-    /// Nothing works any more.
+    /// True after the power cut.
     is_off: bool,
-    /// This many more syncs work, then one fails.
+    /// Syncs until one fails.
     syncs_left: Option<u64>,
-    /// Syncs since one has failed.
+    /// Syncs since a failed one.
     syncs_since_failure: Option<u64>,
-    /// Bytes that all files may have together.
+    /// Maximum bytes of all files together.
     room: Option<u64>,
-    /// What is said when that is used up, if not that the disk is full.
+    /// Error at that limit, instead of a full disk.
     no_room: Option<Code>,
     is_held: bool,
     is_waited_at: bool,
@@ -52,10 +52,10 @@ pub(super) struct State {
 
 #[derive(Debug, Default)]
 struct File {
-    /// As programs see it.
+    /// Content as programs see it.
     seen: Vec<u8>,
     safe: Vec<u8>,
-    /// What leads from `safe` to `seen`.
+    /// Changes that lead from `safe` to `seen`.
     unsynced: Vec<Change>,
 }
 
@@ -70,7 +70,7 @@ impl Disk {
         self.state.lock().expect("no code panics while it has this")
     }
 
-    /// The power goes at the so-maniest step from here on.
+    /// Cuts the power after this many steps.
     pub(super) fn cut_in(&self, steps: u64) {
         let mut state = self.state();
         state.cut_at = Some(state.steps + steps);
@@ -80,7 +80,7 @@ impl Disk {
         self.state().is_off
     }
 
-    /// The machine starts again; of what was not synced there is what `rng` leaves.
+    /// Restarts the machine; `rng` decides which unsynced changes survive.
     pub(super) fn power_on(&self, rng: &mut fastrand::Rng) {
         let mut state = self.state();
         let all: Vec<String> = state
@@ -108,29 +108,29 @@ impl Disk {
         state.again();
     }
 
-    /// The process starts again, after it was killed; the system has gone on.
+    /// Restarts a killed process; the page cache survives.
     pub(super) fn restart(&self) {
         self.state().again();
     }
 
-    /// After so many syncs one fails, once.
+    /// Makes a sync fail after this many.
     pub(super) fn fail_sync_after(&self, syncs: u64) {
         self.state().syncs_left = Some(syncs);
     }
 
-    /// How often something was synced after a sync had failed; `None` if none has.
+    /// Syncs after a failed one; `None` if none has failed.
     pub(super) fn syncs_since_failure(&self) -> Option<u64> {
         self.state().syncs_since_failure
     }
 
-    /// There is room for so many more bytes; `None` for any number.
+    /// Limits the free space; `None` removes the limit.
     pub(super) fn leave_room(&self, more: Option<u64>) {
         let mut state = self.state();
         let used = state.used();
         state.room = more.map(|more| used + more);
     }
 
-    /// What the log syncs itself.
+    /// Syncs the write-ahead log, as the log itself does.
     pub(super) fn sync_wal(&self) -> io::Result<()> {
         let mut state = self.state();
         let wal = state.inode("-wal");
@@ -147,23 +147,23 @@ impl Disk {
         Ok(())
     }
 
-    /// That there is no room is said as of a quota.
+    /// Reports a full disk as an exceeded quota.
     pub(super) fn has_quota(&self) {
         self.state().no_room = Some(ffi::SQLITE_IOERR_WRITE);
     }
 
-    /// Writes wait until [`release`](Self::release).
+    /// Blocks writes until [`release`](Self::release).
     pub(super) fn hold(&self) {
         self.state().is_held = true;
     }
 
-    /// Waits until a write waits, or the power is off, so that none comes.
+    /// Waits until a write is blocked, or the power is off.
     pub(super) fn wait_held(&self) {
         let until = Instant::now() + PATIENCE;
         let mut state = self.state();
         while !state.is_waited_at && !state.is_off {
             assert!(Instant::now() < until, "nothing is written");
-            // That the power goes wakes nobody.
+            // A power cut wakes nobody.
             (state, _) = self
                 .changed
                 .wait_timeout(state, Duration::from_millis(5))
@@ -178,7 +178,7 @@ impl Disk {
         self.changed.notify_all();
     }
 
-    /// The content of the file whose name ends so, to change it; makes none.
+    /// Changes the content of the file with this suffix; creates none.
     pub(super) fn change(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.state();
         let inode = state.inode(name);
@@ -215,7 +215,7 @@ impl Disk {
 }
 
 impl State {
-    /// The file of this name, which is made if it is missing and that is wanted.
+    /// Opens the file with this name; creates it if `create`.
     pub(super) fn open(&mut self, name: Option<&str>, create: bool) -> Result<Inode, Code> {
         if let Some(inode) = name.and_then(|n| self.names.get(n)) {
             return Ok(*inode);
@@ -247,7 +247,7 @@ impl State {
         Ok(())
     }
 
-    /// How many bytes could be read.
+    /// Returns the number of bytes read.
     pub(super) fn read(&self, inode: Inode, at: usize, into: &mut [u8]) -> Result<usize, Code> {
         if self.is_off {
             return Err(ffi::SQLITE_IOERR_READ);
@@ -277,7 +277,7 @@ impl State {
         if self.syncs_left == Some(0) {
             self.syncs_left = None;
             self.syncs_since_failure = Some(0);
-            // As Linux does it: the pages stay in the cache and count as written.
+            // Like Linux: the pages stay in the cache and count as written.
             self.file(inode)?.unsynced.clear();
             return Err(ffi::SQLITE_IOERR_FSYNC);
         }
@@ -333,7 +333,7 @@ impl File {
         self.unsynced.push(change);
     }
 
-    /// Of what was not synced nothing, all, the first part or any parts are kept.
+    /// Keeps none, all, the first part or random parts of the unsynced changes.
     fn lose(&mut self, rng: &mut fastrand::Rng) {
         let unsynced = std::mem::take(&mut self.unsynced);
         let parts: Vec<Change> = unsynced.iter().flat_map(Change::parts).collect();
@@ -367,7 +367,7 @@ impl Change {
         }
     }
 
-    /// The same, sector by sector.
+    /// Splits a change into sectors.
     fn parts(&self) -> Vec<Self> {
         let Self::Write { at, bytes } = self else {
             return vec![self.clone()];
@@ -385,7 +385,7 @@ impl Change {
         parts
     }
 
-    /// Now and then only the first part of a sector.
+    /// Sometimes truncates a sector.
     fn torn(self, rng: &mut fastrand::Rng) -> Self {
         match self {
             Self::Write { at, mut bytes } if rng.u8(..16) == 0 => {

@@ -1,4 +1,4 @@
-//! A simulated disk as a file layer of SQLite, with the locks and the shared memory that the write-ahead log needs.
+//! A simulated disk as an SQLite VFS, with the locks and the shared memory of the write-ahead log.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use rusqlite::ffi;
 
 use super::simulated::{Code, Disk, Inode, State};
 
-/// A disk that SQLite knows by a name, until this is dropped. All connections have to be closed then.
+/// A disk registered with SQLite under a name, until dropped. All connections have to be closed then.
 pub(super) struct Mounted {
     vfs: *mut ffi::sqlite3_vfs,
     layer: *mut Layer,
@@ -26,22 +26,22 @@ struct Layer {
     locks: Mutex<Locks>,
 }
 
-/// What connections hold. They are told apart by the addresses of their files.
+/// Locks of connections, identified by the addresses of their files.
 #[derive(Default)]
 struct Locks {
     files: BTreeMap<(Inode, usize), c_int>,
-    /// File, slot, connection; whether it is exclusive.
+    /// File, slot, connection; true if exclusive.
     shared: BTreeMap<(Inode, c_int, usize), bool>,
     memory: BTreeMap<Inode, Vec<Box<[u64]>>>,
 }
 
-/// What SQLite allocates for an open file.
+/// State of an open file, allocated by SQLite.
 #[repr(C)]
 struct Open {
     base: ffi::sqlite3_file,
     layer: *const Layer,
     inode: Inode,
-    /// The next sync is also one of the names, as in SQLite's own layer.
+    /// The next sync includes the names, as in SQLite's own VFS.
     syncs_names: bool,
 }
 
@@ -54,7 +54,8 @@ impl Mounted {
             disk,
             locks: Mutex::default(),
         }));
-        // SAFETY: SQLite's own layer is always there, and what is left of it here does not look at the structure it is part of.
+        // SAFETY: SQLite's default VFS always exists, and the functions copied from it do not access the structure that
+        // contains them.
         let mut vfs = unsafe { *ffi::sqlite3_vfs_find(ptr::null()) };
         vfs.szOsFile = c_int::try_from(size_of::<Open>()).expect("it is small");
         vfs.pNext = ptr::null_mut();
@@ -65,7 +66,7 @@ impl Mounted {
         vfs.xAccess = Some(access);
         vfs.xFullPathname = Some(full_pathname);
         let vfs = Box::into_raw(Box::new(vfs));
-        // SAFETY: it is complete, and lives until it is unregistered.
+        // SAFETY: the structure is complete, and lives until it is unregistered.
         let code = unsafe { ffi::sqlite3_vfs_register(vfs, 0) };
         assert_eq!(code, ffi::SQLITE_OK);
         Self { vfs, layer, name }
@@ -78,7 +79,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // SAFETY: all connections are closed, so nobody else has these.
+        // SAFETY: all connections are closed, so there are no other references.
         unsafe {
             ffi::sqlite3_vfs_unregister(self.vfs);
             drop(Box::from_raw(self.vfs));
@@ -327,7 +328,7 @@ unsafe extern "C" fn sector_size(_f: *mut ffi::sqlite3_file) -> c_int {
     4096
 }
 
-/// What SQLite takes the system's disks for.
+/// The characteristics that SQLite assumes of real disks.
 unsafe extern "C" fn device_characteristics(_f: *mut ffi::sqlite3_file) -> c_int {
     ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE
 }
@@ -347,7 +348,7 @@ unsafe extern "C" fn shm_map(
         }
         let found = regions.get_mut(number(region));
         let found = found.map_or(ptr::null_mut(), |r| r.as_mut_ptr().cast());
-        // SAFETY: SQLite wants the answer there.
+        // SAFETY: SQLite passes a valid pointer for the result.
         unsafe { *out = found };
     });
     ffi::SQLITE_OK
@@ -393,7 +394,7 @@ unsafe extern "C" fn shm_unmap(f: *mut ffi::sqlite3_file, delete: c_int) -> c_in
     let (open, layer) = unsafe { file(f) };
     locks(layer, |l| {
         l.shared.retain(|(_, _, who), _| *who != f.addr());
-        // A process that has no database open any more has none of its index either.
+        // The shared memory of a process is gone with its last open database.
         let is_used = l
             .files
             .keys()

@@ -1,4 +1,5 @@
-//! How far records were acknowledged, in a file beside the log: without it, a log that lost its end looks like a shorter one.
+//! High-water mark of acknowledged records, in a file beside the log: without it, a truncated log looks like a shorter
+//! one.
 
 use std::{
     fs::{File, OpenOptions},
@@ -9,7 +10,7 @@ use std::{
 
 use crate::log::LogId;
 
-/// Its name in the log's folder.
+/// File name in the log's folder.
 pub(super) const FILE: &str = "acknowledged";
 /// Id, position, checksum.
 const BYTES: usize = 16;
@@ -23,11 +24,11 @@ pub(super) struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// Opens or makes it. What is unreadable, or says something of another log, bounds nothing.
+    /// Opens or creates the file. An unreadable file, or one of another log, bounds nothing.
     ///
     /// # Errors
     ///
-    /// The file cannot be made or read.
+    /// The file cannot be created or read.
     pub(super) fn open(path: &Path, log: LogId) -> io::Result<Self> {
         let file = OpenOptions::new()
             .read(true)
@@ -48,19 +49,19 @@ impl Acknowledged {
         })
     }
 
-    /// The last position that was acknowledged for certain.
+    /// A lower bound of the last acknowledged position.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
 
-    /// Notes that records up to here are safe. That it cannot be noted harms nobody.
+    /// Records that records up to here are durable. A failure is harmless.
     pub(super) fn advance(&mut self, position: u64) {
         self.position = position;
         let _ = self.file.write_all_at(&write(self.log, position), 0);
     }
 }
 
-/// What the file says, without touching it.
+/// Reads the file without changing it.
 pub(super) fn noted(path: &Path, log: LogId) -> u64 {
     let bytes = std::fs::read(path).ok();
     let bytes = bytes.and_then(|b| <[u8; BYTES]>::try_from(b).ok());

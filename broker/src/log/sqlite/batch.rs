@@ -1,12 +1,12 @@
-//! Rows on their way from the thread that reads them to the one that folds them. Their bytes lie in two pieces of memory, which are
-//! used again: memory that one thread takes and another gives back is slow.
+//! Batches of rows between the reading and the folding thread. Their bytes are in two buffers, which are reused: memory
+//! allocated by one thread and freed by another is slow.
 
 use super::row::RowRef;
 
-/// Rows of one batch.
+/// Maximum rows of a batch.
 const ROWS: usize = 512;
 
-/// See the module's description.
+/// The batch, see the module.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     text: String,
@@ -19,9 +19,9 @@ struct Numbers {
     position: u64,
     time_us: i64,
     kind: i64,
-    /// Where namespace, order key and principal end in the text.
+    /// Ends of namespace, order key and principal in the text.
     texts: [usize; 3],
-    /// Where the payload ends in the bytes.
+    /// End of the payload in the bytes.
     payload: usize,
 }
 
@@ -42,7 +42,7 @@ impl Batch {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        /// Bytes of one batch, unless one row alone is larger.
+        /// Maximum bytes of a batch, unless one row alone is larger.
         const BYTES: usize = 1024 * 1024;
         self.rows.len() >= ROWS || self.bytes.len() >= BYTES
     }

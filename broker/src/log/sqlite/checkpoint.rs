@@ -1,4 +1,4 @@
-//! Moving the write-ahead log into the database. SQLite's own way hides a sync that failed, and tries it again.
+//! Checkpoints of the write-ahead log. SQLite's automatic checkpoint would hide a failed sync and retry it.
 
 use std::{
     cell::Cell,
@@ -12,22 +12,22 @@ use rusqlite::{Connection, ErrorCode, hooks::Wal};
 
 use super::room::Room;
 
-/// Pages of the write-ahead log from which on they are moved: 16 MiB.
+/// Pages in the write-ahead log that trigger a checkpoint: 16 MiB.
 pub(super) const PAGES: i32 = 2000;
 
-/// When pages of the write-ahead log are moved.
+/// Schedule of checkpoints.
 #[derive(Debug)]
 pub(super) struct Checkpoints {
-    /// Pages that the last commit has left.
+    /// Pages in the write-ahead log after the last commit.
     waiting: Arc<AtomicI32>,
-    /// As many as there were when pages were last moved, until the write-ahead log begins anew. It does not while somebody reads.
+    /// Pages at the last checkpoint, until the write-ahead log restarts. It does not while a reader is active.
     tried: Cell<i32>,
     pages: i32,
     room: Room,
 }
 
 impl Checkpoints {
-    /// Watches the commits of a connection.
+    /// Observes the commits of a connection.
     pub(super) fn new(
         connection: &mut Connection,
         pages: i32,
@@ -47,7 +47,7 @@ impl Checkpoints {
         })
     }
 
-    /// Whether so many pages have come since the last time that they are to be moved.
+    /// True if enough pages were added since the last checkpoint.
     pub(super) fn are_due(&self) -> bool {
         let waiting = self.waiting.load(Ordering::Relaxed);
         if waiting < self.tried.get() {
@@ -56,12 +56,12 @@ impl Checkpoints {
         waiting - self.tried.get() >= self.pages
     }
 
-    /// Moves pages, as far as nobody reads them.
+    /// Checkpoints pages, as far as readers permit.
     pub(super) fn passive(&self, connection: &Connection) -> Result<(), rusqlite::Error> {
         self.move_pages(connection, "PRAGMA wal_checkpoint(PASSIVE)")
     }
 
-    /// Moves everything, unless somebody reads or the disk is full: then it is done later.
+    /// Checkpoints everything, unless a reader is active or the disk is full: then later.
     pub(super) fn complete(&self, connection: &Connection) -> Result<(), rusqlite::Error> {
         self.move_pages(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
     }

@@ -1,4 +1,4 @@
-//! Which records go, and how.
+//! Compaction: choice and removal of old records.
 
 use std::{
     collections::BTreeSet,
@@ -14,19 +14,19 @@ use crate::log::{
     retention::{self, Extent, Retention},
 };
 
-/// Records that go in one step.
+/// Records removed per step.
 const STEP: u64 = 5000;
 
-/// What goes, in steps.
+/// Removal plan, in steps.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Records from before the log's first that no mailbox needs any more.
+    /// Old records, before the log's first, that no mailbox needs any more.
     pub(super) stale: Vec<RangeInclusive<u64>>,
-    /// Ranges, and where the log begins when they are gone.
+    /// Ranges to remove, and the log's new beginning after each step.
     pub(super) steps: Vec<(Vec<RangeInclusive<u64>>, Position)>,
 }
 
-/// Decides what goes.
+/// Plans the removal.
 pub(super) fn plan(
     reader: &Reader<'_>,
     snapshot: Position,
@@ -57,7 +57,7 @@ pub(super) fn plan(
     Ok(Plan { stale, steps })
 }
 
-/// What lies between the positions that are kept.
+/// Gaps between the kept positions.
 fn gaps(range: RangeInclusive<u64>, kept: &BTreeSet<Position>) -> Vec<RangeInclusive<u64>> {
     let (mut from, to) = range.into_inner();
     let mut gaps = Vec::new();
@@ -73,7 +73,7 @@ fn gaps(range: RangeInclusive<u64>, kept: &BTreeSet<Position>) -> Vec<RangeInclu
     gaps
 }
 
-/// Removes a range. Returns how many records went.
+/// Removes a range. Returns the number of removed records.
 pub(super) fn remove(
     connection: &Connection,
     range: RangeInclusive<u64>,
@@ -87,12 +87,12 @@ pub(super) fn remove(
     Ok(gone as u64)
 }
 
-/// The first record that is not older; the one after the last if all are. Clocks that were set back make it a little wrong.
+/// The first record at or after a time; the one after the last if all are older. Approximate if the clock was set back.
 fn first_since(reader: &Reader<'_>, time: SystemTime) -> Result<Position, OpenError> {
     let (mut low, mut high) = (reader.first.0, reader.last.0 + 1);
     while low < high {
         let middle = low.midpoint(high);
-        // A second more or less makes no difference, and is more than a clock jitters.
+        // Tolerates clock jitter of a second.
         if reader.record(Position(middle))?.time + Duration::from_secs(1) < time {
             low = middle + 1;
         } else {

@@ -1,36 +1,36 @@
-//! Segments of ended tasks in the database. A segment belongs to the log once a snapshot stands for it: those behind are left from a
-//! snapshot that was never finished.
+//! Segments of ended tasks in the database. A segment is valid once a snapshot covers it: later ones belong to an
+//! unfinished snapshot.
 
 use std::ops::RangeInclusive;
 
 use rusqlite::{Connection, params};
 
-/// Some ended tasks, in the order of their last change.
+/// A segment of ended tasks, in the order of their last change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// The changes of the first and the last task.
+    /// Numbers of the first and the last task's change.
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) tasks: u64,
-    /// Of the contents.
+    /// Size of the contents.
     pub(crate) bytes: u64,
-    /// When the last of them ended.
+    /// Time when the last of them ended.
     pub(crate) ended_us: i64,
-    /// Everything but the contents.
+    /// Everything except the contents.
     pub(crate) heads: Vec<u8>,
     pub(crate) contents: Vec<u8>,
 }
 
-/// Bounds on the ended tasks that are kept.
+/// Limits on the ended tasks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keeping {
     pub(crate) tasks: u64,
     pub(crate) bytes: u64,
-    /// Those that ended before this go.
+    /// Tasks that ended before this are removed.
     pub(crate) since_us: i64,
 }
 
-/// Since schema 3. Contents come last: what stands before them is read without them.
+/// Since schema 3. Contents are the last column, so that the others are read without them.
 pub(super) const TABLE: &str = "CREATE TABLE ended (
     first INTEGER PRIMARY KEY,
     last INTEGER NOT NULL,
@@ -43,7 +43,7 @@ pub(super) const TABLE: &str = "CREATE TABLE ended (
     contents BLOB NOT NULL
 );";
 
-/// The checksum of a part of a segment.
+/// Checksum of a part of a segment.
 fn sum(first: i64, part: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&first.to_le_bytes());
@@ -69,7 +69,7 @@ pub(super) fn write(connection: &Connection, segment: &Segment) -> Result<(), ru
     Ok(())
 }
 
-/// Removes segments that no snapshot stands for.
+/// Removes segments that no snapshot covers.
 pub(super) fn remove_after(connection: &Connection, last: u64) -> Result<(), rusqlite::Error> {
     connection.execute("DELETE FROM ended WHERE first > ?", [last.cast_signed()])?;
     Ok(())
@@ -85,7 +85,7 @@ pub(super) fn remove(
     Ok(())
 }
 
-/// The extent of one segment.
+/// Extent of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) first: u64,
@@ -112,7 +112,7 @@ pub(super) fn extents(connection: &Connection) -> Result<Vec<Extent>, rusqlite::
     extents.collect()
 }
 
-/// The segments that are not needed: the oldest, as long as enough are left without them.
+/// The oldest segments that exceed the limits.
 pub(super) fn surplus<'a>(extents: &'a [Extent], keeping: &Keeping) -> &'a [Extent] {
     let mut tasks: u64 = extents.iter().map(|extent| extent.tasks).sum();
     let mut bytes: u64 = extents.iter().map(|extent| extent.bytes).sum();
@@ -124,11 +124,11 @@ pub(super) fn surplus<'a>(extents: &'a [Extent], keeping: &Keeping) -> &'a [Exte
     &extents[..needed.unwrap_or(extents.len())]
 }
 
-/// Hands over the heads of all segments.
+/// Passes the heads of all segments to `each`.
 ///
 /// # Errors
 ///
-/// Names the damage; or the error of `each`.
+/// The damage; or the error of `each`.
 pub(super) fn heads(
     connection: &Connection,
     mut each: impl FnMut(&[u8]) -> Result<(), String>,
@@ -144,11 +144,11 @@ pub(super) fn heads(
     Ok(())
 }
 
-/// The contents of the segment that has a change, if there is one.
+/// Contents of the segment with a change, if it exists.
 ///
 /// # Errors
 ///
-/// Names the damage.
+/// The damage.
 pub(super) fn contents(
     connection: &Connection,
     changed: u64,
@@ -167,7 +167,7 @@ pub(super) fn contents(
     Ok(Some((last.cast_unsigned(), checked(row)?.to_vec())))
 }
 
-/// A part of a segment, if its checksum fits.
+/// A part of a segment, if its checksum matches.
 fn checked<'a>(row: &'a rusqlite::Row<'_>) -> Result<&'a [u8], String> {
     let text = |e: rusqlite::Error| e.to_string();
     let (first, stored): (i64, u32) = (row.get(0).map_err(text)?, row.get(1).map_err(text)?);
@@ -181,7 +181,7 @@ fn checked<'a>(row: &'a rusqlite::Row<'_>) -> Result<&'a [u8], String> {
     }
 }
 
-/// Checks every part of every segment.
+/// Checks all parts of all segments.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What the log says of itself: its id, and the positions that it holds. A log that lost some of them is found out.
+//! The log's own id and range of positions. Detects a log that lost some of them.
 
 use std::{ops::RangeInclusive, path::Path};
 
@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 
 use crate::log::{LogId, OpenError};
 
-/// Makes the table and its one row.
+/// SQL that creates the table and its row.
 pub(super) fn create(id: LogId) -> String {
     format!(
         "CREATE TABLE log (
@@ -21,7 +21,7 @@ pub(super) fn create(id: LogId) -> String {
     )
 }
 
-/// Schema 1 began with a log that knew its id alone.
+/// Migrates from schema 1, where the log stored its id alone.
 pub(super) fn upgrade(connection: &Connection) -> Result<(), rusqlite::Error> {
     if connection.column_exists(None, "log", "first")? {
         return Ok(());
@@ -37,11 +37,11 @@ pub(super) fn upgrade(connection: &Connection) -> Result<(), rusqlite::Error> {
     set(connection, None, last.cast_unsigned())
 }
 
-/// The log's id and the positions that it holds.
+/// Reads the log's id and range of positions.
 ///
 /// # Errors
 ///
-/// [`OpenError::Damaged`] if that cannot be trusted.
+/// [`OpenError::Damaged`] if it cannot be trusted.
 pub(super) fn read(
     connection: &Connection,
     path: &Path,
@@ -65,7 +65,7 @@ pub(super) fn read(
     Ok((id, first..=last))
 }
 
-/// Says where the log ends, and, if it was shortened, where it begins. Belongs into the transaction that makes it so.
+/// Updates the end of the log, and the beginning after a compaction. Call it in the transaction of the change.
 pub(super) fn set(
     connection: &Connection,
     first: Option<u64>,
@@ -81,7 +81,7 @@ pub(super) fn set(
     Ok(())
 }
 
-/// Says that the log begins later.
+/// Moves the beginning of the log.
 pub(super) fn begin_at(connection: &Connection, first: u64) -> Result<(), rusqlite::Error> {
     let last = connection.query_row("SELECT last FROM log", [], |r| r.get::<_, i64>(0))?;
     set(connection, Some(first), last.cast_unsigned())

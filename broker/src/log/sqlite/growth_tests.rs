@@ -1,4 +1,4 @@
-//! The write-ahead log stays small while somebody reads slowly, and gets small again after somebody has read for long.
+//! Size of the write-ahead log: stays small with slow readers, and shrinks after a long read.
 
 use std::{fs, time::SystemTime};
 
@@ -20,7 +20,7 @@ fn open(folder: &Path) -> SqliteLog {
     SqliteLog::open(folder, &options, |_| Ok(())).expect("it opens")
 }
 
-/// Writes a record, and waits until it is safe.
+/// Writes a record, and waits until it is durable.
 fn write(log: &mut SqliteLog) {
     let position = log.next_position();
     let entry = Entry::Registered(Registration {
@@ -89,7 +89,7 @@ fn the_write_ahead_log_gets_small_again_after_somebody_has_read_for_long() {
         Ok(())
     });
     reading.expect("it is sound");
-    // So many pages are moved together.
+    // Fewer pages than a checkpoint needs.
     for _ in 0..6 {
         write(&mut log);
     }

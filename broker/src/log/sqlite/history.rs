@@ -1,4 +1,4 @@
-//! Rereading events from the database.
+//! Rereading of events from the database.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
     sealed::Sealed,
 };
 
-/// Reads the log of a folder.
+/// Reader of a folder's log.
 #[derive(Debug)]
 pub(super) struct Stored {
     pub(super) folder: PathBuf,

@@ -1,6 +1,6 @@
-//! The log in SQLite: write-ahead log, one row for each record, one writer thread that commits what has come meanwhile in one
-//! transaction, and another one that syncs that before anybody is told of it. Each row carries a checksum, and one row says where the
-//! log begins and ends; what is damaged or missing is named, never skipped.
+//! The log in SQLite: write-ahead log, one row per record, one writer thread with group commit, and another thread that
+//! syncs a commit before it is reported. Each row has a checksum, and one row has the log's beginning and end; damaged
+//! or missing rows are reported, never skipped.
 
 mod acknowledged;
 mod batch;
@@ -68,32 +68,32 @@ pub use wal::Torn;
 pub(crate) use wal::Wal;
 pub(crate) use wal::torn;
 
-/// The database, beside it SQLite's own `-wal` and `-shm`.
+/// The database; SQLite's `-wal` and `-shm` are beside it.
 pub(crate) const FILE: &str = "log.db";
-/// Groups that wait for the writer.
+/// Maximum groups queued for the writer.
 const QUEUE: usize = 16_384;
-/// Bytes that wait for the writer before publishes are refused. Less than the reserve.
+/// Bytes queued for the writer from which on publishes are refused. Less than the reserve.
 const QUEUE_BYTES: usize = 16 * 1024 * 1024;
 
-/// How the log is kept.
+/// Options of the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// The layer through which SQLite reaches its files, if it is not the usual one.
+    /// SQLite VFS, if not the default.
     pub(crate) vfs: Option<String>,
-    /// Bytes of the file that is given up when the disk is full.
+    /// Size of the reserve file, which is deleted on a full disk.
     pub(crate) reserve_bytes: u64,
-    /// How it is found out whether a quota is used up.
+    /// Test for an exceeded quota.
     pub(crate) probe: Probe,
-    /// What a test does to the settings of SQLite.
+    /// Additional SQLite settings of a test.
     #[cfg(test)]
     pub(crate) pragmas: &'static str,
-    /// How a test syncs the write-ahead log.
+    /// Syncs the write-ahead log in a test.
     #[cfg(test)]
     pub(crate) wal: Option<Wal>,
-    /// Rows that are synced at once.
+    /// Maximum rows that are synced inline.
     #[cfg(test)]
     pub(crate) few: usize,
-    /// Pages of the write-ahead log from which on they are moved into the database.
+    /// Pages in the write-ahead log that trigger a checkpoint.
     #[cfg(test)]
     pub(crate) checkpoint_pages: i32,
 }
@@ -140,7 +140,7 @@ impl Options {
     }
 }
 
-/// See the module's description.
+/// The log, see the module.
 #[derive(Debug)]
 pub(crate) struct SqliteLog {
     id: LogId,
@@ -156,11 +156,11 @@ pub(crate) struct SqliteLog {
 }
 
 impl SqliteLog {
-    /// Opens the log in a folder, or makes one, and hands over what it consists of, in order.
+    /// Opens or creates the log in a folder, and passes its content to `each`, in order.
     ///
     /// # Errors
     ///
-    /// [`OpenError`], which says what is wrong, where, and what to do.
+    /// [`OpenError`] with the problem, its place, and the remedy.
     pub(crate) fn open(
         folder: &Path,
         options: &Options,
@@ -194,7 +194,7 @@ impl SqliteLog {
         }
 
         recover::replay(&reader, each)?;
-        // After a sync that failed, what was read may be in the system's cache alone. Written again, it is safe.
+        // After a failed sync, the read data may be in the page cache alone. Writing it again makes it durable.
         let sqlite = |source| OpenError::Sqlite {
             path: path.clone(),
             source,
@@ -210,13 +210,13 @@ impl SqliteLog {
             path: folder.to_owned(),
             source,
         };
-        // Somebody who reads keeps pages from being moved.
+        // Opened first: a reader would prevent checkpoints.
         let wal = options.wal(&path).map_err(problem)?;
         wal.sync().map_err(problem)?;
         wal.sync_folder(folder).map_err(problem)?;
         acknowledged.advance(last);
 
-        // What has its room from the start takes it when idle too: groups are counted instead.
+        // Unbounded, since a bounded channel reserves its capacity even when idle; groups are counted instead.
         let (jobs, queue) = mpsc::channel();
         let committed = Committer::new(Commit::Upto(Position(last)));
         let commits = committed.subscribe();
@@ -263,7 +263,7 @@ impl SqliteLog {
 }
 
 impl SqliteLog {
-    /// A handle for what is done to the log while it is used.
+    /// A handle for compaction while the log is in use.
     pub(crate) fn upkeep(&self) -> Upkeep {
         Upkeep {
             folder: self.folder.clone(),
@@ -301,14 +301,14 @@ impl EventLog for SqliteLog {
     }
 
     fn commit(&mut self) {
-        // What does not find room goes with the next one; `admit` keeps it from growing.
+        // A group that does not fit goes with the next one; `admit` limits the growth.
         if self.group.is_empty() || self.queued.groups() >= QUEUE {
             return;
         }
         let group = std::mem::take(&mut self.group);
         self.queued.add(&group);
         if self.jobs.send(Job::Group(group)).is_err() {
-            // The writer has failed, as `admit` says.
+            // The writer has failed; `admit` reports it.
             self.queued.lost();
         }
     }
@@ -339,7 +339,7 @@ impl EventLog for SqliteLog {
 }
 
 impl Drop for SqliteLog {
-    /// [Closes](EventLog::close) the log, and waits for the end of that.
+    /// [Closes](EventLog::close) the log, and waits for its thread.
     fn drop(&mut self) {
         if let Some(writer) = self.close() {
             let _ = writer.join();

@@ -1,4 +1,4 @@
-//! Payloads of rows, compressed where that pays: an event of a task consists of ids for the most part, several times each.
+//! Compression of payloads: a task's event consists mostly of ids, each several times.
 
 mod digits;
 
@@ -6,16 +6,16 @@ use std::borrow::Cow;
 
 use lz4_flex::block::{compress_into, decompress, get_maximum_output_size};
 
-/// The first byte of a compressed payload. No other begins with it: it is the tag of no field.
+/// First byte of a compressed payload. No other payload begins with it: it is no field's tag.
 const COMPRESSED: u8 = 0;
-/// Bytes before the block: [`COMPRESSED`], and the length that the block expands to.
+/// Bytes before the block: [`COMPRESSED`], and the uncompressed length.
 const HEAD: usize = 1 + 4;
-/// Shorter payloads stay as they are, in bytes.
+/// Payloads below this size are not compressed, in bytes.
 const SHORT: usize = 128;
-/// A block expands to fewer times its bytes.
+/// Maximum compression ratio of a block.
 const MOST_TIMES: usize = 256;
 
-/// Compresses payloads, each into the room of the one before.
+/// Compressor that reuses its buffers.
 #[derive(Debug, Default)]
 pub(super) struct Packer {
     short: Vec<u8>,
@@ -23,7 +23,7 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    /// A payload as it is written.
+    /// Compresses a payload if that makes it smaller.
     pub(super) fn pack<'a>(&'a mut self, payload: &'a [u8]) -> &'a [u8] {
         if payload.len() < SHORT {
             return payload;
@@ -45,7 +45,7 @@ impl Packer {
     }
 }
 
-/// A payload that was read.
+/// Decompresses a payload.
 ///
 /// # Errors
 ///

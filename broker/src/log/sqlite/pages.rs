@@ -1,33 +1,33 @@
-//! Reading records page by page, each page as of a moment of its own: between pages nothing keeps a hub from moving its write-ahead log
-//! into the database, however slowly the records are taken.
+//! Paged reading of records, each page in its own transaction: between pages nothing prevents a checkpoint, however
+//! slowly the records are consumed.
 
 use super::{
     super::{OpenError, Position, Record},
     read::{Beside, Reader},
 };
 
-/// A page ends with the first record that reaches one of these.
+/// A page ends with the first record that reaches one of these limits.
 const RECORDS: usize = 1000;
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// Records of a log, oldest first: those from before its first that mailboxes still need, then all from there on.
+/// Records of a log, oldest first: old ones before its first that mailboxes still need, then all from there on.
 pub(crate) struct Pages {
     log: Beside,
     after: Position,
     /// The last record to read.
     until: Position,
-    /// Pages have come to where every record is there.
+    /// The pages have reached the complete part of the log.
     is_whole: bool,
 }
 
-/// Some records, and the damage that ends them.
+/// Records of a page, and the damage that ends them.
 pub(crate) struct RecordsPage {
     pub(crate) records: Vec<Record>,
     pub(crate) damage: Option<OpenError>,
 }
 
 impl Pages {
-    /// The records after a position up to and including another one, as far as they are there by this moment.
+    /// The records after a position, up to and including another one, as far as they exist now.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl Pages {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Shortened`] if the hub has removed records that were not read yet; else what cannot be read.
+    /// [`OpenError::Shortened`] if the hub removed records before they were read; else the unreadable part.
     pub(crate) fn next(&mut self) -> Result<Option<RecordsPage>, OpenError> {
         if self.after >= self.until {
             return Ok(None);
@@ -73,13 +73,13 @@ impl Pages {
         let (records, damage, is_whole) = read?;
         self.is_whole = is_whole;
         let last = records.last().map(|record| record.position);
-        // Without any, the next would be behind the last one.
+        // An empty page ends the range.
         self.after = last.unwrap_or(self.until);
         Ok(Some(RecordsPage { records, damage }))
     }
 }
 
-/// A page that is being read.
+/// A page in progress.
 #[derive(Default)]
 struct Page {
     records: Vec<Record>,

@@ -1,4 +1,4 @@
-//! What waits for the writer is bounded, in groups and in bytes, and nothing of it is lost.
+//! The writer's queue is bounded in groups and in bytes, and loses nothing.
 
 use std::{
     sync::mpsc,
@@ -10,7 +10,7 @@ use agenthub_proto::a2a::AgentCard;
 use super::*;
 use crate::log::{Entry, Registration};
 
-/// A log whose writer is busy until what is returned with it goes.
+/// A log whose writer is blocked until the returned sender is dropped.
 fn behind(folder: &Path) -> (SqliteLog, mpsc::Sender<()>) {
     let log = SqliteLog::open(folder, &Options::default(), |_| Ok(())).expect("it opens");
     let (free, until) = mpsc::channel();
@@ -23,7 +23,7 @@ fn behind(folder: &Path) -> (SqliteLog, mpsc::Sender<()>) {
     (log, free)
 }
 
-/// Commits records, each a group, as long as they are admitted. Returns their bytes.
+/// Commits records, one per group, while they are admitted. Returns their sizes.
 fn fill(log: &mut SqliteLog, payload_bytes: usize) -> Vec<usize> {
     let mut bytes = Vec::new();
     while log.admit().is_ok() {
@@ -49,14 +49,14 @@ fn fill(log: &mut SqliteLog, payload_bytes: usize) -> Vec<usize> {
     bytes
 }
 
-/// Waits until all of it is safe, and has the log take what comes then.
+/// Waits until everything is durable, and checks that the log accepts new records.
 async fn catches_up(log: &SqliteLog, records: usize) {
     let all = log.commits().safe(Position(records as u64));
     tokio::time::timeout(Duration::from_secs(10), all)
         .await
         .expect("in time")
         .expect("the log is there");
-    // A batch counts until the writer has said that it is safe.
+    // A batch counts until the writer has reported it as durable.
     let (done, is_done) = mpsc::channel();
     let tell = move |_: &rusqlite::Connection| {
         let _ = done.send(());

@@ -1,4 +1,4 @@
-//! Reading: every record and every snapshot is checked; what is damaged is named, never skipped.
+//! Reading: every record and every snapshot is checked; damage is reported, never skipped.
 
 use std::{
     collections::BTreeSet,
@@ -18,43 +18,43 @@ use super::{
     wal,
 };
 
-/// How long a hub that is just starting or ending is waited for.
+/// Time to wait for a hub that is starting or ending.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// What a log consists of, in the order in which it is read.
+/// Parts of a log, in the order in which they are read.
 #[derive(Debug)]
 pub(crate) enum Found<'a> {
     /// A record that a part of the snapshot refers to.
     Kept(&'a Record),
     /// A part of the snapshot.
     Part(&'a [u8]),
-    /// Ended tasks that lie apart, without their contents.
+    /// Ended tasks in segments, without their contents.
     Ended(&'a [u8]),
-    /// Publishes that were known when the snapshot was taken.
+    /// Deduplicated publishes at the time of the snapshot.
     Seen(&'a [u8]),
-    /// What happened after the snapshot.
+    /// A record after the snapshot.
     Record(&'a Record),
 }
 
-/// A database that is read.
+/// Reader of a database.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     connection: &'a Connection,
     path: &'a Path,
-    /// Names the log.
+    /// Id of the log.
     pub(crate) id: LogId,
-    /// The position from which on every record is there.
+    /// First position of the complete part of the log.
     pub(crate) first: Position,
-    /// The position of the last record; the one before the first if there is none.
+    /// Position of the last record; the one before the first if there is none.
     pub(crate) last: Position,
 }
 
-/// The log of a folder, to be read while a hub may be writing.
+/// The log of a folder, readable while a hub writes.
 pub(crate) struct Beside {
     connection: Connection,
     path: PathBuf,
     marker: PathBuf,
-    /// The last position that was acknowledged before anything was read, so that a hub that goes on is not ahead of that.
+    /// The acknowledged position before anything was read, so that a hub that writes meanwhile is not ahead of it.
     acknowledged: u64,
 }
 
@@ -63,7 +63,7 @@ impl Beside {
     ///
     /// # Errors
     ///
-    /// [`OpenError`], also where there is none.
+    /// [`OpenError`], also if there is none.
     pub(crate) fn open(folder: &Path) -> Result<Self, OpenError> {
         let path = folder.join(FILE);
         if !path.is_file() {
@@ -88,7 +88,7 @@ impl Beside {
         }
     }
 
-    /// Reads it as of one moment. Until this returns, the hub cannot cut its write-ahead log.
+    /// Reads in one transaction. Until this returns, the hub cannot truncate its write-ahead log.
     ///
     /// # Errors
     ///
@@ -113,11 +113,11 @@ impl Beside {
     }
 }
 
-/// Reads the log of a folder as of one moment, while a hub may be writing.
+/// Reads the log of a folder in one transaction, while a hub may be writing.
 ///
 /// # Errors
 ///
-/// [`OpenError`], also where there is none.
+/// [`OpenError`], also if there is none.
 pub(crate) fn beside<T>(
     folder: &Path,
     read: impl FnOnce(&Reader<'_>) -> Result<T, OpenError>,
@@ -135,12 +135,11 @@ fn as_of_now<T>(
     read(&Reader::new(&moment, path)?)
 }
 
-/// Writes what a log holds into a file, which must not exist, and reads that. What is damaged in the log's file without being of any
-/// use is not in the copy.
+/// Copies a log into a new file, and reads that. Damaged free pages are not copied.
 ///
 /// # Errors
 ///
-/// [`OpenError`], also if the file cannot be made.
+/// [`OpenError`], also if the file cannot be created.
 pub(crate) fn copy<T>(
     folder: &Path,
     to: &Path,
@@ -160,7 +159,7 @@ pub(crate) fn copy<T>(
 }
 
 fn open(path: &Path) -> Result<Connection, OpenError> {
-    // Nobody else has the connection, so that no column need be locked.
+    // The connection has a single user, so that it needs no mutex.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags);
     let connection = connection.map_err(|e| sqlite(path, e))?;
@@ -179,7 +178,7 @@ fn sqlite(path: &Path, source: rusqlite::Error) -> OpenError {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads what the log says of itself.
+    /// Reads the log's id and range.
     pub(super) fn new(connection: &'a Connection, path: &'a Path) -> Result<Self, OpenError> {
         let (id, extent) = extent::read(connection, path)?;
         let (first, last) = (Position(*extent.start()), Position(*extent.end()));
@@ -196,7 +195,7 @@ impl<'a> Reader<'a> {
         self.connection
     }
 
-    /// Bytes that the log uses.
+    /// Used bytes.
     pub(crate) fn bytes(&self) -> Result<u64, OpenError> {
         let number = |name: &str| {
             let value = self
@@ -210,7 +209,7 @@ impl<'a> Reader<'a> {
         Ok(pages * number("page_size")?)
     }
 
-    /// Where the snapshot was taken, unchecked; 0 if there is none.
+    /// Position of the snapshot, unchecked; 0 if there is none.
     pub(crate) fn snapshot_position(&self) -> Result<Position, OpenError> {
         let position =
             self.connection
@@ -221,7 +220,7 @@ impl<'a> Reader<'a> {
         Ok(Position(position.cast_unsigned()))
     }
 
-    /// The snapshot that a hub would start from, checked; `None` where the whole log is read.
+    /// The snapshot that a hub would start from, checked; `None` if the whole log is read.
     ///
     /// # Errors
     ///
@@ -244,7 +243,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Pages`] with what is wrong first.
+    /// [`OpenError::Pages`] with the first problem.
     pub(crate) fn check_pages(&self) -> Result<(), OpenError> {
         let pages = |reason: String| OpenError::Pages {
             path: self.path.to_owned(),
@@ -259,7 +258,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The positions that a snapshot refers to.
+    /// Positions that a snapshot refers to.
     ///
     /// # Errors
     ///
@@ -273,11 +272,11 @@ impl<'a> Reader<'a> {
         Ok(kept)
     }
 
-    /// Hands over a snapshot: first the records that it refers to, then its parts.
+    /// Passes a snapshot to `each`: first the records that it refers to, then its parts.
     ///
     /// # Errors
     ///
-    /// [`OpenError`] for damage, and for what `each` refuses.
+    /// [`OpenError`] for damage, and for errors of `each`.
     pub(crate) fn parts(
         &self,
         head: &Head,
@@ -302,11 +301,11 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Hands over the segments of ended tasks, without their contents: also those that no snapshot stands for.
+    /// Passes the segments of ended tasks to `each`, without their contents, including those that no snapshot covers.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Snapshot`] for damage, and for what `each` refuses.
+    /// [`OpenError::Snapshot`] for damage, and for errors of `each`.
     pub(crate) fn ended(
         &self,
         each: impl FnMut(&[u8]) -> Result<(), String>,
@@ -314,11 +313,11 @@ impl<'a> Reader<'a> {
         ended::heads(self.connection, each).map_err(|reason| self.bad_snapshot(reason))
     }
 
-    /// Hands over the publishes that the snapshot at a position knows.
+    /// Passes the deduplicated publishes of a snapshot to `each`.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Snapshot`] for damage, and for what `each` refuses.
+    /// [`OpenError::Snapshot`] for damage, and for errors of `each`.
     pub(super) fn seen(
         &self,
         snapshot: Position,
@@ -327,7 +326,7 @@ impl<'a> Reader<'a> {
         seen::each(self.connection, snapshot.0, each).map_err(|reason| self.bad_snapshot(reason))
     }
 
-    /// How far the segments of ended tasks go.
+    /// Extents of the segments of ended tasks.
     pub(super) fn ended_extents(&self) -> Result<Vec<ended::Extent>, OpenError> {
         ended::extents(self.connection).map_err(|e| self.sqlite(e))
     }
@@ -348,7 +347,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One record.
+    /// The record at a position.
     pub(crate) fn record(&self, position: Position) -> Result<Record, OpenError> {
         let sql = format!("SELECT {COLUMNS} FROM events WHERE position = ?");
         let mut statement = self
@@ -366,7 +365,7 @@ impl<'a> Reader<'a> {
             .map_err(|reason| self.damaged(position.0, reason))
     }
 
-    /// Reads and checks all records from a position on, oldest first, until `each` says no.
+    /// Reads and checks all records from a position on, oldest first, until `each` returns false.
     ///
     /// # Errors
     ///
@@ -382,7 +381,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The same for rows that are not decoded yet.
+    /// The same for undecoded rows.
     pub(super) fn rows(
         &self,
         from: Position,
@@ -419,7 +418,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The positions of the records from before the first that mailboxes still need, after a position, and so many at most.
+    /// Positions, after a given one, of old records before the first that mailboxes still need; at most `limit`.
     pub(crate) fn sparse(&self, after: Position, limit: usize) -> Result<Vec<Position>, OpenError> {
         let (after, first) = (after.0, self.first.0.cast_signed());
         let after = i64::try_from(after).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! What a hub reads when it starts: the snapshot, and what happened after it.
+//! Recovery: reads the snapshot and the records after it at a hub's start.
 
 use std::{
     panic::resume_unwind,
@@ -13,17 +13,18 @@ use super::{
     row::RowRef,
 };
 
-/// Batches that are read ahead of the fold.
+/// Batches read ahead of the fold.
 const AHEAD: usize = 4;
 
-/// Rows that are read as of one moment where the log goes on meanwhile.
+/// Rows read per transaction while the log is being written.
 const ROWS: u64 = 20_000;
 
-/// Hands over everything that a fold needs, from a thread of its own: reading and folding take about as long. Returns how far that goes.
+/// Passes everything that a fold needs to `each`, on a thread of its own: reading and folding take about as long.
+/// Returns the extent.
 ///
 /// # Errors
 ///
-/// [`OpenError`] for damage, and for what `each` refuses.
+/// [`OpenError`] for damage, and for errors of `each`.
 pub(crate) fn replay(
     reader: &Reader<'_>,
     mut each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
@@ -44,8 +45,8 @@ pub(crate) fn replay(
     Ok(reader.last)
 }
 
-/// The same for a log that goes on meanwhile, up to where it is safe now. Leaves out what lies apart from the snapshot: no record that
-/// follows is about an ended task, or needs to know of a publish. Returns also where the snapshot is.
+/// The same for a log that is being written, up to its durable end. Omits the data apart from the snapshot: no later
+/// record concerns an ended task, or needs deduplication. Also returns the position of the snapshot.
 ///
 /// # Errors
 ///
@@ -65,7 +66,7 @@ pub(crate) fn replay_changes(
         |position, reason| log.damaged(position, reason),
         each,
         |batches| {
-            // While a reader stays at one moment, the write-ahead log only grows.
+            // In portions: while a read transaction is open, the write-ahead log only grows.
             while next <= last {
                 let upto = last.min(Position(next.0.saturating_add(ROWS - 1)));
                 if !log.read(|reader| read(reader, next, upto, batches))? {
@@ -82,18 +83,18 @@ pub(crate) fn replay_changes(
 /// Extent of a replay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Replayed {
-    /// Where the snapshot is that it began with; 0 if there is none.
+    /// Position of the snapshot that it began with; 0 if there is none.
     pub(crate) snapshot: Position,
     pub(crate) last: Position,
 }
 
-/// The way of batches to a fold and back.
+/// Channels of batches to a fold and back.
 struct Batches {
     full: SyncSender<Batch>,
     used: Receiver<Batch>,
 }
 
-/// Folds what `read` hands over on a thread of its own.
+/// Folds, on another thread, what `read` produces.
 fn fold_apart(
     damaged: impl Fn(u64, String) -> OpenError,
     each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
@@ -107,13 +108,13 @@ fn fold_apart(
         let read = read(&batches);
         drop(batches);
         let folded = folding.join().unwrap_or_else(|panic| resume_unwind(panic));
-        // What cannot be folded stands before what cannot be read.
+        // An error of the fold precedes an error of reading.
         folded.map_err(|(position, reason)| damaged(position, reason))?;
         read.map(|_| ())
     })
 }
 
-/// Reads rows into batches until the last one. Returns whether the fold goes on.
+/// Reads rows into batches until the last one. Returns whether the fold continues.
 fn read(
     reader: &Reader<'_>,
     from: Position,
@@ -138,7 +139,7 @@ fn read(
     read.map(|()| goes_on)
 }
 
-/// Folds batches, and gives them back. The error names the position of what cannot be folded.
+/// Folds batches, and returns them for reuse. The error has the position of the failed record.
 fn fold(
     batches: &Receiver<Batch>,
     empty: &SyncSender<Batch>,

@@ -1,4 +1,4 @@
-//! Room on the disk that is kept for what was accepted already.
+//! Reserve of disk space for accepted work.
 
 use std::{
     fs::{self, File},
@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Its name in the log's folder.
+/// File name in the log's folder.
 const FILE: &str = "reserve";
 
-/// A file that is given up when the disk is full, so that what was accepted can still be written.
+/// A file that is deleted when the disk is full, so that accepted work can still be written.
 #[derive(Debug)]
 pub(super) struct Reserve {
     path: PathBuf,
@@ -18,7 +18,7 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// Knows a reserve that is in the folder; makes none.
+    /// Finds an existing reserve in the folder; creates none.
     pub(super) fn new(folder: &Path, bytes: u64) -> Self {
         let path = folder.join(FILE);
         let is_there = fs::metadata(&path).is_ok_and(|m| m.len() == bytes);
@@ -33,26 +33,26 @@ impl Reserve {
         self.is_there
     }
 
-    /// Makes it where it is missing, if there is clearly room for it. Returns whether it is there.
+    /// Creates a missing reserve, if there is clearly enough space. Returns whether it exists.
     pub(super) fn make(&mut self) -> bool {
         if !self.is_there {
             let is_clear = free(&self.path).is_none_or(|free| free >= self.bytes + self.bytes / 8);
             self.is_there = is_clear && self.fill().is_ok();
         }
         if !self.is_there {
-            // What there is of it takes room.
+            // A partial file takes space.
             let _ = fs::remove_file(&self.path);
         }
         self.is_there
     }
 
-    /// Removes it. Returns whether that made room.
+    /// Deletes the reserve. Returns whether that freed space.
     pub(super) fn give_up(&mut self) -> bool {
         let was_there = std::mem::take(&mut self.is_there);
         fs::remove_file(&self.path).is_ok() && was_there
     }
 
-    /// Real blocks, not a hole: the file system sets them aside, or they are written.
+    /// Allocates real blocks instead of a hole: with fallocate, or by writing.
     fn fill(&self) -> io::Result<()> {
         let mut file = File::create(&self.path)?;
         #[cfg(target_os = "linux")]
@@ -69,7 +69,7 @@ impl Reserve {
     }
 }
 
-/// Bytes that this user can still write beside `path`; `None` if the system does not tell.
+/// Bytes that this user can still write beside `path`; `None` if unknown.
 fn free(path: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(path.parent()?).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))

@@ -1,4 +1,4 @@
-//! Whether a write has failed because there is no room for it.
+//! Detection of writes that failed for lack of space.
 
 use std::{
     fs::{self, File},
@@ -8,10 +8,10 @@ use std::{
 
 use rusqlite::{ErrorCode, ffi};
 
-/// Tries whether something can be written into a folder.
+/// Tries to write into a folder.
 pub(crate) type Probe = fn(&Path) -> io::Result<()>;
 
-/// Tells a disk without room from one that fails.
+/// Distinguishes a full disk from a failing one.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
     pub(super) folder: PathBuf,
@@ -19,8 +19,8 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Whether there is no room: for a file, for the index of the write-ahead log, or in a quota, which SQLite takes for an error of
-    /// the disk.
+    /// True if there is no space: for a file, for the index of the write-ahead log, or in a quota, which SQLite reports
+    /// as a disk error.
     pub(super) fn is_lacking(&self, error: &rusqlite::Error) -> bool {
         let Some(error) = error.sqlite_error() else {
             return false;
@@ -40,7 +40,7 @@ fn is_no_room(error: &io::Error) -> bool {
     matches!(error.kind(), QuotaExceeded | StorageFull)
 }
 
-/// Writes and removes a small file.
+/// Writes and deletes a small file.
 pub(super) fn probe(folder: &Path) -> io::Result<()> {
     const BYTES: usize = 64 * 1024;
     let path = folder.join("probe");

@@ -1,4 +1,4 @@
-//! A record as a row, with a checksum of everything in it.
+//! A record as a row, with a checksum over all columns.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,23 +11,23 @@ use crate::{
     id::OrderKey,
 };
 
-/// A record as it is written.
+/// An encoded record.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) position: u64,
     pub(super) time_us: i64,
     pub(super) kind: i64,
-    /// Empty where it is the usual one, as is the principal.
+    /// Empty for the default; the principal likewise.
     pub(super) namespace: String,
-    /// Empty where it follows from the entry.
+    /// Empty if it follows from the entry.
     pub(super) order: OrderKey,
     pub(super) principal: String,
     pub(super) payload: Vec<u8>,
-    /// The payload is compressed when it is written. That of an event that nobody has looked into is not: speed is what such events are for.
+    /// True if the payload is compressed. False for events that were not decoded: their purpose is speed.
     packs: bool,
 }
 
-/// A row where it lies.
+/// A borrowed row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowRef<'a> {
     pub(super) position: u64,
@@ -39,7 +39,7 @@ pub(super) struct RowRef<'a> {
     pub(super) payload: &'a [u8],
 }
 
-/// What [`RowRef::checked`] reads, in its order.
+/// Columns of [`RowRef::checked`], in its order.
 pub(super) const COLUMNS: &str =
     "position, time_us, kind, namespace, order_key, principal, payload, sum";
 
@@ -48,7 +48,7 @@ impl Row {
         self.by_ref().bytes()
     }
 
-    /// The payload as it is written, and a checksum of everything that is.
+    /// The stored payload, and the checksum of all columns.
     pub(super) fn written<'a>(&'a self, packer: &'a mut Packer) -> (&'a [u8], u32) {
         let payload = match self.packs {
             true => packer.pack(&self.payload),
@@ -75,7 +75,7 @@ impl Row {
 }
 
 impl<'a> RowRef<'a> {
-    /// The row that a statement has come to, if its checksum fits.
+    /// The current row of a statement, if its checksum matches.
     pub(super) fn checked(row: &'a rusqlite::Row<'_>) -> Result<Self, String> {
         let (found, sum) = Self::read(row).map_err(|e| e.to_string())?;
         match found.sum() == sum {
@@ -165,17 +165,17 @@ impl From<Record> for Row {
     }
 }
 
-/// A text, or the usual one where it was left out.
+/// A text, or the default if it was omitted.
 fn or(text: &str, usual: &str) -> String {
     if text.is_empty() { usual } else { text }.to_owned()
 }
 
-/// A text, left out where it is the usual one.
+/// A text, omitted if it is the default.
 fn unless(text: String, usual: &str) -> String {
     if text == usual { String::new() } else { text }
 }
 
-/// Tells whether the order key of an event is the one that the event itself names. An event that nobody has looked into is not decoded for that.
+/// True if the order key of an event follows from the event. Events that were not decoded are not decoded for that.
 fn follows(record: &Record) -> bool {
     let Entry::Published(published) = &record.entry else {
         return false;

@@ -1,15 +1,15 @@
-//! How far the log is safe, and whether there is room: what is said of that, and noted.
+//! Progress of durability, and free space: reported and stored.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{acknowledged::Acknowledged, reserve::Reserve};
 use crate::log::{Commit, Position, commits::Committer};
 
-/// See the module's description.
+/// The progress, see the module.
 #[derive(Debug)]
 pub(super) struct Safe {
     pub(super) committed: Committer,
-    /// The last position that is safe.
+    /// Last durable position.
     pub(super) last: u64,
     pub(super) acknowledged: Acknowledged,
     pub(super) reserve: Reserve,
@@ -20,14 +20,14 @@ pub(super) fn lock(safe: &Mutex<Safe>) -> MutexGuard<'_, Safe> {
 }
 
 impl Safe {
-    /// Records are safe up to here.
+    /// Records are durable up to here.
     pub(super) fn advance(&mut self, last: u64) {
         self.last = last;
         self.acknowledged.advance(last);
         self.tell();
     }
 
-    /// Says how far the log is safe. The disk counts as full as long as there is no room for the reserve.
+    /// Reports the durable position. The disk counts as full while there is no space for the reserve.
     pub(super) fn tell(&mut self) {
         match self.reserve.make() {
             true => self.say(Commit::Upto(Position(self.last))),
@@ -39,7 +39,7 @@ impl Safe {
         self.say(Commit::Full(Position(self.last)));
     }
 
-    /// Says that nothing more becomes safe, whatever is said later.
+    /// Reports a failure; later reports have no effect.
     pub(super) fn tell_failed(&self, reason: String) {
         self.say(Commit::Failed(reason));
     }

@@ -1,4 +1,4 @@
-//! The folder and the tables.
+//! Folder and tables.
 
 use std::{
     fs::{self, File},
@@ -12,12 +12,12 @@ use rusqlite::{Connection, OpenFlags};
 use super::{ended, extent, seen};
 use crate::log::{LogId, OpenError};
 
-/// Held as long as a hub uses the folder.
+/// Locked while a hub uses the folder.
 const LOCK: &str = "hub.lock";
-/// Changes when the tables do.
+/// Version of the tables.
 pub(crate) const SCHEMA: i64 = 4;
 
-/// Takes a folder, which is made where it is missing, as long as the file lives.
+/// Locks a folder while the file lives; creates a missing one.
 pub(super) fn lock(folder: &Path) -> Result<File, OpenError> {
     let problem = |source| OpenError::Folder {
         path: folder.to_owned(),
@@ -43,13 +43,13 @@ pub(super) fn lock(folder: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Whether a hub uses a folder. One that starts in this very moment may find it in use.
+/// True if a hub uses a folder. A hub that starts at this moment may find the folder locked.
 pub(crate) fn is_in_use(folder: &Path) -> bool {
     let file = File::open(folder.join(LOCK));
     file.is_ok_and(|f| matches!(f.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }
 
-/// Opens the database to write.
+/// Opens the database for writing.
 pub(super) fn open(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenError> {
     let sqlite = |source| OpenError::Sqlite {
         path: path.to_owned(),
@@ -58,7 +58,7 @@ pub(super) fn open(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenErr
     let flags = OpenFlags::default();
     let connection = match vfs {
         None => {
-            // The files beside it get what it has.
+            // Created first: SQLite gives the files beside it the same mode.
             private::append(path).map_err(|source| OpenError::Folder {
                 path: path.to_owned(),
                 source,
@@ -72,10 +72,10 @@ pub(super) fn open(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenErr
     Ok(connection)
 }
 
-/// Bytes of a page, of a database that is made. Larger ones make fewer writes of a large batch, and a small batch larger.
+/// Page size of new databases. Larger pages make fewer writes of a large batch, but larger ones of a small batch.
 const PAGE: i64 = 8192;
 
-/// Bytes of the write-ahead log that stay when it begins anew. It grows beyond them while somebody reads for long.
+/// Size of the write-ahead log after a restart of the log. It grows beyond while a reader is active.
 pub(super) const JOURNAL_BYTES: i64 = 32 * 1024 * 1024;
 
 fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
@@ -90,7 +90,7 @@ fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
     Ok(())
 }
 
-/// Whether this release can read the tables. Returns which they are; 0 for none.
+/// Checks that this release can read the tables. Returns their version; 0 for none.
 ///
 /// # Errors
 ///
@@ -111,7 +111,7 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<i64, OpenErr
     }
 }
 
-/// Makes the tables where there are none, and those of earlier releases what they are today.
+/// Creates missing tables, and migrates those of earlier releases.
 pub(super) fn prepare(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let steps = match check(connection, path)? {
         0 => format!(

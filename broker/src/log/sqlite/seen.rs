@@ -1,14 +1,14 @@
-//! Segments of known publishes in the database, each written once. A segment belongs to the log once a snapshot stands for it: those
-//! behind are left from a snapshot that was never finished.
+//! Segments of deduplicated publishes in the database, each written once. A segment is valid once a snapshot covers it:
+//! later ones belong to an unfinished snapshot.
 
 use rusqlite::{Connection, params};
 
-/// Some publishes, in the order of their positions.
+/// A segment of publishes, in the order of their positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SeenSegment {
-    /// The position of the first.
+    /// Position of the first.
     pub(crate) first: u64,
-    /// When the last came, in microseconds since 1970.
+    /// Arrival of the last, in microseconds since 1970.
     pub(crate) last_us: i64,
     pub(crate) publishes: Vec<u8>,
 }
@@ -30,7 +30,7 @@ fn sum(first: i64, publishes: &[u8]) -> u32 {
 
 pub(super) fn write(connection: &Connection, segment: &SeenSegment) -> Result<(), rusqlite::Error> {
     let first = segment.first.cast_signed();
-    // Publishes of a snapshot of schema 3 stand before that snapshot, and may have been written before.
+    // Publishes of a schema 3 snapshot precede it, and may have been written before.
     connection
         .prepare_cached("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)")?
         .execute(params![
@@ -42,13 +42,13 @@ pub(super) fn write(connection: &Connection, segment: &SeenSegment) -> Result<()
     Ok(())
 }
 
-/// Removes segments that the snapshot does not stand for.
+/// Removes segments that the snapshot does not cover.
 pub(super) fn remove_after(connection: &Connection, snapshot: u64) -> Result<(), rusqlite::Error> {
     connection.execute("DELETE FROM seen WHERE first > ?", [snapshot.cast_signed()])?;
     Ok(())
 }
 
-/// Removes some of the oldest segments, if all their publishes came before that. Returns whether there may be more.
+/// Removes some of the oldest segments, if all their publishes are older than that. Returns whether there may be more.
 pub(super) fn trim(
     connection: &Connection,
     before_us: i64,
@@ -68,11 +68,11 @@ pub(super) fn trim(
     Ok(old.len() == at_once)
 }
 
-/// Hands over the publishes of all segments that a snapshot stands for.
+/// Passes the publishes of all valid segments to `each`.
 ///
 /// # Errors
 ///
-/// Names the damage; or the error of `each`.
+/// The damage; or the error of `each`.
 pub(super) fn each(
     connection: &Connection,
     snapshot: u64,

@@ -1,32 +1,32 @@
-//! Snapshots in the database: what a fold knew at a position, in parts, each with a checksum. A snapshot is there once its head is;
-//! what has no head is left from one that was never finished.
+//! Snapshots in the database: the state at a position, in parts with checksums. A snapshot is valid once its head is
+//! written; parts without a head belong to an unfinished one.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::{OpenError, Position};
 
-/// The format of the parts that this hub writes, and the newest that it reads.
+/// Format version of written parts, and the newest that can be read.
 const FORMAT: i64 = 3;
 
-/// What a part holds.
+/// Kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Positions of records that other parts refer to.
     Kept = 1,
-    /// Something that the fold knows, in its own words.
+    /// A part of the state.
     State = 2,
 }
 
-/// A snapshot that is complete.
+/// Head of a complete snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// Everything up to here is in it.
+    /// The snapshot includes all records up to here.
     pub(crate) position: Position,
     parts: i64,
     sum: u32,
 }
 
-/// Collects what makes up a head while its parts are written.
+/// Head in progress, while parts are written.
 #[derive(Debug)]
 pub(super) struct Heading {
     position: Position,
@@ -43,7 +43,7 @@ impl Heading {
         }
     }
 
-    /// Numbers a part. Returns its number and checksum.
+    /// Adds a part. Returns its number and checksum.
     pub(super) fn add(&mut self, kind: i64, payload: &[u8]) -> (i64, u32) {
         let number = self.parts;
         self.parts += 1;
@@ -66,13 +66,13 @@ impl Heading {
     }
 }
 
-/// The parts of a snapshot that come first name what has to be kept.
+/// Encodes the positions to keep, the first parts of a snapshot.
 pub(super) fn kept(positions: impl IntoIterator<Item = Position>) -> Vec<u8> {
     let positions = positions.into_iter();
     positions.flat_map(|p| p.0.to_le_bytes()).collect()
 }
 
-/// The positions in such a part.
+/// Decodes such a part.
 pub(super) fn positions(payload: &[u8]) -> impl Iterator<Item = Position> + '_ {
     let (numbers, _) = payload.as_chunks::<8>();
     numbers.iter().map(|n| Position(u64::from_le_bytes(*n)))
@@ -101,7 +101,7 @@ pub(super) fn write_part(
     Ok(())
 }
 
-/// Writes the head: from here on this is the snapshot.
+/// Writes the head, which makes the snapshot valid.
 pub(super) fn write_head(connection: &Connection, head: &Head) -> Result<(), rusqlite::Error> {
     connection.execute("DELETE FROM snapshots", [])?;
     connection.execute(
@@ -111,14 +111,14 @@ pub(super) fn write_head(connection: &Connection, head: &Head) -> Result<(), rus
     Ok(())
 }
 
-/// Removes some parts of what is not the snapshot at that position. Returns whether there may be more.
+/// Removes some parts of other snapshots. Returns whether there may be more.
 pub(super) fn sweep(
     connection: &Connection,
     snapshot: Position,
     at_once: i64,
 ) -> Result<bool, rusqlite::Error> {
     let snapshot = snapshot.0.cast_signed();
-    // Each finds its parts by the index: a scan would read all parts of the snapshot.
+    // Both conditions use the index: a scan would read all parts of the snapshot.
     for others in ["snapshot < ?", "snapshot > ?"] {
         let sql = format!(
             "DELETE FROM parts WHERE rowid IN (SELECT rowid FROM parts WHERE {others} LIMIT ?)"
@@ -134,11 +134,11 @@ pub(super) fn sweep(
     Ok(false)
 }
 
-/// The snapshot, if there is one and all of it can be trusted.
+/// The snapshot, if there is one and all of it is valid.
 ///
 /// # Errors
 ///
-/// Why it cannot.
+/// The damage.
 pub(super) fn check(connection: &Connection) -> Result<Option<Head>, String> {
     let text = |e: rusqlite::Error| e.to_string();
     let found = connection
@@ -189,7 +189,7 @@ pub(super) fn check(connection: &Connection) -> Result<Option<Head>, String> {
     Ok(Some(head))
 }
 
-/// Hands over the parts of one kind.
+/// Passes the parts of one kind to `each`.
 pub(super) fn each(
     connection: &Connection,
     head: &Head,

@@ -1,4 +1,4 @@
-//! How fast a long log is ready again.
+//! Startup time of a long log.
 
 use std::{
     sync::Arc,
@@ -167,7 +167,7 @@ fn ready(folder: &Path) -> (SqliteLog, Duration) {
     (log, begin.elapsed())
 }
 
-/// A log of a million events is ready in less than 5 s, with a snapshot and without.
+/// A log of a million events is ready in less than 5 s, with and without a snapshot.
 #[test]
 #[ignore = "says something in a release build only, and takes a minute"]
 fn a_million_records_are_ready_soon() {

@@ -1,5 +1,5 @@
-//! Syncing the write-ahead log. What was committed is synced by a thread of its own, while the next rows are inserted already; nothing
-//! is committed before that is done.
+//! Syncing of the write-ahead log. A thread syncs a commit while the next rows are inserted; the next commit waits for
+//! it.
 
 use std::{
     io,
@@ -16,10 +16,10 @@ use super::{
     writer::Queued,
 };
 
-/// So few rows are inserted faster than another thread is woken.
+/// Below this many rows, syncing inline beats waking the thread.
 pub(super) const FEW: usize = 16;
 
-/// What a commit has left to be synced.
+/// A commit that must be synced.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Committed {
     pub(super) rows: usize,
@@ -28,24 +28,24 @@ pub(super) struct Committed {
     pub(super) last: u64,
 }
 
-/// A sync has failed: what the disk holds is not known.
+/// Error: a sync has failed, and the content of the disk is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("disk I/O error: the write-ahead log is not synced: {0}")]
 pub(super) struct Unsynced(String);
 
-/// See the module's description.
+/// The syncing thread, see the module.
 pub(super) struct Syncs {
     target: Arc<Target>,
-    /// Commits of so few rows are synced at once.
+    /// Maximum rows that are synced inline.
     few: usize,
     commits: Option<SyncSender<Committed>>,
     done: Receiver<Result<(), Unsynced>>,
-    /// One was handed over, and it is not known yet what became of it.
+    /// True while a sync is in progress.
     is_under_way: bool,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is synced, and who hears of it.
+/// Target of the syncs, and receiver of their results.
 struct Target {
     wal: Wal,
     safe: Arc<Mutex<Safe>>,
@@ -53,7 +53,7 @@ struct Target {
 }
 
 impl Target {
-    /// Makes a commit safe, and says so.
+    /// Syncs a commit, and reports it as durable.
     fn sync(&self, committed: Committed) -> Result<(), Unsynced> {
         match self.wal.sync() {
             Ok(()) => {
@@ -75,7 +75,7 @@ impl Syncs {
     ///
     /// # Errors
     ///
-    /// There is no room for one.
+    /// The thread cannot be created.
     pub(super) fn start(
         wal: Wal,
         few: usize,
@@ -104,7 +104,7 @@ impl Syncs {
         })
     }
 
-    /// Makes a commit safe: a large one meanwhile, a small one at once.
+    /// Syncs a commit: a large one in the background, a small one inline.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl Syncs {
         }
     }
 
-    /// Waits for what is under way.
+    /// Waits for the sync in progress.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Syncs {
         }
     }
 
-    /// Looks what became of what is under way, without waiting for it.
+    /// Checks the sync in progress, without waiting.
     ///
     /// # Errors
     ///

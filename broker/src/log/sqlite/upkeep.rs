@@ -1,5 +1,4 @@
-//! What is done to a log while a hub uses it: snapshots are written and old records go, in small steps between the groups of the
-//! writer.
+//! Maintenance of a log in use: writes snapshots and removes old records, in small steps between the writer's groups.
 
 use std::{
     collections::BTreeSet,
@@ -21,33 +20,33 @@ use super::{
 };
 use crate::log::{OpenError, Position, Retention};
 
-/// Bytes of parts in one step.
+/// Maximum bytes of parts per step.
 const STEP_BYTES: usize = 1024 * 1024;
-/// Positions in one part.
+/// Maximum positions per part.
 const POSITIONS: usize = 10_000;
-/// Parts that go in one step.
+/// Maximum parts removed per step.
 const PARTS: i64 = 100;
 
-/// Segments of ended tasks, or of known publishes, that go in one step.
+/// Maximum segments, of ended tasks or of publishes, removed per step.
 const SEGMENTS: usize = 50;
 
-/// Upkeep of a log that is open. It ends with the log.
+/// Handle for maintenance of an open log. Ends with the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Upkeep {
     pub(super) folder: PathBuf,
     pub(super) jobs: Sender<Job>,
 }
 
-/// Upkeep was not finished; the log is as good as before.
+/// Error: the maintenance was not finished; the log is intact.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unfinished {
     /// The log is closed, or has failed.
     #[error("the log is closed")]
     Closed,
-    /// The hub stops.
+    /// The hub is stopping.
     #[error("it was told to stop")]
     Stopped,
-    /// There is no room, or somebody else is writing.
+    /// There is no space, or another writer is active.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
     /// The log cannot be read.
@@ -56,7 +55,7 @@ pub(crate) enum Unfinished {
 }
 
 impl Upkeep {
-    /// The log, to be read while it goes on.
+    /// The log, readable while it is written.
     ///
     /// # Errors
     ///
@@ -65,11 +64,11 @@ impl Upkeep {
         Beside::open(&self.folder)
     }
 
-    /// Reads the log as of one moment.
+    /// Reads the log in one transaction.
     ///
     /// # Errors
     ///
-    /// What `read` says.
+    /// Those of `read`.
     pub(crate) fn read<T>(
         &self,
         read: impl FnOnce(&Reader<'_>) -> Result<T, OpenError>,
@@ -77,19 +76,19 @@ impl Upkeep {
         self.beside()?.read(read)
     }
 
-    /// Writes a snapshot of everything up to a position. `write` hands over its parts; it is the log's snapshot once all of it is
-    /// safe.
+    /// Writes a snapshot of everything up to a position. `write` supplies its parts; the snapshot is valid once all of
+    /// it is durable.
     ///
     /// # Errors
     ///
-    /// [`Unfinished`]; the snapshot before it stays then.
+    /// [`Unfinished`]; the previous snapshot stays valid then.
     pub(crate) fn write_snapshot(
         &self,
         position: Position,
         kept: &BTreeSet<Position>,
         write: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> Result<(), Unfinished>) -> Result<(), Unfinished>,
     ) -> Result<(), Unfinished> {
-        // One that was never finished may have the same position, or one that cannot be used.
+        // An unfinished or invalid snapshot may have the same position.
         self.step(move |connection| {
             let transaction = connection.unchecked_transaction()?;
             let position = [position.0.cast_signed()];
@@ -121,11 +120,12 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Writes segments of ended tasks, behind those of changes up to `after`. They belong to the log once a snapshot stands for them.
+    /// Writes segments of ended tasks, after those of changes up to `after`. They are valid once a snapshot covers
+    /// them.
     ///
     /// # Errors
     ///
-    /// [`Unfinished`]; what was written counts for nothing then.
+    /// [`Unfinished`]; the written segments are ignored then.
     pub(crate) fn write_ended(
         &self,
         after: u64,
@@ -146,12 +146,12 @@ impl Upkeep {
         self.write_segments(batch)
     }
 
-    /// Writes segments of known publishes, behind those of the snapshot at `after`. They belong to the log once a snapshot stands for
-    /// them.
+    /// Writes segments of deduplicated publishes, after those of the snapshot at `after`. They are valid once a
+    /// snapshot covers them.
     ///
     /// # Errors
     ///
-    /// [`Unfinished`]; what was written counts for nothing then.
+    /// [`Unfinished`]; the written segments are ignored then.
     pub(crate) fn write_seen(
         &self,
         after: Position,
@@ -168,11 +168,11 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Removes segments of publishes that all came before that, in microseconds since 1970.
+    /// Removes segments of publishes that are all older than that, in microseconds since 1970.
     ///
     /// # Errors
     ///
-    /// [`Unfinished`]; what went before that is gone.
+    /// [`Unfinished`]; some may have been removed.
     pub(crate) fn trim_seen(&self, before_us: i64) -> Result<(), Unfinished> {
         while self.ask(move |connection| seen::trim(connection, before_us, SEGMENTS))? {}
         Ok(())
@@ -191,11 +191,11 @@ impl Upkeep {
         })
     }
 
-    /// Removes segments of ended tasks that are too many or too old.
+    /// Removes segments of ended tasks beyond the limits.
     ///
     /// # Errors
     ///
-    /// [`Unfinished`]; what went before that is gone.
+    /// [`Unfinished`]; some may have been removed.
     pub(crate) fn trim_ended(&self, keeping: Keeping) -> Result<(), Unfinished> {
         let extents = self.read(|reader| reader.ended_extents())?;
         for gone in ended::surplus(&extents, &keeping).chunks(SEGMENTS) {
@@ -205,11 +205,11 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Removes old records, as far as the snapshot stands for them and nothing in it refers to them. Returns how many.
+    /// Removes old records that the snapshot covers and does not refer to. Returns their number.
     ///
     /// # Errors
     ///
-    /// [`Unfinished`]; what went before that is gone.
+    /// [`Unfinished`]; some may have been removed.
     pub(crate) fn compact(
         &self,
         snapshot: Position,
@@ -241,11 +241,11 @@ impl Upkeep {
         Ok(gone)
     }
 
-    /// Gives the room that removed records took back to the system. Stops all writing meanwhile.
+    /// Returns the space of removed records to the system. Blocks all writing meanwhile.
     ///
     /// # Errors
     ///
-    /// [`Unfinished`]; the log is as good as before.
+    /// [`Unfinished`]; the log is intact.
     pub(crate) fn shrink(&self) -> Result<(), Unfinished> {
         self.step(|connection| connection.execute_batch("VACUUM"))
     }
@@ -271,7 +271,7 @@ impl Upkeep {
         self.ask(act)
     }
 
-    /// Has the writer do something, and waits until it has.
+    /// Runs a step on the writer, and waits for it.
     fn ask<T: Send + 'static>(
         &self,
         act: impl FnOnce(&Connection) -> Result<T, rusqlite::Error> + Send + 'static,
@@ -290,7 +290,7 @@ impl Upkeep {
     }
 }
 
-/// The same error for the writer, which judges it by its code.
+/// A copy of the error for the writer, which checks its code.
 fn copy(error: &rusqlite::Error) -> rusqlite::Error {
     match error {
         rusqlite::Error::SqliteFailure(e, text) => rusqlite::Error::SqliteFailure(*e, text.clone()),

@@ -1,4 +1,4 @@
-//! The write-ahead log as a file: where it ends, and what stands behind that. SQLite drops what was never finished without a word.
+//! The write-ahead log as a file: its end, and bytes after the end. SQLite silently drops an unfinished transaction.
 
 use std::{
     fmt,
@@ -8,31 +8,31 @@ use std::{
     sync::Arc,
 };
 
-/// The header, and the header of each frame.
+/// Size of the header, and of the header of each frame.
 const HEADER: usize = 32;
 const FRAME: usize = 24;
-/// The most bytes of a page that SQLite knows.
+/// SQLite's maximum page size.
 const PAGE_MAX: usize = 65_536;
 
 /// The end of a write-ahead log that SQLite does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Torn {
-    /// Where it begins in the file.
+    /// Its offset in the file.
     pub offset: u64,
-    /// How long it is.
+    /// Its length.
     pub bytes: u64,
 }
 
-/// The file, for syncing it. It stays the same one as long as a connection is open.
+/// The file, for syncing. It stays the same file while a connection is open.
 #[derive(Clone)]
 pub(crate) enum Wal {
     File(Arc<File>),
-    /// A function that syncs it, or its folder, on a simulated disk.
+    /// A function that syncs the file, or its folder, on a simulated disk.
     #[cfg(test)]
     Simulated(Arc<dyn Fn(Synced) -> io::Result<()> + Send + Sync>),
 }
 
-/// A thing that a simulated disk syncs.
+/// Target of a sync on a simulated disk.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Synced {
@@ -41,12 +41,12 @@ pub(crate) enum Synced {
 }
 
 impl Wal {
-    /// Of a database that is open.
+    /// Opens the file of an open database.
     pub(super) fn open(database: &Path) -> io::Result<Self> {
         Ok(Self::File(Arc::new(File::open(path(database))?)))
     }
 
-    /// Makes safe what was written.
+    /// Syncs the written data.
     pub(super) fn sync(&self) -> io::Result<()> {
         match self {
             Self::File(file) => file.sync_all(),
@@ -55,7 +55,7 @@ impl Wal {
         }
     }
 
-    /// Makes safe that it is there. SQLite does that only when it syncs the file itself.
+    /// Syncs the file's name. SQLite does that only when it syncs the file itself.
     pub(super) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         match self {
             Self::File(_) => File::open(folder)?.sync_all(),
@@ -71,21 +71,21 @@ impl fmt::Debug for Wal {
     }
 }
 
-/// The write-ahead log of a database.
+/// Path of a database's write-ahead log.
 pub(super) fn path(database: &Path) -> PathBuf {
     let mut path = database.as_os_str().to_owned();
     path.push("-wal");
     path.into()
 }
 
-/// Looks at the write-ahead log of a database that nobody writes to. Errors of the disk are no matter of its end.
+/// Checks the write-ahead log of a database without a writer. Ignores disk errors.
 pub(crate) fn torn(database: &Path) -> Option<Torn> {
     let file = File::open(path(database)).ok()?;
     let bytes = file.metadata().ok()?.len();
     find(BufReader::with_capacity(PAGE_MAX, file), bytes).ok()?
 }
 
-/// Says what the hub drops.
+/// Logs a warning about the dropped end.
 pub(super) fn warn(database: &Path, torn: Option<Torn>) {
     if let Some(Torn { offset, bytes }) = torn {
         tracing::warn!(
@@ -97,8 +97,8 @@ pub(super) fn warn(database: &Path, torn: Option<Torn>) {
     }
 }
 
-/// Finds what stands behind the last commit of a write-ahead log of so many bytes, if it was written after that. Reads frame by frame, up
-/// to the first that is not valid.
+/// Finds bytes after the last commit of a write-ahead log that were written after that commit. Reads frame by frame, up
+/// to the first invalid one.
 fn find(mut file: impl Read, bytes: u64) -> io::Result<Option<Torn>> {
     let torn_at = |offset: u64| Torn {
         offset,
@@ -113,7 +113,7 @@ fn find(mut file: impl Read, bytes: u64) -> io::Result<Option<Torn>> {
     };
     let mut sums = [number(&header, 24), number(&header, 28)];
     let (mut end, mut committed) = (HEADER as u64, HEADER as u64);
-    // Frames of an earlier round through the file have other salts.
+    // Frames of an earlier pass through the file have other salts.
     let mut is_of_this_round = false;
     let mut frame = vec![0; FRAME + page];
     loop {
@@ -137,7 +137,7 @@ fn find(mut file: impl Read, bytes: u64) -> io::Result<Option<Torn>> {
     Ok(is_of_this_round.then(|| torn_at(committed)))
 }
 
-/// The byte order of the checksums, and the bytes of a page; `None` of a header that is damaged.
+/// Byte order of the checksums, and page size; `None` for a damaged header.
 fn properties(header: &[u8; HEADER]) -> Option<(bool, usize)> {
     let is_big_endian = match number(header, 0) {
         0x377f_0682 => false,
@@ -150,7 +150,7 @@ fn properties(header: &[u8; HEADER]) -> Option<(bool, usize)> {
     is_sound.then_some((is_big_endian, page))
 }
 
-/// Reads until the buffer is full, or to the end. Returns how many bytes that were.
+/// Reads until the buffer is full, or to the end. Returns the number of bytes.
 fn read(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while length < buffer.len() {
@@ -164,7 +164,7 @@ fn read(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// Goes on with SQLite's checksum, which takes two numbers at a time.
+/// Continues SQLite's checksum, which takes two numbers at a time.
 fn checksum([mut a, mut b]: [u32; 2], bytes: &[u8], is_big_endian: bool) -> [u32; 2] {
     let word = |bytes: &[u8; 4]| match is_big_endian {
         true => u32::from_be_bytes(*bytes),
@@ -188,7 +188,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use super::*;
 
-    /// A write-ahead log of two commits, and where the second one begins.
+    /// A write-ahead log of two commits, and the offset of the second one.
     fn wal() -> (Vec<u8>, usize) {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("x.db");
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(found(&wal), None);
     }
 
-    /// Repeats itself without an end, and counts what was read of it.
+    /// An endless repetition that counts the bytes read.
     struct Endless<'a> {
         bytes: &'a [u8],
         read: usize,

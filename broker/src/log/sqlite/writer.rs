@@ -1,4 +1,4 @@
-//! The thread that alone writes: it commits what has come meanwhile in one transaction, and has another one sync that.
+//! The writer thread: group commit in one transaction, synced by another thread.
 
 use std::{
     sync::{
@@ -21,25 +21,25 @@ use super::{
     syncs::{Committed, Syncs, Unsynced},
 };
 
-/// Bytes of one transaction, unless one group alone is larger.
+/// Maximum bytes of a transaction, unless one group alone is larger.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
-/// How long the writer waits before it looks for room again on a full disk.
+/// Pause of the writer on a full disk.
 const FULL_PAUSE: Duration = Duration::from_millis(200);
 
-/// What the writer does.
+/// A job of the writer.
 pub(super) enum Job {
     /// Writes a group.
     Group(Vec<Row>),
-    /// Does something in between.
+    /// Runs a maintenance step.
     Step(Step),
-    /// Ends, whoever else could still send something.
+    /// Ends the thread, even if there are other senders.
     End,
 }
 
-/// A short transaction of the upkeep. Its error is told to who asked for it, too.
+/// A short transaction of maintenance. Its error is also returned to the caller.
 pub(super) type Step = Box<dyn FnOnce(&Connection) -> Result<(), rusqlite::Error> + Send>;
 
-/// What waits for the writer: groups until it takes them, their bytes until these are safe.
+/// Queue of the writer: groups until they are taken, their bytes until they are durable.
 #[derive(Debug, Default)]
 pub(super) struct Queued {
     groups: AtomicUsize,
@@ -64,12 +64,12 @@ impl Queued {
         self.groups.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Nobody takes groups any more.
+    /// The writer has ended.
     pub(super) fn lost(&self) {
         self.groups.store(0, Ordering::Relaxed);
     }
 
-    /// So many bytes of what was taken are safe.
+    /// This many bytes are durable.
     pub(super) fn safe(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -79,15 +79,15 @@ fn bytes(group: &[Row]) -> usize {
     group.iter().map(Row::bytes).sum()
 }
 
-/// The thread that alone writes.
+/// State of the writer thread.
 pub(super) struct Writer {
     pub(super) connection: Connection,
     pub(super) checkpoints: Checkpoints,
     pub(super) queue: Receiver<Job>,
-    /// What came while a batch was put together, and is not for it.
+    /// A job taken from the queue that does not belong to the current batch.
     pub(super) waiting: Option<Job>,
     pub(super) queued: Arc<Queued>,
-    /// The log is being closed: a full disk is not waited out.
+    /// The log is closing: do not wait for space on a full disk.
     pub(super) is_closing: Arc<AtomicBool>,
     pub(super) safe: Arc<Mutex<Safe>>,
     pub(super) syncs: Syncs,
@@ -95,7 +95,7 @@ pub(super) struct Writer {
     pub(super) packer: Packer,
 }
 
-/// The log cannot be written any more.
+/// Error: the log cannot be written any more.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
@@ -122,7 +122,7 @@ impl Writer {
         Ok(self.syncs.wait()?)
     }
 
-    /// The next job; `None` at the end. While the disk is full, it looks for room meanwhile.
+    /// The next job; `None` at the end. While the disk is full, checks for space meanwhile.
     fn next(&mut self) -> Result<Option<Job>, Failure> {
         if let Some(job) = self.waiting.take() {
             return Ok(Some(job));
@@ -140,7 +140,7 @@ impl Writer {
         Ok(self.queue.recv().ok())
     }
 
-    /// A step is safe with the commit after it, before which nobody relies on it.
+    /// Runs a step. It is durable with the next commit, before which nobody relies on it.
     fn step(&mut self, step: Step) -> Result<(), Failure> {
         self.syncs.wait()?;
         match step(&self.connection) {
@@ -150,7 +150,7 @@ impl Writer {
         }
     }
 
-    /// Writes a group, and those that have come meanwhile.
+    /// Writes a group, together with those queued meanwhile.
     fn write(&mut self, first: Vec<Row>) -> Result<(), Failure> {
         self.queued.taken();
         let mut batch = Groups::default();
@@ -163,7 +163,7 @@ impl Writer {
         self.move_pages()
     }
 
-    /// Moves pages of the write-ahead log if it is time, which syncs them.
+    /// Runs a due checkpoint, which syncs.
     fn move_pages(&mut self) -> Result<(), Failure> {
         if self.checkpoints.are_due() {
             self.syncs.wait()?;
@@ -172,7 +172,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Commits a batch. A full disk is waited out; after any other failure what is on disk is not known, and nothing is tried again.
+    /// Commits a batch. Waits on a full disk; after any other failure the content of the disk is unknown, and nothing
+    /// is retried.
     fn commit(&mut self, batch: &mut Groups) -> Result<(), Failure> {
         loop {
             let error = match self.transaction(batch) {
@@ -181,7 +182,7 @@ impl Writer {
             };
             self.syncs.wait()?;
             let gave_up = lock(&self.safe).reserve.give_up();
-            // A log that is being closed does not wait for room.
+            // A closing log does not wait for space.
             if !gave_up && self.is_closing.load(Ordering::Relaxed) {
                 return Err(error.into());
             }
@@ -192,7 +193,7 @@ impl Writer {
         }
     }
 
-    /// Inserts a batch while the one before is being synced, and with it what has come until then.
+    /// Inserts a batch while the previous one is being synced, together with groups queued until then.
     fn transaction(&mut self, batch: &mut Groups) -> Result<(), Failure> {
         let transaction = self.connection.unchecked_transaction()?;
         let Self {
@@ -211,9 +212,9 @@ impl Writer {
         Ok(transaction.commit()?)
     }
 
-    /// What the disk holds is not known: it is left as it is.
+    /// Reports a failure. The content of the disk is unknown: it is left as it is.
     fn fail(&mut self, failure: &Failure) {
-        // Nothing is said after this, nor the connection closed, while a sync is under way.
+        // Waits for the sync in progress before reporting and closing.
         let _ = self.syncs.wait();
         let left = self
             .connection
@@ -224,7 +225,7 @@ impl Writer {
     }
 }
 
-/// What is committed together.
+/// Groups committed together.
 #[derive(Debug, Default)]
 struct Groups {
     rows: Vec<Row>,
@@ -249,7 +250,7 @@ impl Groups {
     }
 }
 
-/// Takes the groups that wait into a batch, until it is large or something else comes.
+/// Takes queued groups into a batch, until it is large or another job comes.
 fn gather(batch: &mut Groups, queue: &Receiver<Job>, queued: &Queued, waiting: &mut Option<Job>) {
     while waiting.is_none()
         && batch.bytes < BATCH_BYTES
@@ -265,10 +266,10 @@ fn gather(batch: &mut Groups, queue: &Receiver<Job>, queued: &Queued, waiting: &
     }
 }
 
-/// A text of a row.
+/// Accessor of a text column.
 type Text = fn(&Row) -> &str;
 
-/// The texts of a row, by the numbers of their parameters.
+/// Text columns, with their parameter numbers.
 const TEXTS: [(usize, Text); 3] = [
     (4, |row| &row.namespace),
     (5, |row| &row.order),
@@ -283,7 +284,7 @@ fn insert(
     let mut insert = connection.prepare_cached(
         "INSERT INTO events (position, time_us, kind, namespace, order_key, principal, payload, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
-    // What is bound stays so, and most rows have much of the one before.
+    // Bound parameters are kept: most rows share values with the previous one.
     let mut before: Option<&Row> = None;
     for row in rows {
         insert.raw_bind_parameter(1, row.position.cast_signed())?;
@@ -303,7 +304,7 @@ fn insert(
     Ok(())
 }
 
-/// Whether an error of the upkeep leaves open what is on disk.
+/// True if an error of maintenance leaves the content of the disk unknown.
 fn is_fatal(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{ConstraintViolation, DatabaseBusy, DatabaseLocked};
     let harmless = [DatabaseBusy, DatabaseLocked, ConstraintViolation];

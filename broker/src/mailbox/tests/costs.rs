@@ -1,15 +1,15 @@
-//! The cost of what happens to many pieces of mail, in steps, at two sizes.
+//! Cost of operations on many events, in steps, at two sizes.
 
 use super::*;
 use crate::steps;
 
-/// Twice as many pieces cost less than three times as much.
+/// Twice as many events cost less than three times as much.
 fn is_linear(cost: impl Fn(u64) -> usize) {
     let (some, twice) = (cost(1_000), cost(2_000));
     assert!(some > 0 && twice < 3 * some, "{some} steps, then {twice}");
 }
 
-/// A mailbox of one context, or of as many as there are pieces, that has room for all.
+/// A full mailbox of one context, or of one per event.
 fn full(pieces: u64, is_one_context: bool) -> Box {
     let mut b = Box::new();
     b.mailbox.bounds.events = usize::MAX;
@@ -22,7 +22,7 @@ fn full(pieces: u64, is_one_context: bool) -> Box {
     b
 }
 
-/// Half of the pieces are out with an instance, one by one.
+/// Half of the events are leased to an instance, one by one.
 fn half_out(pieces: u64, is_one_context: bool) -> Box {
     let mut b = full(2 * pieces, is_one_context);
     for _ in 0..pieces {
@@ -48,7 +48,7 @@ async fn an_instance_leaves_at_a_cost_that_is_linear_in_what_it_has() {
     }
 }
 
-/// Of the contexts of what is out nothing else is delivered before all of it is back.
+/// Other events of leased contexts wait until all leased ones have returned.
 #[tokio::test]
 async fn what_an_instance_had_comes_back_in_portions_and_in_order() {
     let pieces = 10_000;
@@ -60,7 +60,7 @@ async fn what_an_instance_had_comes_back_in_portions_and_in_order() {
         "{left} of {pieces} in one portion"
     );
     assert_eq!(b.take("j"), None);
-    // It takes again what came back, and does not lose that with the rest.
+    // It takes returned events again, and does not lose them with the rest.
     let again = b.take("i");
     assert_eq!(again, Some((1, 2)));
     while b.mailbox.next_tick().is_some_and(|at| at <= b.now) {
@@ -110,7 +110,7 @@ async fn mail_is_acknowledged_in_any_order_at_a_linear_cost() {
     }
 }
 
-/// One push and one pop, however many events a batch has, and as much for the acknowledgement of all of them.
+/// One push and one pop, however long the batch, and the same for the acknowledgement of all its events.
 #[tokio::test]
 async fn a_batch_passes_at_the_cost_of_one_event() {
     let cost = |events: u64| {

@@ -1,4 +1,4 @@
-//! What came together is delivered as if each event had come by itself, whatever happens meanwhile.
+//! Events that arrived together are delivered as if one by one, whatever happens meanwhile.
 
 use super::*;
 use crate::segment::Segment;
@@ -7,11 +7,11 @@ const INSTANCES: [&str; 2] = ["i", "j"];
 
 #[derive(Clone, Debug)]
 enum Act {
-    /// So many that are alike.
+    /// Several alike events.
     Together(u8, u8, Priority),
-    /// One that may be lost.
+    /// An event that may be lost.
     Lossy(u8, Priority),
-    /// One, which may come later, or wait for less long.
+    /// One event, optionally delayed, or with a shorter expiry.
     Alone(u8, Priority, Option<u8>, bool),
     Take(usize, usize),
     Acknowledge(usize, Vec<prop::sample::Index>),
@@ -47,11 +47,11 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 0..80)
 }
 
-/// Ids of events, with how often each was tried where that is known.
+/// Ids of events, with the number of attempts if known.
 type Seen = Vec<(String, u32)>;
 
 impl Box {
-    /// Pushes mail, in one batch or piece by piece.
+    /// Pushes mail, in one batch or one by one.
     fn add(&mut self, mail: &[Mail], is_together: bool) {
         if !is_together {
             mail.iter().for_each(|m| self.mailbox.push(m, self.now));
@@ -81,7 +81,7 @@ impl Box {
         got
     }
 
-    /// Does as the act says, to one of the first so many pieces of mail where it is about one. Says what was seen of that.
+    /// Performs the act on one of the first events. Returns the visible result.
     fn act(&mut self, act: &Act, is_together: bool) -> (Seen, Vec<Try>) {
         let pieces = usize::try_from(self.next).expect("few") + 1;
         let at = |of: &prop::sample::Index| Position(of.index(pieces) as u64);
@@ -160,16 +160,16 @@ impl Box {
             }
         };
         if matches!(act, Act::Reclaim(..)) {
-            // What is claimed is a set.
+            // Claims are a set.
             seen.sort();
         }
         (seen, tries)
     }
 
-    /// What there is to see from outside.
+    /// The externally visible state.
     fn view(&self) -> impl PartialEq + std::fmt::Debug {
         let held = (0..=self.next).filter(|at| self.mailbox.holds(Position(*at)));
-        // What may be lost and passes is in no order with the rest.
+        // Passing events that may be lost are in no order with the rest.
         let mut waiting: Vec<String> = self
             .mailbox
             .waiting()

@@ -27,7 +27,7 @@ fn ids(batch: &Batch) -> Vec<String> {
 }
 
 impl Box {
-    /// Mail that may be lost.
+    /// Unlogged mail.
     fn pass(&mut self, mail: &[Mail]) {
         let mut segment = segment::Builder::new(0, 0);
         mail.iter()
@@ -38,8 +38,8 @@ impl Box {
             .push_segment(&first, &Arc::new(segment.build()), self.now);
     }
 
-    /// Delivers as the acts say, then the rest: the ids of the events, in their order. Which of them are in the log is asked for each; of
-    /// the others, so many pass in one batch at most, and are taken out at a time.
+    /// Ids in order of delivery, for the acts and then the rest. `is_logged` decides for each event; at most
+    /// `at_a_time` unlogged ones pass in a batch, or are taken at once.
     fn delivered(acts: &[Act], is_logged: impl Fn(u64) -> bool, at_a_time: usize) -> Vec<String> {
         let mut b = Self::new();
         let mut got = Vec::new();

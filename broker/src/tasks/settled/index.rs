@@ -1,4 +1,4 @@
-//! Numbers of rows by a text of theirs. The table is in many parts, so that none takes long to grow.
+//! Index from texts to row numbers. Sharded, so that no table takes long to grow.
 
 use std::hash::BuildHasher;
 
@@ -6,10 +6,10 @@ use hashbrown::{HashTable, hash_table::Entry};
 
 use crate::table::Keyed;
 
-/// Parts of the table.
+/// Number of shards.
 const PARTS: usize = 256;
 
-/// See the module's description.
+/// The index, see the module.
 #[derive(Debug)]
 pub(super) struct Index {
     hasher: Keyed,
@@ -32,14 +32,14 @@ impl Default for Index {
 }
 
 impl Index {
-    /// The number of a text, if `is_its` says so of its row.
+    /// The number of a text, if `is_its` confirms it for its row.
     pub(super) fn get(&self, text: &str, is_its: impl Fn(u64) -> bool) -> Option<u64> {
         let hash = self.hasher.hash_one(text);
         let found = self.parts[part(hash)].find(hash, |s| s.hash == hash && is_its(s.number));
         found.map(|slot| slot.number)
     }
 
-    /// Gives a text another number. Returns the one that it had, if `is_its` says so of its row.
+    /// Sets the number of a text. Returns the previous one, if `is_its` confirms it.
     pub(super) fn set(
         &mut self,
         text: &str,
@@ -60,7 +60,7 @@ impl Index {
         }
     }
 
-    /// Forgets a text, if this is its number.
+    /// Removes a text, if this is its number.
     pub(super) fn remove(&mut self, text: &str, number: u64) {
         let hash = self.hasher.hash_one(text);
         let is_its = |s: &Slot| s.number == number;
@@ -71,6 +71,6 @@ impl Index {
 }
 
 fn part(hash: u64) -> usize {
-    // Tables take the other bits.
+    // Tables use the other bits.
     usize::try_from(hash >> 24).unwrap_or_default() % PARTS
 }

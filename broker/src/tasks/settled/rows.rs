@@ -1,14 +1,15 @@
-//! Rows under rising numbers: added behind, removed in front. They lie in blocks, so that no single row moves all others.
+//! Rows under ascending numbers: added at the end, removed at the front. Stored in blocks, so that growing moves no
+//! rows.
 
 use std::collections::VecDeque;
 
-/// Rows of one block.
+/// Rows per block.
 const BLOCK: u64 = 1024;
 
-/// See the module's description.
+/// The rows, see the module.
 #[derive(Debug)]
 pub(super) struct Rows<T> {
-    /// The number of the first row that is there, or of the next one.
+    /// Number of the first row, or of the next one if there is none.
     first: u64,
     next: u64,
     blocks: VecDeque<Vec<Option<T>>>,
@@ -29,12 +30,12 @@ impl<T> Rows<T> {
         usize::try_from(self.next - self.first).expect("they are in memory")
     }
 
-    /// The number of the first row.
+    /// Number of the first row.
     pub(super) fn first(&self) -> u64 {
         self.first
     }
 
-    /// The number that the next row gets.
+    /// Number of the next row.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
@@ -70,7 +71,7 @@ impl<T> Rows<T> {
         row
     }
 
-    /// How many rows from the first on fulfil a condition that later ones do not.
+    /// Number of the first row for which the predicate is false.
     pub(super) fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> u64 {
         let (mut low, mut high) = (self.first, self.next);
         while low < high {

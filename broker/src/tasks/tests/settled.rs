@@ -1,16 +1,16 @@
-//! Ended tasks in great numbers.
+//! Large numbers of ended tasks.
 
 use super::*;
 use crate::{allocated, log::Position, steps};
 
 const LATE: Duration = Duration::from_secs(5);
 
-/// Long after everything has settled.
+/// A time when everything has settled.
 fn later() -> SystemTime {
     START + Duration::from_secs(100)
 }
 
-/// A store with so many settled tasks. Every hundredth is one of a rare agent, in a rare context.
+/// A store with this many settled tasks. Every hundredth has a rare agent and context.
 fn many(count: usize) -> Tasks {
     let mut tasks = Tasks::new(Bounds {
         ended: usize::MAX,
@@ -112,7 +112,7 @@ fn a_page_looks_at_the_tasks_of_its_agent_or_context_alone() {
         };
         let (steps, found) = steps::count(|| all_pages(&tasks, query));
         assert_eq!(found, rare);
-        // Each page begins at the last task of the one before.
+        // Each page begins at the last task of the previous one.
         assert!(steps <= 2 * rare.len(), "{steps}");
     }
     let nobody = Query {

@@ -1,4 +1,4 @@
-//! Logs that are damaged, torn or older than they should be.
+//! Damaged, truncated and outdated logs.
 
 use super::*;
 
@@ -76,7 +76,7 @@ async fn records_are_exported_as_json_up_to_the_damage() {
     assert_eq!(export(0, Some(7)).0, all[..7]);
 }
 
-/// Bits that flip in the file are found, wherever they are, or change nothing that is read.
+/// Flipped bits in the file are detected, wherever they are, or change nothing that is read.
 #[tokio::test]
 async fn flipped_bits_in_the_file_are_found() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -107,7 +107,7 @@ async fn flipped_bits_in_the_file_are_found() {
     assert!(named > 0);
 }
 
-/// Free pages that are damaged break the hub later, when it wants to use them: they are named, and a copy is without them.
+/// Damaged free pages would break the hub when it uses them: they are reported, and a copy does not contain them.
 #[tokio::test]
 async fn damage_of_what_is_free_is_named_and_is_not_copied() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -136,7 +136,7 @@ async fn damage_of_what_is_free_is_named_and_is_not_copied() {
     assert_eq!(maintenance::verify(elsewhere.path()).ok(), Some(copied));
 }
 
-/// Writes nonsense over the first page that says which pages are free.
+/// Overwrites the first page of the free list.
 fn damage_free_pages(folder: &Path, log: SqliteLog) {
     drop(log);
     let file = folder.join(FILE);
@@ -150,7 +150,7 @@ fn damage_free_pages(folder: &Path, log: SqliteLog) {
     std::fs::write(&file, bytes).expect("written");
 }
 
-/// An older copy beside the note of how far records were acknowledged: the error says what to do, and that helps.
+/// An older copy beside the high-water mark: the error names the remedy, and the remedy works.
 #[tokio::test]
 async fn an_older_copy_is_refused_until_its_operator_wants_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -190,7 +190,7 @@ async fn an_older_copy_is_refused_until_its_operator_wants_it() {
     assert_eq!(state.tasks.len(), 1);
 }
 
-/// What was being written when the hub was killed is named, and no damage; where it was acknowledged, it is damage.
+/// An unfinished write of a killed hub is reported without damage; if it was acknowledged, it is damage.
 #[tokio::test]
 async fn an_unfinished_end_is_named() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Ended tasks in the log, apart from their events.
+//! Ended tasks in segments of the log.
 
 use agenthub_proto::{
     a2a::{Artifact, Part, TaskState, TaskStatus},
@@ -8,7 +8,7 @@ use agenthub_proto::{
 use super::*;
 use crate::{Caller, Hub, Storage, log::Segment, snapshot::ended, steps, tasks::Content};
 
-/// An hour ago: long enough for everything to have settled.
+/// An hour ago: everything has settled since.
 fn long_ago() -> SystemTime {
     SystemTime::now() - Duration::from_secs(3_600)
 }
@@ -33,7 +33,7 @@ fn update(payload: Payload) -> Entry {
     })
 }
 
-/// The events of a task from its request to its end.
+/// Events of a task from its request to its end.
 fn whole(task: &str) -> [Entry; 3] {
     let artifact = TaskArtifactUpdateEvent {
         task_id: task.into(),
@@ -81,7 +81,7 @@ async fn end(log: &mut SqliteLog, tasks: std::ops::Range<usize>, time: SystemTim
     safe(log, last).await;
 }
 
-/// A log with so many tasks that ended long ago, of which all lie apart.
+/// A log with this many ended tasks, all in segments.
 async fn apart(folder: &Path, tasks: usize) -> SqliteLog {
     let (mut log, _) = open(folder).expect("it opens");
     end(&mut log, 0..tasks, long_ago()).await;
@@ -90,7 +90,7 @@ async fn apart(folder: &Path, tasks: usize) -> SqliteLog {
     log
 }
 
-/// The artifact of a task whose content is in the log alone.
+/// The artifact of a task whose content is only in the log.
 fn stored(log: &SqliteLog, state: &State, task: &str) -> Option<String> {
     let Content::Stored(changed) = state.tasks.get(task)?.content() else {
         return None;
@@ -127,7 +127,7 @@ async fn an_ended_task_is_known_after_a_restart_and_read_from_the_log() {
     }
 }
 
-/// Promises 8 and 9, for tasks that left the memory.
+/// Promises 8 and 9, for tasks whose content is not in memory.
 #[tokio::test]
 async fn a_hub_answers_with_tasks_that_are_in_its_log_alone() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -171,7 +171,7 @@ async fn a_hub_answers_with_tasks_that_are_in_its_log_alone() {
     hub.stop().await;
 }
 
-/// The same tasks are never written again.
+/// No task is written twice.
 #[tokio::test]
 async fn a_snapshot_costs_what_ended_since_the_one_before() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -191,7 +191,8 @@ async fn a_snapshot_costs_what_ended_since_the_one_before() {
     );
 }
 
-/// Tasks of the last minute are not written with each snapshot: the hub knows better than a clock for whom nobody can send anything.
+/// Tasks of the last minute are not written with each snapshot: the hub knows better than a clock which tasks have
+/// settled.
 #[tokio::test]
 async fn a_task_lies_apart_once_the_hub_has_settled_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -205,7 +206,7 @@ async fn a_task_lies_apart_once_the_hub_has_settled_it() {
         let settings = Settings::default();
         keep(&log.upkeep(), &settings, Some(settled), &|| false).expect("it is kept")
     };
-    // The log does not go as far as the hub did: a task may have changed since.
+    // The log ends before the hub's position: a task may have changed since.
     assert_eq!(kept(9, 16).ended, Some(0));
     drop(log);
     let (mut log, _) = open(folder.path()).expect("it opens");
@@ -225,7 +226,7 @@ async fn a_task_lies_apart_once_the_hub_has_settled_it() {
     assert!(content.task().is_ok(), "it is in the snapshot");
 }
 
-/// A fold of the log relies on the hub's word.
+/// A fold of the log uses the hub's settled tasks.
 #[tokio::test(start_paused = true)]
 async fn a_hub_says_how_far_its_tasks_have_settled() {
     let mut tasks = State::new(&Settings::default()).tasks;
@@ -291,7 +292,7 @@ async fn segments_of_a_snapshot_that_was_not_finished_count_for_nothing() {
     assert_eq!(stored(&log, &state, "t5").as_deref(), Some("result of t5"));
 }
 
-/// Settings bound ended tasks in number, age and bytes, in memory and on disk.
+/// Settings limit ended tasks in number, age and bytes, in memory and on disk.
 #[tokio::test]
 async fn no_more_ended_tasks_are_kept_than_the_settings_say() {
     const TASKS: usize = 3_000;
@@ -337,7 +338,7 @@ async fn a_damaged_segment_is_named() {
     );
 }
 
-/// A log with a snapshot that has ended tasks in it, as schema 2 did, and tasks that ended after that.
+/// A log with ended tasks inside its snapshot, as in schema 2, and tasks that ended after that.
 #[test]
 fn the_log_of_schema_2_is_read() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/log-v2.db");

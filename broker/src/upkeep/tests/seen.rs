@@ -1,9 +1,9 @@
-//! Known publishes in the log, apart from its snapshots.
+//! Deduplicated publishes in segments of the log.
 
 use super::*;
 use crate::{log::SeenSegment, snapshot::seen::segments, steps};
 
-/// A message of no task, to nobody.
+/// A message without task and recipient.
 fn message(id: &str) -> Entry {
     let message = Message {
         context_id: "c".into(),
@@ -53,7 +53,7 @@ fn kept(log: &SqliteLog) -> Done {
     keep(&log.upkeep(), &Settings::default(), None, &|| false).expect("it is kept")
 }
 
-/// The position of a publish that is known.
+/// Position of a remembered publish.
 fn known(state: &State, n: usize) -> Option<Position> {
     let publish = state.dedupe.fingerprint(&key(&format!("m{n}")));
     let seen = state.dedupe.get(publish, tokio::time::Instant::now());
@@ -79,7 +79,7 @@ async fn publishes_are_known_after_a_restart_from_each_of_the_snapshots() {
     assert_eq!(state.dedupe.iter().count(), 35, "each is known once");
 }
 
-/// The same publishes are never written again.
+/// No publish is written twice.
 #[tokio::test]
 async fn a_snapshot_costs_what_was_published_since_the_one_before() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -96,7 +96,7 @@ async fn publishes_out_of_the_window_leave_the_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut log, _) = open(folder.path()).expect("it opens");
     let ago = |seconds| SystemTime::now() - Duration::from_secs(seconds);
-    // As a hub that took a snapshot an hour ago left it.
+    // A segment as written by a snapshot an hour ago.
     let hour_old = SeenSegment {
         first: 1,
         last_us: snapshot::micros(ago(3_600)),

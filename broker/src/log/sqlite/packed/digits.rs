@@ -1,22 +1,23 @@
-//! Hexadecimal digits in half their bytes: ids and traces are random, so that nothing else makes them shorter.
+//! Packs hexadecimal digits into half their bytes: ids and traces are random, so that a general compressor cannot
+//! shorten them.
 
-/// Stands before the 16 bytes of a UUID in its usual form.
+/// Marker before the 16 bytes of a UUID in its usual form.
 const UUID: u8 = 0xff;
-/// Stands before a number of bytes, and these: each is two digits.
+/// Marker before a number of bytes, and these: each is two digits.
 const DIGITS: u8 = 0xfe;
-/// Stands before a byte that is one of these three itself.
+/// Marker before a literal byte that equals a marker.
 const SELF: u8 = 0xfd;
 
-/// Fewer digits stay as they are.
+/// Minimum digits to pack.
 const FEW: usize = 8;
-/// More digits than that are several runs.
+/// Maximum digits of a run.
 const MANY: usize = 2 * u8::MAX as usize;
 
-/// The lengths of the groups of digits in a UUID.
+/// Lengths of the groups of digits in a UUID.
 const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 const UUID_LEN: usize = 36;
 
-/// Writes bytes with their digits in half as many.
+/// Packs the digits in these bytes.
 pub(super) fn shorten(bytes: &[u8], to: &mut Vec<u8>) {
     let mut rest = bytes;
     while let Some(&byte) = rest.first() {
@@ -49,7 +50,7 @@ pub(super) fn shorten(bytes: &[u8], to: &mut Vec<u8>) {
     }
 }
 
-/// The reverse of [`shorten`]; `None` if that has not written it.
+/// The reverse of [`shorten`]; `None` for other input.
 pub(super) fn restore(short: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(2 * short.len());
     let mut rest = short;

@@ -1,4 +1,4 @@
-//! A log in memory that outlives its hub, as a disk does: for simulations in which hubs crash.
+//! A log in memory that outlives its hub, as a disk does: for simulated crashes.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,20 +14,20 @@ use super::{
 };
 use crate::{Error, id::OrderKey};
 
-/// Records that may wait to become safe; with more, new work is refused.
+/// Maximum records that are not durable; beyond it, new work is refused.
 const BACKLOG: usize = 100_000;
 
-/// What a hub's log is kept in; clones share it. A hub that starts with it knows what was safe when the one before it crashed. One
-/// hub at a time.
+/// Storage of a hub's log; clones share it. A new hub finds the records that were durable when the previous one
+/// crashed. One hub at a time.
 #[derive(Clone, Debug)]
-pub struct KeptLog {
+pub struct RetainedLog {
     rows: Arc<Mutex<Vec<Row>>>,
     id: LogId,
     delay: Duration,
 }
 
-impl KeptLog {
-    /// An empty log, whose records become safe so long after they were written. A crash takes back what is not safe.
+impl RetainedLog {
+    /// An empty log, whose records become durable after this delay. A crash loses all others.
     pub fn new(delay: Duration) -> Self {
         Self {
             rows: Arc::default(),
@@ -36,11 +36,12 @@ impl KeptLog {
         }
     }
 
-    /// Reads what is safe to `take`, and gives the log of one hub and what has to run for it: dropped, nothing becomes safe any more.
+    /// Passes the durable records to `take`, and returns the log of one hub with its background work: without it,
+    /// nothing becomes durable.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Damaged`] if a record cannot be read or is not taken.
+    /// [`OpenError::Damaged`] if a record cannot be decoded or is refused.
     pub(crate) fn open(
         &self,
         max_records: usize,
@@ -73,7 +74,7 @@ impl KeptLog {
         Ok((writing, Box::pin(self.clone().write(waiting, commits))))
     }
 
-    /// Makes safe what was committed, the delay after it was.
+    /// Makes commits durable after the delay.
     async fn write(self, waiting: Arc<Waiting>, commits: Arc<Committer>) {
         loop {
             waiting.wake.notified().await;
@@ -93,16 +94,16 @@ impl KeptLog {
     }
 }
 
-/// The same memory, not the same content.
-impl PartialEq for KeptLog {
+/// Compares identity, not content.
+impl PartialEq for RetainedLog {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.rows, &other.rows)
     }
 }
 
-impl Eq for KeptLog {}
+impl Eq for RetainedLog {}
 
-/// A record, as bytes like on a disk.
+/// An encoded record.
 #[derive(Debug)]
 struct Row {
     time: SystemTime,
@@ -137,7 +138,7 @@ impl From<&Record> for Row {
     }
 }
 
-/// What was committed and is not safe yet.
+/// Commits that are not durable yet.
 #[derive(Debug, Default)]
 struct Waiting {
     rows: Mutex<Vec<Row>>,
@@ -150,7 +151,7 @@ impl Waiting {
     }
 }
 
-/// The log as its hub has it.
+/// The log as its hub uses it.
 #[derive(Debug)]
 pub(crate) struct Writing {
     id: LogId,

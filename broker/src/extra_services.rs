@@ -1,16 +1,16 @@
-//! What is served on the hub's address beside the hub.
+//! Additional services on the hub's address.
 
 use tonic::{server::NamedService, service::Routes};
 
 /// Services beside the hub's.
 #[derive(Clone, Debug, Default)]
-pub struct Others {
+pub struct ExtraServices {
     pub(crate) routes: Routes,
     pub(crate) names: Vec<&'static str>,
 }
 
-impl Others {
-    /// Has reflection list this service, which is among the routes and whose descriptors are known here.
+impl ExtraServices {
+    /// Lists this service in reflection. It must be among the routes, and its descriptors must be known here.
     #[must_use]
     pub fn listed<S: NamedService>(mut self) -> Self {
         self.names.push(S::NAME);
@@ -18,7 +18,7 @@ impl Others {
     }
 }
 
-impl From<Routes> for Others {
+impl From<Routes> for ExtraServices {
     fn from(routes: Routes) -> Self {
         Self {
             routes,
