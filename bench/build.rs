@@ -1,4 +1,4 @@
-//! Keeps for the comparison with which compiler and which clients it was built.
+//! Records the versions of the compiler and of the clients for the comparison.
 
 use std::{env, error::Error, fs, process::Command};
 

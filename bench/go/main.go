@@ -78,7 +78,7 @@ func dial() (*grpc.ClientConn, error) {
 	return grpc.NewClient(*address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-// Opens a stream, and counts what comes.
+// Opens a stream, and counts its events.
 func subscribe(ctx context.Context, agent string) error {
 	hub, err := dial()
 	if err != nil {
@@ -115,7 +115,7 @@ func subscribe(ctx context.Context, agent string) error {
 	return nil
 }
 
-// Makes room for another message as subscribers have taken one.
+// Frees one place after a delivery.
 func admit(room chan<- struct{}) {
 	for admitted := int64(0); ; time.Sleep(200 * time.Microsecond) {
 		for admitted-delivered.Load()/int64(*subscribers) < *window {
@@ -125,7 +125,7 @@ func admit(room chan<- struct{}) {
 	}
 }
 
-// Publishes one message after the other; where there is a channel for room, it waits for that.
+// Publishes messages one after the other; with a channel, each waits for a free place.
 func publish(ctx context.Context, hub *grpc.ClientConn, publisher int, room <-chan struct{}) {
 	text := strings.Repeat("x", *textBytes)
 	for number := 0; ; number++ {

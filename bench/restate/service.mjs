@@ -1,9 +1,9 @@
-// A service of Restate that answers at once, listening at the port of 127.0.0.1 that it is given.
+// A Restate service that answers at once, listening on the given port of 127.0.0.1.
 
 import * as http2 from "node:http2";
 import * as restate from "@restatedev/restate-sdk";
 
-// Node 20 does not have it, and the SDK uses it.
+// Missing in Node 20, and used by the SDK.
 Promise.withResolvers ??= function () {
   const made = {};
   made.promise = new this((resolve, reject) => Object.assign(made, { resolve, reject }));

@@ -1,4 +1,5 @@
-//! What the hub is put to: crash tests, and comparisons with other brokers. It is a program of its own, so that it outlives the hubs that it kills.
+//! Tests and benchmarks of the hub: crash tests, and comparisons with other brokers. A separate program, so that it
+//! outlives the hubs that it kills.
 
 mod compare;
 mod crash;
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The allocator of the program `agenthub`, so that its clients are measured as its own agents run.
+/// The allocator of the program `agenthub`, so that its clients are measured like its agents.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -44,7 +45,8 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    // Built together with the hub, clients of HTTP ask for one even where they speak no TLS. An error says that there is one.
+    // The crate features of the hub make HTTP clients need a TLS provider even without TLS. An error means that there
+    // is one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let result = match Cli::parse().command {
         Command::Crash(settings) => crash::run(settings).await,

@@ -1,4 +1,4 @@
-//! The program under test: where it is found, and what it is started with.
+//! The program under test: its path and environment.
 
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener},
@@ -8,15 +8,15 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-/// Ports that no operating system gives to outgoing connections: a client that tries to reach a dead hub could get the hub's own
-/// port as its end otherwise, and would be connected with itself.
+/// Ports that no operating system uses for outgoing connections: a client that tries to reach a dead hub could
+/// otherwise get the hub's own port as its source, and connect to itself.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
-/// The program that is named, else `agenthub` beside this one.
+/// The given program, else `agenthub` beside this one.
 ///
 /// # Errors
 ///
-/// If there is none.
+/// There is none.
 pub(crate) fn find(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let program = match named {
         Some(named) => named.to_owned(),
@@ -44,11 +44,11 @@ pub(crate) fn unset(program: &Path) -> Command {
     command
 }
 
-/// An address of loopback that nobody listens on.
+/// A free loopback address.
 ///
 /// # Errors
 ///
-/// If no port is free.
+/// No port is free.
 pub(crate) fn free_address(rng: &mut fastrand::Rng) -> anyhow::Result<SocketAddr> {
     const TRIES: usize = 100;
     for _ in 0..TRIES {

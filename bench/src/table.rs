@@ -1,8 +1,8 @@
-//! Numbers for people.
+//! Formatting of numbers.
 
 use comfy_table::{CellAlignment, Table, presets};
 
-/// A table of numbers, each with its name and what it means.
+/// A table of numbers, each with its name and meaning.
 pub(crate) fn of<'a>(rows: impl IntoIterator<Item = (&'a str, u64, &'a str)>) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);

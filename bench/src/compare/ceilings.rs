@@ -1,4 +1,5 @@
-//! What the servers can do, when those who speak with them do next to nothing: the same fan-outs through clients that only count.
+//! Ceilings: the servers' throughput with clients that do next to nothing: the same fan-outs, with clients that only
+//! count.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::{
     wire::Client,
 };
 
-/// Subscribers, bytes of a text, and whether what is published is kept.
+/// Subscribers, bytes of a text, and whether publishes are stored.
 type FanOut = (usize, usize, bool);
 
 const FAN_OUTS: [FanOut; 6] = [
@@ -26,7 +27,7 @@ const FAN_OUTS: [FanOut; 6] = [
     (100, 256, true),
 ];
 
-/// What is measured of a fan-out, in the order of the columns; nothing is like the floor where things are kept.
+/// Loads of a fan-out, in the order of the columns; storing systems have no floor.
 fn loads((subscribers, text_bytes, is_kept): FanOut) -> Vec<Load> {
     let (systems, pace) = match is_kept {
         false => (
@@ -50,7 +51,7 @@ fn loads((subscribers, text_bytes, is_kept): FanOut) -> Vec<Load> {
 pub(super) struct Ceilings(Vec<(Load, Measured)>);
 
 impl Ceilings {
-    /// One round. What fails is told, and left out.
+    /// Measures one round. Failures are printed, and left out.
     pub(super) async fn measure(&mut self, programs: &Programs, length: Duration) {
         for load in FAN_OUTS.into_iter().flat_map(loads) {
             if !load.system.is_here(programs) {
@@ -66,7 +67,7 @@ impl Ceilings {
         }
     }
 
-    /// Medians, for people, in Markdown.
+    /// Medians as a Markdown table.
     pub(super) fn table(&self) -> String {
         let mut table = Table::new();
         table.load_preset(presets::ASCII_MARKDOWN);
@@ -104,7 +105,7 @@ impl Ceilings {
         table.to_string()
     }
 
-    /// Deliveries a second, and the CPU time of each.
+    /// Median deliveries per second, and median CPU time of each.
     fn middle(&self, load: &Load) -> (f64, f64) {
         let its = || self.0.iter().filter(|(l, _)| l == load).map(|(_, m)| m);
         (

@@ -1,4 +1,4 @@
-//! The chart of the fan-outs, as SVG. It has a ground of its own, so that it is read on a light page and on a dark one.
+//! The chart of the fan-outs, as SVG. It has its own background, readable on light and on dark pages.
 
 use anyhow::anyhow;
 use plotters::{
@@ -16,11 +16,11 @@ const WIDTH: u32 = 960;
 const ROW: u32 = 46;
 const ABOVE: u32 = 84;
 const BELOW: u32 = 24;
-/// Where the panels begin and how wide they are.
+/// Left edge and width of the panels.
 const NAMES: i32 = 190;
 const PANEL: i32 = 310;
 const BETWEEN: i32 = 70;
-/// The height of a bar, and how far it is from the next.
+/// Height of a bar, and distance to the next.
 const BAR: i32 = 15;
 const STEP: i32 = 18;
 
@@ -35,11 +35,12 @@ const FONT: &str = "Helvetica, Arial, sans-serif";
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Deliveries a second and the server's CPU time for each, of the hub and of what it is held against; the lines reach from the lowest round to the highest.
+/// Deliveries per second and the server's CPU time for each, of the hub and of the other system; the lines span the
+/// lowest to the highest round.
 ///
 /// # Errors
 ///
-/// It cannot be drawn.
+/// The chart cannot be formatted.
 pub(super) fn svg(fan_outs: &[FanOut]) -> anyhow::Result<String> {
     let mut svg = String::new();
     let height = ABOVE + BELOW + ROW * u32::try_from(fan_outs.len())?;

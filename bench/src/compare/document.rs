@@ -1,4 +1,4 @@
-//! The page with what a full run found, and its chart. What people wrote on the page stays there.
+//! The page with the results of a full run, and its chart. Hand-written parts of the page are kept.
 
 use std::{
     env, fs,
@@ -12,41 +12,41 @@ use super::{chart, machine::Busy, machine::Machine, report::FanOut};
 const PAGE: &str = "benchmarks.md";
 const CHART: &str = "benchmarks.svg";
 
-/// What people write stands between these.
+/// Markers around the hand-written part.
 const KEPT: &str =
     "<!-- kept: what stands from here on is written by people, and kept by every run -->";
 const END: &str = "<!-- /kept -->";
 
-/// What stands there at first.
+/// Initial hand-written part.
 const NOTHING_KEPT: &str = "\n## What limits it\n\n";
 
-/// The folder of the page.
+/// Folder of the page.
 #[derive(Clone, Debug)]
 pub(super) struct Folder(PathBuf);
 
-/// What the page says.
+/// Content of the page.
 #[derive(Debug)]
 pub(super) struct Contents {
     pub(super) date: String,
     pub(super) machine: Machine,
     pub(super) versions: Vec<(&'static str, String)>,
-    /// What was done, a paragraph each.
+    /// Description of the method, in paragraphs.
     pub(super) method: Vec<String>,
     pub(super) rows: String,
     pub(super) side_by_side: String,
     pub(super) ceilings: String,
     pub(super) tasks: String,
     pub(super) fan_outs: Vec<FanOut>,
-    /// By rounds.
+    /// Load of the machine, by round.
     pub(super) busy: Vec<Busy>,
 }
 
 impl Folder {
-    /// The one that is named, or the documentation of the workspace that the current folder is in.
+    /// The given folder, or the documentation of the workspace around the current folder.
     ///
     /// # Errors
     ///
-    /// It is not there, or has a page that no run wrote.
+    /// It does not exist, or has a page that no run wrote.
     pub(super) fn find(named: Option<&Path>) -> anyhow::Result<Self> {
         let folder = match named {
             Some(folder) => folder.to_owned(),
@@ -75,7 +75,7 @@ impl Folder {
         Ok(path)
     }
 
-    /// What people wrote.
+    /// The hand-written part.
     fn kept(&self) -> anyhow::Result<String> {
         let path = self.0.join(PAGE);
         if !path.exists() {

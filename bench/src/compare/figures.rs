@@ -1,6 +1,6 @@
-//! What many rounds come to, and how a figure is written.
+//! Aggregates over rounds, and formatting of figures.
 
-/// The figures of all rounds.
+/// Median and range over all rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
     pub(super) low: f64,
@@ -9,7 +9,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Of no rounds there is none.
+    /// `None` for no rounds.
     pub(super) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
@@ -21,7 +21,7 @@ impl Spread {
     }
 }
 
-/// The median; of an even number of values, the mean of the two in the middle. Not a number, if there are none.
+/// The median; of an even number of values, the mean of the two in the middle. NaN for none.
 pub(super) fn middle(values: impl Iterator<Item = f64>) -> f64 {
     Spread::of(values).map_or(f64::NAN, |spread| spread.middle)
 }
@@ -34,7 +34,7 @@ fn middle_of(sorted: &[f64]) -> f64 {
     }
 }
 
-/// A number with as many digits as it means.
+/// A number with its significant digits.
 pub(super) fn plain(number: f64) -> String {
     match number {
         n if n.is_nan() => "–".to_owned(),

@@ -1,4 +1,4 @@
-//! The floor: what is read from one connection is written to all others, as it came.
+//! The floor: bytes read from one connection are written unchanged to all others.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -11,13 +11,13 @@ use tokio::{
     task::JoinSet,
 };
 
-/// What is read at a time, in bytes.
+/// Bytes per read.
 const SEGMENT: usize = 64 * 1024;
 
-/// Segments that a reader may be behind.
+/// Segments that a reader may lag behind.
 const BEHIND: usize = 1024;
 
-/// What a connection says first: that it writes, or that it reads.
+/// First byte of a connection: writer or reader.
 pub(super) const WRITES: u8 = b'W';
 pub(super) const READS: u8 = b'R';
 
@@ -29,7 +29,7 @@ pub(crate) struct Floor {
     listen: SocketAddr,
 }
 
-/// Serves until it is killed.
+/// Serves until killed.
 ///
 /// # Errors
 ///
@@ -47,7 +47,7 @@ pub(crate) async fn run(floor: &Floor) -> anyhow::Result<bool> {
 }
 
 async fn serve(mut stream: TcpStream, segments: Arc<broadcast::Sender<Bytes>>) {
-    // A peer that is gone needs nothing more.
+    // An error concerns a peer that is gone.
     let _ = stream.set_nodelay(true);
     let Ok(role) = stream.read_u8().await else {
         return;
@@ -56,7 +56,7 @@ async fn serve(mut stream: TcpStream, segments: Arc<broadcast::Sender<Bytes>>) {
         WRITES => {
             let mut buffer = BytesMut::with_capacity(SEGMENT);
             while let Ok(1..) = stream.read_buf(&mut buffer).await {
-                // Nobody may be reading.
+                // There may be no reader.
                 let _ = segments.send(buffer.split().freeze());
                 buffer.reserve(SEGMENT);
             }

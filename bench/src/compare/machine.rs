@@ -1,10 +1,10 @@
-//! The machine on which is measured, and what else it does meanwhile.
+//! The machine, and its other load during a measurement.
 
 use std::{fs, thread};
 
 use anyhow::Context as _;
 
-/// What a machine is, for people.
+/// Description of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Machine {
     pub(super) cpu: String,
@@ -15,7 +15,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// The one that this runs on.
+    /// The current machine.
     pub(super) fn this() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         let unknown = || "unknown".to_owned();
@@ -34,7 +34,7 @@ impl Machine {
     }
 }
 
-/// What its CPUs have done so far, each for itself, in hundredths of a second.
+/// CPU times so far, by kind, in hundredths of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cpus {
     busy: u64,
@@ -43,11 +43,11 @@ pub(super) struct Cpus {
 }
 
 impl Cpus {
-    /// What they have done until now.
+    /// Reads the current CPU times.
     ///
     /// # Errors
     ///
-    /// The kernel does not say.
+    /// The kernel does not report them.
     pub(super) fn now() -> anyhow::Result<Self> {
         let stat = fs::read_to_string("/proc/stat").context("what the CPUs do")?;
         cpus(&stat).context("what the CPUs do is not known")
@@ -65,7 +65,7 @@ impl Cpus {
         (self.busy + self.idle + self.stolen).max(1) as f64
     }
 
-    /// The part of their time that they spent since on others than those who took so many seconds; from 0 to 1.
+    /// Share of the CPU time since then that others used, besides `own_seconds`; from 0 to 1.
     pub(super) fn on_others(self, before: Self, own_seconds: f64) -> f64 {
         let did = self.since(before);
         let others = (did.busy + did.stolen) as f64 - own_seconds * 100.0;
@@ -73,21 +73,22 @@ impl Cpus {
     }
 }
 
-/// How busy the machine was in a round, of everyone together; each from 0 to 1.
+/// Load of the machine in a round, of all processes together; each from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Busy {
-    /// How much of the last ten seconds of the round somebody waited for a CPU (`cpu some avg10` of the kernel's pressure stall information).
+    /// Share of the last ten seconds of the round in which a task waited for a CPU (`cpu some avg10` of the kernel's
+    /// pressure stall information).
     pub(super) pressure: f64,
     pub(super) idle: f64,
     pub(super) stolen: f64,
 }
 
 impl Busy {
-    /// Since the beginning of a round.
+    /// Load since the beginning of a round.
     ///
     /// # Errors
     ///
-    /// The kernel does not say.
+    /// The kernel does not report it.
     pub(super) fn since(before: Cpus) -> anyhow::Result<Self> {
         let did = Cpus::now()?.since(before);
         let pressure = fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
@@ -106,7 +107,7 @@ fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     Some(value.trim())
 }
 
-/// user, nice, system, idle, iowait, irq, softirq, steal; what comes after is among them.
+/// user, nice, system, idle, iowait, irq, softirq, steal; later columns are included in these.
 fn cpus(stat: &str) -> Option<Cpus> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Result<Vec<u64>, _> = line.split_whitespace().map(str::parse).collect();
@@ -158,7 +159,7 @@ mod tests {
             idle: 1040,
             stolen: 10,
         };
-        // Of two seconds of CPU time, 1.6 were taken, one of them by who measured.
+        // Of two seconds of CPU time, 1.6 were used, one of them by the measurement.
         assert!((after.on_others(before, 1.0) - 0.3).abs() < 1e-9);
         assert_eq!(after.on_others(before, 9.0), 0.0);
     }

@@ -1,4 +1,4 @@
-//! One measurement: a fresh server, some subscribers, one publisher, for a moment.
+//! One measurement: a fresh server, subscribers, one publisher, a fixed time.
 
 use std::{process, sync::Arc, time::Duration};
 
@@ -15,56 +15,56 @@ use super::{
     wire::{BATCH, Client, Publisher, Readers, subscribe},
 };
 
-/// How long everything runs before it counts, at most: a measurement that is shorter warms up as long as it counts.
+/// Maximum warm-up: a shorter measurement warms up for as long as it counts.
 pub(super) const WARM_UP: Duration = Duration::from_millis(500);
 
-/// How long a publisher may wait for room before the measurement has failed.
+/// Time that a publisher may wait for room before the measurement fails.
 pub(super) const STUCK: Duration = Duration::from_secs(10);
 
-/// The publishes that the hub's `Welcome` allows to be unanswered.
+/// Publish credit of the hub's `Welcome`.
 pub(super) const UNANSWERED: u64 = 1024;
 
-/// What is done to a system.
+/// Load on a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Load {
     pub(super) system: System,
     pub(super) client: Client,
     pub(super) subscribers: usize,
-    /// The size of a message's text, in bytes.
+    /// Bytes of a message's text.
     pub(super) text_bytes: usize,
     pub(super) pace: Pace,
 }
 
-/// How fast is published.
+/// Rate of publishing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// As fast as deliveries come, with so many on the way to each subscriber.
+    /// As fast as deliveries arrive, with this many in flight to each subscriber.
     Delivered(u64),
-    /// As fast as acknowledgements come, with so many unanswered.
+    /// As fast as acknowledgements arrive, with this many unanswered.
     Acknowledged(u64),
-    /// So many a second, one at a time.
+    /// This many per second, one at a time.
     Rate(u32),
 }
 
-/// What came of it.
+/// Result of a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Measured {
     pub(super) deliveries_per_s: f64,
     pub(super) acknowledged_per_s: f64,
-    /// The server's CPU time for one delivery; for one acknowledgement where nothing is delivered. In microseconds.
+    /// The server's CPU time per delivery, or per acknowledgement if nothing is delivered, in microseconds.
     pub(super) cpu_us: f64,
     /// The same of the clients, this process.
     pub(super) client_cpu_us: f64,
     /// The server's memory at the end, in bytes.
     pub(super) memory: u64,
-    /// The part of the machine that others used meanwhile, from 0 to 1.
+    /// Share of the machine that others used meanwhile, from 0 to 1.
     pub(super) on_others: f64,
-    /// From publish to delivery, sorted; with [`Pace::Rate`] alone.
+    /// Latencies from publish to delivery, sorted; only with [`Pace::Rate`].
     pub(super) latencies: Vec<Duration>,
 }
 
 impl Measured {
-    /// The latency that so many of a hundred are within, in milliseconds.
+    /// The latency at this percentile, in milliseconds.
     pub(super) fn percentile_ms(&self, percent: usize) -> f64 {
         let last = self.latencies.len().saturating_sub(1);
         let at = self.latencies.get(last * percent / 100);
@@ -72,11 +72,11 @@ impl Measured {
     }
 }
 
-/// Measures for so long.
+/// Measures a load for this time.
 ///
 /// # Errors
 ///
-/// The server does not start, or what is published does not arrive.
+/// The server does not start, or messages do not arrive.
 pub(super) async fn measure(
     load: Load,
     programs: &Programs,
@@ -113,7 +113,7 @@ pub(super) async fn measure(
     Ok(measured)
 }
 
-/// Counts while it runs.
+/// Counts while the load runs.
 pub(super) async fn watch(
     server: &Server,
     tally: &Tally,
@@ -150,7 +150,7 @@ pub(super) async fn watch(
     })
 }
 
-/// Publishes until it is stopped.
+/// Publishes until cancelled.
 async fn drive(load: Load, mut publisher: Publisher, tally: Arc<Tally>) -> anyhow::Result<()> {
     if let Pace::Rate(per_second) = load.pace {
         let mut ticks = Pacer::start(per_second);

@@ -1,4 +1,4 @@
-//! The bytes of a message, the same for every system: an event as the hub delivers it, with a text of so many bytes.
+//! Bytes of a message, equal for all systems: an event as the hub delivers it, with a text of this size.
 
 use agenthub_sdk::proto::{
     a2a::{Message, Part, Role},
@@ -10,19 +10,19 @@ use prost::Message as _;
 
 use super::tally::{STAMP, STAMP_DIGITS};
 
-/// The topic of everything that is published.
+/// Topic of all messages.
 pub(super) const TOPIC: &str = "bench";
 
-/// As many digits has a message's number.
+/// Digits of a message's number.
 const DIGITS: usize = 12;
 
-/// Numbers begin here, so that each takes the same number of bytes on the wire.
+/// First number, so that all take the same number of bytes on the wire.
 const FIRST: u64 = 1 << 35;
 
-/// How many bytes a number from there on takes.
+/// Bytes of a varint from there on.
 const VARINT: usize = 6;
 
-/// A message that differs from one publish to the next in its number and time alone.
+/// A message whose copies differ only in number and time.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
     bytes: Vec<u8>,
@@ -32,7 +32,7 @@ pub(super) struct Template {
 }
 
 impl Template {
-    /// What the hub is sent: a `Publish`.
+    /// A `Publish`, sent to the hub.
     pub(super) fn publish(sender: &str, text_bytes: usize, durability: Durability) -> Self {
         let publish = Publish {
             sequence: FIRST,
@@ -49,7 +49,7 @@ impl Template {
         template
     }
 
-    /// What the others are sent: the event that the hub would deliver.
+    /// The event that the hub would deliver, sent to the other systems.
     pub(super) fn event(sender: &str, text_bytes: usize) -> Self {
         let event = AgentEvent {
             event_id: "0".repeat(36),
@@ -73,7 +73,7 @@ impl Template {
         }
     }
 
-    /// The bytes of the message with this number.
+    /// Bytes of the message with this number.
     pub(super) fn number(&mut self, number: u64, stamp: Option<&str>) -> &[u8] {
         let mut rest = number;
         for digit in self.bytes[self.number..self.number + DIGITS]

@@ -1,10 +1,10 @@
-//! What is done, told for those who read the report.
+//! Description of the method for the report.
 
 use std::time::Duration;
 
 use super::{measure::WARM_UP, rows, tasks::TEXT_BYTES, wire::event_bytes};
 
-/// A paragraph each.
+/// Paragraphs of the description.
 pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
     let [short, long] = [256, 4096].map(event_bytes);
     let (warm_up, length) = (WARM_UP.min(length).as_secs_f64(), length.as_secs_f64());

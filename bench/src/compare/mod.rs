@@ -1,8 +1,10 @@
 //! The hub beside other brokers: in one run, in turn, on fresh servers, with the same bytes.
 //!
-//! `rows.rs` says what is compared and what is to be reached, `side_by_side.rs` what is shown of every system, `ceilings.rs` what servers do
-//! for clients that only count, `measure.rs` how one figure comes about, `scene/` what is no load on a system but happens to the hub, `tasks/` how work that
-//! is handed over is measured, `system.rs` how each server is started, and `wire/` how it is spoken with. A ratio is taken within a round, where both had the same machine. `document.rs` writes the page with all of it.
+//! `rows.rs` lists the comparisons and their goals, `side_by_side.rs` the figures of every system, `ceilings.rs` the
+//! servers with clients that only count, `measure.rs` has one measurement, `scene/` the scenarios of the hub that are
+//! no load on a system, `tasks/` the measurements of delegated work, `system.rs` starts each server, and `wire/` has
+//! the clients. A ratio is taken within a round, in which both systems had the same machine. `document.rs` writes the
+//! page with all results.
 
 mod ceilings;
 mod chart;
@@ -46,29 +48,29 @@ use self::{
     trial::tried,
 };
 
-/// The table of tasks, and how the names of their rows begin.
+/// Table of tasks, and prefix of its rows.
 const TASKS: &str = "tasks";
 
-/// How long a figure is measured when it has to be quick.
+/// Duration of a measurement with `--quick`.
 const QUICK: Duration = Duration::from_millis(250);
 
-/// How thoroughly.
+/// Extent of the comparison.
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// How many rounds; the more, the surer
+    /// Number of rounds; more make the medians more certain
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// How long each figure is measured, in milliseconds
+    /// Length of each measurement, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 1_200, value_parser = clap::value_parser!(u64).range(100..))]
     length: u64,
     /// One short round
     #[arg(long, conflicts_with_all = ["rounds", "length"])]
     quick: bool,
-    /// Only rows whose name holds this
+    /// Only rows whose name contains this
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Where the report of a full run is written, which is one without --quick and --only [default: docs of the workspace around the current
-    /// folder]
+    /// Where the report of a full run is written, which is one without --quick and --only [default: docs of the
+    /// workspace around the current folder]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "only"])]
     output: Option<PathBuf>,
     /// Ends with one line of JSON
@@ -79,18 +81,18 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Whether rows and tables of this name are to be measured.
+    /// True if rows and tables of this name are to be measured.
     fn is_wanted(&self, name: &str) -> bool {
         let only = self.only.as_deref();
         only.is_none_or(|only| name.contains(only))
     }
 }
 
-/// Compares, and prints what came of it. Returns whether every goal was reached.
+/// Compares, and prints the results. Returns whether every goal was reached.
 ///
 /// # Errors
 ///
-/// There is no hub to compare, no NATS server where one was said to be, or no row of that name.
+/// The hub's program is missing, a given NATS server is missing, or no row has that name.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
     let programs = Programs::find(&settings.paths)?;
     for system in [System::NatsCore, System::RedisPubSub] {
@@ -139,9 +141,9 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
     Ok(found.report.is_met())
 }
 
-/// What all rounds found.
+/// Results of all rounds.
 #[derive(Debug, Default)]
-struct Found {
+struct Results {
     report: Report,
     side_by_side: SideBySide,
     ceilings: Ceilings,
@@ -149,8 +151,9 @@ struct Found {
     busy: Vec<Busy>,
 }
 
-/// Measures the rows that are wanted; every system beside the others, if all are; and what servers can do, unless it has to be quick.
-async fn measured(settings: &Settings, rounds: u32, stage: &Stage) -> anyhow::Result<Found> {
+/// Measures the selected rows; without a selection also every system beside the others; without `--quick` also the
+/// servers' ceilings.
+async fn measured(settings: &Settings, rounds: u32, stage: &Stage) -> anyhow::Result<Results> {
     let rows: Vec<Row> = rows()
         .into_iter()
         .filter(|row| settings.is_wanted(&row.name))
@@ -161,7 +164,7 @@ async fn measured(settings: &Settings, rounds: u32, stage: &Stage) -> anyhow::Re
     let Stage {
         programs, length, ..
     } = stage;
-    let mut found = Found::default();
+    let mut found = Results::default();
     for round in 1..=rounds {
         let began = Cpus::now()?;
         let mut tasks = TaskRound::default();

@@ -1,4 +1,4 @@
-//! Ticks at a steady rate, from a thread of its own: a timer of the runtime would be a millisecond late.
+//! Ticks at a steady rate, from a thread: a timer of the runtime would be a millisecond late.
 
 use std::{
     sync::{
@@ -11,10 +11,10 @@ use std::{
 
 use tokio::sync::mpsc;
 
-/// Ticks that wait; what is more is left out.
+/// Maximum queued ticks; further ones are dropped.
 const BEHIND: usize = 64;
 
-/// Ticks until it is dropped.
+/// Ticks until dropped.
 #[derive(Debug)]
 pub(super) struct Pacer {
     ticks: mpsc::Receiver<()>,
@@ -23,7 +23,7 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// So many ticks a second, at least 1.
+    /// Starts with this many ticks per second, at least 1.
     pub(super) fn start(per_second: u32) -> Self {
         let (send, ticks) = mpsc::channel(BEHIND);
         let stop = Arc::new(AtomicBool::new(false));
@@ -34,7 +34,7 @@ impl Pacer {
             while !stopped.load(Ordering::Relaxed) {
                 next += every;
                 thread::sleep(next.saturating_duration_since(Instant::now()));
-                // One who is far behind gets what it can take.
+                // A slow consumer misses ticks.
                 let _ = send.try_send(());
             }
         });
@@ -45,7 +45,7 @@ impl Pacer {
         }
     }
 
-    /// Waits for the next one; `false` once there are no more.
+    /// Waits for the next tick; `false` at the end.
     pub(super) async fn tick(&mut self) -> bool {
         self.ticks.recv().await.is_some()
     }
@@ -55,7 +55,7 @@ impl Drop for Pacer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It sleeps for one tick at most.
+            // The thread sleeps for one tick at most.
             let _ = thread.join();
         }
     }

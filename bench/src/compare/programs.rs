@@ -1,4 +1,4 @@
-//! The programs that take part, and where they are found.
+//! Lookup of the compared programs.
 
 use std::{
     env,
@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::program;
 
-/// Programs that are named instead of found.
+/// Explicit paths of programs.
 #[derive(Debug, Args)]
 pub(crate) struct ProgramPaths {
     /// The hub's program [default: agenthub, beside this one]
@@ -21,24 +21,24 @@ pub(crate) struct ProgramPaths {
     nats_binary: Option<PathBuf>,
 }
 
-/// The programs that there are.
+/// The programs found.
 #[derive(Clone, Debug)]
 pub(super) struct Programs {
     pub(super) hub: PathBuf,
     pub(super) nats: Option<PathBuf>,
     pub(super) redis: Option<PathBuf>,
-    /// Builds the client of the older calls.
+    /// Go compiler, for the client of the older calls.
     pub(super) go: Option<PathBuf>,
-    /// This program, which is the floor's server.
+    /// This program, which contains the floor's server.
     pub(super) own: PathBuf,
 }
 
 impl Programs {
-    /// Those that are named, and else those that are found.
+    /// The given programs, and those found for the rest.
     ///
     /// # Errors
     ///
-    /// There is no hub, or no NATS server where one was said to be.
+    /// The hub is missing, or a given NATS server is.
     pub(super) fn find(named: &ProgramPaths) -> anyhow::Result<Self> {
         let own = env::current_exe().context("where this program is")?;
         if let Some(nats) = named.nats_binary.as_ref().filter(|p| !p.is_file()) {
@@ -57,7 +57,7 @@ impl Programs {
     }
 }
 
-/// The program of this name, if it is in a folder for programs.
+/// The program of this name in the `PATH`.
 pub(super) fn found(program: &str) -> Option<PathBuf> {
     let paths = env::var_os("PATH")?;
     let mut paths = env::split_paths(&paths).map(|folder: PathBuf| folder.join(program));

@@ -1,4 +1,4 @@
-//! What a comparison says in the end.
+//! Final report of a comparison.
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::json;
@@ -8,14 +8,14 @@ use super::{
     rows::{Goal, Row},
 };
 
-/// How the names of rows about deliveries to many begin.
+/// Prefix of rows about deliveries to many.
 const FAN_OUT: &str = "deliveries/s, ";
 
-/// What one side of a row came to in one round.
+/// Result of one side of a row in one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) figure: f64,
-    /// The server's CPU time meanwhile, in microseconds for each delivery, or acknowledgement where nothing is delivered; where that is known.
+    /// The server's CPU time, in microseconds per delivery, or per acknowledgement if nothing is delivered; if known.
     pub(super) cpu_us: Option<f64>,
 }
 
@@ -28,7 +28,7 @@ impl From<f64> for Sample {
     }
 }
 
-/// The hub and what it is held against, in one round.
+/// The hub and its reference, in one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ratio {
     pub(super) hub: Sample,
@@ -41,7 +41,7 @@ impl Ratio {
     }
 }
 
-/// A row about deliveries to many: the hub first, then what it is held against.
+/// A row about deliveries to many: the hub first, then its reference.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FanOut {
     pub(super) name: String,
@@ -59,12 +59,12 @@ pub(super) struct Report {
 #[derive(Debug)]
 struct Line {
     name: String,
-    /// What the hub is held against, if that has a name.
+    /// Name of the reference, if it has one.
     against: Option<&'static str>,
     goal: Goal,
-    /// By rounds; empty where the other system is missing.
+    /// By round; empty if the other system is missing.
     ratios: Vec<Ratio>,
-    /// Rounds that gave no figure.
+    /// Number of failed rounds.
     failed: u32,
 }
 
@@ -73,12 +73,12 @@ impl Report {
         self.line(row).ratios.push(ratio);
     }
 
-    /// The other system is missing.
+    /// Records that the other system is missing.
     pub(super) fn skip(&mut self, row: &Row) {
         self.line(row);
     }
 
-    /// One of the systems gave no figure in a round.
+    /// Records that a system failed in a round.
     pub(super) fn fail(&mut self, row: &Row) {
         self.line(row).failed += 1;
     }
@@ -100,7 +100,7 @@ impl Report {
         &mut self.rows[at]
     }
 
-    /// Whether the median of every row that could be measured reaches its goal, and no row failed in all rounds.
+    /// True if the median of every measured row reaches its goal, and no row failed in all rounds.
     pub(super) fn is_met(&self) -> bool {
         self.rows.iter().filter_map(Line::met).all(|met| met)
     }
@@ -111,12 +111,12 @@ impl Report {
         json!({ "rows": rows }).to_string()
     }
 
-    /// The rows about deliveries to many, as far as they were measured.
+    /// The measured rows about deliveries to many.
     pub(super) fn fan_outs(&self) -> Vec<FanOut> {
         self.rows.iter().filter_map(Line::fan_out).collect()
     }
 
-    /// A table for people, in Markdown.
+    /// A Markdown table.
     pub(super) fn table(&self) -> String {
         let mut table = Table::new();
         table.load_preset(presets::ASCII_MARKDOWN);
@@ -155,7 +155,7 @@ impl Line {
         }
     }
 
-    /// One side of it, in all rounds.
+    /// One side of the row, over all rounds.
     fn figure(&self, side: fn(&Ratio) -> Sample) -> Option<Spread> {
         Spread::of(self.ratios.iter().map(|r| side(r).figure))
     }

@@ -1,4 +1,4 @@
-//! What is compared with what, and what is to be reached.
+//! Compared figures, their references and goals.
 
 use super::{
     measure::{Load, Measured, Pace},
@@ -9,7 +9,7 @@ use super::{
     wire::Client,
 };
 
-/// One line of the table: a figure, against another one of the same round or against a number.
+/// A row of the table: a figure, with a reference of the same round or a constant.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) name: String,
@@ -17,27 +17,27 @@ pub(super) struct Row {
     pub(super) goal: Goal,
 }
 
-/// Where a ratio comes from.
+/// Source of a ratio.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
-    /// A load on the hub, and what its figure is held against.
+    /// A load on the hub, and its reference.
     Load {
         hub: Load,
         against: Against,
         figure: Figure,
     },
-    /// Tasks on the hub, and what their figure is held against.
+    /// Tasks on the hub, and their reference.
     Tasks {
         load: TaskLoad,
         against: TaskAgainst,
         figure: Figure,
     },
-    /// The ratio of a scene that has this index among those that it gives.
+    /// The ratio with this index of a scene.
     Scene(Scene, usize),
 }
 
 impl Source {
-    /// Whether one trial gives the ratios of both.
+    /// True if one trial gives the ratios of both.
     pub(super) fn is_same_trial(self, other: Self) -> bool {
         match (self, other) {
             (Self::Scene(a, _), Self::Scene(b, _)) => a == b,
@@ -45,7 +45,7 @@ impl Source {
         }
     }
 
-    /// Which ratio of the trial it is.
+    /// Index of the ratio within the trial.
     pub(super) fn index(self) -> usize {
         match self {
             Self::Load { .. } | Self::Tasks { .. } => 0,
@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// In how many rounds it is tried, the first ones.
+    /// Number of rounds in which it is measured, the first ones.
     pub(super) fn rounds(self) -> u32 {
         match self {
             Self::Load { .. } | Self::Tasks { .. } => u32::MAX,
@@ -63,7 +63,7 @@ impl Source {
 }
 
 impl Row {
-    /// The system that the hub is held against, if it is one.
+    /// The system that is the reference, if any.
     pub(super) fn against_name(&self) -> Option<&'static str> {
         match self.source {
             Source::Load {
@@ -79,16 +79,16 @@ impl Row {
     }
 }
 
-/// What a figure is held against.
+/// Reference of a figure.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Against {
     /// The same figure of another system.
     Load(Load),
-    /// A number.
+    /// A constant.
     Number(f64),
 }
 
-/// What is read off a measurement.
+/// Figure taken from a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Figure {
     DeliveriesPerS,
@@ -97,7 +97,7 @@ pub(super) enum Figure {
     P50Ms,
 }
 
-/// What the ratio has to be.
+/// Goal for the ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Goal {
     AtLeast(f64),
@@ -105,7 +105,7 @@ pub(super) enum Goal {
 }
 
 impl Figure {
-    /// With the CPU time that it took.
+    /// The figure with its CPU time.
     pub(super) fn sample(self, measured: &Measured) -> Sample {
         Sample {
             figure: self.of(measured),
@@ -124,7 +124,7 @@ impl Figure {
 }
 
 impl Goal {
-    /// Whether a ratio reaches it.
+    /// True if a ratio reaches the goal.
     pub(super) fn is_met(self, ratio: f64) -> bool {
         match self {
             Self::AtLeast(goal) => ratio >= goal,
@@ -132,7 +132,7 @@ impl Goal {
         }
     }
 
-    /// For people.
+    /// Description.
     pub(super) fn described(self) -> String {
         match self {
             Self::AtLeast(goal) => format!("≥ {goal}"),
@@ -148,13 +148,13 @@ impl Goal {
     }
 }
 
-/// Messages on the way to each subscriber while a system is saturated.
+/// Messages in flight to each subscriber of a saturated system.
 pub(super) const WINDOW: u64 = 1024;
 
-/// And the fewest, with long messages or very many subscribers.
+/// The minimum, for long messages or very many subscribers.
 pub(super) const FEWEST: u64 = 32;
 
-/// Synced publishes that are unanswered.
+/// Unanswered synced publishes.
 pub(super) const SYNCED: Pace = Pace::Acknowledged(256);
 
 fn load(system: System, subscribers: usize, text_bytes: usize, pace: Pace) -> Load {
@@ -167,14 +167,14 @@ fn load(system: System, subscribers: usize, text_bytes: usize, pace: Pace) -> Lo
     }
 }
 
-/// The window of a fan-out: with many subscribers, and with long messages, fewer fill it.
+/// Window of a fan-out: with many subscribers or long messages, fewer fill it.
 pub(super) fn window(subscribers: usize, text_bytes: usize) -> Pace {
     let by_count = if subscribers >= 1000 { 8 } else { 1 };
     let by_size = if text_bytes > 1024 { 8 } else { 1 };
     Pace::Delivered((WINDOW / by_count / by_size).max(FEWEST))
 }
 
-/// All of them.
+/// All rows.
 pub(super) fn rows() -> Vec<Row> {
     let goals = [(256, [1.2, 2.0, 3.0, 3.0]), (4096, [1.0, 1.0, 1.5, 1.5])];
     let mut rows = Vec::new();
@@ -243,7 +243,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
-/// What scenes give, in their order.
+/// Rows of the scenes, in their order.
 fn scenes() -> impl Iterator<Item = Row> {
     let enough = Goal::AtLeast(1.0);
     let within = Goal::AtMost(1.0);

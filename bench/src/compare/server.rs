@@ -1,4 +1,4 @@
-//! A server under comparison: a fresh process on a free port, whose CPU time and memory can be read.
+//! A server under comparison: a fresh process on a free port, with its CPU time and memory.
 
 use std::{
     fs,
@@ -14,27 +14,27 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// How long a server may take until it listens.
+/// Time until a server listens.
 const START: Duration = Duration::from_secs(20);
 
-/// How often it is tried.
+/// Interval of attempts.
 const AGAIN: Duration = Duration::from_millis(2);
 
-/// A running server. Dropping it kills it.
+/// A running server, killed on drop.
 #[derive(Debug)]
 pub(super) struct Server {
     child: Child,
     address: SocketAddr,
-    /// From its start until it listened.
+    /// Time from its start until it listened.
     pub(super) took: Duration,
 }
 
 impl Server {
-    /// Starts a program, and waits until it listens at the address.
+    /// Starts a program, and waits until it listens on the address.
     ///
     /// # Errors
     ///
-    /// It cannot be started, ends, or does not listen in time; with the end of what it said.
+    /// It cannot be started, ends, or does not listen in time; with the end of its output.
     pub(super) async fn start(
         mut command: Command,
         address: SocketAddr,
@@ -74,7 +74,7 @@ impl Server {
         self.address
     }
 
-    /// The CPU time of all its threads so far. Threads that have ended do not count.
+    /// CPU time of all its live threads so far.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Server {
         cpu_of(self.child.id())
     }
 
-    /// The memory that it has in use, in bytes.
+    /// Memory in use, in bytes.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Drop for Server {
     }
 }
 
-/// The CPU time of all threads of a process so far. Threads that have ended do not count.
+/// CPU time of all live threads of a process so far.
 ///
 /// # Errors
 ///
@@ -121,7 +121,7 @@ pub(super) fn cpu_of(process: u32) -> anyhow::Result<Duration> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// The memory that a process has in use, in bytes.
+/// Memory in use by a process, in bytes.
 ///
 /// # Errors
 ///
@@ -134,7 +134,7 @@ pub(super) fn memory_of(process: u32) -> anyhow::Result<u64> {
     Ok(kib.context("its memory is not known")? * 1024)
 }
 
-/// An address of this machine at which nobody listens.
+/// A free loopback address.
 ///
 /// # Errors
 ///

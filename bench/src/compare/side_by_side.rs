@@ -1,4 +1,4 @@
-//! Every system, doing the same: a fan-out as fast as it goes, and a steady load.
+//! All systems under the same loads: a fan-out at full speed, and a steady load.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use super::{
 const SUBSCRIBERS: usize = 10;
 const TEXT_BYTES: usize = 256;
 
-/// Messages on the way to each subscriber.
+/// Messages in flight to each subscriber.
 const WINDOW: u64 = 256;
 
-/// Publishes a second of the steady load.
+/// Publishes per second of the steady load.
 const STEADY: u32 = 500;
 
-/// What one round found of a system.
+/// Results of a system in one round.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     deliveries_per_s: f64,
@@ -36,7 +36,7 @@ struct Figures {
 #[derive(Debug, Default)]
 pub(super) struct SideBySide(Vec<(System, Figures)>);
 
-/// One round of one system.
+/// Measures one round of one system.
 async fn measure(system: System, programs: &Programs, length: Duration) -> anyhow::Result<Figures> {
     let load = |pace| Load {
         system,
@@ -57,7 +57,7 @@ async fn measure(system: System, programs: &Programs, length: Duration) -> anyho
 }
 
 impl SideBySide {
-    /// One round of every system that is here. What fails is told, and left out.
+    /// Measures one round of all available systems. Failures are printed, and left out.
     pub(super) async fn measure(&mut self, programs: &Programs, length: Duration) {
         for system in System::ALL.into_iter().filter(|s| s.is_here(programs)) {
             match measure(system, programs, length).await {
@@ -67,7 +67,7 @@ impl SideBySide {
         }
     }
 
-    /// Medians, for people, in Markdown.
+    /// Medians as a Markdown table.
     pub(super) fn table(&self) -> String {
         let mut table = Table::new();
         table.load_preset(presets::ASCII_MARKDOWN);

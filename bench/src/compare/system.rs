@@ -1,4 +1,4 @@
-//! What is compared, and how each is started.
+//! Compared systems, and their start.
 
 use std::{path::Path, process::Command};
 
@@ -11,19 +11,19 @@ use crate::program::unset;
 /// A system under comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum System {
-    /// The hub, without a disk; what is published may be lost.
+    /// The hub without a disk; publishes may be lost.
     HubMemory,
-    /// The hub, which answers a publish once it is on the disk.
+    /// The hub that answers a publish once it is on the disk.
     HubSynced,
     /// NATS without JetStream.
     NatsCore,
-    /// NATS JetStream with its file store, which syncs now and then.
+    /// NATS JetStream with its file store, which syncs at intervals.
     JetStream,
     /// Redis PUBLISH and SUBSCRIBE.
     RedisPubSub,
     /// Redis XADD and XREAD, without a disk.
     RedisStreams,
-    /// Bytes over TCP, read once and written to everyone: less cannot be done.
+    /// Bytes over TCP, read once and written to all: the minimum.
     Floor,
 }
 
@@ -38,7 +38,7 @@ impl System {
         Self::Floor,
     ];
 
-    /// What people call it.
+    /// Display name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::HubMemory => "AgentHub (memory)",
@@ -51,7 +51,7 @@ impl System {
         }
     }
 
-    /// Whether its program is there.
+    /// True if its program is available.
     pub(super) fn is_here(self, programs: &Programs) -> bool {
         match self {
             Self::HubMemory | Self::HubSynced | Self::Floor => true,
@@ -60,7 +60,7 @@ impl System {
         }
     }
 
-    /// Starts a server of its own in the folder.
+    /// Starts a server in the folder.
     ///
     /// # Errors
     ///

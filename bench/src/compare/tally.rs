@@ -1,4 +1,4 @@
-//! What was delivered and acknowledged, counted by everyone who reads.
+//! Counts of deliveries and acknowledgements, shared by all readers.
 
 use std::{
     sync::{
@@ -10,10 +10,10 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
-/// What stands before the time at which a message was published, in its text.
+/// Marker before the time of the publish in a message's text.
 pub(super) const STAMP: &[u8] = b"sent=";
 
-/// The digits of that time, in microseconds since the tally began.
+/// Digits of that time, in microseconds since the tally began.
 pub(super) const STAMP_DIGITS: usize = 12;
 
 /// Counts of one measurement.
@@ -28,7 +28,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// A tally that keeps how long each delivery took, if that is wanted.
+    /// A tally, optionally with latencies.
     pub(super) fn new(with_latencies: bool) -> Self {
         Self {
             delivered: AtomicU64::new(0),
@@ -39,7 +39,7 @@ impl Tally {
         }
     }
 
-    /// A message was delivered.
+    /// Counts a delivered message.
     pub(super) fn message(&self, bytes: &[u8]) {
         if self.latencies.is_some()
             && let Some(sent) = stamp(bytes)
@@ -48,7 +48,7 @@ impl Tally {
         }
     }
 
-    /// Something took this long.
+    /// Records a latency.
     pub(super) fn took(&self, latency: Duration) {
         if let Some(latencies) = &self.latencies {
             let mut latencies = latencies.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +56,7 @@ impl Tally {
         }
     }
 
-    /// So many messages were delivered.
+    /// Counts deliveries.
     pub(super) fn delivered(&self, count: u64) {
         if count > 0 {
             self.delivered.fetch_add(count, Ordering::Relaxed);
@@ -64,7 +64,7 @@ impl Tally {
         }
     }
 
-    /// So many publishes were acknowledged.
+    /// Counts acknowledged publishes.
     pub(super) fn acknowledged(&self, count: u64) {
         if count > 0 {
             self.acknowledged.fetch_add(count, Ordering::Relaxed);
@@ -80,12 +80,12 @@ impl Tally {
         self.acknowledged.load(Ordering::Relaxed)
     }
 
-    /// Waits until something moved.
+    /// Waits until a count changes.
     pub(super) async fn moved(&self) {
         self.moved.notified().await;
     }
 
-    /// The time now, as [`STAMP`] precedes it.
+    /// The current time, for after [`STAMP`].
     pub(super) fn now(&self) -> String {
         format!(
             "{:0width$}",
@@ -94,7 +94,7 @@ impl Tally {
         )
     }
 
-    /// What was kept so far, which is forgotten here.
+    /// Takes the latencies so far.
     pub(super) fn take_latencies(&self) -> Vec<Duration> {
         let kept = self.latencies.iter();
         kept.flat_map(|l| std::mem::take(&mut *l.lock().unwrap_or_else(PoisonError::into_inner)))
@@ -102,7 +102,7 @@ impl Tally {
     }
 }
 
-/// When a message was published.
+/// Time of a message's publish.
 fn stamp(bytes: &[u8]) -> Option<Duration> {
     let at = bytes.windows(STAMP.len()).position(|w| w == STAMP)? + STAMP.len();
     let digits = std::str::from_utf8(bytes.get(at..at + STAMP_DIGITS)?).ok()?;

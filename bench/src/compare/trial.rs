@@ -1,4 +1,4 @@
-//! One round of the rows: what each of them compares is measured, and what fails is told and left out.
+//! One round of the rows: measures the figures, prints failures and leaves them out.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use super::{
     tasks::TaskRound,
 };
 
-/// How often a measurement is tried before the row is left out.
+/// Attempts at a measurement before the row is left out.
 const TRIES: usize = 2;
 
-/// Others used more of the machine than this during a measurement that is repeated.
+/// Share of the machine used by others above which a measurement is repeated.
 const BUSY: f64 = 0.6;
 
-/// A measurement that is shorter is but a glance, and never repeated because of others.
+/// A shorter measurement is never repeated because of others.
 const GLANCE: Duration = Duration::from_secs(1);
 
-/// One round of all rows. Neighbours that one scene gives come from one play of it.
+/// One round of all rows. Adjacent rows of a scene share one run of it.
 pub(super) async fn all(
     round: u32,
     rows: &[Row],
@@ -47,7 +47,7 @@ pub(super) async fn all(
     }
 }
 
-/// What the source gives; `None` where a program is missing.
+/// Ratios of the source; `None` if a program is missing.
 async fn ratios(
     source: Source,
     stage: &Stage,
@@ -90,7 +90,7 @@ pub(super) async fn tried(
     quieter(length, async || measure(load, programs, length).await).await
 }
 
-/// Measures, and again if that failed or if the machine was too busy with others; then what was measured in the quieter moment counts.
+/// Measures, and repeats if that failed or the machine was too busy; then the quieter measurement counts.
 pub(super) async fn quieter(
     length: Duration,
     measure: impl AsyncFn() -> anyhow::Result<Measured>,

@@ -1,15 +1,15 @@
-//! Which versions are compared.
+//! Compared versions.
 
 use std::{path::Path, process::Command};
 
 use super::{scene::Stage, tasks::RestateProgram};
 
-/// The compiler, and the clients as they were built in.
+/// The compiler, and the versions of the built-in clients.
 pub(super) const RUST: &str = env!("BENCH_RUST");
 const ASYNC_NATS: &str = env!("BENCH_ASYNC_NATS");
 const TONIC: &str = env!("BENCH_TONIC");
 
-/// Each by its name.
+/// Versions by name.
 pub(super) async fn versions(stage: &Stage) -> Vec<(&'static str, String)> {
     let Stage { programs, .. } = stage;
     let restate = stage.restate().await.map(RestateProgram::server);

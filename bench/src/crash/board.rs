@@ -1,4 +1,4 @@
-//! What the workers of one run share.
+//! State shared by the workers of a run.
 
 use std::{
     sync::{Mutex, MutexGuard},
@@ -16,18 +16,17 @@ use super::{
     operation::Operation,
 };
 
-/// Operations of one context that may be under way between publisher and first effect. It keeps a backlog in the hub without
-/// letting it grow.
+/// Maximum operations of one context between publish and first effect. Keeps a bounded backlog in the hub.
 pub(crate) const BACKLOG: usize = 48;
 
-/// The ledger and the brakes.
+/// The ledger, and the limits on senders.
 #[derive(Debug)]
 pub(crate) struct Board {
     ledger: Mutex<Ledger>,
     backlog: Vec<Semaphore>,
     /// No further operations begin.
     pub(crate) closing: CancellationToken,
-    /// Everybody ends.
+    /// All workers end.
     pub(crate) over: CancellationToken,
 }
 
@@ -56,14 +55,15 @@ impl Board {
         }
     }
 
-    /// An operation is no longer under way.
+    /// Marks an operation as ended.
     pub(crate) fn ended(&self, operation: Operation) {
         if let Some(backlog) = self.backlog.get(operation.context) {
             backlog.add_permits(1);
         }
     }
 
-    /// Waits until all senders are done and every accepted operation was seen by everybody, or nothing has changed for so long.
+    /// Waits until all senders are done and all witnesses have seen every accepted operation, or nothing has changed
+    /// for `patience`.
     pub(crate) async fn settle(&self, senders: &TaskTracker, patience: Duration) {
         const GLANCE: Duration = Duration::from_millis(50);
         let open = || (senders.len(), self.ledger().outstanding());

@@ -1,4 +1,4 @@
-//! The hub under test: a process that is killed and started again.
+//! The hub under test: a process that is killed and restarted.
 
 use std::{
     fs::{File, OpenOptions},
@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 
 use crate::program;
 
-/// How to start it.
+/// Start parameters of the hub.
 #[derive(Clone, Debug)]
 pub(crate) struct Launcher {
     binary: PathBuf,
@@ -19,14 +19,14 @@ pub(crate) struct Launcher {
     address: SocketAddr,
 }
 
-/// It runs until this is dropped, which kills it.
+/// A running hub, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Hub(Child);
 
 impl Launcher {
     /// # Errors
     ///
-    /// If there is no such program, or no port is free.
+    /// The program is missing, or no port is free.
     pub(crate) fn new(
         binary: Option<&Path>,
         folder: &Path,
@@ -43,16 +43,16 @@ impl Launcher {
         format!("http://{}", self.address)
     }
 
-    /// What the hubs said.
+    /// The output of the hubs.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.join("hub.log")
     }
 
-    /// Starts it with no settings but those given here. It is ready some time later.
+    /// Starts the hub with these settings alone. It is ready some time later.
     ///
     /// # Errors
     ///
-    /// If the operating system refuses.
+    /// The operating system refuses.
     pub(crate) fn start(&self) -> anyhow::Result<Hub> {
         let log: File = OpenOptions::new()
             .create(true)
@@ -77,7 +77,7 @@ impl Launcher {
 impl Hub {
     /// # Errors
     ///
-    /// If it has ended by itself.
+    /// It has ended by itself.
     pub(crate) fn check_alive(&mut self) -> anyhow::Result<()> {
         match self.0.try_wait().context("the hub's state")? {
             Some(status) => bail!("the hub ended by itself ({status})"),
@@ -85,11 +85,11 @@ impl Hub {
         }
     }
 
-    /// Ends it as a power switch would, and returns when it is gone.
+    /// Kills it, and waits for its end.
     ///
     /// # Errors
     ///
-    /// If it had ended by itself already.
+    /// It had ended by itself already.
     pub(crate) fn kill(mut self) -> anyhow::Result<()> {
         self.check_alive()?;
         self.0.kill().context("killing the hub")?;

@@ -1,42 +1,43 @@
-//! What was promised and what came of it: the checker. Pure, so that tests can show that it finds what is wrong.
+//! The checker: compares the hub's promises with the observations. Pure, so that tests can show that it detects
+//! violations.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::operation::Operation;
 
-/// Problems of one kind that are told in words; all are counted.
+/// Problems of one kind that are described; all are counted.
 const EXAMPLES: usize = 5;
 
-/// One conversation: who must see each of its operations.
+/// A context, and the witnesses that must see its operations.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) witnesses: Vec<Witness>,
 }
 
-/// Somebody who sees the effect of operations.
+/// An observer of the effects of operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Witness {
     pub(crate) name: &'static str,
-    /// First sights have to come in the order of the operations.
+    /// True if first observations must be in the order of the operations.
     pub(crate) in_order: bool,
 }
 
-/// Everything that was observed.
+/// All observations.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     contexts: Vec<Page>,
-    /// Publishes that the hub refused, or whose fate their publisher does not know.
+    /// Publishes that the hub refused, or whose result is unknown.
     unsettled: u64,
-    /// Clients that the hub has closed for good.
+    /// Clients that the hub has disconnected for good.
     turned_away: u64,
-    /// Deliveries of what had been seen already; at least once allows them.
+    /// Redeliveries, which at-least-once permits.
     redelivered: u64,
     reordered: u64,
     duplicates: u64,
     examples: HashMap<Kind, Vec<String>>,
 }
 
-/// What a problem is about.
+/// Kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     Unsettled,
@@ -59,26 +60,26 @@ struct Sights {
     latest: u64,
 }
 
-/// What it comes to.
+/// The final verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     /// Publishes that the hub has accepted.
     pub(crate) acknowledged: u64,
-    /// Of those, the ones that a witness never saw.
+    /// Accepted operations that a witness never saw.
     pub(crate) lost: u64,
     /// Effects beyond the first.
     pub(crate) duplicates: u64,
-    /// First sights after that of a later operation.
+    /// First observations after that of a later operation.
     pub(crate) reordered: u64,
     pub(crate) redelivered: u64,
     pub(crate) unsettled: u64,
     pub(crate) turned_away: u64,
-    /// The first problems in words.
+    /// Descriptions of the first problems.
     pub(crate) examples: Vec<String>,
 }
 
 impl Verdict {
-    /// Whether every promise was kept. A run in which nothing was accepted shows nothing.
+    /// True if every promise was kept. False for a run in which nothing was accepted.
     pub(crate) fn is_good(&self) -> bool {
         self.acknowledged > 0
             && self.lost == 0
@@ -113,14 +114,14 @@ impl Ledger {
         }
     }
 
-    /// The hub has said that it has this one for good.
+    /// Records that the hub has accepted an operation.
     pub(crate) fn acknowledged(&mut self, operation: Operation) {
         if let Some(page) = self.contexts.get_mut(operation.context) {
             page.acknowledged.insert(operation.number);
         }
     }
 
-    /// The hub refused it, or it is not known what became of it.
+    /// Records that the hub refused an operation, or that its result is unknown.
     pub(crate) fn unsettled(&mut self, operation: Operation, why: &str) {
         self.unsettled += 1;
         self.example(
@@ -129,14 +130,14 @@ impl Ledger {
         );
     }
 
-    /// A client was told to stay away, which no crash of the hub is a reason for.
+    /// Records a client that was disconnected for good, which a crash does not justify.
     pub(crate) fn turned_away(&mut self, why: &str) {
         self.turned_away += 1;
         self.example(Kind::Remark, format!("a client was turned away: {why}"));
     }
 
-    /// A witness sees an operation under a mark. The same mark again is the same thing again; another mark is another effect.
-    /// Returns whether it is the first sight.
+    /// Records an observation of an operation under a mark. The same mark again is a redelivery; another mark is
+    /// another effect. Returns whether it is the first observation.
     pub(crate) fn seen(&mut self, operation: Operation, witness: usize, mark: &str) -> bool {
         let Some(sights) = self
             .contexts
@@ -173,7 +174,7 @@ impl Ledger {
         true
     }
 
-    /// The accepted operations that a witness has still to see.
+    /// Number of accepted operations that a witness has not seen yet.
     pub(crate) fn outstanding(&self) -> u64 {
         let lost = self.contexts.iter().map(|page| page.missing().count());
         lost.sum::<usize>() as u64
@@ -206,7 +207,7 @@ impl Ledger {
         }
     }
 
-    /// Something to know about a problem that shows elsewhere.
+    /// Adds a remark about a problem that is detected elsewhere.
     pub(crate) fn remark(&mut self, text: String) {
         self.example(Kind::Remark, text);
     }
@@ -220,7 +221,7 @@ impl Ledger {
 }
 
 impl Page {
-    /// The accepted operations that were not seen by everybody, and who missed each.
+    /// Accepted operations that some witness has not seen, with these witnesses.
     fn missing(&self) -> impl Iterator<Item = (u64, Vec<&'static str>)> + '_ {
         self.acknowledged.iter().filter_map(|number| {
             let missed = self.sights.iter().filter(|s| !s.seen.contains_key(number));
@@ -254,7 +255,7 @@ mod tests {
         Operation { context: 1, number }
     }
 
-    /// Accepts an operation and lets everybody see it.
+    /// Accepts an operation and lets all witnesses see it.
     fn pass(ledger: &mut Ledger, number: u64) {
         ledger.acknowledged(operation(number));
         for witness in [0, 1] {

@@ -1,8 +1,8 @@
-//! The crash test: publishers, durable subscribers and workers around a hub that is killed with SIGKILL at random moments and
-//! started again on the same log.
+//! The crash test: publishers, durable subscribers and workers around a hub that is killed with SIGKILL at random
+//! moments and restarted on the same log.
 //!
-//! Everything that the hub accepts is an [`operation`](operation::Operation); who must see its effect are its witnesses, and the
-//! [`ledger`] holds what they saw against what was promised.
+//! Every accepted publish is an [`operation`](operation::Operation); its witnesses must see its effect, and the
+//! [`ledger`] compares their observations with the promises.
 
 mod board;
 mod hub;
@@ -29,14 +29,14 @@ use self::{
     workers::{PROBE, Workers, contexts},
 };
 
-/// One kill in so many comes while the hub is still coming up.
+/// One kill in this many happens during the hub's start.
 const EARLY: usize = 8;
-/// The longest that a hub lives which is killed while it is coming up.
+/// Maximum lifetime of a hub that is killed during its start.
 const EARLY_LIFE: Duration = Duration::from_millis(300);
-/// A word about how far it is after so many kills.
+/// Kills between two progress messages.
 const NEWS: usize = 10;
 
-/// How hard.
+/// Extent of the test.
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
     /// How often the hub is killed
@@ -60,7 +60,7 @@ pub(crate) struct Settings {
     patience: f64,
 }
 
-/// A time that somebody may wait: up to an hour.
+/// Parses a duration of up to an hour.
 fn seconds(text: &str) -> Result<f64, String> {
     const HOUR: f64 = 3600.0;
     match text.parse::<f64>() {
@@ -69,11 +69,11 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Runs the test and prints its report. Returns whether every promise was kept; where not, the hub's folder is left in place.
+/// Runs the test and prints its report. Returns whether every promise was kept; if not, the hub's folder is kept.
 ///
 /// # Errors
 ///
-/// If the hub cannot be started, or does not come back.
+/// The hub cannot be started, or does not come back.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
     let folder = tempfile::Builder::new()
         .prefix("agenthub-crash-")
@@ -144,7 +144,7 @@ struct Killer<'a> {
 }
 
 impl Killer<'_> {
-    /// Kills so many hubs, and returns the one that lives after that.
+    /// Kills this many hubs, and returns the last one, which lives.
     async fn kill(
         &mut self,
         mut hub: Hub,

@@ -1,4 +1,4 @@
-//! The name of one publish, which its message carries wherever it goes.
+//! Name of a publish, contained in its message.
 
 use std::{fmt, str::FromStr};
 
@@ -6,7 +6,7 @@ use std::{fmt, str::FromStr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Operation {
     pub(crate) context: usize,
-    /// From 1.
+    /// Number, from 1.
     pub(crate) number: u64,
 }
 
@@ -23,14 +23,14 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A text is no operation's.
+/// Error: a text does not name an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stranger;
+pub(crate) struct InvalidOperation;
 
 impl FromStr for Operation {
-    type Err = Stranger;
+    type Err = InvalidOperation;
 
-    fn from_str(text: &str) -> Result<Self, Stranger> {
+    fn from_str(text: &str) -> Result<Self, InvalidOperation> {
         let parse = || {
             let (context, number) = text.strip_prefix("operation-")?.split_once('-')?;
             Some(Self {
@@ -38,7 +38,7 @@ impl FromStr for Operation {
                 number: number.parse().ok()?,
             })
         };
-        parse().ok_or(Stranger)
+        parse().ok_or(InvalidOperation)
     }
 }
 
@@ -53,6 +53,6 @@ mod tests {
             number: 345,
         };
         assert_eq!(operation.to_string().parse(), Ok(operation));
-        assert_eq!("hello".parse::<Operation>(), Err(Stranger));
+        assert_eq!("hello".parse::<Operation>(), Err(InvalidOperation));
     }
 }

@@ -1,4 +1,4 @@
-//! Finds out when the hub takes publishes again, with plain calls that are tried again at once.
+//! Detects when the hub accepts publishes again, with plain calls that are retried at once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,11 +16,11 @@ use super::{
     publisher::{message, routing},
 };
 
-/// The pause between tries.
+/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long one try may take.
+/// Timeout of an attempt.
 const TRY: Duration = Duration::from_secs(2);
-/// How long the hub may take to come back.
+/// Timeout of the hub's recovery.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A publisher that waits for each answer.
@@ -35,7 +35,7 @@ pub(crate) struct Probe {
 impl Probe {
     /// # Errors
     ///
-    /// If the address is none.
+    /// The address is invalid.
     pub(crate) fn new(
         url: String,
         board: Arc<Board>,
@@ -51,11 +51,11 @@ impl Probe {
         })
     }
 
-    /// Publishes one operation, again and again with the same content, until the hub accepts it.
+    /// Publishes one operation, repeatedly with the same content, until the hub accepts it.
     ///
     /// # Errors
     ///
-    /// If the hub ends by itself, or does not accept it in time.
+    /// The hub ends by itself, or does not accept it in time.
     pub(crate) async fn accepted(&mut self, hub: &mut Hub) -> anyhow::Result<()> {
         let operation = self.next;
         self.next.number += 1;

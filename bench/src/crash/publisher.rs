@@ -16,10 +16,10 @@ use super::{board::Board, operation::Operation};
 
 /// Unanswered publishes of one context.
 const IN_FLIGHT: usize = 16;
-/// How long a context waits after the hub has refused something.
+/// Pause of a context after a refusal.
 const AFTER_REFUSAL: Duration = Duration::from_millis(100);
 
-/// Publishes one operation after the other to an agent, without waiting for answers in between, until the run closes.
+/// Publishes operations one after the other to an agent, without waiting for answers in between, until the run closes.
 pub(crate) async fn publish(client: Client, board: Arc<Board>, context: usize, to: &'static str) {
     begin_all(&board, context, IN_FLIGHT, |operation| {
         one(&client, &board, operation, to)
@@ -34,7 +34,7 @@ async fn one(client: &Client, board: &Board, operation: Operation, to: &str) {
     }
 }
 
-/// Begins the operations of a context in order, so many at a time, and waits for all of them in the end.
+/// Begins the operations of a context in order, with this concurrency, and waits for all of them at the end.
 pub(crate) async fn begin_all<F: Future<Output = ()>>(
     board: &Board,
     context: usize,
@@ -57,7 +57,7 @@ pub(crate) async fn begin_all<F: Future<Output = ()>>(
     while flying.next().await.is_some() {}
 }
 
-/// Takes note of a publish that the hub did not accept, and gives it a rest. A client that is closed does nothing any more.
+/// Records a publish that the hub did not accept, and pauses. A closed client ends.
 pub(crate) async fn refused(board: &Board, operation: Operation, why: &Error) {
     if let Error::Closed(why) = why {
         board.ledger().turned_away(why);
@@ -69,7 +69,7 @@ pub(crate) async fn refused(board: &Board, operation: Operation, why: &Error) {
     sleep(AFTER_REFUSAL).await;
 }
 
-/// The same for the same operation, as often as it is sent.
+/// The message of an operation, the same however often it is sent.
 pub(crate) fn message(operation: Operation) -> Message {
     Message {
         message_id: operation.to_string(),

@@ -1,4 +1,4 @@
-//! What a run says in the end.
+//! Final report of a run.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::ledger::Verdict;
 use crate::table;
 
-/// The numbers of one run.
+/// Figures of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     kills: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Report {
     seconds: u64,
 }
 
-/// From a kill to the first publish that was accepted after it.
+/// Time from a kill to the first accepted publish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Recovery {
     p50: u128,
@@ -58,7 +58,7 @@ impl Report {
         serde_json::to_string(self).expect("numbers under names are JSON")
     }
 
-    /// A table for people.
+    /// A table.
     pub(crate) fn text(&self) -> String {
         table::of([
             ("kills", self.kills as u64, "with SIGKILL"),

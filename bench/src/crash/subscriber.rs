@@ -20,7 +20,7 @@ use tonic::{Status, Streaming, transport::Endpoint};
 
 use super::{board::Board, ledger::Witness, operation::Operation};
 
-/// The subscriptions of each agent; every one gets all of its mail.
+/// The subscriptions of each agent; each gets all of its mail.
 pub(crate) const WITNESSES: [Witness; 2] = [
     Witness {
         name: "inbox",
@@ -32,29 +32,29 @@ pub(crate) const WITNESSES: [Witness; 2] = [
     },
 ];
 
-/// Deliveries that may be under way on one subscription.
+/// Credit of a subscription.
 const CREDIT: u32 = 64;
-/// Deliveries that are handled and acknowledged together.
+/// Deliveries handled and acknowledged together.
 const BATCH: usize = 16;
-/// The longest that handling a batch takes.
+/// Maximum time of handling a batch.
 const WORK: Duration = Duration::from_millis(80);
 const PAUSE: Duration = Duration::from_millis(20);
 const HEARTBEAT: Duration = Duration::from_secs(2);
-/// How long any one step with the hub may take.
+/// Timeout of any step with the hub.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// One durable subscriber.
+/// A durable subscriber.
 #[derive(Debug)]
 pub(crate) struct Subscriber {
     agent: &'static str,
-    /// The place of its subscription in [`WITNESSES`].
+    /// Index of its subscription in [`WITNESSES`].
     witness: usize,
     url: String,
     board: Arc<Board>,
     rng: fastrand::Rng,
-    /// Says that the hub knows it.
+    /// Cancelled when the hub knows it.
     pub(crate) joined: CancellationToken,
-    /// In the order in which they came.
+    /// In order of arrival.
     held: VecDeque<AgentEvent>,
 }
 
@@ -77,8 +77,8 @@ impl Subscriber {
         }
     }
 
-    /// Subscribes, and again after every break, until the run is over. Half of the time it goes on with what it holds, and
-    /// half of the time it has forgotten that.
+    /// Subscribes, and again after every break, until the run is over. In half of the cases it keeps its unhandled
+    /// deliveries, and in the other half it forgets them.
     pub(crate) async fn run(mut self) {
         let over = self.board.over.clone();
         let working = async {
@@ -164,13 +164,13 @@ impl Subscriber {
         }
     }
 
-    /// The positions of the first of what it holds.
+    /// Positions of its first deliveries.
     fn positions(&self, count: usize) -> Vec<String> {
         let first = self.held.iter().take(count);
         first.map(|event| event.position.clone()).collect()
     }
 
-    /// Handles all that it holds, and acknowledges each batch when its effects are there.
+    /// Handles all its deliveries, and acknowledges each batch after its effects.
     async fn handle(&mut self, frames: &mpsc::Sender<AgentFrame>) -> Result<(), Status> {
         while !self.held.is_empty() {
             let count = self.held.len().min(BATCH);
@@ -193,7 +193,7 @@ impl Subscriber {
         Ok(())
     }
 
-    /// What it remembers of an event is its position: the same one again has no effect.
+    /// Marks an event by its position: the same one again has no effect.
     fn effect(&self, event: &AgentEvent) {
         let Some(Payload::Message(message)) = &event.payload else {
             return;

@@ -1,4 +1,4 @@
-//! Work: requesters that delegate tasks, and a worker that does them, both as any program would with the SDK.
+//! Tasks: requesters that delegate, and a worker, both with the SDK.
 
 use std::{
     sync::{
@@ -20,7 +20,7 @@ use super::{
     publisher::{begin_all, refused},
 };
 
-/// Who sees a task's effect: who does it, the hub's record of its answers, and who asked for it.
+/// Witnesses of a task's effect: its worker, the hub's record of its answers, and its requester.
 pub(crate) const WITNESSES: [Witness; 3] = [
     Witness {
         name: "the worker",
@@ -39,20 +39,20 @@ const AT_WORK: usize = 0;
 const RECORDED: usize = 1;
 const ANSWERED: usize = 2;
 
-/// Tasks of one context at one time.
+/// Concurrent tasks of one context.
 const IN_FLIGHT: usize = 8;
-/// The longest that a task takes.
+/// Maximum duration of a task.
 const WORK: Duration = Duration::from_millis(40);
-/// How long before a call is tried again.
+/// Pause before a retry.
 const PAUSE: Duration = Duration::from_millis(100);
 const NAME: &str = "bench-worker";
 const SKILL: &str = "work";
 
-/// Starts the worker. It runs through all crashes, so whatever it does twice is a duplicate.
+/// Starts the worker. It lives through all crashes, so whatever it does twice is a duplicate.
 ///
 /// # Errors
 ///
-/// If the hub does not take it.
+/// The hub refuses it.
 pub(crate) async fn worker(url: &str, board: Arc<Board>, seed: u64) -> Result<RunningAgent, Error> {
     let executions = Arc::new(AtomicU64::new(0));
     let skill = Skill::new(SKILL, "Work", "Does a piece of work");
@@ -75,7 +75,7 @@ pub(crate) async fn worker(url: &str, board: Arc<Board>, seed: u64) -> Result<Ru
         .await
 }
 
-/// Delegates one task after the other, several at a time, and looks at what becomes of each.
+/// Delegates tasks one after the other, several at a time, and records each outcome.
 pub(crate) async fn request(client: Client, board: Arc<Board>, context: usize) {
     let all = begin_all(&board, context, IN_FLIGHT, |operation| {
         one(&client, &board, operation)
@@ -109,7 +109,7 @@ async fn one(client: &Client, board: &Board, operation: Operation) {
     board.ended(operation);
 }
 
-/// Every answer in the hub's record of the task is an effect.
+/// Records every answer in the hub's record of the task as an effect.
 async fn look_up(client: &Client, board: &Board, operation: Operation, task_id: &str) {
     loop {
         match client.task(task_id, 0).await {

@@ -1,4 +1,4 @@
-//! Who is at work around the hub, and when they begin and end.
+//! The workers around the hub: their start and end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,20 +17,20 @@ use super::{
 
 /// The subscribers of mail.
 pub(crate) const SUBSCRIBERS: [&str; 2] = ["bench-subscriber-0", "bench-subscriber-1"];
-/// The context of the probe, whose mail goes to the first subscriber.
+/// Context of the probe, whose mail goes to the first subscriber.
 pub(crate) const PROBE: usize = 0;
-/// The contexts of each publisher of mail.
+/// Contexts of each publisher of mail.
 const MAIL: [[usize; 3]; 4] = [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]];
-/// The contexts of each requester of tasks.
+/// Contexts of each requester of tasks.
 const TASKS: [[usize; 2]; 2] = [[13, 14], [15, 16]];
-/// How long the first hub may take to come up.
+/// Timeout of the first hub's start.
 const JOIN: Duration = Duration::from_secs(20);
-/// How long they may take to find a hub that is there.
+/// Timeout of reconnecting to a running hub.
 const RETURN: Duration = Duration::from_secs(10);
-/// How long they may take to leave.
+/// Timeout of disconnecting.
 const LEAVE: Duration = Duration::from_secs(10);
 
-/// What is to be seen of each context.
+/// All contexts with their witnesses.
 pub(crate) fn contexts() -> Vec<Context> {
     let context = |witnesses: &[Witness]| Context {
         witnesses: witnesses.to_vec(),
@@ -42,10 +42,10 @@ pub(crate) fn contexts() -> Vec<Context> {
     mail.chain(tasks).collect()
 }
 
-/// All of them.
+/// All workers.
 pub(crate) struct Workers {
     board: Arc<Board>,
-    /// Who publishes and delegates.
+    /// Publishers and requesters.
     senders: TaskTracker,
     receivers: TaskTracker,
     clients: Vec<Client>,
@@ -53,11 +53,11 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts them as soon as the hub is there.
+    /// Starts them as soon as the hub is ready.
     ///
     /// # Errors
     ///
-    /// If the hub does not come up or does not take one of them.
+    /// The hub does not start or refuses one of them.
     pub(crate) async fn start(url: &str, board: &Arc<Board>, seed: u64) -> anyhow::Result<Self> {
         let (senders, receivers) = (TaskTracker::new(), TaskTracker::new());
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -114,7 +114,7 @@ impl Workers {
         })
     }
 
-    /// Waits until the SDK's connections are back, or should have been.
+    /// Waits until the SDK's connections are back, or the timeout.
     pub(crate) async fn are_back(&self) {
         let connections = self
             .clients
@@ -122,11 +122,11 @@ impl Workers {
             .chain([self.worker.client()])
             .map(Client::connection);
         let all = futures_util::future::join_all(connections.map(is_back));
-        // Whoever is later has its publishes in flight at the next kill all the same.
+        // A later worker has its publishes in flight at the next kill all the same.
         let _ = timeout(RETURN, all).await;
     }
 
-    /// Begins nothing more, and waits until everything has come or nothing comes for so long.
+    /// Begins nothing more, and waits until everything has arrived, or nothing arrives for `patience`.
     pub(crate) async fn finish(self, patience: Duration) {
         self.board.closing.cancel();
         self.board.settle(&self.senders, patience).await;
@@ -139,13 +139,13 @@ impl Workers {
             self.senders.wait().await;
             self.receivers.wait().await;
         };
-        // The hub, which ends after this, ends the rest.
+        // The end of the hub after this ends the rest.
         let _ = timeout(LEAVE, leaving).await;
     }
 }
 
 async fn is_back(mut connection: watch::Receiver<Connection>) {
     let connected = |c: &Connection| !matches!(c, Connection::Reconnecting { .. });
-    // An error says that the client is closed.
+    // An error means that the client is closed.
     let _ = connection.wait_for(connected).await;
 }

@@ -1,4 +1,4 @@
-//! The state of things once all is said to be done: calls of the tool, open tasks and runs, and programs without an owner.
+//! Audit at the end: calls of the tool, open tasks and runs, and orphaned programs.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -12,26 +12,26 @@ use tokio::time::Instant;
 
 use super::cast::Cast;
 
-/// The states of what is not over.
+/// States of open tasks.
 const OPEN_TASKS: [&str; 3] = ["submitted", "working", "input-required"];
 const OPEN_RUNS: [&str; 4] = ["submitted", "working", "awaiting-approval", "cancelling"];
 
-/// Time by which a program may outlive whoever started it.
+/// Time that a program may outlive its parent.
 const OUTLIVES: Duration = Duration::from_secs(5);
 
-/// The calls of the tool.
+/// Calls of the tool.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Calls {
-    /// Calls that were begun.
+    /// Calls begun.
     pub(crate) begun: usize,
-    /// Calls that were begun again under their key, after whoever made them was killed.
+    /// Calls begun again under their key, after the caller was killed.
     pub(crate) again: usize,
-    /// Words that were printed under more than one key: the same work, asked for twice.
+    /// Words printed under more than one key: the same work, requested twice.
     pub(crate) under_two_keys: Vec<String>,
 }
 
 impl Calls {
-    /// Reads what the tool noted: a key and a word a line.
+    /// Parses the tool's notes: a key and a word per line.
     pub(crate) fn of(noted: &str) -> Self {
         let mut keys: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
         for (key, word) in noted.lines().filter_map(|line| line.split_once(' ')) {
@@ -46,17 +46,17 @@ impl Calls {
         }
     }
 
-    /// Those that were noted in this folder.
+    /// The calls noted in this folder.
     pub(crate) fn in_folder(folder: &Path) -> Self {
         Self::of(&fs::read_to_string(folder.join("press.begun")).unwrap_or_default())
     }
 }
 
-/// The tasks and the runs that are not over, each in words.
+/// Descriptions of open tasks and runs.
 ///
 /// # Errors
 ///
-/// If the hub or Cortex cannot be asked.
+/// The hub or Cortex cannot be queried.
 pub(crate) async fn open(cast: &Cast) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let mut tasks = Vec::new();
     for state in OPEN_TASKS {
@@ -85,23 +85,23 @@ fn shown(line: &str, state: &str) -> String {
     format!("{} ({})", text("/id"), text(state))
 }
 
-/// Programs in the folder that nobody of the cast has started, or whose starter is gone.
+/// Programs in the folder that no process of the cast has started, or whose parent is gone.
 #[derive(Debug, Default)]
 pub(crate) struct Orphans {
-    /// Since when each is without an owner.
+    /// Time since which each is an orphan.
     since: HashMap<(u32, String), Instant>,
-    /// Those that were so for too long, in words.
+    /// Descriptions of those that were orphans for too long.
     pub(crate) left: BTreeSet<String>,
 }
 
 impl Orphans {
-    /// Looks around. Only Linux says what there is to see.
+    /// Looks for orphans. Works on Linux only.
     pub(crate) fn look(&mut self, folder: &Path, living: &[u32]) {
         let processes = processes();
         let parents: HashMap<u32, u32> = processes.iter().map(|p| (p.id, p.parent)).collect();
         let is_owned = |id: u32| {
             let mut owner = Some(id);
-            // A chain of parents has no circles, but processes come and go while they are read.
+            // Bounded: processes come and go while the parents are read.
             for _ in 0..parents.len() {
                 match owner {
                     Some(owner) if living.contains(&owner) => return true,
@@ -126,36 +126,36 @@ impl Orphans {
         }
     }
 
-    /// Whether some are there that may still end in time.
+    /// True if some orphans may still end in time.
     pub(crate) fn is_waiting(&self) -> bool {
         self.since.values().any(|since| since.elapsed() <= OUTLIVES)
     }
 }
 
 /// A process as the operating system shows it.
-struct Seen {
+struct ProcessInfo {
     id: u32,
     parent: u32,
     folder: std::path::PathBuf,
     command: String,
 }
 
-fn processes() -> Vec<Seen> {
+fn processes() -> Vec<ProcessInfo> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     ids.filter_map(seen).collect()
 }
 
-fn seen(id: u32) -> Option<Seen> {
+fn seen(id: u32) -> Option<ProcessInfo> {
     let of = |what: &str| format!("/proc/{id}/{what}");
     let status = fs::read_to_string(of("status")).ok()?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
-    // A process that has ended and that nobody has asked about is none any more.
+    // A zombie has ended.
     if field("State:")?.trim().starts_with('Z') {
         return None;
     }
     let command = fs::read(of("cmdline")).ok()?;
-    Some(Seen {
+    Some(ProcessInfo {
         id,
         parent: field("PPid:")?.trim().parse().ok()?,
         folder: fs::read_link(of("cwd")).ok()?,

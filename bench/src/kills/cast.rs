@@ -1,4 +1,4 @@
-//! The processes that are killed and started again: a hub, Cortex, a worker whose tool is a program, and a supervisor.
+//! The killed processes: a hub, Cortex, a worker whose tool is a program, and a supervisor.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,10 +22,10 @@ pub(crate) const PRESS: &str = "agent_press";
 /// The supervisor.
 pub(crate) const CHIEF: &str = "agent_chief";
 
-/// Time in which a process ends that is told to, as the hub and agents promise.
+/// Time in which a process must end on SIGTERM, as the hub and agents promise.
 const TO_END: Duration = Duration::from_secs(10);
 
-/// A tool that takes up to a second, and notes the key and the word of each call when it begins and when it is done.
+/// A tool that takes up to a second, and notes the key and the word of each call when it begins and ends.
 const PRESS_FILE: &str = r#"
 name = 'agent_press'
 description = 'Prints a text on the printing press'
@@ -42,16 +42,16 @@ echo "pressed $word"
 input = { type = 'object', required = ['text'], properties = { text = { type = 'string' } } }
 "#;
 
-/// The signal that ends a process.
+/// Signal that ends a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// SIGKILL.
     Killed,
     /// SIGTERM.
-    Told,
+    Terminated,
 }
 
-/// All of them. They run until this is dropped, which kills them.
+/// All processes, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Cast {
     program: PathBuf,
@@ -64,7 +64,7 @@ pub(crate) struct Cast {
 #[derive(Debug)]
 struct Member {
     args: Vec<String>,
-    /// None while it is away.
+    /// `None` while it is down.
     child: Option<Child>,
 }
 
@@ -73,7 +73,7 @@ impl Cast {
     ///
     /// # Errors
     ///
-    /// If the operating system refuses.
+    /// The operating system refuses.
     pub(crate) fn start(
         program: PathBuf,
         folder: &Path,
@@ -128,17 +128,17 @@ impl Cast {
         format!("http://{}", self.cortex)
     }
 
-    /// The ids of those that live.
+    /// Ids of the running processes.
     pub(crate) fn living(&self) -> Vec<u32> {
         let children = self.members.iter().filter_map(|m| m.child.as_ref());
         children.filter_map(Child::id).collect()
     }
 
-    /// Starts one that is away.
+    /// Starts a process that is down.
     ///
     /// # Errors
     ///
-    /// If the operating system refuses.
+    /// The operating system refuses.
     pub(crate) fn begin(&mut self, at: usize) -> anyhow::Result<()> {
         let log = self.folder.join(format!("{at}.log"));
         let log: File = OpenOptions::new()
@@ -161,11 +161,11 @@ impl Cast {
         Ok(())
     }
 
-    /// Ends one, and waits until it is gone. Whether it went in time.
+    /// Ends a process and waits for its end. Returns whether it ended in time.
     ///
     /// # Errors
     ///
-    /// If it had ended by itself.
+    /// It had ended by itself.
     pub(crate) async fn end(&mut self, at: usize, end: End) -> anyhow::Result<bool> {
         let member = &mut self.members[at];
         let Some(mut child) = member.child.take() else {
@@ -181,7 +181,7 @@ impl Cast {
         let pid = pid.and_then(Pid::from_raw).context("it has an id")?;
         let signal = match end {
             End::Killed => Signal::KILL,
-            End::Told => Signal::TERM,
+            End::Terminated => Signal::TERM,
         };
         kill_process(pid, signal).context("it can be signalled")?;
         if let Ok(status) = timeout(TO_END, child.wait()).await {
@@ -192,11 +192,11 @@ impl Cast {
         Ok(false)
     }
 
-    /// Runs a command of the program that ends by itself, and returns the lines that it prints.
+    /// Runs a command that ends by itself, and returns its output lines.
     ///
     /// # Errors
     ///
-    /// If it fails.
+    /// It fails.
     pub(crate) async fn printed(&self, args: &[&str]) -> anyhow::Result<Vec<String>> {
         let done = Command::from(program::unset(&self.program))
             .args(args)

@@ -1,8 +1,8 @@
-//! The kill test of runs: requesters around a hub, Cortex, a worker and a supervisor, each of which is killed or told to end at random moments, and
-//! started again in the same folder.
+//! The kill test of runs: requesters around a hub, Cortex, a worker and a supervisor, each of which is killed or
+//! terminated at random moments, and restarted in the same folder.
 //!
-//! In the end every request has been answered, once; its work was asked for once; no task and no run is open; and no program has outlived whoever
-//! started it.
+//! In the end every request must have been answered, once; its work requested once; no task and no run open; and no
+//! program may have outlived its parent.
 
 mod audit;
 mod cast;
@@ -28,18 +28,18 @@ use self::{
 };
 use crate::program;
 
-/// Requests at one time.
+/// Concurrent requests.
 const AT_ONCE: usize = 6;
-/// One end in so many is with SIGTERM.
+/// One end in this many is a SIGTERM.
 const TOLD: usize = 5;
-/// The longest that a process stays away.
+/// Maximum downtime of a process.
 const AWAY: Duration = Duration::from_secs(1);
-/// Interval at which programs without an owner are looked for.
+/// Interval of checks for orphans.
 const GLANCE: Duration = Duration::from_millis(500);
-/// A word about how far it is after so many ends.
+/// Ends between two progress messages.
 const NEWS: u64 = 100;
 
-/// How hard, and for how long.
+/// Extent of the test.
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
     /// For how long processes are killed, in minutes
@@ -62,11 +62,11 @@ pub(crate) struct Settings {
     patience: u32,
 }
 
-/// Runs the test and prints its report. Returns whether everything ended, once; where not, the folder is left in place.
+/// Runs the test and prints its report. Returns whether everything ended, once; if not, the folder is kept.
 ///
 /// # Errors
 ///
-/// If the program cannot be started, or a process ends by itself.
+/// The program cannot be started, or a process ends by itself.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
     let folder = tempfile::Builder::new()
         .prefix("agenthub-kills-")
@@ -76,7 +76,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
         .path()
         .canonicalize()
         .context("where the folder is")?;
-    // Ending early ends the processes as well.
+    // An early end ends the processes as well.
     let result = tokio::select! {
         result = test(&settings, &path) => result,
         _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
@@ -158,7 +158,7 @@ async fn test(settings: &Settings, folder: &Path) -> anyhow::Result<bool> {
     Ok(report.is_good())
 }
 
-/// Who asks, as soon as the hub is there.
+/// A requester's client, as soon as the hub is ready.
 async fn client(url: &str) -> anyhow::Result<Client> {
     const JOIN: Duration = Duration::from_secs(20);
     let began = Instant::now();
@@ -171,7 +171,7 @@ async fn client(url: &str) -> anyhow::Result<Client> {
     }
 }
 
-/// Ends processes and starts them again.
+/// Ends and restarts processes.
 struct Killer<'a> {
     cast: Cast,
     folder: &'a Path,
@@ -181,13 +181,13 @@ struct Killer<'a> {
 }
 
 impl Killer<'_> {
-    /// Ends one of them after a while, and starts it again.
+    /// Ends one of them after a while, and restarts it.
     async fn end_one(&mut self, between: Duration) -> anyhow::Result<()> {
         let pause = between.mul_f64(self.rng.f64());
         self.pause(pause).await;
         let victim = self.rng.usize(..self.cast.len());
         let end = match self.rng.usize(..TOLD) {
-            0 => End::Told,
+            0 => End::Terminated,
             _ => End::Killed,
         };
         self.end(victim, end).await?;
@@ -204,14 +204,14 @@ impl Killer<'_> {
     async fn end(&mut self, victim: usize, end: End) -> anyhow::Result<()> {
         match end {
             End::Killed => self.report.killed += 1,
-            End::Told => self.report.told_to_end += 1,
+            End::Terminated => self.report.told_to_end += 1,
         }
         let in_time = self.cast.end(victim, end).await?;
         self.report.ended_late += u64::from(!in_time);
         Ok(())
     }
 
-    /// Looks around meanwhile.
+    /// Checks for orphans during a pause.
     async fn pause(&mut self, time: Duration) {
         let until = Instant::now() + time;
         while Instant::now() < until {
@@ -221,7 +221,7 @@ impl Killer<'_> {
         }
     }
 
-    /// Waits until every request has its end, or nothing has come for so long.
+    /// Waits until every request has ended, or nothing has arrived for `patience`.
     async fn settle(&mut self, requests: &Requests, patience: Duration) {
         let mut open = requests.tally().open.len();
         let mut since = Instant::now();
@@ -235,7 +235,7 @@ impl Killer<'_> {
         }
     }
 
-    /// What is not over once nothing more comes.
+    /// Open tasks and runs once nothing more arrives.
     async fn open(&mut self, patience: Duration) -> anyhow::Result<(Vec<String>, Vec<String>)> {
         let began = Instant::now();
         loop {
@@ -250,7 +250,7 @@ impl Killer<'_> {
         }
     }
 
-    /// Kills all, and waits until nothing of theirs is left, or it is too late for that.
+    /// Kills all, and waits until no orphan is left, or the timeout.
     async fn end_all(&mut self) -> anyhow::Result<()> {
         for victim in 0..self.cast.len() {
             self.end(victim, End::Killed).await?;

@@ -1,4 +1,4 @@
-//! The report at the end of the test.
+//! Final report of the test.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{audit::Calls, requests::Tally};
 use crate::table;
 
-/// The numbers of one test.
+/// Figures of a test.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     pub(crate) seed: u64,
@@ -37,7 +37,7 @@ impl Report {
         }
     }
 
-    /// Takes in the ends of the requests.
+    /// Adds the results of the requests.
     pub(crate) fn requests(&mut self, tally: &Tally, answered_twice: &[String]) {
         self.asked = tally.asked;
         self.answered = tally.answered;
@@ -47,7 +47,7 @@ impl Report {
         self.answered_twice = number(answered_twice.len());
     }
 
-    /// Takes in the audit.
+    /// Adds the audit.
     pub(crate) fn audit(&mut self, calls: &Calls, tasks: &[String], runs: &[String]) {
         self.calls = number(calls.begun);
         self.calls_again = number(calls.again);
@@ -60,7 +60,7 @@ impl Report {
         self.seconds = took.as_secs();
     }
 
-    /// True if everything ended, once, as it was asked for.
+    /// True if everything ended, once, as requested.
     pub(crate) fn is_good(&self) -> bool {
         let faults = [
             self.failed,
@@ -80,7 +80,7 @@ impl Report {
         serde_json::to_string(self).expect("numbers under names are JSON")
     }
 
-    /// A table for people.
+    /// A table.
     pub(crate) fn text(&self) -> String {
         table::of([
             ("seed", self.seed, "of the moments and the victims"),

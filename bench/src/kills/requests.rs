@@ -1,4 +1,4 @@
-//! The requests, and the end of each.
+//! Requests and their results.
 
 use std::{
     collections::BTreeSet,
@@ -15,39 +15,39 @@ use tokio_util::sync::CancellationToken;
 
 use super::cast::{CHIEF, PRESS};
 
-/// How long before a call is tried again.
+/// Pause before a retry.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Counts and faults so far.
+/// Counts and failures so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Requests that the hub took.
+    /// Requests that the hub accepted.
     pub(crate) asked: u64,
-    /// Those that were answered with what was asked for.
+    /// Requests answered correctly.
     pub(crate) answered: u64,
-    /// Those that were answered, but without the work: the worker was away when somebody decided whom to ask.
+    /// Requests answered without the work: the worker was offline when an agent was chosen.
     pub(crate) turned_down: u64,
-    /// Those that ended otherwise, in words.
+    /// Descriptions of requests that ended otherwise.
     pub(crate) failed: Vec<String>,
-    /// Those that have an end, each with its task.
+    /// Ended requests, each with its task.
     ended: Vec<(String, String)>,
-    /// Those without an end.
+    /// Open requests.
     pub(crate) open: BTreeSet<String>,
 }
 
-/// The end of a request.
+/// End of a request.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Done,
     TurnedDown,
 }
 
-/// Asks one after the other, until it is to stop.
+/// Sends requests one after the other, until closed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requests {
     next: Arc<AtomicU64>,
     tally: Arc<Mutex<Tally>>,
-    /// Nothing more is asked.
+    /// No further requests begin.
     pub(crate) closing: CancellationToken,
 }
 
@@ -56,7 +56,7 @@ impl Requests {
         self.tally.lock().expect("nobody panics while it is held")
     }
 
-    /// Asks until it is closed.
+    /// Sends requests until closed.
     pub(crate) async fn ask(self, client: Client) {
         while !self.closing.is_cancelled() {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl Requests {
         };
         let delegation = Delegation::to(to).text(text).context_id(&*word);
         let Ok(pending) = client.delegate(delegation).await else {
-            // Whether it was taken is known to nobody, so the word is not used again.
+            // It is unknown whether it was accepted, so the word is not used again.
             return sleep(PAUSE).await;
         };
         let named = format!("{word} at {to}");
@@ -106,7 +106,7 @@ impl Requests {
         }
     }
 
-    /// The requests that the hub's record has more than one answer for, in words.
+    /// Descriptions of the requests with more than one answer in the hub's record.
     pub(crate) async fn answered_twice(&self, client: &Client) -> Vec<String> {
         let ended = self.tally().ended.clone();
         let mut twice = Vec::new();

@@ -1,5 +1,5 @@
-//! Many agents that connect at the same moment, as after a break of the network: each over a connection of its own, with a card and a
-//! subscription.
+//! Many agents that connect at the same moment, as after a network failure: each over its own connection, with a card
+//! and a subscription.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -14,7 +14,7 @@ use tokio::{
 use super::{
     MIB, Stage,
     link::{Link, Room},
-    people, ratio,
+    peers, ratio,
 };
 use crate::compare::{
     report::{Ratio, Sample},
@@ -23,21 +23,21 @@ use crate::compare::{
 
 const AGENTS: usize = 10_000;
 
-/// What a process has open beside its connections.
+/// Open files of a process besides its connections.
 const OTHER_FILES: u64 = 200;
 
-/// The longest that 99 of 100 may wait for their welcome, in seconds, and the most memory of the hub, in MiB.
+/// Maximum p99 of the time to the welcome, in seconds, and maximum memory of the hub, in MiB.
 const P99_S: f64 = 5.0;
 const MOST_MIB: f64 = 300.0;
 
-/// How long one may take before it does not count.
+/// Timeout of an agent's connection.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// How long the hub has to calm down before its memory is looked at.
+/// Pause before the hub's memory is read.
 const CALM: Duration = Duration::from_secs(1);
 
-/// The share of those that were welcomed, the p99 of the time to that in seconds, and the hub's memory with all of them in MiB. `None` where
-/// the system does not allow so many connections.
+/// Share of welcomed agents, p99 of the time to the welcome in seconds, and the hub's memory with all of them in MiB.
+/// `None` if the system does not allow so many connections.
 pub(super) async fn play(stage: &Stage) -> anyhow::Result<Option<Vec<Ratio>>> {
     if !allow_files(AGENTS as u64 + OTHER_FILES) {
         eprintln!(
@@ -45,7 +45,7 @@ pub(super) async fn play(stage: &Stage) -> anyhow::Result<Option<Vec<Ratio>>> {
         );
         return Ok(None);
     }
-    // The hub has the limit of this process.
+    // The hub inherits the limit of this process.
     let (server, _folder) = stage.hub(System::HubSynced).await?;
     let (go, start) = watch::channel(None);
     let (welcomed, mut waits) = mpsc::channel(AGENTS);
@@ -84,7 +84,7 @@ pub(super) async fn play(stage: &Stage) -> anyhow::Result<Option<Vec<Ratio>>> {
     ]))
 }
 
-/// Connects when told to, says how long it took until the welcome, and stays.
+/// Connects on a signal, reports the time to the welcome, and stays.
 async fn arrive(
     hub: SocketAddr,
     number: usize,
@@ -94,7 +94,7 @@ async fn arrive(
     let Ok(began) = start.wait_for(Option::is_some).await.map(|began| *began) else {
         return;
     };
-    let connecting = timeout(LONGEST, Link::open(hub, people::agent(number), Room::Wide));
+    let connecting = timeout(LONGEST, Link::open(hub, peers::agent(number), Room::Wide));
     let (wait, link) = match connecting.await.context("it takes too long").flatten() {
         Ok(link) => (
             Ok(began.map_or(Duration::ZERO, |began| began.elapsed())),
@@ -102,7 +102,7 @@ async fn arrive(
         ),
         Err(error) => (Err(error), None),
     };
-    // There is room for every agent.
+    // The channel has room for every agent.
     let _ = welcomed.try_send(wait);
     drop(welcomed);
     if let Some(link) = link {
@@ -110,14 +110,14 @@ async fn arrive(
     }
 }
 
-/// The p99 of what so many waited; those who were not welcomed waited as long as one can.
+/// The p99 of these times; agents without a welcome count with the timeout.
 fn p99(mut waited: Vec<Duration>, count: usize) -> Duration {
     waited.resize(count, LONGEST);
     waited.sort_unstable();
     waited[count.saturating_sub(1) * 99 / 100]
 }
 
-/// Whether this process, and those that it starts, may have so many files open; as far as possible that is made so.
+/// Raises the limit of open files of this process and its children, as far as possible; true if it suffices.
 fn allow_files(count: u64) -> bool {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= count) {

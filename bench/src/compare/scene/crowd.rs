@@ -1,4 +1,4 @@
-//! Subscribers of one hub and who publishes to them, for several measurements one after the other.
+//! Subscribers of a hub and a publisher, for several measurements in a row.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::{
 
 use super::{
     link::{HEARTBEAT, Link, Room},
-    people::{self, CREDIT},
+    peers::{self, CREDIT},
 };
 use crate::compare::{
     measure::{Measured, Pace, STUCK, UNANSWERED, watch},
@@ -21,7 +21,7 @@ use crate::compare::{
     wire::{BATCH, EVENT, RESULT, each},
 };
 
-/// After how many deliveries a subscriber allows as many more.
+/// Deliveries after which a subscriber grants as many credits.
 const AGAIN: u32 = CREDIT / 4;
 
 /// Subscribers that read, and a publisher.
@@ -31,17 +31,17 @@ pub(super) struct Crowd {
     publisher: Link,
     published: u64,
     topics: Vec<String>,
-    /// The subscribers of each topic.
+    /// Subscribers of each topic.
     fan_out: u64,
     _readers: JoinSet<()>,
 }
 
 impl Crowd {
-    /// Connects so many subscribers, each with the topics of its number, and who publishes to all topics in turn.
+    /// Connects the subscribers, each with the topics of its number, and a publisher to all topics in turn.
     ///
     /// # Errors
     ///
-    /// The hub does not take one of them.
+    /// The hub refuses one of them.
     pub(super) async fn gather(
         server: &Server,
         subscribers: usize,
@@ -53,11 +53,11 @@ impl Crowd {
         let tally = Arc::new(Tally::new(with_latencies));
         let mut readers = JoinSet::new();
         for number in 0..subscribers {
-            let hello = people::subscriber(&format!("s{number}"), topics_of(number));
+            let hello = peers::subscriber(&format!("s{number}"), topics_of(number));
             let link = Link::open(server.address(), hello, Room::Wide).await?;
             readers.spawn(read(link, Arc::clone(&tally)));
         }
-        let publisher = Link::open(server.address(), people::publisher(), Room::Wide).await?;
+        let publisher = Link::open(server.address(), peers::publisher(), Room::Wide).await?;
         Ok(Self {
             tally,
             publisher,
@@ -68,11 +68,11 @@ impl Crowd {
         })
     }
 
-    /// Publishes at this pace for so long, and a little before.
+    /// Publishes at this pace for this time, after a short warm-up.
     ///
     /// # Errors
     ///
-    /// Nothing comes any more.
+    /// Deliveries stop.
     pub(super) async fn measure(
         &mut self,
         server: &Server,
@@ -93,7 +93,7 @@ impl Crowd {
         Ok(measured)
     }
 
-    /// Publishes until it is given up.
+    /// Publishes until cancelled.
     async fn publish(&mut self, pace: Pace) -> anyhow::Result<()> {
         if let Pace::Rate(per_second) = pace {
             let mut ticks = Pacer::start(per_second);
@@ -112,7 +112,7 @@ impl Crowd {
             let room = self.room(pace);
             if room > 0 {
                 self.send(room.min(BATCH))?;
-                // Its connection is driven by another task.
+                // Another task drives its connection.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -147,7 +147,7 @@ impl Crowd {
         let publish = (self.published..)
             .zip(topics.skip(first))
             .take(usize::try_from(count)?)
-            .map(|(number, topic)| people::publish(number, topic, &stamp))
+            .map(|(number, topic)| peers::publish(number, topic, &stamp))
             .collect();
         self.published += count;
         self.publisher.say(&AgentFrame {

@@ -1,10 +1,10 @@
-//! What is no load on a system, but something that happens to the hub: each scene gives the ratios of one row or several.
+//! Scenes: scenarios of the hub that are no load on a system. Each gives the ratios of one or several rows.
 
 mod arrivals;
 mod crowd;
 mod link;
 mod older;
-mod people;
+mod peers;
 mod scale;
 mod start;
 mod stuck;
@@ -26,38 +26,38 @@ use super::{
     tasks::{self, RestateProgram},
 };
 
-/// What a ratio is held against.
+/// Bytes of a MiB.
 const MIB: f64 = (1 << 20) as f64;
 
-/// Something that happens to the hub.
+/// A scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scene {
     /// Publishes of a Go client by the older unary call.
     OlderPublishes,
     /// Server streams of a Go client.
     OlderStreams,
-    /// One subscriber among many takes nothing.
+    /// One of many subscribers reads nothing.
     OneStuck,
-    /// None of many takes anything.
+    /// None of many subscribers reads.
     AllStuck,
-    /// Many agents connect at once: how many, how quickly, in how much memory.
+    /// Many agents connect at once: their number, time and memory.
     Arrivals,
     /// A fan-out over many topics, and over few.
     Topics,
     /// A fan-out beside many registered agents, and beside few.
     Agents,
-    /// `agenthub up`: until it is ready, and then its memory.
+    /// `agenthub up`: time until ready, and memory.
     Up,
-    /// The size of the program that is shipped.
+    /// Size of the shipped program.
     Binary,
-    /// A steady load on the synced hub, and what the disk takes for a sync.
+    /// A steady load on the synced hub, and the disk's sync time.
     Synced,
-    /// Tasks that end, many times over: whether they make the hub slower, and what each leaves behind.
+    /// Many ended tasks: their effect on the hub's speed, and the memory and disk space of each.
     EndedTasks,
 }
 
 impl Scene {
-    /// In how many rounds it is played: long ones in few.
+    /// Number of rounds: few for long scenes.
     pub(super) fn rounds(self) -> u32 {
         match self {
             Self::Binary | Self::EndedTasks => 1,
@@ -66,11 +66,11 @@ impl Scene {
         }
     }
 
-    /// Its ratios; `None` where something is missing that it needs, which is said.
+    /// Measures the ratios; `None` if something is missing, which is printed.
     ///
     /// # Errors
     ///
-    /// The hub does not start, or not what the scene needs comes of it.
+    /// The hub does not start, or the scene fails.
     pub(super) async fn play(self, stage: &Stage) -> anyhow::Result<Option<Vec<Ratio>>> {
         match self {
             Self::OlderPublishes => older::publishes(stage).await,
@@ -88,24 +88,24 @@ impl Scene {
     }
 }
 
-/// What scenes have.
+/// Resources of scenes.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) programs: Programs,
-    /// How long a figure is measured.
+    /// Duration of a measurement.
     pub(super) length: Duration,
-    /// Goes with this.
+    /// Deleted on drop.
     folder: TempDir,
-    /// The Go client, once it was built.
+    /// The Go client, once built.
     go_client: OnceCell<Option<PathBuf>>,
-    /// Restate, once it was installed.
+    /// Restate, once installed.
     restate: OnceCell<Option<RestateProgram>>,
 }
 
 impl Stage {
     /// # Errors
     ///
-    /// There is no folder for what scenes leave.
+    /// The folder cannot be created.
     pub(super) fn new(programs: Programs, length: Duration) -> anyhow::Result<Self> {
         Ok(Self {
             programs,
@@ -119,27 +119,27 @@ impl Stage {
         })
     }
 
-    /// Whether it has to be quick.
+    /// True with `--quick`.
     pub(super) fn is_quick(&self) -> bool {
         self.length <= QUICK
     }
 
-    /// A folder for a server, which goes when this is dropped.
+    /// A folder for a server, deleted on drop.
     ///
     /// # Errors
     ///
-    /// It cannot be made.
+    /// It cannot be created.
     pub(super) fn folder(&self) -> anyhow::Result<TempDir> {
         Ok(tempfile::tempdir_in(self.folder.path())?)
     }
 
-    /// Restate, which is installed the first time; `None` where it is not to be had.
+    /// Restate, installed on first use; `None` if unavailable.
     pub(super) async fn restate(&self) -> Option<&RestateProgram> {
         let install = || RestateProgram::install(&self.programs);
         self.restate.get_or_init(install).await.as_ref()
     }
 
-    /// A hub, with a folder of its own, which goes when this is dropped.
+    /// A hub with its own folder, deleted on drop.
     async fn hub(&self, system: System) -> anyhow::Result<(Server, TempDir)> {
         let folder = self.folder()?;
         let server = system.start(&self.programs, folder.path()).await?;
@@ -147,7 +147,7 @@ impl Stage {
     }
 }
 
-/// A figure of the hub against another, or against a number.
+/// A ratio of the hub to another figure, or to a constant.
 pub(super) fn ratio(hub: f64, other: f64) -> Ratio {
     Ratio {
         hub: hub.into(),

@@ -1,4 +1,4 @@
-//! The older calls, with a client such as exists for them: one in Go, with grpc-go and generated messages.
+//! The older calls, with a typical client: in Go, with grpc-go and generated messages.
 
 mod building;
 
@@ -19,31 +19,31 @@ use crate::compare::{
     system::System,
 };
 
-/// What is to be reached.
+/// Goal.
 const PUBLISHES_PER_S: f64 = 25_000.0;
 const DELIVERIES_PER_S: f64 = 200_000.0;
 
-/// How long the client may take beside what it measures.
+/// Time of the client besides its measurement.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// What the client says once it begins to count.
+/// Line that the client prints when it begins to count.
 const COUNTING: &str = "counting";
 
-/// What the client counted.
+/// Counts of the client.
 #[derive(Clone, Copy, Debug, Deserialize)]
-struct Counted {
+struct ClientCounts {
     publishes: u64,
     deliveries: u64,
     seconds: f64,
 }
 
-/// Publishes a second, with 64 unanswered. `None` without Go.
+/// Publishes per second, with 64 unanswered. `None` without Go.
 pub(super) async fn publishes(stage: &Stage) -> anyhow::Result<Option<Vec<Ratio>>> {
     let counted = run(stage, &["--in-flight", "64"]).await?;
     Ok(counted.map(|(c, cpu)| vec![ratio(c.publishes, c.seconds, cpu, PUBLISHES_PER_S)]))
 }
 
-/// Deliveries a second to a hundred server streams. `None` without Go.
+/// Deliveries per second to a hundred server streams. `None` without Go.
 pub(super) async fn streams(stage: &Stage) -> anyhow::Result<Option<Vec<Ratio>>> {
     let counted = run(stage, &["--subscribers", "100", "--in-flight", "64"]).await?;
     Ok(counted.map(|(c, cpu)| vec![ratio(c.deliveries, c.seconds, cpu, DELIVERIES_PER_S)]))
@@ -60,8 +60,8 @@ fn ratio(count: u64, seconds: f64, cpu: Duration, goal: f64) -> Ratio {
     }
 }
 
-/// Runs the client against a hub of its own. Gives what it counted, and the hub's CPU time meanwhile.
-async fn run(stage: &Stage, settings: &[&str]) -> anyhow::Result<Option<(Counted, Duration)>> {
+/// Runs the client against its own hub. Returns the counts, and the hub's CPU time.
+async fn run(stage: &Stage, settings: &[&str]) -> anyhow::Result<Option<(ClientCounts, Duration)>> {
     let built = stage.go_client.get_or_try_init(|| client(stage));
     let Some(program) = built.await? else {
         return Ok(None);

@@ -1,34 +1,34 @@
-//! Whether a delivery costs the hub more where it knows much.
+//! Cost of a delivery on a hub with a large state.
 
 use agenthub_sdk::proto::agenthub::{RegisterAgentRequest, agent_hub_client::AgentHubClient};
 use anyhow::{Context as _, bail};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tonic::transport::Endpoint;
 
-use super::{Stage, crowd::Crowd, people, ratio};
+use super::{Stage, crowd::Crowd, peers, ratio};
 use crate::compare::{
     measure::Pace, message::TOPIC, report::Ratio, server::Server, system::System,
 };
 
-/// Subscribers in groups; all of a group have the same topics, and no other group has them.
+/// Groups of subscribers; the topics of a group belong to it alone.
 const GROUPS: usize = 10;
 const GROUP: usize = 10;
 
-/// Messages on the way to each subscriber of a topic.
+/// Messages in flight to each subscriber of a topic.
 const PACE: Pace = Pace::Delivered(256);
 
-/// Topics in all.
+/// Total topics.
 const FEW_TOPICS: usize = 10;
 const MANY_TOPICS: usize = 10_000;
 
-/// Agents in the directory beside those who subscribe.
+/// Agents in the directory besides the subscribers.
 const FEW_AGENTS: usize = 10;
 const MANY_AGENTS: usize = 100_000;
 
-/// Registrations that are unanswered at a time.
+/// Maximum concurrent registrations.
 const REGISTERING: usize = 64;
 
-/// The server's CPU time for a delivery with many topics, against that with few.
+/// The server's CPU time per delivery with many topics, relative to few.
 pub(super) async fn topics(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     let few = over_topics(stage, FEW_TOPICS).await?;
     let many = over_topics(stage, MANY_TOPICS).await?;
@@ -54,7 +54,7 @@ async fn over_topics(stage: &Stage, count: usize) -> anyhow::Result<f64> {
     Ok(measured.cpu_us)
 }
 
-/// The server's CPU time for a delivery beside many registered agents, against that beside few.
+/// The server's CPU time per delivery beside many registered agents, relative to few.
 pub(super) async fn agents(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     let few = beside_agents(stage, FEW_AGENTS).await?;
     let many = beside_agents(stage, MANY_AGENTS).await?;
@@ -71,7 +71,7 @@ async fn beside_agents(stage: &Stage, count: usize) -> anyhow::Result<f64> {
     Ok(measured.cpu_us)
 }
 
-/// Makes so many agents known, none of which is there.
+/// Registers this many offline agents.
 async fn register(server: &Server, count: usize) -> anyhow::Result<()> {
     let channel = Endpoint::from_shared(format!("http://{}", server.address()))?
         .connect()
@@ -81,7 +81,7 @@ async fn register(server: &Server, count: usize) -> anyhow::Result<()> {
         let mut client = AgentHubClient::new(channel.clone());
         async move {
             let request = RegisterAgentRequest {
-                agent_card: Some(people::card(number)),
+                agent_card: Some(peers::card(number)),
                 subscriptions: vec![format!("work-{number}")],
                 ..RegisterAgentRequest::default()
             };

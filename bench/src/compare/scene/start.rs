@@ -1,4 +1,4 @@
-//! What somebody gets who has just installed the program: how large it is, how soon `agenthub up` is ready, and what it takes when idle.
+//! First use after an installation: size of the program, time until `agenthub up` is ready, and its idle memory.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,22 +19,22 @@ use crate::{
     program::unset,
 };
 
-/// How long it may take until it is ready, in milliseconds, how much memory when idle and how large a file it may be, in MiB.
+/// Maximum time until ready, in milliseconds; maximum idle memory and maximum file size, in MiB.
 const READY_MS: f64 = 300.0;
 const IDLE_MIB: f64 = 30.0;
 const BINARY_MIB: f64 = 40.0;
 
-/// How long it is waited for.
+/// Timeout of the start.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// How long nothing happens before its memory is looked at.
+/// Idle time before the memory is read.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// Where the program to be shipped is, from the folder of this one.
+/// Path of the shipped program, relative to the folder of this one.
 const SHIPPED: &str = "../dist/agenthub";
 
-/// From its start until it says that it is ready, in a folder where it never was; and its memory some seconds later. It is the program that is
-/// shipped, where that was built.
+/// Time from the start until ready, in a new folder; and memory some seconds later. Uses the shipped program, if it was
+/// built.
 pub(super) async fn up(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     let program = shipped(&stage.programs.own).unwrap_or_else(|| stage.programs.hub.clone());
     let folder = tempfile::tempdir_in(stage.folder.path())?;
@@ -66,7 +66,7 @@ pub(super) async fn up(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     ])
 }
 
-/// The size of the program to be shipped; `None` where it was not built.
+/// Size of the shipped program; `None` if it was not built.
 pub(super) fn binary(stage: &Stage) -> anyhow::Result<Option<Vec<Ratio>>> {
     let Some(shipped) = shipped(&stage.programs.own) else {
         eprintln!(

@@ -1,4 +1,4 @@
-//! Subscribers that take nothing, though their connections live: what that costs the others, and the hub.
+//! Stuck subscribers, whose connections live but who read nothing: their cost for the others, and for the hub.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -8,7 +8,7 @@ use super::{
     MIB, Stage,
     crowd::Crowd,
     link::{Link, Room},
-    people, ratio,
+    peers, ratio,
 };
 use crate::compare::{
     measure::Pace, message::TOPIC, report::Ratio, server::Server, system::System,
@@ -16,26 +16,28 @@ use crate::compare::{
 
 const SUBSCRIBERS: usize = 1000;
 
-/// What fills the buffers of one that does not read: messages on the way to each of the others.
+/// Fills the buffers of a stuck subscriber: messages in flight to each of the others.
 const FILL: Pace = Pace::Delivered(64);
 const FILLING: Duration = Duration::from_millis(300);
 
-/// Publishes a second while latencies are measured, and how many times as long as other figures that takes: one second holds few.
+/// Publishes per second while latencies are measured, and the duration as a multiple of other measurements: one second
+/// has few samples.
 const STEADY: Pace = Pace::Rate(20);
 const LONGER: u32 = 2;
 
-/// Publishes a second to those of whom nobody reads, and how many times as long as other figures: until the hub has cut them off.
+/// Publishes per second while nobody reads, and the duration as a multiple of other measurements: until the hub has
+/// disconnected them.
 const FLOOD: Pace = Pace::Rate(200);
 const FLOODED: u32 = 10;
 
-/// The most that many stuck ones may take, in MiB.
+/// Maximum memory for many stuck subscribers, in MiB.
 const MOST_MIB: f64 = 256.0;
 
-/// How often memory is looked at.
+/// Interval of memory readings.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The others' p99 with one that is stuck, against that without: each twice, and the lower one counts, so that a moment in which the machine
-/// was slow does not.
+/// p99 of the others with a stuck subscriber, relative to that without: each is measured twice, and the lower one
+/// counts, to exclude a slow moment of the machine.
 pub(super) async fn one(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     let (server, _folder) = stage.hub(System::HubMemory).await?;
     let mut crowd = gather(&server, SUBSCRIBERS, true).await?;
@@ -55,14 +57,14 @@ async fn p99(crowd: &mut Crowd, server: &Server, length: Duration) -> anyhow::Re
     Ok(measured.percentile_ms(99))
 }
 
-/// The most memory that the hub has with all of them stuck, above what it has with all of them reading.
+/// Maximum memory of the hub with all subscribers stuck, minus that with all of them reading.
 pub(super) async fn all(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     let reading = flooded(stage, SUBSCRIBERS, 0).await?;
     let stuck = flooded(stage, 1, SUBSCRIBERS).await?;
     Ok(vec![ratio((stuck - reading).max(0.0) / MIB, MOST_MIB)])
 }
 
-/// The most memory that a hub has while it is flooded, in bytes.
+/// Maximum memory of a flooded hub, in bytes.
 async fn flooded(stage: &Stage, readers: usize, are_stuck: usize) -> anyhow::Result<f64> {
     let (server, _folder) = stage.hub(System::HubMemory).await?;
     let mut crowd = gather(&server, readers, false).await?;
@@ -86,11 +88,11 @@ async fn gather(server: &Server, readers: usize, with_latencies: bool) -> anyhow
     Crowd::gather(server, readers, of, topics.clone(), fan_out, with_latencies).await
 }
 
-/// So many subscribers that read nothing until this is dropped, but answer pings and say that they are there.
+/// Subscribers that read nothing until dropped, but answer pings and send heartbeats.
 async fn stuck(hub: SocketAddr, count: usize) -> anyhow::Result<JoinSet<()>> {
     let mut stuck = JoinSet::new();
     for number in 0..count {
-        let hello = people::subscriber(&format!("stuck-{number}"), vec![TOPIC.to_owned()]);
+        let hello = peers::subscriber(&format!("stuck-{number}"), vec![TOPIC.to_owned()]);
         let link = Link::open(hub, hello, Room::Narrow).await?;
         stuck.spawn(link.stay());
     }

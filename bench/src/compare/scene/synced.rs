@@ -1,4 +1,4 @@
-//! How long a message takes through the hub that syncs each, against how long the disk takes for a sync.
+//! Latency of messages through the synced hub, relative to the disk's sync time.
 
 use std::{
     fs::File,
@@ -19,18 +19,18 @@ use crate::compare::{
     wire::Client,
 };
 
-/// What may come on top of the disk's time, in milliseconds.
+/// Allowance on top of the disk's time, in milliseconds.
 const BESIDE_MS: f64 = 0.3;
 
-/// What is written before each sync, in bytes, and how often.
+/// Bytes written before each sync, and number of syncs.
 const PAGE: usize = 4096;
 const SYNCS: usize = 200;
 
-/// From one of them to the next, as under the load: a disk that was idle takes longer than one that is kept busy.
+/// Interval of syncs, as under the load: an idle disk takes longer than a busy one.
 const EVERY: Duration = Duration::from_millis(1);
 
-/// The p50 from publish to delivery at a steady load, against the disk's p50 and a little, in milliseconds. The disk is asked before and
-/// after.
+/// p50 from publish to delivery at a steady load, relative to the disk's p50 plus an allowance, in milliseconds. The
+/// disk is measured before and after.
 pub(super) async fn play(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     let load = Load {
         system: System::HubSynced,
@@ -46,7 +46,7 @@ pub(super) async fn play(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     Ok(vec![ratio(measured.percentile_ms(50), disk + BESIDE_MS)])
 }
 
-/// Duration of a sync of the disk, in milliseconds.
+/// Time of a sync, in milliseconds.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ async fn syncs(stage: &Stage) -> anyhow::Result<Vec<Duration>> {
     Ok(spawn_blocking(move || syncs_of(&path)).await??)
 }
 
-/// What each sync takes of one page in a file that has it already: the least that safety costs on this disk at such a rate.
+/// Times of syncs of one existing page in a file: the minimum cost of durability on this disk at this rate.
 fn syncs_of(path: &Path) -> std::io::Result<Vec<Duration>> {
     let mut file = File::create(path)?;
     file.write_all(&vec![0; PAGE * SYNCS])?;

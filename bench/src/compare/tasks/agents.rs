@@ -1,4 +1,4 @@
-//! The hub's side of it: a client of the SDK that delegates, and a chain of its agents, the last of which answers at once.
+//! The hub's side: a client of the SDK that delegates, and a chain of agents, the last of which answers at once.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use super::{Request, TEXT_BYTES, request, text};
 
 const SKILL: &str = "answer";
 
-/// A requester and its agents, each over a connection of its own.
+/// A requester and its agents, each with its own connection.
 #[derive(Debug)]
 pub(super) struct Agents {
     client: Client,
@@ -19,12 +19,12 @@ pub(super) struct Agents {
 }
 
 impl Agents {
-    /// Connects a client and so many agents, each of which takes so many tasks at a time. The client delegates to the first, each delegates to the
-    /// next, and the last one answers.
+    /// Connects a client and a chain of agents with this concurrency. The client delegates to the first, each delegates
+    /// to the next, and the last one answers.
     ///
     /// # Errors
     ///
-    /// The hub does not take one of them.
+    /// The hub refuses one of them.
     pub(super) async fn connect(
         hub: SocketAddr,
         hops: usize,
@@ -47,7 +47,7 @@ impl Agents {
         Ok(Self { client, chain })
     }
 
-    /// Has the chain do a task, and waits for its outcome.
+    /// Delegates a task to the chain, and waits for its outcome.
     pub(super) fn request(&self) -> Request {
         let (client, text) = (self.client.clone(), text('q'));
         request(move || {
@@ -62,7 +62,7 @@ impl Agents {
         })
     }
 
-    /// Says goodbye.
+    /// Disconnects with a goodbye.
     pub(super) async fn leave(self) {
         self.client.close().await;
         for agent in self.chain {

@@ -1,4 +1,4 @@
-//! A constant number of requests in flight: each lane makes one, waits for its answer, and makes the next.
+//! A closed loop: each lane makes a request, waits for its answer, and makes the next.
 
 use std::{
     sync::{
@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use super::Request;
 use crate::compare::tally::Tally;
 
-/// Longest time for an answer. After it the measurement has failed.
+/// Timeout of an answer, after which the measurement fails.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The lanes. They end when this is dropped.
+/// The lanes. They end on drop.
 #[derive(Debug)]
 pub(super) struct ClosedLoop {
     lanes: JoinSet<anyhow::Result<()>>,
@@ -29,7 +29,8 @@ pub(super) struct ClosedLoop {
 }
 
 impl ClosedLoop {
-    /// Starts `in_flight` lanes, which make `most` requests in all. The tally counts each answer as a delivery, and keeps its latency.
+    /// Starts `in_flight` lanes, which make `most` requests in all. The tally counts each answer as a delivery, with
+    /// its latency.
     pub(super) fn start(
         in_flight: usize,
         most: u64,
@@ -60,7 +61,7 @@ impl ClosedLoop {
         Self { lanes, closing }
     }
 
-    /// Waits until a request has failed, if ever.
+    /// Waits for a failed request; forever without one.
     pub(super) async fn failed(&mut self) -> anyhow::Error {
         while let Some(lane) = self.lanes.join_next().await {
             match lane {
@@ -72,7 +73,7 @@ impl ClosedLoop {
         std::future::pending().await
     }
 
-    /// Makes no further requests, and waits for the answers of those that were made.
+    /// Makes no further requests, and waits for the answers in flight.
     ///
     /// # Errors
     ///
@@ -82,7 +83,7 @@ impl ClosedLoop {
         self.all().await
     }
 
-    /// Waits until as many requests as there are to be were made and answered.
+    /// Waits until all requests were made and answered.
     ///
     /// # Errors
     ///
@@ -95,7 +96,7 @@ impl ClosedLoop {
     }
 }
 
-/// Takes one of those that are left.
+/// Takes one of the remaining requests.
 fn take(left: &AtomicU64) -> bool {
     let order = Ordering::Relaxed;
     left.fetch_update(order, order, |left| left.checked_sub(1))

@@ -1,4 +1,4 @@
-//! `agenthub-bench tasks`: one load, printed at once. For work on the path of a task.
+//! `agenthub-bench tasks`: measures one load, and prints the result. For work on the path of a task.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::compare::{
     scene::Stage,
 };
 
-/// The load, and the length of the measurement.
+/// The load, and the duration of the measurement.
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
     /// Tasks in flight
@@ -72,7 +72,7 @@ impl Settings {
 ///
 /// # Errors
 ///
-/// The system is not here, or a task came to nothing.
+/// The system is missing, or a task failed.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
     let length = Duration::try_from_secs_f64(settings.seconds)?;
     let stage = Stage::new(Programs::find(&settings.paths)?, length)?;

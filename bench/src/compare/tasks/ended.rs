@@ -1,4 +1,4 @@
-//! Ended tasks: the memory and the log of each, and the speed of the hub with many of them.
+//! Ended tasks: memory and log space of each, and the speed of the hub with many of them.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::compare::{
     scene::{Stage, ratio},
 };
 
-/// Numbers of ended tasks at which something is measured.
+/// Numbers of ended tasks at which figures are taken.
 struct Counts {
-    /// Sizes are taken, once buffers have grown.
+    /// Sizes are taken, after buffers have grown.
     few: u64,
     /// Sizes are taken again: all of these are kept in memory by default.
     some: u64,
@@ -39,22 +39,22 @@ const QUICK: Counts = Counts {
 
 const IN_FLIGHT: usize = 64;
 
-/// Allowed memory and log of an ended task, in KiB.
+/// Maximum memory and log space of an ended task, in KiB.
 const MEMORY_KIB: f64 = 2.0;
 const LOG_KIB: f64 = 1.5;
 
-/// Length of these measurements, in those of others, so that a snapshot of the log does not decide.
+/// Duration as a multiple of other measurements, so that a snapshot of the log does not dominate.
 const LONGER: u32 = 5;
 
 /// Pause before memory is read.
 const CALM: Duration = Duration::from_secs(1);
 
-/// Four ratios: tasks a second at the beginning ÷ after many; log of a task ÷ what is allowed; memory of an ended task ÷ what is allowed, of
-/// the first ones, and of all at the end, where the hub may have forgotten some.
+/// Four ratios: tasks per second at the beginning relative to after many; log space of a task, and memory of an ended
+/// task, relative to the maximum, of the first ones, and of all at the end, when the hub may have dropped some.
 ///
 /// # Errors
 ///
-/// The hub does not start, or a task comes to nothing.
+/// The hub does not start, or a task fails.
 pub(in crate::compare) async fn ended(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     let load = TaskLoad {
         system: TaskSystem::HubSynced,

@@ -1,7 +1,7 @@
 //! Requests and answers over JetStream, through async-nats. Each is stored in a stream of the file store.
 //!
-//! A request is published, and its acknowledgement awaited; a worker takes it from a durable consumer, publishes the answer, awaits that
-//! acknowledgement too, and acknowledges the request. The answer comes from an ordered consumer.
+//! A request is published, and its acknowledgement awaited; a worker takes it from a durable consumer, publishes the
+//! answer, awaits that acknowledgement too, and acknowledges the request. The answer is read from an ordered consumer.
 
 use std::{
     collections::HashMap,
@@ -31,16 +31,16 @@ use crate::compare::wire::connect_to_nats;
 const REQUESTS: &str = "REQUESTS";
 const ANSWERS: &str = "ANSWERS";
 
-/// The header with the subject for the answer.
+/// Header with the subject for the answer.
 const ANSWER_TO: &str = "Answer-To";
 
-/// The requester's name.
+/// Name of the requester.
 const REQUESTER: &str = "requester";
 
-/// Messages that a stream keeps.
+/// Messages that a stream retains.
 const KEPT: i64 = 1_000_000;
 
-/// A requester and a chain of workers, each over a connection of its own.
+/// A requester and a chain of workers, each with its own connection.
 #[derive(Debug)]
 pub(super) struct StreamWorkers {
     requester: Requester,
@@ -48,11 +48,11 @@ pub(super) struct StreamWorkers {
 }
 
 impl StreamWorkers {
-    /// Connects a requester and so many workers: each but the last asks the next one.
+    /// Connects a requester and a chain of workers.
     ///
     /// # Errors
     ///
-    /// The server does not take one of them.
+    /// The server refuses one of them.
     pub(super) async fn connect(
         server: SocketAddr,
         hops: usize,
@@ -90,12 +90,12 @@ impl StreamWorkers {
     }
 }
 
-/// Publishes requests, and hands each answer to the one that waits for it.
+/// Publishes requests, and passes each answer to its waiter.
 #[derive(Clone, Debug)]
 struct Requester {
     context: Context,
     name: Arc<str>,
-    /// The hop that is asked.
+    /// The next hop.
     hop: usize,
     next: Arc<AtomicU64>,
     waiting: Arc<Mutex<HashMap<String, oneshot::Sender<Bytes>>>>,
@@ -120,7 +120,7 @@ impl Requester {
             while let Some(Ok(answer)) = answers.next().await {
                 let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(waits) = known.remove(answer.subject.as_str()) {
-                    // Who does not wait any longer has failed already.
+                    // A waiter that is gone has failed already.
                     let _ = waits.send(answer.payload.clone());
                 }
             }
@@ -181,14 +181,14 @@ impl Worker {
         })
     }
 
-    /// Answers so many requests at a time.
+    /// Answers requests with this concurrency.
     async fn work(self, in_flight: usize) {
         let Self {
             context,
             requests,
             next,
         } = self;
-        // A request without an answer is seen by who made it.
+        // The requester notices a missing answer.
         let _ = requests
             .map_err(anyhow::Error::from)
             .try_for_each_concurrent(in_flight, |request| {

@@ -1,8 +1,10 @@
-//! Tasks with the SDK on both sides: one program delegates work and waits for its outcome. Beside it, the nearest thing that other systems have.
+//! Tasks with the SDK on both sides: one program delegates work and waits for its outcome. Beside it, the nearest
+//! equivalent of other systems.
 //!
-//! `system.rs` lists the systems. `agents.rs`, `nats.rs`, `jetstream.rs` and `restate.rs` have the requester and the workers of each.
-//! `closed_loop.rs` keeps a number of requests in flight, `rig.rs` measures one load, `round.rs` measures the loads of a round and makes the
-//! ratios of `rows.rs`, `table.rs` shows all loads. `ended.rs` measures ended tasks, and `command.rs` is `agenthub-bench tasks`.
+//! `system.rs` lists the systems. `agents.rs`, `nats.rs`, `jetstream.rs` and `restate.rs` have the requester and the
+//! workers of each. `closed_loop.rs` keeps a number of requests in flight, `rig.rs` measures one load, `round.rs`
+//! measures the loads of a round and makes the ratios of `rows.rs`, `table.rs` shows all loads. `ended.rs` measures
+//! ended tasks, and `command.rs` is `agenthub-bench tasks`.
 
 mod agents;
 mod closed_loop;
@@ -31,7 +33,7 @@ pub(super) use self::{
     table::TaskTable,
 };
 
-/// The text of a request, and that of its answer, in bytes.
+/// Bytes of a request's and of an answer's text.
 pub(super) const TEXT_BYTES: usize = 100;
 
 /// A function that makes one request and waits for its answer.
@@ -45,7 +47,7 @@ where
     Arc::new(move || Box::pin(ask()))
 }
 
-/// The text of a request or an answer, of letters in no order: a log does not make it shorter.
+/// The text of a request or an answer, of random letters, which do not compress.
 fn text(of: char) -> String {
     let mut rng = fastrand::Rng::with_seed(of.into());
     let letters = std::iter::repeat_with(|| rng.alphabetic());

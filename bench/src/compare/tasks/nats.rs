@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::{Request, TEXT_BYTES, request, text};
 use crate::compare::wire::{connect_to_nats, is_handled};
 
-/// A requester and a chain of repliers, each over a connection of its own.
+/// A requester and a chain of repliers, each with its own connection.
 #[derive(Debug)]
 pub(super) struct Repliers {
     client: Client,
@@ -19,11 +19,11 @@ pub(super) struct Repliers {
 }
 
 impl Repliers {
-    /// Connects a requester and so many repliers: each but the last asks the next one.
+    /// Connects a requester and a chain of repliers.
     ///
     /// # Errors
     ///
-    /// The server does not take one of them.
+    /// The server refuses one of them.
     pub(super) async fn connect(server: SocketAddr, hops: usize) -> anyhow::Result<Self> {
         let mut chain = JoinSet::new();
         for hop in 1..=hops {
@@ -54,13 +54,13 @@ impl Repliers {
     }
 }
 
-/// Answers each request at once, or once the next replier has answered.
+/// Answers each request at once, or after the next replier has answered.
 async fn reply_to_all(mut requests: Subscriber, client: Client, next: Option<String>) {
     let answer = Bytes::from(text('a'));
     let mut asking = JoinSet::new();
     while let Some(request) = requests.next().await {
         while asking.try_join_next().is_some() {}
-        // A request without an answer is seen by who made it.
+        // The requester notices a missing answer.
         match &next {
             None => {
                 let _ = reply(&client, &request, answer.clone()).await;

@@ -1,4 +1,5 @@
-//! Restate from npm: its server, and a service of its JavaScript SDK that answers at once. The server stores requests and answers.
+//! Restate from npm: its server, and a service of its JavaScript SDK that answers at once. The server stores requests
+//! and answers.
 
 use std::{
     env, fs,
@@ -19,16 +20,16 @@ use crate::compare::{
     server::{Server, free},
 };
 
-/// The packages, with their versions, and the service.
+/// The packages with their versions, and the service.
 const PACKAGES: &str = include_str!("../../../restate/package.json");
 const SERVICE: &str = include_str!("../../../restate/service.mjs");
 
-/// The folder of the installation, from that of this program, and files in it.
+/// Folder of the installation, relative to that of this program, and files in it.
 const FOLDER: &str = "../restate";
 const MANIFEST: &str = "package.json";
 const SCRIPT: &str = "service.mjs";
 const INSTALLED: &str = "node_modules";
-/// Written by npm when all packages are there.
+/// Written by npm when all packages are installed.
 const COMPLETE: &str = "node_modules/.package-lock.json";
 
 /// The server's program in the package of its platform.
@@ -36,10 +37,10 @@ const SERVER: &str = "bin/restate-server";
 const SCOPE: &str = "node_modules/@restatedev";
 const PLATFORM: &str = "restate-server-";
 
-/// Longest time that npm may take.
+/// Timeout of npm.
 const INSTALL: Duration = Duration::from_secs(300);
 
-/// Longest time until the server takes the service.
+/// Timeout of the registration of the service.
 const START: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_millis(50);
 
@@ -52,7 +53,7 @@ pub(in crate::compare) struct RestateProgram {
 }
 
 impl RestateProgram {
-    /// Installs the packages, where that was not done before. `None` without Node, or where they cannot be installed, which is said.
+    /// Installs missing packages. `None` without Node, or if the installation fails, which is printed.
     pub(in crate::compare) async fn install(programs: &Programs) -> Option<Self> {
         let (Some(node), Some(npm)) = (found("node"), found("npm")) else {
             eprintln!("Node is not installed here: the rows of Restate are left out");
@@ -92,7 +93,7 @@ impl RestateProgram {
     }
 }
 
-/// The type of all bodies.
+/// Content type of all bodies.
 const JSON: &str = "application/json";
 
 /// Addresses of the server.
@@ -182,7 +183,7 @@ impl RestateService {
     }
 }
 
-/// Installs the packages unless they are there. Returns the server's program and the folder.
+/// Installs missing packages. Returns the server's program and the folder.
 async fn installed(own: &Path, npm: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
     let folder = own.parent().context("where this program is")?.join(FOLDER);
     fs::create_dir_all(&folder)?;
@@ -231,7 +232,7 @@ fn server(folder: &Path) -> Option<PathBuf> {
     servers.find(|server| server.is_file())
 }
 
-/// A program without settings of Restate from the environment.
+/// A program without Restate settings from the environment.
 fn without_settings(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in env::vars_os() {

@@ -26,16 +26,16 @@ use crate::compare::{
 };
 use crate::program::unset;
 
-/// A load: one system, one length of the chain, one number of requests in flight.
+/// A load: system, length of the chain, and requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compare) struct TaskLoad {
     pub(in crate::compare) system: TaskSystem,
-    /// Agents that a task passes through, one after the other.
+    /// Agents that a task passes through.
     pub(in crate::compare) hops: usize,
     pub(in crate::compare) in_flight: usize,
 }
 
-/// A fresh server and its workers. The server is killed when this is dropped.
+/// A fresh server and its workers. The server is killed on drop.
 #[derive(Debug)]
 pub(super) struct Rig {
     load: TaskLoad,
@@ -63,11 +63,11 @@ impl Rig {
         })
     }
 
-    /// Performs a number of tasks, as fast as it goes.
+    /// Performs a number of tasks at full speed.
     ///
     /// # Errors
     ///
-    /// One of them came to nothing.
+    /// One of them failed.
     pub(super) async fn perform(&self, tasks: u64) -> anyhow::Result<()> {
         let tally = Arc::new(Tally::new(false));
         let request = self.workers.request();
@@ -77,11 +77,11 @@ impl Rig {
         Ok(())
     }
 
-    /// Measures for a time. Each ended task counts as a delivery; its latency runs from the request to the answer.
+    /// Measures for a time. Each ended task counts as a delivery; its latency is from the request to the answer.
     ///
     /// # Errors
     ///
-    /// A task came to nothing, or none ended.
+    /// A task failed, or none ended.
     pub(super) async fn measure(&self, length: Duration) -> anyhow::Result<Measured> {
         let tally = Arc::new(Tally::new(true));
         let request = self.workers.request();
@@ -98,12 +98,12 @@ impl Rig {
         }
     }
 
-    /// Tasks that have ended since the server started.
+    /// Ended tasks since the server started.
     pub(super) fn ended(&self) -> u64 {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Memory that the server has in use, in bytes.
+    /// Memory in use by the server, in bytes.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Rig {
         self.server.memory()
     }
 
-    /// Size in bytes of a backup of the hub's log, which has no unused pages; 0 of a system other than the synced hub.
+    /// Size of a backup of the hub's log, which has no unused pages, in bytes; 0 for other systems than the synced hub.
     ///
     /// # Errors
     ///

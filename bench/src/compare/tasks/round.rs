@@ -11,10 +11,10 @@ use crate::compare::{
     trial::quieter,
 };
 
-/// Requests of each lane before the measurement begins: a server may still be busy with its start when it takes the first ones.
+/// Requests per lane before the measurement begins: a server may still be busy with its start.
 const FIRST: u64 = 2;
 
-/// The reference of a figure of the hub's tasks.
+/// Reference of a figure of the hub's tasks.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::compare) enum TaskAgainst {
     /// The same figure of another load.
@@ -25,18 +25,18 @@ pub(in crate::compare) enum TaskAgainst {
         times: f64,
         syncs: f64,
     },
-    /// A number.
+    /// A constant.
     Number(f64),
 }
 
-/// The measurements of a round; `None` of a system that is not here.
+/// The measurements of a round; `None` for an unavailable system.
 #[derive(Debug, Default)]
 pub(in crate::compare) struct TaskRound {
     measured: Vec<(TaskLoad, anyhow::Result<Option<Measured>>)>,
 }
 
 impl TaskRound {
-    /// The ratio of a row; `None` where a system is missing. The reference is measured first.
+    /// The ratio of a row; `None` if a system is unavailable. The reference is measured first.
     ///
     /// # Errors
     ///
@@ -69,11 +69,11 @@ impl TaskRound {
         }))
     }
 
-    /// The measurement of a load in this round; `None` where its system is missing.
+    /// The measurement of a load in this round; `None` if its system is unavailable.
     ///
     /// # Errors
     ///
-    /// It has failed, twice. It is not tried again in this round.
+    /// It has failed, twice. It is not repeated in this round.
     pub(super) async fn measured(
         &mut self,
         load: TaskLoad,
@@ -93,7 +93,7 @@ impl TaskRound {
         }
     }
 
-    /// Whether a load was measured, or that was tried.
+    /// True if a load was measured or attempted.
     pub(super) fn knows(&self, load: TaskLoad) -> bool {
         self.measured.iter().any(|(known, _)| *known == load)
     }
@@ -105,7 +105,7 @@ impl TaskRound {
     }
 }
 
-/// Measures on a fresh server; `None` where its program is missing.
+/// Measures on a fresh server; `None` if its program is missing.
 async fn measure(load: TaskLoad, stage: &Stage) -> anyhow::Result<Option<Measured>> {
     if !load.system.is_here(stage).await {
         return Ok(None);

@@ -3,13 +3,13 @@
 use super::{rig::TaskLoad, round::TaskAgainst, system::TaskSystem};
 use crate::compare::rows::{Figure, Goal, Row, Source};
 
-/// The p50 of a task one at a time, in that of a request over NATS core.
+/// Maximum p50 of a single task, relative to a request over NATS core.
 const NATS_P50: f64 = 1.5;
 
-/// The CPU time of the hub that a task may take, in microseconds.
+/// Maximum CPU time of the hub per task, in microseconds.
 const TASK_CPU_US: f64 = 30.0;
 
-/// Tasks of one agent, beside requests and replies over NATS core, and beside Restate.
+/// Tasks of one agent, beside requests over NATS core, and beside Restate.
 pub(in crate::compare) fn rows() -> Vec<Row> {
     let load = |system, in_flight| TaskLoad {
         system,

@@ -1,4 +1,4 @@
-//! The systems on which tasks, or the nearest thing, are measured.
+//! The systems of the task measurements.
 
 use std::path::Path;
 
@@ -10,18 +10,18 @@ use super::{
 };
 use crate::compare::{scene::Stage, server::Server, system::System};
 
-/// A system, and its way to hand over work.
+/// A system, and its form of delegation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::compare) enum TaskSystem {
     /// Tasks on the hub without a disk.
     HubMemory,
     /// Tasks on the hub that answers once they are on the disk.
     HubSynced,
-    /// Requests and replies, kept nowhere.
+    /// Requests and replies, not stored.
     NatsCore,
-    /// Requests and answers, both of which are stored, and synced now and then.
+    /// Requests and answers, both stored, and synced at intervals.
     JetStream,
-    /// Invocations of a service, which are stored.
+    /// Invocations of a service, stored.
     Restate,
 }
 
@@ -34,12 +34,12 @@ impl TaskSystem {
         Self::Restate,
     ];
 
-    /// For people.
+    /// Display name.
     pub(in crate::compare) fn name(self) -> &'static str {
         self.server().map_or("Restate", System::name)
     }
 
-    /// Whether its program is there. Installs Restate, where that was not done before.
+    /// True if its program is available. Installs Restate if missing.
     pub(super) async fn is_here(self, stage: &Stage) -> bool {
         match self.server() {
             Some(system) => system.is_here(&stage.programs),
@@ -75,7 +75,7 @@ impl TaskSystem {
         Ok((server, workers))
     }
 
-    /// The system of the other rows, if it is one of them.
+    /// The equivalent system of the message rows, if there is one.
     fn server(self) -> Option<System> {
         match self {
             Self::HubMemory => Some(System::HubMemory),
@@ -97,7 +97,7 @@ pub(super) enum Workers {
 }
 
 impl Workers {
-    /// The request that is made over and over.
+    /// The repeated request.
     pub(super) fn request(&self) -> Request {
         match self {
             Self::Agents(agents) => agents.request(),

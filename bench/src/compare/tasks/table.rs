@@ -1,4 +1,4 @@
-//! The table of all systems doing the same work.
+//! The table of all systems with the same work.
 
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -12,11 +12,11 @@ use crate::compare::{
 /// Requests in flight.
 const IN_FLIGHT: [usize; 3] = [1, 64, 256];
 
-/// Agents of a chain, and the requests in flight with one.
+/// Agents of a chain, and its requests in flight.
 const CHAIN: usize = 3;
 const CHAIN_IN_FLIGHT: usize = 64;
 
-/// The lines of the table, in order.
+/// Rows of the table, in order.
 fn loads() -> impl Iterator<Item = TaskLoad> {
     let one_hop = IN_FLIGHT.into_iter().flat_map(|in_flight| {
         TaskSystem::ALL.into_iter().map(move |system| TaskLoad {
@@ -39,8 +39,8 @@ fn loads() -> impl Iterator<Item = TaskLoad> {
 pub(in crate::compare) struct TaskTable(Vec<(TaskLoad, Measured)>);
 
 impl TaskTable {
-    /// Adds a round: its measurements for rows, and those of the remaining loads, which are made here unless it has to be quick. A failed one is
-    /// reported and left out.
+    /// Adds a round: its measurements for rows, and those of the remaining loads, which are made here unless `--quick`
+    /// is set. Failures are printed and left out.
     pub(in crate::compare) async fn add(&mut self, mut round: TaskRound, stage: &Stage) {
         let is_left = |load: &TaskLoad| !stage.is_quick() && !round.knows(*load);
         let rest: Vec<TaskLoad> = loads().filter(is_left).collect();

@@ -18,14 +18,14 @@ pub(super) const INITIAL_WINDOW: u16 = 4;
 pub(super) const MAX_FRAME: u16 = 5;
 
 pub(super) const HEAD: usize = 9;
-/// The most that a frame to the hub holds, in bytes.
+/// Maximum payload of a frame to the hub, in bytes.
 pub(super) const FRAME: usize = 16 * 1024;
-/// What may be sent before a peer allows more, in bytes.
+/// Initial window, in bytes.
 pub(super) const FIRST_WINDOW: u32 = 65_535;
-/// The only call.
+/// Id of the only stream.
 pub(super) const CALL: u32 = 1;
 
-/// The kind, flags, stream and whole length of the first frame, if it is whole.
+/// Kind, flags, stream and total length of the first frame, if complete.
 pub(super) fn next(buffer: &[u8]) -> Option<(u8, u8, u32, usize)> {
     let head = buffer.first_chunk::<HEAD>()?;
     let whole = HEAD + u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
@@ -33,7 +33,7 @@ pub(super) fn next(buffer: &[u8]) -> Option<(u8, u8, u32, usize)> {
     (buffer.len() >= whole).then_some((head[3], head[4], stream, whole))
 }
 
-/// Puts one frame.
+/// Appends a frame.
 pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut BytesMut) {
     out.put_uint(payload.len() as u64, 3);
     out.put_u8(kind);
@@ -42,7 +42,7 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut 
     out.put_slice(payload);
 }
 
-/// A gRPC call, as HPACK has it without any compression: each name of the static table by its number, each value as it is.
+/// A gRPC call, in HPACK without compression: each name by its number in the static table, each value as a literal.
 pub(super) fn headers(path: &str, authority: &str) -> BytesMut {
     let mut out = BytesMut::new();
     let mut text = |name: &[u8], value: &str| {

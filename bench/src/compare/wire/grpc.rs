@@ -1,4 +1,4 @@
-//! The hub as its users speak with it: through tonic's transport, with the reader, windows and frames that the SDK has.
+//! The hub's real client: tonic's transport, with the reader, windows and frames of the SDK.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -18,10 +18,10 @@ use super::{
 };
 use crate::compare::tally::Tally;
 
-/// Frames that wait for the transport.
+/// Frames queued for the transport.
 const QUEUE: usize = 4;
 
-/// A subscriber, which reads when this returns.
+/// Starts a subscriber; reads from the return on.
 pub(super) async fn subscribe(
     server: SocketAddr,
     number: usize,
@@ -42,7 +42,7 @@ pub(super) async fn subscribe(
     Ok(())
 }
 
-/// Where frames with publishes go. Their results are counted.
+/// Sender of frames with publishes. Their results are counted.
 pub(super) async fn publisher(
     server: SocketAddr,
     tally: Arc<Tally>,

@@ -1,4 +1,5 @@
-//! The hub over bare HTTP/2 frames: a client of one call that reads no header and keeps no state but how much may be sent.
+//! The hub over raw HTTP/2 frames: a client of one call that parses no header and keeps no state but the flow-control
+//! windows.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -25,14 +26,14 @@ use super::{
 };
 use crate::compare::tally::Tally;
 
-/// What the hub may send before it is allowed more, in bytes, and after how much that is.
+/// Receive window, and the bytes after which it is renewed.
 const WINDOW: u32 = 16 << 20;
 const AGAIN: u32 = 4 << 20;
 
-/// How long the hub may take for its welcome.
+/// Timeout of the hub's welcome.
 const WELCOME: Duration = Duration::from_secs(5);
 
-/// A subscriber, which reads when this returns.
+/// Starts a subscriber; reads from the return on.
 pub(super) async fn subscribe(
     server: SocketAddr,
     number: usize,
@@ -55,7 +56,7 @@ pub(super) async fn subscribe(
     Ok(())
 }
 
-/// Where frames with publishes go. Their results are counted.
+/// Sender of frames with publishes. Their results are counted.
 pub(super) async fn publisher(
     server: SocketAddr,
     tally: Arc<Tally>,
@@ -73,13 +74,13 @@ pub(super) async fn publisher(
     Ok(writer)
 }
 
-/// What the hub says.
+/// The response of the call.
 struct Call {
     reader: OwnedReadHalf,
     writer: Arc<Writer>,
     buffer: BytesMut,
     body: BytesMut,
-    /// Bytes of the body that the hub was not allowed again.
+    /// Received bytes of the body for which the window was not renewed.
     taken: u32,
 }
 
@@ -125,9 +126,9 @@ impl Call {
         Ok(call)
     }
 
-    /// The next message, if it is whole.
+    /// The next message, if complete.
     fn message(&mut self) -> Option<Bytes> {
-        // A byte that says whether it is compressed, four of its length.
+        // A flag for compression, and four bytes of length.
         let head = self.body.first_chunk::<5>()?;
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
         if self.body.len() < 5 + length {
@@ -137,7 +138,7 @@ impl Call {
         Some(self.body.split_to(length).freeze())
     }
 
-    /// Reads what there is, and answers what has to be answered.
+    /// Reads available frames, and answers those that need it.
     async fn read(&mut self) -> anyhow::Result<()> {
         self.buffer.reserve(http2::FRAME as usize);
         if self.reader.read_buf(&mut self.buffer).await? == 0 {
@@ -158,7 +159,7 @@ impl Call {
                 PING if flags & ACK == 0 => frame(PING, ACK, 0, payload, &mut answers),
                 WINDOW_UPDATE => self.writer.allowed(stream, payload),
                 RST_STREAM | GOAWAY => bail!("the hub ends the call"),
-                // Of headers it is enough that they came.
+                // Headers need no processing.
                 _ => {}
             }
             self.buffer.advance(whole);
@@ -175,21 +176,21 @@ impl Call {
     }
 }
 
-/// What is said to the hub.
+/// The request of the call.
 #[derive(Debug)]
 pub(super) struct Writer {
     stream: Mutex<OwnedWriteHalf>,
-    /// What the hub takes, in bytes: of all calls, and of this one.
+    /// The hub's windows, in bytes: of the connection, and of this call.
     connection_window: Semaphore,
     call_window: Semaphore,
 }
 
 impl Writer {
-    /// Sends one message, as gRPC has it, when the hub allows it. One at a time may be sent.
+    /// Sends one message in gRPC encoding, when the window permits. One at a time.
     ///
     /// # Errors
     ///
-    /// The connection is gone.
+    /// The connection is closed.
     pub(super) async fn message(&self, message: &[u8]) -> anyhow::Result<()> {
         let mut out = BytesMut::new();
         for part in message.chunks(FRAME) {
@@ -203,11 +204,11 @@ impl Writer {
     }
 
     async fn write(&self, bytes: &[u8]) -> anyhow::Result<()> {
-        // Whole frames, one after the other: that is what the lock is for.
+        // Frames are written whole, one after the other: that is what the lock is for.
         Ok(self.stream.lock().await.write_all(bytes).await?)
     }
 
-    /// The hub has another window than the usual one for each call.
+    /// Applies the hub's initial window, which differs from the default.
     fn allowed_at_first(&self, settings: &[u8]) {
         for setting in settings.chunks_exact(6) {
             let value = u32::from_be_bytes([setting[2], setting[3], setting[4], setting[5]]);

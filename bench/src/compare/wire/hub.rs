@@ -1,4 +1,5 @@
-//! What the hub and its clients say over `Connect`. Frames are neither decoded nor built field by field: what is counted is found by its tags.
+//! Messages of the hub and its clients over `Connect`. Frames are neither decoded nor built field by field: counted
+//! parts are found by their tags.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::compare::{
     tally::Tally,
 };
 
-/// Who publishes.
+/// Id of the publisher.
 pub(in crate::compare) const PUBLISHER: &str = "publisher";
 
 /// The RPC.
@@ -31,14 +32,14 @@ const PUBLISH: u32 = 2;
 pub(in crate::compare) const EVENT: u32 = 3;
 pub(in crate::compare) const RESULT: u32 = 4;
 const POSITION: u32 = 40;
-/// The field of an `Ack` that holds a position.
+/// Field of an `Ack` with a position.
 const ACKNOWLEDGED: u32 = 2;
 
-/// The deliveries that a subscriber allows at a time, and after how many it allows as many more.
+/// Credit of a subscriber, and the deliveries after which it is renewed.
 const CREDIT: u32 = 32_768;
 const AGAIN: u32 = 8_192;
 
-/// The first frame of a subscriber with a subscription of its own for [`TOPIC`].
+/// First frame of a subscriber with its own subscription for [`TOPIC`].
 pub(super) fn subscriber(number: usize) -> Bytes {
     let subscription = Subscription {
         name: "bench".to_owned(),
@@ -58,7 +59,7 @@ pub(super) fn subscriber(number: usize) -> Bytes {
     })
 }
 
-/// The first frame of who publishes.
+/// First frame of the publisher.
 pub(super) fn publisher() -> Bytes {
     hello(named(PUBLISHER))
 }
@@ -79,7 +80,7 @@ fn hello(hello: Hello) -> Bytes {
     })
 }
 
-/// What is published.
+/// The published message.
 pub(super) fn template(text_bytes: usize, is_synced: bool) -> Template {
     let durability = match is_synced {
         true => Durability::Unspecified,
@@ -88,7 +89,7 @@ pub(super) fn template(text_bytes: usize, is_synced: bool) -> Template {
     Template::publish(PUBLISHER, text_bytes, durability)
 }
 
-/// One publish as a part of a frame, which begins with the first.
+/// Adds a publish to a frame, and begins a frame with the first one.
 pub(super) fn frame(publish: &[u8], buffer: &mut BytesMut) {
     if buffer.is_empty() {
         buffer.put_bytes(0, HEADER);
@@ -96,19 +97,19 @@ pub(super) fn frame(publish: &[u8], buffer: &mut BytesMut) {
     add(PUBLISH, publish, buffer);
 }
 
-/// Whether a frame takes no further publish of this size: as the SDK does it, HTTP/2 carries a frame in one of its own.
+/// True if a frame has no room for another publish of this size: as in the SDK, it fits into one HTTP/2 frame.
 pub(super) fn is_full(buffer: &[u8], publish: &[u8]) -> bool {
     !buffer.is_empty() && buffer.len() + 2 * HEADER + publish.len() > http2::FRAME as usize
 }
 
-/// Adds a field that has a length.
+/// Appends a length-delimited field.
 fn add(field: u32, value: &[u8], buffer: &mut BytesMut) {
     encode_key(field, WireType::LengthDelimited, buffer);
     encode_varint(value.len() as u64, buffer);
     buffer.put_slice(value);
 }
 
-/// Ends a frame of publishes, as gRPC sends it.
+/// Completes a frame of publishes in gRPC encoding.
 pub(super) fn end(buffer: &mut BytesMut) {
     let header = header(buffer.len() - HEADER);
     buffer[..HEADER].copy_from_slice(&header);
@@ -121,17 +122,17 @@ pub(super) fn results(frame: &[u8], tally: &Tally) {
     tally.acknowledged(count);
 }
 
-/// What a subscriber has yet to answer.
+/// A subscriber's pending acknowledgements.
 #[derive(Debug)]
 pub(super) struct Deliveries {
     acknowledges: bool,
     tally: Arc<Tally>,
     used: u32,
-    /// An `Ack` with the positions of what was handled.
+    /// An `Ack` with the positions of handled deliveries.
     handled: BytesMut,
 }
 
-/// What an `AgentFrame` says of deliveries, with acknowledgements that are encoded.
+/// The delivery part of an `AgentFrame`, with encoded acknowledgements.
 #[derive(Clone, PartialEq, Message)]
 struct Answer {
     #[prost(bytes = "bytes", repeated, tag = "3")]
@@ -166,7 +167,7 @@ impl Deliveries {
         self.used += count;
     }
 
-    /// The frame that is due to the hub, if one is, as gRPC sends it.
+    /// The next frame for the hub, if due, in gRPC encoding.
     pub(super) fn answer(&mut self) -> Option<Bytes> {
         let mut answer = Answer::default();
         if self.used >= AGAIN {
@@ -183,7 +184,7 @@ impl Deliveries {
     }
 }
 
-/// Each value of a field that has a length.
+/// Passes each value of a length-delimited field to `take`.
 pub(in crate::compare) fn each(message: &[u8], field: u32, mut take: impl FnMut(&[u8])) {
     let mut rest = message;
     while let Ok((tag, kind)) = decode_key(&mut rest) {

@@ -1,4 +1,4 @@
-//! How each system is spoken with: by the clients that users have, and by some that only count. None decodes a message.
+//! Clients of each system: those that users have, and some that only count. None decodes a message.
 
 mod frames;
 mod grpc;
@@ -22,17 +22,17 @@ pub(super) use self::{
 };
 use super::{message::Template, system::System, tally::Tally};
 
-/// Who speaks with a system.
+/// Kind of client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Client {
-    /// What users have: tonic, and async-nats. Where there is none of the kind, the one that counts.
+    /// The usual client: tonic, or async-nats. Without one, the counting client.
     Real,
-    /// One that finds where a message ends and no more, so that the server is what is measured.
+    /// Finds only the ends of messages, so that the server is the measured part.
     Counting,
 }
 
 impl Client {
-    /// What people call it.
+    /// Display name.
     pub(super) fn name(self, system: System) -> &'static str {
         match (self, system) {
             (Self::Real, System::HubMemory | System::HubSynced) => "tonic",
@@ -42,17 +42,17 @@ impl Client {
     }
 }
 
-/// The bytes of an event with a text of so many bytes, as every system carries it.
+/// Bytes of an event with a text of this size, the same in every system.
 pub(super) fn event_bytes(text_bytes: usize) -> usize {
     Template::event(hub::PUBLISHER, text_bytes)
         .number(0, None)
         .len()
 }
 
-/// Everything that reads, until it is dropped.
+/// All readers, until dropped.
 pub(super) type Readers = JoinSet<()>;
 
-/// What publishes.
+/// The publisher.
 #[derive(Debug)]
 pub(super) struct Publisher {
     system: System,
@@ -71,10 +71,10 @@ enum Out {
     JetStream(StreamPublisher),
 }
 
-/// The most messages that go out in one piece.
+/// Maximum messages per write.
 pub(super) const BATCH: u64 = 64;
 
-/// Has so many subscribers of the system read, each over a connection of its own.
+/// Starts this many subscribers of the system, each with its own connection.
 ///
 /// # Errors
 ///
@@ -117,11 +117,11 @@ pub(super) async fn subscribe(
 }
 
 impl Publisher {
-    /// Connects. Its acknowledgements, where the system has them, are counted by the tally.
+    /// Connects. The tally counts its acknowledgements, if the system has them.
     ///
     /// # Errors
     ///
-    /// The server does not take it.
+    /// The server refuses it.
     pub(super) async fn connect(
         (system, client): (System, Client),
         server: SocketAddr,
@@ -166,16 +166,16 @@ impl Publisher {
         })
     }
 
-    /// How many were published.
+    /// Number of published messages.
     pub(super) fn published(&self) -> u64 {
         self.next
     }
 
-    /// Publishes so many messages, one at least and [`BATCH`] at most. Returns when the connection has taken them.
+    /// Publishes messages, at least one and at most [`BATCH`]. Returns when the connection has taken them.
     ///
     /// # Errors
     ///
-    /// The connection is gone.
+    /// The connection is closed.
     pub(super) async fn publish(&mut self, count: u64, stamp: Option<&str>) -> anyhow::Result<()> {
         for number in self.next..self.next + count {
             let message = self.template.number(number, stamp);

@@ -1,4 +1,4 @@
-//! NATS, core and JetStream, as its client protocol has it.
+//! NATS, core and JetStream, in its client protocol.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -19,10 +19,10 @@ use super::{
 };
 use crate::compare::{message::TOPIC, tally::Tally};
 
-/// How long the server may take for an answer.
+/// Timeout of an answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// Where what JetStream delivers goes, before the consumer's number.
+/// Prefix of the delivery subjects, before the consumer's number.
 const DELIVERIES: &str = "deliveries";
 
 pub(super) async fn subscribe(
@@ -37,7 +37,7 @@ pub(super) async fn subscribe(
     Ok(())
 }
 
-/// A push consumer that needs no acknowledgements.
+/// Starts a push consumer without acknowledgements.
 pub(super) async fn consume(
     server: SocketAddr,
     index: usize,
@@ -66,7 +66,7 @@ pub(super) async fn publisher(
 ) -> anyhow::Result<OwnedWriteHalf> {
     let link = Link::open(server).await?;
     let (writer, reader) = (link.writer, link.reader);
-    // Its pings are answered by nobody: a measurement is shorter than it waits.
+    // Its pings are not answered: a measurement is shorter than the timeout.
     readers.spawn(scan::read(reader, link.buffer, piece, tally, |_, _| {}));
     Ok(writer)
 }
@@ -105,7 +105,7 @@ fn put(head: &str, message: &[u8], buffer: &mut BytesMut) {
     buffer.put_slice(b"\r\n");
 }
 
-/// A connection that has said hello.
+/// A connection after the handshake.
 struct Link {
     reader: OwnedReadHalf,
     writer: OwnedWriteHalf,
@@ -132,7 +132,7 @@ impl Link {
         Ok(self.writer.write_all(text.as_bytes()).await?)
     }
 
-    /// Reads on until this is in what was read, all of which is forgotten.
+    /// Reads until this text, and discards everything read.
     async fn until(&mut self, text: &str) -> anyhow::Result<String> {
         loop {
             let said = String::from_utf8_lossy(&self.buffer).into_owned();
@@ -163,7 +163,7 @@ impl Link {
         Ok(())
     }
 
-    /// The stream, which may be there already.
+    /// Creates the stream, which may exist already.
     async fn make_stream(&mut self) -> anyhow::Result<()> {
         let stream = format!(
             r#"{{"name":"BENCH","subjects":["{TOPIC}"],"storage":"file","retention":"limits","max_msgs":1000000}}"#
@@ -171,16 +171,16 @@ impl Link {
         self.request("$JS.API.STREAM.CREATE.BENCH", &stream).await
     }
 
-    /// Counts the messages that come.
+    /// Counts the received messages.
     fn read_only(self, readers: &mut Readers, tally: Arc<Tally>) {
         readers.spawn(async move {
-            // Without it the server would think that this is over.
+            // Without the writing half the server would close the connection.
             let _writer = self.writer;
             scan::read(self.reader, self.buffer, piece, tally, Tally::delivered).await;
         });
     }
 
-    /// Counts the messages that come, and gives the half that writes.
+    /// Counts the received messages, and returns the writing half.
     fn count(
         self,
         readers: &mut Readers,
@@ -193,7 +193,7 @@ impl Link {
     }
 }
 
-/// `MSG subject sid [reply] length`, and the body; any other line is none.
+/// Parses `MSG subject sid [reply] length`, and the body; other lines are no message.
 fn piece(buffer: &[u8]) -> Option<Piece> {
     let (head, body) = line(buffer)?;
     if !head.starts_with(b"MSG ") {

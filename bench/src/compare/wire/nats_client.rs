@@ -1,6 +1,7 @@
-//! NATS as its users speak with it: through async-nats, whose settings are those that measured best here.
+//! NATS with its usual client, async-nats, with the settings that measured best here.
 //!
-//! Nothing is flushed by hand: the library writes whatever waits as soon as its connection takes it, and what comes meanwhile in one piece.
+//! Nothing is flushed explicitly: the library writes as soon as its connection permits, and joins messages that arrive
+//! meanwhile.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -21,37 +22,38 @@ use tokio::sync::mpsc;
 use super::Readers;
 use crate::compare::{message::TOPIC, tally::Tally};
 
-/// Messages that wait to be written; the library's own choice is 2,048.
+/// Messages queued for writing; the library's default is 2,048.
 const UNWRITTEN: usize = 8_192;
 
-/// Messages that wait to be taken by a subscriber, after which the library drops some; its own choice. No window of a measurement is as wide.
+/// Messages queued for a subscriber, after which the library drops some; its default. Larger than all windows of the
+/// measurements.
 const UNREAD: usize = 64 * 1024;
 
-/// What the library reads at a time, in bytes: its most.
+/// Bytes per read: the library's maximum.
 const READ: u16 = u16::MAX;
 
-/// Acknowledgements that are waited for; more than any window of a measurement.
+/// Maximum awaited acknowledgements; larger than all windows of the measurements.
 const UNANSWERED: usize = 4_096;
 
-/// The stream that is published into, and where what it delivers goes, before the consumer's number.
+/// Name of the stream, and prefix of its delivery subjects, before the consumer's number.
 const STREAM: &str = "BENCH";
 const DELIVERIES: &str = "deliveries";
 
-/// What a stream keeps, in messages.
+/// Messages that a stream retains.
 const KEPT: i64 = 1_000_000;
 
-/// A connection that publishes, and answers nothing.
+/// A connection that publishes, and has no replies.
 pub(super) async fn publisher(server: SocketAddr) -> anyhow::Result<Client> {
     connect(server).await
 }
 
-/// One message, which is written when the connection takes it.
+/// Publishes one message, written when the connection permits.
 pub(super) async fn publish(client: &Client, message: &[u8]) -> anyhow::Result<()> {
     let message = Bytes::copy_from_slice(message);
     Ok(client.publish(Subject::from_static(TOPIC), message).await?)
 }
 
-/// A subscriber of NATS core, which reads when this returns.
+/// Starts a subscriber of NATS core; reads from the return on.
 pub(super) async fn subscribe(
     server: SocketAddr,
     tally: Arc<Tally>,
@@ -64,7 +66,7 @@ pub(super) async fn subscribe(
     Ok(())
 }
 
-/// Waits until the server has handled what was said so far, subscriptions included: then it answers what is said after it.
+/// Waits until the server has processed everything so far, subscriptions included: it answers a later request then.
 pub(in crate::compare) async fn is_handled(client: &Client) -> anyhow::Result<()> {
     match client.request("nobody", Bytes::new()).await {
         Err(error) if error.kind() == RequestErrorKind::NoResponders => Ok(()),
@@ -72,7 +74,7 @@ pub(in crate::compare) async fn is_handled(client: &Client) -> anyhow::Result<()
     }
 }
 
-/// Publishes into a stream. Its acknowledgements are awaited, and counted, in the order of what they acknowledge.
+/// Publishes into a stream. Its acknowledgements are awaited, and counted, in order.
 #[derive(Debug)]
 pub(super) struct StreamPublisher {
     context: Context,
@@ -90,7 +92,7 @@ impl StreamPublisher {
         let (unanswered, mut answers) = mpsc::channel::<PublishAckFuture>(UNANSWERED);
         readers.spawn(async move {
             while let Some(answer) = answers.recv().await {
-                // Without the acknowledgement the measurement gets stuck, and says so.
+                // A missing acknowledgement blocks the measurement, which then fails.
                 if answer.await.is_err() {
                     return;
                 }
@@ -114,8 +116,9 @@ impl StreamPublisher {
     }
 }
 
-/// An ordered push consumer, which needs no acknowledgements. Of what a stream offers to one who reads all of it, it measured as the fastest: a
-/// plain push consumer without acknowledgements took the server more time for each delivery, an ordered pull consumer delivered less.
+/// Starts an ordered push consumer, without acknowledgements. It measured as the fastest way to read a whole stream: a
+/// plain push consumer without acknowledgements took more CPU time per delivery, and an ordered pull consumer delivered
+/// less.
 pub(super) async fn consume(
     server: SocketAddr,
     number: usize,
@@ -136,19 +139,19 @@ pub(super) async fn consume(
     Ok(())
 }
 
-/// A connection, with settings that measured best.
+/// A connection with the settings that measured best.
 pub(in crate::compare) async fn connect(server: SocketAddr) -> anyhow::Result<Client> {
     let options = ConnectOptions::new()
         .client_capacity(UNWRITTEN)
         .subscription_capacity(UNREAD)
         .read_buffer_capacity(READ)
         .skip_subject_validation(true)
-        // A server that is gone stays so.
+        // A server that is gone does not come back.
         .max_reconnects(1);
     Ok(options.connect(server.to_string()).await?)
 }
 
-/// The stream, which may be there already.
+/// Creates the stream, which may exist already.
 async fn make_stream(context: &Context) -> anyhow::Result<stream::Stream> {
     let config = stream::Config {
         name: STREAM.to_owned(),
@@ -160,9 +163,9 @@ async fn make_stream(context: &Context) -> anyhow::Result<stream::Stream> {
     Ok(context.get_or_create_stream(config).await?)
 }
 
-/// Counts what comes, as many at a time as are there.
+/// Counts messages, as many at a time as are available.
 async fn count(messages: impl Stream<Item = Message> + Unpin, client: Client, tally: Arc<Tally>) {
-    // Whoever drops it closes the connection.
+    // Dropping it would close the connection.
     let _client = client;
     let mut messages = messages.ready_chunks(super::BATCH as usize);
     while let Some(messages) = messages.next().await {

@@ -19,10 +19,10 @@ use super::{
 };
 use crate::compare::{message::TOPIC, tally::Tally};
 
-/// How long the server may take for an answer.
+/// Timeout of an answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// Entries that a stream keeps, about.
+/// Approximate entries that a stream retains.
 const KEPT: usize = 100_000;
 
 pub(super) async fn subscribe(
@@ -61,7 +61,7 @@ pub(super) async fn read(
 ) -> anyhow::Result<()> {
     let (reader, writer) = open(server).await?;
     readers.spawn(async move {
-        // Errors end the reading: a measurement without deliveries fails.
+        // An error ends the reading: a measurement without deliveries fails.
         let _ = blocks(reader, writer, &tally).await;
     });
     Ok(())
@@ -94,14 +94,14 @@ async fn blocks(
     }
 }
 
-/// What XREAD gave.
+/// Result of XREAD.
 struct Entries {
     bodies: Vec<std::ops::Range<usize>>,
     last: String,
 }
 
-/// The entries of one stream, if all of the answer is there: a nested array whose bulk strings are the stream's name, and for each
-/// entry its id, the field and the value.
+/// The entries of one stream, if the answer is complete: a nested array with the stream's name, and for each entry its
+/// id, field and value.
 fn entries(buffer: &[u8]) -> Option<Entries> {
     let mut at = 0;
     let mut open = 1_usize;
@@ -173,7 +173,7 @@ async fn open(server: SocketAddr) -> anyhow::Result<(OwnedReadHalf, OwnedWriteHa
     Ok(stream.into_split())
 }
 
-/// A number, or a bulk string: what publishing is answered with.
+/// A number or bulk string: the answer to a publish.
 fn answer(buffer: &[u8]) -> Option<Piece> {
     let (head, body) = line(buffer)?;
     let whole = match head.split_first()? {
@@ -183,7 +183,7 @@ fn answer(buffer: &[u8]) -> Option<Piece> {
     (buffer.len() >= whole).then_some(Piece { whole, body })
 }
 
-/// `message`, the topic and the message, each a bulk string. What confirms the subscription has a number in its place.
+/// `message`, the topic and the message, each a bulk string. The confirmation of the subscription has a number instead.
 fn piece(buffer: &[u8]) -> Option<Piece> {
     let (_, mut at) = line(buffer)?;
     let mut body = at;

@@ -1,4 +1,4 @@
-//! Reading what a server sends, piece by piece as its protocol cuts it.
+//! Reading of a server's output, split into the pieces of its protocol.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::compare::tally::Tally;
 
-/// How much is read at a time, in bytes.
+/// Bytes per read.
 const READ: usize = 64 * 1024;
 
-/// One piece of what a server sends.
+/// A piece of a server's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     /// Its bytes, head and end included.
     pub(super) whole: usize,
-    /// Where its body begins; equal to `whole` where it is no message.
+    /// Start of its body; equal to `whole` if it is no message.
     pub(super) body: usize,
 }
 
-/// Reads until the server is gone, and counts the messages. `next` finds the first piece of what was read, if all of it is there.
+/// Reads until the server closes, and counts the messages. `next` finds the first piece, if complete.
 pub(super) async fn read(
     mut stream: impl AsyncRead + Unpin,
     mut buffer: BytesMut,
@@ -45,7 +45,7 @@ pub(super) async fn read(
     }
 }
 
-/// The first line, without its end, and how many bytes it takes with it.
+/// The first line without its end, and its length with it.
 pub(super) fn line(buffer: &[u8]) -> Option<(&[u8], usize)> {
     let end = buffer.iter().position(|b| *b == b'\n')?;
     Some((
@@ -54,7 +54,7 @@ pub(super) fn line(buffer: &[u8]) -> Option<(&[u8], usize)> {
     ))
 }
 
-/// A number in decimal digits.
+/// A decimal number.
 pub(super) fn number(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }

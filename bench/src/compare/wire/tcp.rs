@@ -1,4 +1,4 @@
-//! The floor: four bytes of length, then the message.
+//! The floor's protocol: four bytes of length, then the message.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -41,7 +41,7 @@ pub(super) async fn subscribe(
     Ok(())
 }
 
-/// The first message, if it is whole.
+/// The first message, if complete.
 fn next(buffer: &[u8]) -> Option<Piece> {
     let length = buffer.first_chunk::<LENGTH>()?;
     let whole = LENGTH + usize::try_from(u32::from_be_bytes(*length)).ok()?;

@@ -1,5 +1,5 @@
-//! The Go client, built from bench/go. Its messages are generated from the descriptors of this program by the generator that Go users have,
-//! so that no generated code has to be kept.
+//! The Go client, built from bench/go. Its messages are generated from this program's descriptors by the usual Go
+//! generator, so that no generated code has to be stored.
 
 use std::{
     ffi::OsStr,
@@ -19,20 +19,20 @@ use tokio::{io::AsyncWriteExt as _, process::Command};
 
 use super::super::Stage;
 
-/// The module, as it is in the repository.
+/// The module's files in the repository.
 const FILES: [(&str, &str); 3] = [
     ("go.mod", include_str!("../../../../go/go.mod")),
     ("go.sum", include_str!("../../../../go/go.sum")),
     ("main.go", include_str!("../../../../go/main.go")),
 ];
 
-/// Its name.
+/// Name of the module.
 const MODULE: &str = "agenthub-bench";
 
-/// What no client of the hub has.
+/// Prefix of packages that are not part of the hub's API.
 const NOT_OURS: &str = "google/";
 
-/// Builds it. `None` without Go.
+/// Builds the client. `None` without Go.
 pub(super) async fn client(stage: &Stage) -> anyhow::Result<Option<PathBuf>> {
     let Some(go) = &stage.programs.go else {
         eprintln!("Go is not installed here: the rows of its client are left out");
@@ -60,7 +60,7 @@ pub(super) async fn client(stage: &Stage) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(program))
 }
 
-/// What to generate: a package for each package of the hub's, in the folder `wire`.
+/// The generator's request: a package for each package of the hub, in the folder `wire`.
 fn request() -> anyhow::Result<Vec<u8>> {
     let descriptors = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET)?;
     let ours = descriptors.file.iter();
@@ -81,7 +81,7 @@ fn request() -> anyhow::Result<Vec<u8>> {
     Ok(request.encode_to_vec())
 }
 
-/// Runs Go in the folder, with this input. Returns what it prints.
+/// Runs Go in the folder, with this input. Returns its output.
 async fn run(
     go: &Path,
     arguments: &[impl AsRef<OsStr>],
@@ -130,7 +130,7 @@ mod tests {
         );
         let parameter = request.parameter();
         assert!(parameter.contains("Mproto/a2a_core.proto=agenthub-bench/wire/a2a"));
-        // A generator gets what its files import, too.
+        // A generator gets the imported files, too.
         let struct_of = "google/protobuf/struct.proto";
         assert!(
             request

@@ -1,4 +1,4 @@
-//! Who connects in scenes, and what they send.
+//! Peers of scenes, and their messages.
 
 use agenthub_sdk::proto::{
     a2a::{AgentCapabilities, AgentCard, AgentSkill, Message, Part, Role},
@@ -8,16 +8,16 @@ use agenthub_sdk::proto::{
     },
 };
 
-/// The size of a message's text, in bytes.
+/// Bytes of a message's text.
 const TEXT_BYTES: usize = 256;
 
-/// The deliveries that a subscriber allows at a time.
+/// Credit of a subscriber.
 pub(super) const CREDIT: u32 = 32_768;
 
-/// Who publishes.
+/// Id of the publisher.
 const PUBLISHER: &str = "publisher";
 
-/// A peer without a card that takes every message for these topics.
+/// A client that takes all messages for these topics.
 pub(super) fn subscriber(name: &str, topics: Vec<String>) -> Hello {
     Hello {
         protocol_version: 1,
@@ -29,7 +29,7 @@ pub(super) fn subscriber(name: &str, topics: Vec<String>) -> Hello {
     }
 }
 
-/// An agent with a card, as one that joins.
+/// The hello of an agent with a card.
 pub(super) fn agent(number: usize) -> Hello {
     Hello {
         agent_card: Some(card(number)),
@@ -39,7 +39,7 @@ pub(super) fn agent(number: usize) -> Hello {
     }
 }
 
-/// Who publishes.
+/// The hello of the publisher.
 pub(super) fn publisher() -> Hello {
     Hello {
         subscription: Vec::new(),
@@ -88,7 +88,7 @@ fn messages() -> Subscription {
     }
 }
 
-/// A message for everyone who takes this topic, with this at the beginning of its text.
+/// A message for all subscribers of this topic, with this beginning of its text.
 pub(super) fn publish(number: u64, topic: &str, beginning: &str) -> Publish {
     let rest = "x".repeat(TEXT_BYTES.saturating_sub(beginning.len()));
     Publish {
