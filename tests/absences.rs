@@ -1,4 +1,4 @@
-//! What the code must not hold: the absences of `docs/ARCHITECTURE.md`.
+//! Checks the absences of `docs/ARCHITECTURE.md`.
 
 use std::{
     fs,
@@ -50,7 +50,7 @@ fn sources() -> Vec<(String, String)> {
     found
 }
 
-/// The names of the crates of this workspace that a room depends on, other than for its tests.
+/// Workspace crates that a room depends on, without dev-dependencies.
 fn depends_on(room: &str) -> Vec<String> {
     let manifest = read(&format!("{room}/Cargo.toml"));
     let (_, dependencies) = manifest
@@ -215,7 +215,7 @@ fn what_runs_are_about_is_not_in_the_code() {
     }
 }
 
-/// Files and folders of the repository that a document names in backticks; of `NAME`s and patterns, none.
+/// Files and folders of the repository that a document names in backticks, without placeholders and patterns.
 fn named_in(document: &str) -> Vec<String> {
     let names = document.split('`').skip(1).step_by(2);
     let is_path = |name: &&str| {
@@ -253,8 +253,9 @@ fn documents_name_files_that_are_there() {
     assert!(named > 150, "{named} were found");
 }
 
-/// Members of the workspace with tests that need unsafe code: the disk that fails beneath SQLite, and the simulation, which replaces functions
-/// of the system. Their own code forbids it at its root; with the others, the workspace's lints forbid it to all that they hold.
+/// Members of the workspace with tests that need unsafe code: the failing disk beneath SQLite, and the simulation,
+/// which replaces functions of the system. Their own code forbids it at its root; for the others, the workspace's lints
+/// forbid it everywhere.
 const UNSAFE_TESTS: [(&str, &str); 2] = [("broker", "broker/src/lib.rs"), (".", "src/main.rs")];
 
 /// Absence 9
@@ -286,14 +287,14 @@ fn no_code_is_unsafe() {
     }
 }
 
-/// Its sender counts what is in its queue, and puts no more into it than so much.
+/// An unbounded channel whose sender limits the queue itself.
 const COUNTED: &str = "broker/src/log/sqlite/mod.rs";
 
 /// Absence 5
 #[test]
 fn no_queue_is_without_a_bound() {
     for (file, code) in sources() {
-        // The channel of the standard library that has none, also behind a part that is for tests.
+        // The standard library's unbounded channel, also behind code for tests.
         let has_none = file != COUNTED && read(&file).contains("mpsc::channel()");
         assert!(
             !has_none && !code.contains("unbounded"),

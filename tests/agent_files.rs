@@ -1,4 +1,4 @@
-//! Agents with a model from files and from the command line.
+//! Agents with a model, from files and from the command line.
 
 use std::fs;
 
@@ -140,7 +140,8 @@ fn an_answer_for_which_every_tool_failed_is_not_done() {
     );
 }
 
-/// A program that is killed can't end what it has started: a tool's program ends with its agent all the same, and with all of its own.
+/// A killed program cannot end its children: a tool's program ends with its agent all the same, with all of its own
+/// children.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_program_of_a_tool_ends_with_an_agent_that_is_killed() {

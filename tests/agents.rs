@@ -1,4 +1,4 @@
-//! Agents come and go while the system runs.
+//! Agents that come and go while the system runs.
 
 use serde_json::Value;
 

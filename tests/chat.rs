@@ -1,4 +1,4 @@
-//! A user talks, Cortex hands the work over, an agent answers.
+//! A user's message, Cortex's delegation, and an agent's answer.
 
 use crate::harness::System;
 
@@ -34,7 +34,7 @@ fn piped_output_is_the_answers_alone() {
     assert!(!chat.stdout.contains('\u{1b}'), "no escape codes: {chat:?}");
 }
 
-/// Four people at once, two of them even in the same conversation: each sees their own answers only.
+/// Four users at once, two of them in the same conversation: each sees only their own answers.
 #[test]
 fn no_answer_crosses_from_one_user_to_another() {
     let (system, _up) = System::up();

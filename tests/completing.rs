@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::harness::{Process, System};
 
-/// Sets `COMPREPLY` as bash does when somebody presses Tab at the end of `$@`, and prints it a candidate a line.
+/// Sets `COMPREPLY` as bash does for Tab at the end of `$@`, and prints one candidate per line.
 const PRESS_TAB: &str = r#"
     PATH="$1:$PATH" hub=$2; shift 2
     source <(agenthub completions bash)
@@ -14,7 +14,7 @@ const PRESS_TAB: &str = r#"
     printf '%s\n' "${COMPREPLY[@]}"
 "#;
 
-/// What Tab offers at the end of a command line.
+/// Candidates for Tab at the end of a command line.
 fn offered(system: &System, words: &[&str]) -> Vec<String> {
     let programs = Path::new(env!("CARGO_BIN_EXE_agenthub")).parent();
     let programs = programs.expect("a program stands in a folder");

@@ -1,5 +1,5 @@
-//! Any process may be killed while an agent has called a tool: whoever asked gets the answer late, or is told plainly why there is none,
-//! and is told once.
+//! Crashes of any process during a tool call: the requester gets the answer late, or an error with the reason, and
+//! exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::harness::{Finished, PRESS, Process, System, eventually};
 
 const LEAD: &str = "agent_lead";
 
-/// A hub with its log on disk, a supervisor, its worker, and a question whose tool has been called.
+/// A hub with its log on disk, a supervisor, its worker, and a request whose tool has been called.
 struct MidCall {
     system: System,
     hub: Option<Process>,
@@ -49,7 +49,7 @@ impl MidCall {
         self.press = Some(self.system.start_press());
     }
 
-    /// What whoever asked is told, once the hub has every task ended, and each once.
+    /// The result for the requester, once the hub has every task ended, and each once.
     fn told(self) -> (System, Finished) {
         let (system, finished) = (self.system, self.asked.wait());
         eventually("every task has ended", || {
@@ -69,7 +69,7 @@ impl MidCall {
     }
 }
 
-/// The answer came, and what was done for it was done under one key.
+/// Checks that the answer arrived, and that the work was done under one key.
 fn answered(system: &System, finished: &Finished) {
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let answer: Value = serde_json::from_str(&finished.stdout).expect("one line of JSON");
@@ -94,7 +94,7 @@ fn a_supervisor_that_is_killed_answers_when_it_is_back() {
     assert_eq!(system.begun().len(), 1, "the worker was not disturbed");
 }
 
-/// The answer came while nobody was there to hear it.
+/// The answer arrived while no process was there to receive it.
 #[test]
 fn a_supervisor_that_is_killed_finds_the_answer_that_came_meanwhile() {
     let mut call = MidCall::begin();

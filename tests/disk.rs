@@ -1,4 +1,4 @@
-//! A hub on a disk that is full, and on one that fails.
+//! A hub on a full disk, and on a failing one.
 
 use std::{
     fs,
@@ -11,11 +11,11 @@ use nix::sys::signal::Signal;
 
 use crate::harness::{Process, System, eventually, free_address, get, http_address};
 
-/// A small file system in memory. It is unmounted in the end.
+/// A small file system in memory, unmounted on drop.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// `None` where mounting is not permitted.
+    /// `None` if mounting is not permitted.
     fn mount(at: &Path) -> Option<Self> {
         fs::create_dir_all(at).expect("a folder");
         let mounted = Command::new("mount")
@@ -29,7 +29,7 @@ impl SmallDisk {
         None
     }
 
-    /// Writes until there is no room.
+    /// Fills the file system.
     fn fill(&self) -> PathBuf {
         let path = self.0.join("filler");
         let mut file = fs::File::create(&path).expect("a file");
@@ -45,7 +45,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Whoever still has it keeps it until then.
+        // Processes that still use it keep it until then.
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
@@ -68,7 +68,7 @@ fn state(system: &System, id: &str) -> String {
     task["status"]["state"].to_string()
 }
 
-/// Design part 6, promise 11: writes are refused loudly, reads go on; with room again, so does everything.
+/// Design part 6, promise 11: writes are refused with an error, reads continue; with free space again, so do writes.
 #[test]
 fn a_full_disk_is_said_and_survived() {
     let system = System::bare(free_address());
@@ -81,7 +81,7 @@ fn a_full_disk_is_said_and_survived() {
     assert_eq!(system.run(&task("before", "one"), "").code, Some(0));
 
     let filler = disk.fill();
-    // The log does not make it shorter.
+    // Random, because the log compresses.
     let letters = std::iter::repeat_with(fastrand::alphanumeric);
     let long: String = letters.take(100_000).collect();
     let mut accepted = vec!["before".to_owned()];
@@ -155,8 +155,8 @@ fn what_was_accepted_is_done_on_a_full_disk() {
     }
 }
 
-/// What the system calls are replaced by: they fail as long as there is a file of the first name, and do not return as long as there is one
-/// of the second, beside which they leave a trace.
+/// Replacement of the system's sync calls: they fail while a file of the first name exists, and block while one of the
+/// second exists, beside which they leave a trace.
 const FAULTY_SYNC: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
@@ -182,7 +182,7 @@ int fsync(int fd) { return fails() ? -1 : syscall(SYS_fsync, fd); }
 int fdatasync(int fd) { return fails() ? -1 : syscall(SYS_fdatasync, fd); }
 "#;
 
-/// A system whose hub syncs as its tests want.
+/// A system whose hub uses the replaced sync calls.
 struct FaultySync {
     system: System,
     library: PathBuf,
@@ -220,12 +220,12 @@ impl FaultySync {
         ]
     }
 
-    /// From here on, no sync returns.
+    /// Makes every sync block.
     fn stall(&self) {
         fs::write(&self.stall, "").expect("it is written");
     }
 
-    /// The hub ends once it is told to, though a sync is under way that does not return.
+    /// Checks that the hub ends on a signal, though a sync in progress does not return.
     fn ends_stalled(&self, hub: Process) {
         eventually("a sync is under way", || {
             self.stalled.exists().then_some(())
@@ -240,7 +240,7 @@ impl FaultySync {
     }
 }
 
-/// Design part 6, promise 11: after a failed fsync the hub stops, says so, and knows everything when it is back.
+/// Design part 6, promise 11: after a failed fsync the hub stops, reports it, and has its state after a restart.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_failed_sync_ends_the_hub_and_loses_nothing() {

@@ -1,10 +1,10 @@
-//! What goes wrong is said in plain words.
+//! Errors in plain words.
 
 use nix::sys::signal::Signal;
 
 use crate::harness::{Process, System, eventually};
 
-/// The agent dies with the work in hand: the user is told, and is not left waiting.
+/// The agent dies during its work: the user gets an error, and does not wait forever.
 #[test]
 fn an_agent_that_dies_in_the_middle_is_not_waited_for() {
     let (system, _broker) = System::broker();
@@ -107,7 +107,7 @@ fn an_open_door_is_warned_of() {
     assert!(!said.contains("--http"), "{said}");
 }
 
-/// What every turn would fail without is missed before the first one.
+/// Settings without which every turn would fail are checked at the start.
 #[test]
 fn a_model_without_its_project_is_an_error_at_the_start() {
     let system = System::bare(crate::harness::free_address());

@@ -1,4 +1,4 @@
-//! Runs over HTTP, as `up` and a Cortex alone serve them.
+//! Runs over HTTP, served by `up` and by a separate Cortex.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use crate::harness::{PATIENCE, Process, System, eventually, free_address};
 
-/// An answer that is read as it comes.
+/// A response that is read as it arrives.
 struct Answer {
     status: u16,
     head: String,
     body: BufReader<TcpStream>,
 }
 
-/// Sends a request; with HTTP/1.0, so that the answer is not in chunks.
+/// Sends a request; with HTTP/1.0, so that the response is not chunked.
 fn send(address: &str, method: &str, path: &str, headers: &str, body: &str) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).expect("a time");
@@ -49,7 +49,7 @@ impl Answer {
         serde_json::from_str(&self.text()).expect("JSON")
     }
 
-    /// The next frame; none when the stream has ended, however that came.
+    /// The next frame; `None` at the end of the stream, for any reason.
     fn frame(&mut self) -> Option<Value> {
         loop {
             let mut line = String::new();
@@ -83,7 +83,7 @@ fn watch(address: &str, run: &str, after: usize) -> Answer {
     answer
 }
 
-/// Everything on these addresses, and whoever watches sees what a system that was killed goes on with.
+/// Starts everything on these addresses.
 fn up(system: &System, http: &str) -> Process {
     let args = ["up", "--json", "--grpc", system.grpc(), "--http", http];
     let up = system.start(&args);
@@ -99,7 +99,7 @@ fn kinds(frames: &[Value]) -> Vec<&str> {
     kinds.collect()
 }
 
-/// A run outlives the death of the whole system, and its watcher misses nothing and sees nothing twice.
+/// A run survives the crash of the whole system, and its watcher misses nothing and sees nothing twice.
 ///
 /// spec: ORC-4, ORC-8
 #[test]
@@ -138,7 +138,7 @@ fn a_watcher_comes_back_after_everything_was_killed() {
     assert_eq!(again, frames, "whoever comes late sees the same");
 }
 
-/// Streams end when everything is told to stop, so that nobody waits for them, nor they for anybody.
+/// Streams end on shutdown, so that neither side waits for the other.
 #[test]
 fn somebody_who_watches_holds_nothing_up_when_everything_stops() {
     let (system, http) = (System::bare(free_address()), free_address());
@@ -169,7 +169,7 @@ fn somebody_who_watches_holds_nothing_up_when_everything_stops() {
     assert_eq!(kinds(&rest).last(), Some(&"complete"), "{rest:?}");
 }
 
-/// A Cortex on a hub that is elsewhere serves the same, if that is wanted.
+/// A Cortex on a remote hub serves the same, if configured.
 #[test]
 fn cortex_alone_serves_runs_where_it_is_told_to() {
     let (system, http, grpc) = (System::bare(free_address()), free_address(), free_address());
@@ -202,7 +202,7 @@ fn cortex_alone_serves_runs_where_it_is_told_to() {
     assert_eq!(cortex.wait().code, Some(0));
 }
 
-/// Nothing is opened to others by accident.
+/// A non-loopback address needs an explicit setting.
 #[test]
 fn cortex_alone_listens_for_others_only_on_purpose() {
     let system = System::bare(free_address());

@@ -1,4 +1,4 @@
-//! Lists, and what is named by the beginning of an id.
+//! Lists, and abbreviated ids.
 
 use std::{fs, time::Instant};
 
@@ -9,7 +9,7 @@ use crate::{
     runs_cli::surviving::{frames_to, hub_of, start},
 };
 
-/// A brief whose first draft passes.
+/// A brief whose first draft passes the review.
 const BRIEF: &str = "\
 objective: Tell the neighbours that the library opens on Monday
 payload:
@@ -63,7 +63,7 @@ fn a_task_is_named_by_the_beginning_of_its_id_or_as_the_latest() {
 fn an_app_run_is_one_row_and_what_it_led_to_is_shown_on_request() {
     let system = System::bare("127.0.0.1:1".to_owned());
     fs::write(system.folder().join("brief.yaml"), BRIEF).expect("the folder is ours");
-    // It waits for a yes at its last step, so that it is there to be listed.
+    // It waits for an approval at its last step, so that it can be listed.
     let run = start(
         &system,
         &[
@@ -117,7 +117,7 @@ fn an_app_run_is_one_row_and_what_it_led_to_is_shown_on_request() {
     assert!(why.contains("not today"), "{why}");
 }
 
-/// An agent that was here with an earlier process is waited for, but not for long, and it is said.
+/// An agent that an earlier process had registered is waited for, though not for long, and with a message.
 #[test]
 fn a_run_in_a_process_of_its_own_says_for_whom_it_waits() {
     let system = System::bare("127.0.0.1:1".to_owned());

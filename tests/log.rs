@@ -1,4 +1,4 @@
-//! The log of a hub on disk, as its operator looks after it.
+//! Operator commands for the log of a hub on disk.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn publish(system: &System, task: &str) {
     assert_eq!(sent.code, Some(0), "{sent:?}");
 }
 
-/// Reading and copying need no break: a hub is at work all the time.
+/// Reading and copying need no downtime: a hub is at work all the time.
 #[test]
 fn a_log_is_verified_exported_and_backed_up_beside_its_hub() {
     let (system, broker) = System::durable_broker();
@@ -48,7 +48,7 @@ fn a_log_is_verified_exported_and_backed_up_beside_its_hub() {
     assert_eq!(copied[0]["last"], last, "as of the moment of the backup");
 }
 
-/// What an operator removes is gone from the disk, not from what the hub knows.
+/// Removed records are gone from the disk, but the hub's state is the same.
 #[test]
 fn a_compacted_log_is_as_good_as_before() {
     let (system, broker) = System::durable_broker();
@@ -67,7 +67,7 @@ fn a_compacted_log_is_as_good_as_before() {
     assert_eq!(tasks.len(), 2, "{tasks:?}");
 }
 
-/// Damage is named with its place, nothing is skipped, and what is sound before it can be had.
+/// Damage is reported with its position, nothing is skipped, and the part before it can be exported.
 #[test]
 fn a_damaged_log_is_named_and_its_sound_part_can_be_read() {
     let (system, broker) = System::durable_broker();

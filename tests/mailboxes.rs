@@ -1,11 +1,11 @@
-//! Mailboxes, and agents that are gone for good, as an operator sees them.
+//! Mailboxes, and agents that are gone for good, from an operator's view.
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::harness::{Process, System, eventually};
 
-/// A hub with a mailbox of an echo agent that is away, in which these tasks wait.
+/// A hub with the mailbox of an offline echo agent, in which these tasks wait.
 fn waiting(tasks: &[&str]) -> (System, Process) {
     let (system, broker) = System::durable_broker();
     let echo = system.start_echo("agent_echo");
@@ -112,7 +112,7 @@ fn an_agent_that_is_gone_for_good_can_be_unregistered() {
     );
 }
 
-/// One that is at work is told, and does not come back by itself.
+/// A connected one is notified, and does not reconnect.
 #[test]
 fn an_agent_that_is_unregistered_at_work_stops() {
     let (system, _broker) = System::broker();

@@ -1,4 +1,4 @@
-//! Whole-system tests: the real binary, in processes of its own, over real sockets.
+//! Whole-system tests: the real binary, in its own processes, over real sockets.
 
 mod harness;
 

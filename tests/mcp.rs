@@ -1,4 +1,4 @@
-//! The hub's agents as MCP tools, as the binary serves them over its standard streams and over HTTP.
+//! The hub's agents as MCP tools, served by the binary over standard streams and over HTTP.
 
 use std::{
     env, fs,
@@ -16,7 +16,7 @@ use crate::harness::{PATIENCE, Process, System, eventually, free_address};
 struct Client {
     server: Process,
     last: u64,
-    /// What came besides answers.
+    /// Received notifications.
     notes: Vec<Value>,
 }
 
@@ -48,7 +48,7 @@ impl Client {
         self.server.type_line(&message.to_string());
     }
 
-    /// Sends a request, and gives its id.
+    /// Sends a request, and returns its id.
     fn request(&mut self, method: &str, params: Value) -> u64 {
         self.last += 1;
         let id = self.last;
@@ -73,7 +73,7 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// The next message: on standard output there is nothing else.
+    /// The next message: standard output contains nothing else.
     fn next(&mut self) -> Value {
         let line = self.server.line("a message");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"))
@@ -101,7 +101,7 @@ impl Client {
             .collect()
     }
 
-    /// Waits until this tool is there.
+    /// Waits until this tool is listed.
     fn sees(&mut self, tool: &str) {
         eventually(&format!("{tool} is a tool"), || {
             self.tools().iter().any(|name| name == tool).then_some(())
@@ -113,7 +113,7 @@ fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_default()
 }
 
-/// From the protocol's first line to its last: who asks Cortex asks the agents.
+/// The whole protocol: a client of Cortex's tool reaches the agents.
 ///
 /// spec: SOP-5.1
 #[test]
@@ -129,14 +129,14 @@ fn a_client_calls_the_agents_and_cortex_over_standard_streams() {
     assert_eq!(answer["isError"], false);
     let unknown = client.ask("tools/call", json!({"name": "agent_x", "arguments": {}}));
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
-    // The end of its input ends it.
+    // It ends at the end of its input.
     let begun = Instant::now();
     let ended = client.server.finish("");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(begun.elapsed() < Duration::from_secs(8), "{ended:?}");
 }
 
-/// Nothing needs to be started in any order, and nothing again.
+/// Processes can start in any order, and need no restart.
 #[test]
 fn a_hub_that_comes_later_and_dies_in_between_is_found_again() {
     let system = System::bare(free_address());
@@ -157,7 +157,7 @@ fn a_hub_that_comes_later_and_dies_in_between_is_found_again() {
     client.sees("agent_echo");
     assert_eq!(text(&client.call("agent_echo", "one")), "Echo: one");
 
-    // The agent is silent when the hub dies; the call that it has in hand is answered after both are back.
+    // The agent is stopped when the hub dies; its call is answered after both are back.
     echo.signal(Signal::SIGSTOP);
     let arguments = json!({"request": "two"});
     let id = client.request(
@@ -184,7 +184,7 @@ fn a_hub_that_comes_later_and_dies_in_between_is_found_again() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
-/// A call that is cancelled stops the agent's work, which its tool would see; the client that goes away cancels what it asked for.
+/// A cancelled call stops the agent's work, which its tool would notice; a client that disconnects cancels its calls.
 #[test]
 fn calls_are_called_back_from_agents_that_are_processes() {
     let (system, _broker) = System::broker();
@@ -242,7 +242,7 @@ fn what_cannot_be_served_is_said_in_plain_words() {
     assert_eq!(garbage.stdout, "", "{garbage:?}");
 }
 
-/// Where `mcp --http` listens, once it does.
+/// Address of `mcp --http`, once it listens.
 fn address(server: &Process) -> String {
     let line = server.line_with("MCP tools at");
     let address = line
@@ -251,7 +251,8 @@ fn address(server: &Process) -> String {
     address.expect("an address").to_owned()
 }
 
-/// The official client for Python lists, calls, sees progress and cancels, over standard streams and over HTTP, with both protocols.
+/// The official client for Python lists, calls, sees progress and cancels, over standard streams and over HTTP, with
+/// both protocol versions.
 #[test]
 fn the_official_python_client_uses_the_agents() {
     let Some(python) = env::var_os("AGENTHUB_TEST_PYTHON").filter(|python| !python.is_empty())
@@ -312,7 +313,7 @@ fn the_official_python_client_uses_the_agents() {
             "{said}"
         );
     }
-    // Two protocols, two ways: four calls were begun, and none was done.
+    // Two protocols, two transports: four calls were begun, and none was done.
     wait_cancelled(&system, 4);
     assert_eq!(system.begun().len(), 4);
     assert!(system.done().is_empty(), "the press was stopped");

@@ -1,5 +1,6 @@
-//! Agents and clients of the original AgentHub, as a program in Go does what they do on the wire (`tests/older_clients/main.go`), with this hub,
-//! its Cortex, its command line and each other. They need the program that `AGENTHUB_TEST_OLDER_CLIENT` names.
+//! Agents and clients of the original AgentHub, reproduced on the wire by a program in Go
+//! (`tests/older_clients/main.go`), with this hub, its Cortex, its command line and each other. Needs the program that
+//! `AGENTHUB_TEST_OLDER_CLIENT` names.
 
 use std::{env, path::PathBuf};
 
@@ -8,7 +9,7 @@ use crate::harness::{Process, System, eventually};
 struct Older(PathBuf);
 
 impl Older {
-    /// `None` where there is no program.
+    /// `None` if the program is missing.
     fn find() -> Option<Self> {
         let program = env::var_os("AGENTHUB_TEST_OLDER_CLIENT").filter(|path| !path.is_empty());
         if program.is_none() {
@@ -24,7 +25,7 @@ impl Older {
         Process::start_other(program, system.folder(), &[what, system.grpc()])
     }
 
-    /// Its echo agent, once the hub has it.
+    /// Starts its echo agent, and waits until it is online.
     fn echo(&self, system: &System) -> Process {
         let echo = self.start(system, "echo");
         system.wait_online("agent_echo");

@@ -1,4 +1,4 @@
-//! App runs as a person has them: from a brief on the command line to the bundle, over real processes, offline.
+//! App runs from a person's view: from a brief on the command line to the bundle, over real processes, offline.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Finished, Process, System, eventually, free_address};
 
-/// A brief whose first draft has all that its review looks for.
+/// A brief whose first draft has everything that its review looks for.
 const EASY: &str = "\
 objective: Tell the neighbours that the library opens on Monday
 payload:
@@ -18,7 +18,7 @@ constraints:
   executionDepth: 3
 ";
 
-/// One that names what the result must say only to the reviewer.
+/// A brief that names the required content only to the reviewer.
 const DEMANDING: &str = "\
 objective: Tell the neighbours that the library opens on Monday
 payload:
@@ -31,7 +31,7 @@ constraints:
     - contains \"bring your library card\"
 ";
 
-/// One that nobody can fulfil.
+/// A brief that cannot be fulfilled.
 const IMPOSSIBLE: &str = "\
 objective: Tell the neighbours that the library opens on Monday
 payload:
@@ -73,7 +73,8 @@ fn of_type<'f>(frames: &'f [Value], kind: &str) -> Vec<&'f Value> {
         .collect()
 }
 
-/// Numbered without gaps, under one id, with one start and one end, and text only while something is made or checked.
+/// Checks the frames: numbered without gaps, one id, one start and one end, and text only while something is made or
+/// checked.
 fn keep_the_rules(frames: &[Value]) {
     let id = &frames[0]["correlationId"];
     let mut phase = String::new();
@@ -248,7 +249,7 @@ fn killed_in_the_middle_a_run_goes_on_from_its_plan_and_ends_once() {
     let first = pending();
     up.kill();
     let up = durable_up(&system);
-    // The same question is asked again; the answer to it counts once.
+    // The same approval is requested again; its decision counts once.
     assert_eq!(pending(), first);
     let approve = |approval: &str| system.run(&["runs", "approve", &id, approval], "");
     assert_eq!(approve(&first).code, Some(0));
@@ -295,7 +296,8 @@ fn killed_wherever_it_is_a_run_goes_on_and_who_watches_misses_nothing() {
     let system = System::bare(free_address());
     fs::write(system.folder().join("brief.yaml"), DEMANDING).expect("the folder is ours");
     let mut up = durable_up(&system);
-    // While the model is asked, while a specialist computes, writes and reviews, and while the second round is planned.
+    // While the model is called, while a specialist computes, writes and reviews, and while the second round is
+    // planned.
     for (round, moment) in [
         "\"phase\":\"planning\"",
         "\"capability\":\"content.brief\"",

@@ -1,11 +1,11 @@
-//! The agent of `docs/AGENTS.md`, in Python over plain gRPC. Needs the Python that `AGENTHUB_TEST_PYTHON` names, with `grpcio` and the modules made
-//! from `proto/` on its path.
+//! The agent of `docs/AGENTS.md`, in Python over plain gRPC. Needs the Python that `AGENTHUB_TEST_PYTHON` names, with
+//! `grpcio` and the modules generated from `proto/` on its path.
 
 use std::{env, path::Path, process::Command};
 
 use crate::harness::{Process, System};
 
-/// `None` where that cannot be run.
+/// `None` if it cannot be run.
 fn python() -> Option<String> {
     let python = env::var("AGENTHUB_TEST_PYTHON").ok()?;
     let tried = Command::new(&python)

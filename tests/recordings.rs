@@ -1,4 +1,4 @@
-//! What models were asked and answered, in a file, and played from it.
+//! Recording of model calls in a file, and their replay.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::harness::{Finished, Process, System, free_address};
 
-/// The example of the README, in a process of its own, and what comes of it as data.
+/// The example of the README, in its own process, and its result as data.
 fn campaign(system: &System, more: &[&str]) -> (Finished, Value) {
     let brief = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/campaign.yaml");
     let mut args = vec!["run", brief, "--here", "--ephemeral", "--output", "b.json"];
@@ -20,7 +20,7 @@ fn bare() -> System {
     System::bare(free_address())
 }
 
-/// Changes what stands in a recording.
+/// Replaces text in a recording.
 fn edit(system: &System, name: &str, from: &str, to: &str) {
     let path = system.folder().join(name);
     let text = fs::read_to_string(&path).expect("it was recorded");
@@ -54,7 +54,7 @@ fn a_chat_is_replayed_word_for_word_and_what_was_not_said_then_is_named() {
     let before = recorded.chat(words);
     assert_eq!(before.code, Some(0), "{before:?}");
     drop(first);
-    // Nobody but the recording says this.
+    // Text that only the recording contains.
     edit(&recorded, "chat.jsonl", "I can reach:", "Behind me are:");
     let recording = recorded.folder().join("chat.jsonl");
     let recording = recording.display().to_string();
@@ -77,7 +77,7 @@ fn a_chat_is_replayed_word_for_word_and_what_was_not_said_then_is_named() {
     }
 }
 
-/// Its rules bear a mark of the run, and its specialists ask the same model.
+/// Its rules contain a mark of the run, and its specialists use the same model.
 #[test]
 fn a_run_that_plans_is_replayed_to_the_letter() {
     let system = bare();
@@ -100,7 +100,7 @@ fn a_run_that_plans_is_replayed_to_the_letter() {
     }
 }
 
-/// The file of the agent names a model of its own, which is recorded, and not asked when it is replayed.
+/// The agent's file names its own model, which is recorded, and not called on replay.
 #[test]
 fn an_agent_from_a_file_is_replayed_in_place_of_its_own_model() {
     let (system, _broker) = System::broker();
@@ -133,7 +133,7 @@ fn an_agent_from_a_file_is_replayed_in_place_of_its_own_model() {
 fn flags_that_make_no_sense_say_what_does() {
     let (system, _up) = System::up();
     for flag in ["--record", "--replay"] {
-        // Without a recording there is nothing to replay; with one, nobody here to do it.
+        // Without a recording there is nothing to replay; with one, there is no agent here.
         let file = format!("x{flag}.jsonl");
         if flag == "--replay" {
             let missing = system.run(&["run", "--objective", "x", flag, &file], "");

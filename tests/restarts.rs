@@ -1,4 +1,4 @@
-//! Every process may die at any time; the others come back to what is there again by themselves.
+//! Crashes of every process: the others reconnect by themselves.
 
 use crate::harness::{System, eventually};
 
@@ -19,7 +19,7 @@ fn a_hub_that_comes_back_finds_everyone_again() {
     assert!(chat.stdout.contains("after"), "{chat:?}");
 }
 
-/// The hub dies under a chat with work in hand: the user is told, and the same chat goes on with the next hub.
+/// The hub dies during a chat turn: the user gets an error, and the same chat continues with the next hub.
 #[test]
 fn a_chat_outlives_its_hub() {
     let (system, broker) = System::broker();
@@ -46,7 +46,7 @@ fn a_chat_outlives_its_hub() {
     drop(cortex);
 }
 
-/// Who watches misses nothing of what happened while they could not, and sees nothing twice.
+/// A watcher gets the events of its downtime, each once.
 #[test]
 fn who_watches_tasks_catches_up_with_a_hub_that_came_back() {
     let (system, broker) = System::durable_broker();
@@ -66,7 +66,7 @@ fn who_watches_tasks_catches_up_with_a_hub_that_came_back() {
         assert_eq!(published.code, Some(0), "{published:?}");
     };
     let watch = system.start(&["tasks", "watch", "--json"]);
-    // The first tasks may come before there is a stream.
+    // The first tasks may arrive before there is a stream.
     let first = eventually("it watches", || {
         work(&uuid::Uuid::new_v4().to_string());
         watch.printed()
@@ -111,7 +111,7 @@ fn who_watches_tasks_catches_up_with_a_hub_that_came_back() {
     assert_eq!(of("meanwhile"), of("afterwards"), "{seen:#?}");
 }
 
-/// What was accepted is there after a crash: the directory, the tasks, and mail for an agent that was away.
+/// Accepted data survives a crash: the directory, the tasks, and mail for an offline agent.
 #[test]
 fn a_hub_that_was_killed_knows_what_it_knew() {
     let (system, broker) = System::durable_broker();
@@ -156,7 +156,7 @@ fn a_hub_that_was_killed_knows_what_it_knew() {
     assert_eq!(history, Some(2), "what was handled is not handled again");
 }
 
-/// Work in hand when the hub dies is finished by the agent that had it, and its requester gets the answer late.
+/// Work in progress when the hub dies is finished by its agent, and its requester gets the answer late.
 #[test]
 fn a_turn_outlives_a_hub_that_comes_back() {
     let (system, broker) = System::durable_broker();

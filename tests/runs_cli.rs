@@ -1,4 +1,4 @@
-//! `agenthub run` and `agenthub runs`: what they ask Cortex, what they show, and how they end.
+//! `agenthub run` and `agenthub runs`: their requests to Cortex, output, and exit codes.
 
 mod campaign;
 mod chatting;
@@ -20,15 +20,15 @@ use cortex::{RUN, Scripted};
 
 const BRIEF: &str = "objective: Announce it\nconstraints:\n  qualityThreshold: 0.5\n  acceptanceCriteria: [says when]\n";
 
-/// A folder with a brief, and a Cortex to be asked.
-struct Asked {
+/// A folder with a brief, and a scripted Cortex.
+struct ScriptedSystem {
     system: System,
     cortex: Scripted,
 }
 
-impl Asked {
+impl ScriptedSystem {
     fn new() -> Self {
-        // Nobody listens there: what is asked is asked of the Cortex that is named.
+        // No hub listens there: requests go to the named Cortex.
         let system = System::bare("127.0.0.1:1".to_owned());
         fs::write(system.folder().join("brief.yaml"), BRIEF).expect("the folder is there");
         Self {
@@ -61,7 +61,7 @@ fn bundle(met: bool) -> Value {
 /// spec: ORC-2.4, ORC-11.3
 #[test]
 fn the_end_of_a_run_is_its_bundle_and_an_exit_code() {
-    let asked = Asked::new();
+    let asked = ScriptedSystem::new();
     asked.cortex.show("start", "at work", Value::Null);
     asked.cortex.show("complete", "", bundle(true));
     let done = asked.run(&[
@@ -90,11 +90,11 @@ fn the_end_of_a_run_is_its_bundle_and_an_exit_code() {
         [json::to_value(&"says when".into())]
     );
 
-    let best = Asked::new();
+    let best = ScriptedSystem::new();
     best.cortex.show("complete", "", bundle(false));
     assert_eq!(best.run(&["run", "brief.yaml"]).code, Some(3));
 
-    let unchecked = Asked::new();
+    let unchecked = ScriptedSystem::new();
     let mut nobody = bundle(false);
     nobody["acceptance-report"] = json!([
         {"criterion": "says when", "verdict": "pass", "evidence": "line 1"},
@@ -107,7 +107,7 @@ fn the_end_of_a_run_is_its_bundle_and_an_exit_code() {
     let first = "verdict  1 of 2 criteria is met; nobody checked \"It is funny and rhymes.\"";
     assert!(unchecked.stderr.contains(first), "{unchecked:?}");
 
-    let failed = Asked::new();
+    let failed = ScriptedSystem::new();
     failed.cortex.show("error", "no model", Value::Null);
     let failed = failed.run(&["run", "brief.yaml"]);
     assert_eq!(failed.code, Some(1));
@@ -118,7 +118,7 @@ fn the_end_of_a_run_is_its_bundle_and_an_exit_code() {
 /// spec: ORC-4
 #[test]
 fn frames_are_printed_one_a_line_and_nothing_else() {
-    let asked = Asked::new();
+    let asked = ScriptedSystem::new();
     asked.cortex.show("start", "at work", Value::Null);
     asked.cortex.show("metrics", "", json!({"tokens": 5}));
     asked
@@ -143,7 +143,7 @@ fn frames_are_printed_one_a_line_and_nothing_else() {
 
 #[test]
 fn what_is_wrong_with_a_brief_is_said_with_its_place() {
-    let asked = Asked::new();
+    let asked = ScriptedSystem::new();
     fs::write(
         asked.system.folder().join("typo.yaml"),
         "objective: x\nconstraint: {}\n",
@@ -158,7 +158,7 @@ fn what_is_wrong_with_a_brief_is_said_with_its_place() {
     );
     assert!(asked.cortex.started().is_empty());
 
-    // The field is a value beside the words, which may name another one.
+    // The field is a value beside the message, which may name another one.
     let mut refused = Status::invalid_argument("`objective` aside, 7 is no number from 0 to 1");
     let field = "constraints.qualityThreshold".parse().expect("ASCII");
     refused.metadata_mut().insert(INVALID_FIELD, field);
@@ -183,7 +183,7 @@ fn what_is_wrong_with_a_brief_is_said_with_its_place() {
 
 #[test]
 fn a_run_can_be_left_running_and_looked_after() {
-    let asked = Asked::new();
+    let asked = ScriptedSystem::new();
     let id = asked.run(&["run", "brief.yaml", "--detach"]);
     assert_eq!((id.code, id.stdout.as_str()), (Some(0), RUN), "{id:?}");
     let listed = asked.run(&["runs", "list"]);
@@ -223,10 +223,10 @@ fn a_run_can_be_left_running_and_looked_after() {
     assert!(resumed.stderr.contains("wait for it"), "{resumed:?}");
 }
 
-/// Each start is one run, also where its answer was lost: the key is the same.
+/// A retried start is one run, also if the response was lost: the key is the same.
 #[test]
 fn a_run_goes_on_being_shown_when_what_it_runs_on_comes_back() {
-    let mut asked = Asked::new();
+    let mut asked = ScriptedSystem::new();
     asked.cortex.show("start", "at work", Value::Null);
     asked.cortex.show("message", "half way", Value::Null);
     let url = asked.cortex.url();
@@ -255,7 +255,7 @@ fn approval() -> Value {
 /// spec: ORC-12.3
 #[test]
 fn a_person_at_the_terminal_is_asked_on_the_spot() {
-    let asked = Asked::new();
+    let asked = ScriptedSystem::new();
     let steps = json!({"send": {"capability": "publish", "payload": {}}});
     asked.cortex.show(
         "plan_update",
@@ -286,7 +286,7 @@ fn a_person_at_the_terminal_is_asked_on_the_spot() {
 
 #[test]
 fn ctrl_c_asks_and_a_second_one_cancels() {
-    let asked = Asked::new();
+    let asked = ScriptedSystem::new();
     asked.cortex.show("start", "at work", Value::Null);
     let mut terminal = asked.terminal(&["run", "brief.yaml"]);
     terminal.shows("Cortex decides");
@@ -303,7 +303,7 @@ fn ctrl_c_asks_and_a_second_one_cancels() {
 
 #[test]
 fn ctrl_c_can_leave_a_run_running() {
-    let asked = Asked::new();
+    let asked = ScriptedSystem::new();
     asked.cortex.show("start", "at work", Value::Null);
     let mut terminal = asked.terminal(&["run", "brief.yaml"]);
     terminal.shows("Cortex decides");
@@ -326,7 +326,7 @@ fn ctrl_c_can_leave_a_run_running() {
 /// spec: ORC-12.3
 #[test]
 fn what_waits_for_a_yes_is_answered_from_the_command_line() {
-    let asked = Asked::new();
+    let asked = ScriptedSystem::new();
     let waiting = |id: &str| Approval {
         id: id.to_owned(),
         run_id: RUN.to_owned(),

@@ -1,4 +1,4 @@
-//! A team in Markdown with what a real model decided, as it was recorded (`sop/tests/cassettes/README.md`).
+//! A team in Markdown with recorded decisions of a real model (`sop/tests/cassettes/README.md`).
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::harness::{System, free_address};
 
 const CASSETTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sop/tests/cassettes");
 
-/// Replays a session: the agents that were asked, by name, with how they ended.
+/// Replays a session: the called agents, by name, with their outcomes.
 fn replayed(session: &str, request: &str) -> Vec<(String, String)> {
     let system = System::bare(free_address());
     let team = format!("{CASSETTES}/team");
@@ -28,7 +28,7 @@ fn replayed(session: &str, request: &str) -> Vec<(String, String)> {
     assert_eq!(done.code, Some(0), "{done:?}");
     let answer: Value = serde_json::from_str(&done.stdout).expect("one line of JSON");
 
-    // What comes out is what the model said last, to the letter.
+    // The result is the model's last answer, word for word.
     let text = fs::read_to_string(&recording).expect("it is in the repository");
     let last = text.lines().last().expect("there are answers");
     let last: Value = serde_json::from_str(last).expect("a line of JSON");

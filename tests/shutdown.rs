@@ -1,4 +1,4 @@
-//! Leaving politely.
+//! Graceful shutdown.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 
 use crate::harness::System;
 
-/// Within ten seconds, although somebody is subscribed.
+/// Within ten seconds, although a subscription is open.
 #[test]
 fn everything_ends_on_sigterm_while_somebody_listens() {
     let (system, up) = System::up();
@@ -39,7 +39,7 @@ fn what_is_alone_ends_on_sigterm_too() {
     }
 }
 
-/// An agent that has lost its hub still ends when it is told to.
+/// An agent that has lost its hub still ends on a signal.
 #[test]
 fn an_agent_without_a_hub_ends_on_sigterm() {
     let system = System::bare(crate::harness::free_address());

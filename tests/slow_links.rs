@@ -1,4 +1,4 @@
-//! Peers behind a slow link: the hub runs in a network namespace of its own, whose interface sends only so fast.
+//! Peers behind a slow link: the hub runs in its own network namespace, whose interface has a limited rate.
 
 use std::{
     process::{self, Command, Output},
@@ -18,22 +18,22 @@ use tonic::transport::Endpoint;
 
 use crate::harness::{Process, System};
 
-/// Everything that is sent is there long before that.
+/// Timeout, well above the transfer time.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// What the hub's interface sends, all connections together: 20 kB/s.
+/// Rate of the hub's interface, all connections together: 20 kB/s.
 const RATE: &str = "160kbit";
-/// What each peer is sent, in bytes: it takes longer than a peer may be silent, and so do its frames.
+/// Bytes sent to each peer: they take longer than a peer may be silent, and so do its frames.
 const MAIL: usize = 320 * 1024;
 
-/// A network namespace with one interface, which ends here. Dropping it removes both.
+/// A network namespace with one interface, connected to this one. Dropping it removes both.
 struct SlowLink {
     namespace: String,
-    /// The number of the network, which others on this machine have not.
+    /// Number of the network, unique on this machine.
     net: u32,
 }
 
 impl SlowLink {
-    /// `None` where that is not permitted.
+    /// `None` if not permitted.
     fn new() -> Option<Self> {
         let id = process::id();
         let link = Self {
@@ -72,7 +72,7 @@ impl SlowLink {
         format!("10.213.{}.{}", net >> 6, ((net & 63) << 2) + host)
     }
 
-    /// From here on, what is sent from the namespace takes its time. As much as comes waits for it.
+    /// Limits the rate from the namespace, with an unlimited queue.
     fn slow_down(&self) {
         let namespace = &self.namespace;
         let shaped = Command::new("tc")
@@ -82,7 +82,7 @@ impl SlowLink {
         succeeded("tc", shaped.expect("tc is where ip is"));
     }
 
-    /// A hub in the namespace.
+    /// Starts a hub in the namespace.
     fn start_broker(&self, system: &System) -> Process {
         let args = [
             "broker",
@@ -106,7 +106,7 @@ impl Drop for SlowLink {
         let remove = ["netns", "delete", &self.namespace];
         let _ = Command::new("ip").args(remove).status();
         let remove = ["link", "delete", &self.interface()];
-        // It has gone with its other end.
+        // It is removed together with its other end.
         let _ = Command::new("ip").args(remove).output();
     }
 }
@@ -120,7 +120,8 @@ fn succeeded(what: &str, done: Output) {
     assert!(done.status.success(), "{what}: {done:?}");
 }
 
-/// Promise 6. A ping and its answer wait behind the mail, and yet nobody is taken for dead: neither the hub's own client nor one that only listens.
+/// Promise 6. A ping and its answer wait behind the mail, and yet no peer is considered dead: neither the SDK's client
+/// nor one that only listens.
 #[tokio::test(flavor = "multi_thread")]
 async fn peers_behind_a_slow_link_stay_connected() {
     let Some(link) = SlowLink::new() else {

@@ -1,4 +1,5 @@
-//! Teams written in Markdown, as people have them: `agenthub sop` over real processes, offline or with models that fail and wait.
+//! Teams written in Markdown, from a user's view: `agenthub sop` over real processes, offline or with models that fail
+//! and wait.
 
 mod brain;
 mod chatting;
@@ -12,17 +13,17 @@ use serde_json::Value;
 
 use crate::harness::{Finished, Process, System, free_address};
 
-/// The team that comes with the repository.
+/// The team of the repository.
 const SOPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sops");
 
 const WORDS: &str = "Write a short article about what survives a crash";
 
-/// A folder in which nothing runs.
+/// A folder without processes.
 fn alone() -> System {
     System::bare(free_address())
 }
 
-/// Asks a team of this process for JSON.
+/// Asks a team in this process for JSON.
 fn ask(system: &System, dir: &str, words: &str) -> (Finished, Value) {
     let finished = system.run(&["sop", "ask", "--here", "--json", dir, words], "");
     let value = json_of(&finished);
@@ -34,13 +35,13 @@ fn json_of(finished: &Finished) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {finished:?}"))
 }
 
-/// The names of those who were asked, in order.
+/// Names of the called agents, in order.
 fn asked(answer: &Value) -> Vec<&str> {
     let agents = answer["agents"].as_array().into_iter().flatten();
     agents.filter_map(|one| one["agent"].as_str()).collect()
 }
 
-/// A team whose files have these names and texts.
+/// Writes a team with these file names and texts.
 fn write(folder: &Path, files: &[(&str, &str)]) {
     for (name, text) in files {
         let path = folder.join(name);
@@ -50,7 +51,7 @@ fn write(folder: &Path, files: &[(&str, &str)]) {
     }
 }
 
-/// A copy of the team of the repository that may be changed.
+/// A modifiable copy of the repository's team.
 fn copied(folder: &Path) {
     for file in [
         "editor.md",
@@ -65,7 +66,7 @@ fn copied(folder: &Path) {
     }
 }
 
-/// A team on the hub of a system, once its orchestrator is there.
+/// Starts a team on the hub of a system, and waits for its orchestrator.
 fn up(system: &System, dir: &str, leads: &str, more: &[&str]) -> Process {
     let mut args = vec!["sop", "up", "--json"];
     args.extend(more);
@@ -124,7 +125,7 @@ fn the_team_of_the_repository_makes_an_article_without_a_hub_and_without_a_key()
     assert_eq!(verdict("MUST NOT add facts").0, Some("not-checked"));
 }
 
-/// Who is asked for which request, by the stand-in, which sees the prompt and the tools and nothing else.
+/// The agents called for each request, as decided by the offline model, which sees only the prompt and the tools.
 ///
 /// spec: SOP-10.1, SOP-10.2, SOP-10.3
 #[test]

@@ -1,4 +1,4 @@
-//! What ends: cancelled work stops at every depth, and budgets hold across processes.
+//! Ends: cancelled work stops at every depth, and budgets hold across processes.
 
 use std::thread;
 
@@ -10,7 +10,7 @@ use crate::harness::{PRESS, Process, System, eventually};
 const CHIEF: &str = "agent_chief";
 const FOREMAN: &str = "agent_foreman";
 
-/// Three levels: the chief asks the foreman, who asks the press.
+/// Three levels: the chief calls the foreman, who calls the press.
 fn three_levels(system: &System) -> [Process; 3] {
     let press = system.start_press();
     let what = ["--description", "Leads the staff of the workshop"];
@@ -42,7 +42,7 @@ fn cancelling_stops_everything_three_levels_deep() {
             .then_some(())
     });
 
-    // What was still to start would do so before a later request is answered.
+    // Anything still to start would do so before a later request is answered.
     system.let_go();
     let again = system.ask(CHIEF, "second", WORDS).wait();
     assert_eq!(again.code, Some(0), "{again:?}");
@@ -56,7 +56,7 @@ fn cancelling_stops_everything_three_levels_deep() {
     assert_eq!(system.states().len(), 6, "{:?}", system.states());
 }
 
-/// Nothing is lost when agents are told to go while a tool is at work: their next processes go on.
+/// No work is lost when agents are told to end during a tool call: their next processes continue.
 #[test]
 fn agents_that_are_told_to_go_leave_their_work_to_the_next() {
     let (system, _broker) = System::durable_broker();
@@ -78,7 +78,7 @@ fn agents_that_are_told_to_go_leave_their_work_to_the_next() {
     assert!(begun.iter().all(|key| *key == begun[0]), "{begun:?}");
 }
 
-/// What a task cost, as its last status tells it.
+/// Cost of a task, from its last status.
 fn tokens(end: &Value) -> u64 {
     let tokens = &end["metadata"]["usage"]["tokens"];
     tokens
@@ -86,7 +86,8 @@ fn tokens(end: &Value) -> u64 {
         .map_or_else(|| panic!("no usage in {end}"), |tokens| tokens as u64)
 }
 
-/// Twenty workers in processes of their own are asked at once: with enough for all, with too little for all, and in between.
+/// Twenty workers in separate processes are called at once: with enough budget for all, with too little for all, and in
+/// between.
 #[test]
 fn twenty_delegations_at_once_stay_below_the_cap_together() {
     let (system, _broker) = System::durable_broker();
@@ -132,7 +133,7 @@ fn twenty_delegations_at_once_stay_below_the_cap_together() {
     assert!(answered[2] < 20, "too little for all: {answered:?}");
 }
 
-/// An agent that was told to stop takes nothing more.
+/// An agent that was told to stop accepts nothing more.
 #[test]
 fn an_agent_with_a_tool_at_work_ends_soon_and_its_program_with_it() {
     let (system, _broker) = System::durable_broker();

@@ -1,4 +1,4 @@
-//! Supervisors find the agents of the hub by themselves and answer with their help; nothing here needs a network.
+//! Supervisors that find the agents of the hub and answer with their help; nothing here needs a network.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn stars(system: &System) -> Process {
     system.start_worker("agent_stars", STARS, "echo mars is up")
 }
 
-/// Asks the supervisor until the answer holds `text`: right after an agent has come, the supervisor may not have seen it.
+/// Asks the supervisor until the answer contains `text`: it may not have seen a new agent yet.
 fn answers(system: &System, words: &str, text: &str) {
     eventually(
         &format!("the answer to \"{words}\" holds \"{text}\""),
@@ -57,7 +57,7 @@ fn a_supervisor_answers_with_workers_that_come_on_both_sides_of_it() {
     );
 }
 
-/// It comes even before the hub, says so, and answers alone as long as it is alone.
+/// It starts even before the hub, reports that, and answers alone while it has no workers.
 ///
 /// spec: AGT-6.3, AGT-12.4, AGT-12.5
 #[test]

@@ -1,4 +1,4 @@
-//! Spans of a real system, as a collector of OpenTelemetry gets them.
+//! Spans of a real system, received by an OpenTelemetry collector.
 
 mod collector;
 
@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::trace::v1::{Span, span::SpanKind};
 use crate::harness::{Process, System, eventually, free_address};
 use collector::{Collector, number, text};
 
-/// What is said, and never in a span.
+/// Text that must not appear in a span.
 const WORDS: &str = "echo open sesame";
 
 /// A system in one process that sends its spans to a collector.
@@ -48,7 +48,7 @@ impl Observed {
         assert!(chat.stdout.contains("open sesame"), "{chat:?}");
     }
 
-    /// Tells it to stop. How long that took, and what it said.
+    /// Stops it. Returns the time that took, and its output.
     fn stop(self) -> (Duration, String) {
         let began = Instant::now();
         self.up.signal(Signal::SIGTERM);
@@ -58,7 +58,7 @@ impl Observed {
     }
 }
 
-/// Waits until a turn of Cortex is over, as its spans tell it.
+/// Waits until a turn of Cortex has ended, according to its spans.
 fn turn(collector: &Collector) -> Vec<Span> {
     eventually("the spans of a turn came", || {
         let spans = collector.spans();
@@ -146,11 +146,11 @@ fn a_run_with_a_plan_shows_its_handoffs_scores_and_depth() {
     let scores = evaluations.filter_map(|e| number(&e.attributes, "gen_ai.evaluation.score.value"));
     let scores: Vec<Option<f64>> = scores.map(Some).collect();
     assert!(scores.contains(&score), "{scores:?}");
-    // What the brief says is nobody's business here.
+    // The content of the brief must not appear.
     assert!(!format!("{:?}", collector.requests()).contains("Havn"));
 }
 
-/// The work that a run handed to agents.
+/// Spans of a run's handoffs.
 fn handoffs<'a>(spans: &'a [Span], run: &Span) -> Vec<&'a Span> {
     let below = spans.iter().filter(|s| s.parent_span_id == run.span_id);
     below
@@ -158,13 +158,13 @@ fn handoffs<'a>(spans: &'a [Span], run: &Span) -> Vec<&'a Span> {
         .collect()
 }
 
-/// Whether the run that an agent made of a handoff is there.
+/// True if the run that an agent made of a handoff is there.
 fn has_run(spans: &[Span], handoff: &Span) -> bool {
     let mut below = spans.iter().filter(|s| s.parent_span_id == handoff.span_id);
     below.any(|s| s.name == handoff.name)
 }
 
-/// What is there at the end still goes out.
+/// The last spans are sent at shutdown.
 #[test]
 fn the_variables_of_opentelemetry_hold() {
     let collector = Collector::over_grpc();
@@ -210,7 +210,7 @@ fn a_collector_that_hangs_delays_nothing_but_the_end_by_two_seconds() {
     for _ in 0..3 {
         observed.talk();
     }
-    // One export takes 10 s to be given up.
+    // An export gives up after 10 s.
     assert!(began.elapsed() < Duration::from_secs(10));
     let (took, said) = observed.stop();
     assert!(took < Duration::from_secs(10), "{took:?}");

@@ -23,12 +23,12 @@ use writer::Writer;
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
 
-/// A program on a terminal of its own. Dropping it kills it.
+/// A program on its own terminal, killed on drop.
 pub(crate) struct Terminal {
     child: Child,
     keyboard: File,
     screen: Arc<Mutex<String>>,
-    /// How much of the screen was looked at.
+    /// Bytes of the screen checked so far.
     seen: usize,
 }
 
@@ -37,7 +37,7 @@ impl Terminal {
         Self::start(system, &["chat", "--ephemeral"])
     }
 
-    /// A program of a system.
+    /// Starts a program of a system.
     pub(crate) fn start(system: &System, args: &[&str]) -> Self {
         let size = Winsize {
             ws_row: 40,
@@ -85,7 +85,7 @@ impl Terminal {
             .expect("the terminal is there");
     }
 
-    /// Waits until this appears behind what was looked at.
+    /// Waits until this text appears after the checked part.
     pub(crate) fn shows(&mut self, text: &str) {
         let (screen, from) = (&self.screen, self.seen);
         let found = eventually(&format!("the terminal shows \"{text}\""), || {
@@ -96,13 +96,13 @@ impl Terminal {
         self.seen += found;
     }
 
-    /// Sends a signal, as the terminal does for Ctrl-C where it controls the program.
+    /// Sends a signal, as the terminal does for Ctrl-C.
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).expect("a process id");
         kill(Pid::from_raw(pid), signal).expect("it runs");
     }
 
-    /// Waits until the program has ended; its exit code.
+    /// Waits until the program has ended, and returns its exit code.
     pub(crate) fn left(&mut self) -> Option<i32> {
         let child = &mut self.child;
         let status = eventually("the program has ended", || {
@@ -162,7 +162,7 @@ fn an_answer_grows_and_ctrl_c_cancels_and_ctrl_d_leaves() {
     assert_eq!(chat.left(), Some(0));
 }
 
-/// What a supervisor writes is seen while Cortex waits for it.
+/// The text of a supervisor is shown while Cortex waits for it.
 ///
 /// spec: AGT-9.3
 #[test]

@@ -1,4 +1,4 @@
-//! Agents whose tools come from MCP servers that the settings name.
+//! Agents whose tools come from configured MCP servers.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use nix::{
 
 use crate::harness::{Process, System, eventually, free_address};
 
-/// An MCP server of a few lines, with one tool.
+/// A minimal MCP server with one tool.
 const SERVER: &str = r#"echo $$ > server.id
 tool='{"name":"count_words","description":"Counts the words of a text","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}'
 while read -r line; do

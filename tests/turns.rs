@@ -1,4 +1,4 @@
-//! A Cortex that is killed in the middle of a turn finishes it after its restart, and the user gets one answer.
+//! Crashes of Cortex during a turn: it finishes the turn after its restart, and the user gets one answer.
 
 mod provider;
 
@@ -14,7 +14,7 @@ const ECHO: &str = "agent_echo";
 const WORDS: &str = "tell me of patience";
 const ANSWER: &str = "It says: Echo: tell me of patience";
 
-/// A hub and an agent that stay, a Cortex that is to be killed, a model, and a user who waits.
+/// A hub and an agent that stay, a Cortex that will be killed, a model, and a waiting user.
 struct Turn {
     system: System,
     provider: Provider,
@@ -25,7 +25,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// Asks; the model or the agent keeps the answer back.
+    /// Sends the user's message; the model or the agent holds its answer back.
     fn begin(hold_back: impl FnOnce(&Provider, &Process)) -> Self {
         let (system, broker) = System::durable_broker();
         let echo = system.start_echo(ECHO);
@@ -59,7 +59,8 @@ impl Turn {
         });
     }
 
-    /// The user has got the answer, once, and the agent was asked once. Whether results were there when the model was asked, each time.
+    /// Checks that the user got one answer, and that the agent was called once. Returns, for each call of the model,
+    /// whether results were there.
     fn end(self) -> Vec<bool> {
         answered(&self.chat.finish(""));
         let tasks = tasks(&self.system);
@@ -79,7 +80,7 @@ fn start_cortex(system: &System, provider: &Provider) -> Process {
     cortex
 }
 
-/// A program that uses the provider.
+/// Starts a program that uses the provider.
 fn start(system: &System, provider: &Provider, args: &[&str]) -> Process {
     let variables = [
         ("AGENTHUB_MODEL", "openai/m"),
@@ -92,7 +93,7 @@ fn start(system: &System, provider: &Provider, args: &[&str]) -> Process {
     Process::start_in(&environment, system.folder(), &system.hub(), args)
 }
 
-/// The tasks of the agent, whole.
+/// Full tasks of the agent.
 fn tasks(system: &System) -> Vec<Value> {
     let listed = system.json(&["tasks", "list", "--agent", ECHO, "--json"]);
     let of_the_agent = listed
@@ -145,7 +146,7 @@ fn a_cortex_that_is_killed_after_the_result_does_not_have_the_work_done_twice() 
     assert_eq!(turn.end(), [false, true, true]);
 }
 
-/// The agent is done before Cortex is back.
+/// The agent is done before Cortex has restarted.
 ///
 /// spec: HUB-7
 #[test]

@@ -47,12 +47,12 @@ fn steps() -> impl agenthub_runs::Strategy {
 }
 
 /// Notes its calls, and blocks the first tool until a file `go` exists.
-struct Noting {
+struct RecordingWorld {
     folder: PathBuf,
     who: &'static str,
 }
 
-impl Noting {
+impl RecordingWorld {
     fn note(&self, what: &str) {
         let mut options = OpenOptions::new();
         let file = options
@@ -66,7 +66,7 @@ impl Noting {
 }
 
 #[async_trait]
-impl World for Noting {
+impl World for RecordingWorld {
     async fn look(&self, _: &Value) -> Value {
         Value::Null
     }
@@ -120,7 +120,7 @@ async fn drive(folder: &Path, who: &'static str) -> Result<RunOutcome, DriveErro
         }
     };
     let folder = folder.to_owned();
-    let world = Arc::new(Noting { folder, who });
+    let world = Arc::new(RecordingWorld { folder, who });
     let commands = watch::Sender::new(agenthub_runs::Command::Go);
     hand.drive(&steps(), world, commands.subscribe()).await
 }

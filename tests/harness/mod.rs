@@ -1,4 +1,4 @@
-//! Starts the programs of a system and watches what they say.
+//! Starts the programs of a system and watches their output.
 
 mod process;
 mod thinking;
@@ -15,13 +15,13 @@ use serde_json::Value;
 pub(crate) use process::{Finished, Process};
 pub(crate) use thinking::PRESS;
 
-/// How long anything may take before a test gives up on it.
+/// Timeout of any step of a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long agents may be away here, of whom a test waits until they are given up.
+/// Time that agents may be offline in tests that wait until they are given up.
 const AWAY_GRACE_SECONDS: &str = "2";
 
-/// A folder of its own for a system, and the address of its hub.
+/// A system's folder, and the address of its hub.
 pub(crate) struct System {
     folder: tempfile::TempDir,
     grpc: String,
@@ -50,14 +50,14 @@ impl System {
         (system, up)
     }
 
-    /// A system with nothing but a hub, on a port that stays its own.
+    /// A system with a hub alone, on a reserved port.
     pub(crate) fn broker() -> (Self, Process) {
         let system = Self::bare(free_address());
         let broker = system.start_broker();
         (system, broker)
     }
 
-    /// A system without anything, whose hub will be at `grpc`.
+    /// A system without processes, whose hub will be at `grpc`.
     pub(crate) fn bare(grpc: String) -> Self {
         Self {
             folder: tempfile::tempdir().expect("a temporary folder"),
@@ -65,7 +65,7 @@ impl System {
         }
     }
 
-    /// The hub, again or for the first time, where the system expects it.
+    /// Starts or restarts the hub on the system's address.
     pub(crate) fn start_broker(&self) -> Process {
         let broker = self.start(&[
             "broker",
@@ -82,19 +82,19 @@ impl System {
         broker
     }
 
-    /// A system with nothing but a hub that keeps its log on disk.
+    /// A system with a hub alone, with its log on disk.
     pub(crate) fn durable_broker() -> (Self, Process) {
         let system = Self::bare(free_address());
         let broker = system.start_durable_broker();
         (system, broker)
     }
 
-    /// The hub with its log on disk, again or for the first time, where the system expects it.
+    /// Starts or restarts the hub with its log on disk, on the system's address.
     pub(crate) fn start_durable_broker(&self) -> Process {
         self.start_durable_broker_in(&[])
     }
 
-    /// The same with more in its environment.
+    /// The same with additional environment variables.
     pub(crate) fn start_durable_broker_in(&self, environment: &[(&str, &PathBuf)]) -> Process {
         let broker = self.begin_durable_broker_in(environment);
         broker.line("the banner");
@@ -116,41 +116,41 @@ impl System {
         Process::start_in(environment, self.folder(), &self.hub(), &args)
     }
 
-    /// Where its programs run.
+    /// Working directory of its programs.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// An echo agent that has found the hub.
+    /// Starts an echo agent and waits until it has connected.
     pub(crate) fn start_echo(&self, name: &str) -> Process {
         let agent = self.start(&["agent", "echo", "--name", name]);
         self.wait_online(name);
         agent
     }
 
-    /// Cortex, once it has found the hub.
+    /// Starts Cortex and waits until it has connected.
     pub(crate) fn start_cortex(&self) -> Process {
         let cortex = self.start(&["cortex"]);
         self.wait_online("cortex");
         cortex
     }
 
-    /// A program that goes on.
+    /// Starts a program that keeps running.
     pub(crate) fn start(&self, args: &[&str]) -> Process {
         Process::start(self.folder.path(), &self.hub(), args)
     }
 
-    /// A program that ends, with these lines as its input.
+    /// Runs a program with these input lines to its end.
     pub(crate) fn run(&self, args: &[&str], input: &str) -> Finished {
         self.start(args).finish(input)
     }
 
-    /// What the chat prints for these lines.
+    /// Output of the chat for these lines.
     pub(crate) fn chat(&self, input: &str) -> Finished {
         self.run(&["chat"], input)
     }
 
-    /// What a program with `--json` prints, line by line.
+    /// Output lines of a program with `--json`.
     pub(crate) fn json(&self, args: &[&str]) -> Vec<Value> {
         let finished = self.run(args, "");
         assert_eq!(finished.code, Some(0), "{args:?}: {finished:?}");
@@ -160,7 +160,7 @@ impl System {
             .collect()
     }
 
-    /// Waits until the directory says that an agent can be reached.
+    /// Waits until the directory lists an agent as online.
     pub(crate) fn wait_online(&self, agent: &str) {
         eventually(&format!("{agent} is online"), || {
             let shown = self.run(&["agents", "show", agent, "--json"], "");
@@ -179,7 +179,7 @@ impl System {
     }
 }
 
-/// Where a hub that has just begun serves HTTP, as its banner says.
+/// HTTP address of a hub that has just started, from its banner.
 pub(crate) fn http_address(broker: &Process) -> String {
     let banner = broker.line("the banner");
     let banner: Value = serde_json::from_str(&banner).expect("JSON");
@@ -187,7 +187,7 @@ pub(crate) fn http_address(broker: &Process) -> String {
     http.to_owned()
 }
 
-/// The answer to a request, its head included.
+/// The response to a request, head included.
 pub(crate) fn get(http: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(http).expect("it listens");
     write!(
@@ -200,7 +200,7 @@ pub(crate) fn get(http: &str, path: &str) -> String {
     text
 }
 
-/// Waits until a condition gives something.
+/// Waits until a condition returns a value.
 pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -215,7 +215,7 @@ pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>
     }
 }
 
-/// An address of loopback that nobody listens on.
+/// A free loopback address.
 pub(crate) fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("it is bound").to_string()

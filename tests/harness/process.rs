@@ -1,4 +1,4 @@
-//! One process of the binary under test.
+//! A process of the binary under test.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -18,7 +18,7 @@ use nix::{
 
 use super::{PATIENCE, eventually};
 
-/// A running process. Dropping it kills it.
+/// A running process, killed on drop.
 pub(crate) struct Process {
     child: Child,
     name: String,
@@ -37,12 +37,12 @@ pub(crate) struct Finished {
 }
 
 impl Process {
-    /// Starts the binary in `folder`, with no settings but the hub's address.
+    /// Starts the binary in `folder`, with the hub's address as its only setting.
     pub(crate) fn start(folder: &Path, hub: &str, args: &[&str]) -> Self {
         Self::start_in(&[], folder, hub, args)
     }
 
-    /// The same with more in its environment.
+    /// The same with additional environment variables.
     pub(crate) fn start_in(
         environment: &[(&str, &PathBuf)],
         folder: &Path,
@@ -53,7 +53,7 @@ impl Process {
         Self::spawn(command, environment, folder, hub, args)
     }
 
-    /// Starts the binary in `folder` beneath another program, which becomes it.
+    /// Starts the binary in `folder` through another program, which executes it.
     pub(crate) fn start_beneath(
         program: &str,
         before: &[&str],
@@ -129,7 +129,7 @@ impl Process {
         }
     }
 
-    /// The next line that it prints.
+    /// The next output line.
     pub(crate) fn line(&self, what: &str) -> String {
         self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| {
             panic!(
@@ -140,7 +140,7 @@ impl Process {
         })
     }
 
-    /// The next line that it prints and that holds this text.
+    /// The next output line that contains this text.
     pub(crate) fn line_with(&self, text: &str) -> String {
         loop {
             let line = self.line(&format!("a line with \"{text}\""));
@@ -150,12 +150,12 @@ impl Process {
         }
     }
 
-    /// The next line that it has printed already.
+    /// The next output line, if available.
     pub(crate) fn printed(&self) -> Option<String> {
         self.lines.try_recv().ok()
     }
 
-    /// What it has said on standard error so far.
+    /// The content of standard error so far.
     pub(crate) fn said(&self) -> String {
         self.stderr.lock().expect("no reader panics").clone()
     }
@@ -172,13 +172,13 @@ impl Process {
         kill(Pid::from_raw(pid), signal).expect("it runs");
     }
 
-    /// Ends it without giving it a chance.
+    /// Kills it.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it was killed");
     }
 
-    /// Gives it this input and waits until it ends by itself.
+    /// Writes this input and waits until it ends by itself.
     pub(crate) fn finish(mut self, input: &str) -> Finished {
         if let Some(mut stdin) = self.child.stdin.take() {
             // A program that reads no input may have ended already.

@@ -1,4 +1,4 @@
-//! Agents with a model, and a tool that a test can hold.
+//! Agents with a model, and a tool that a test can block.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::{Process, System, eventually};
 
-/// The agent whose tool can be held.
+/// The agent with the blockable tool.
 pub(crate) const PRESS: &str = "agent_press";
 
-/// A tool that notes the key of each call when it begins and when it is done, and waits in between until it is let go.
+/// A tool that notes the key of each call when it begins and ends, and blocks in between until released.
 const HELD: &str = r#"
 cat >&2
 echo "$AGENTHUB_IDEMPOTENCY_KEY" >>press.begun
@@ -19,7 +19,7 @@ echo pressed
 "#;
 
 impl System {
-    /// An agent from the command line that leads the others, once it is there.
+    /// Starts a supervisor from the command line, and waits until it is online.
     pub(crate) fn start_supervisor(&self, name: &str, more: &[&str]) -> Process {
         let mut args = vec!["agent", "supervisor", "--name", name];
         args.extend(more);
@@ -28,7 +28,7 @@ impl System {
         agent
     }
 
-    /// An agent from a file with this text, once it is there.
+    /// Starts an agent from a file with this text, and waits until it is online.
     pub(crate) fn start_file(&self, name: &str, text: &str, more: &[&str]) -> Process {
         let file = format!("{name}.toml");
         fs::write(self.folder().join(&file), text).expect("the folder is there");
@@ -48,7 +48,7 @@ impl System {
         self.start_file(name, &text, &["--ephemeral"])
     }
 
-    /// The worker whose tool waits until it is [let go](Self::let_go). Its runs survive it.
+    /// The worker whose tool blocks until [released](Self::let_go). Its runs survive it.
     pub(crate) fn start_press(&self) -> Process {
         let what = "Prints a text on the printing press";
         let text = format!(
@@ -60,17 +60,17 @@ impl System {
         self.start_file(PRESS, &text, &[])
     }
 
-    /// Lets the press work.
+    /// Releases the blocked tool.
     pub(crate) fn let_go(&self) {
         fs::write(self.folder().join("press.go"), "").expect("the folder is there");
     }
 
-    /// The keys of the calls of the press that were begun.
+    /// Keys of the begun calls of the blockable tool.
     pub(crate) fn begun(&self) -> Vec<String> {
         self.keys("press.begun")
     }
 
-    /// The keys of the calls of the press that were done.
+    /// Keys of its ended calls.
     pub(crate) fn done(&self) -> Vec<String> {
         self.keys("press.done")
     }
@@ -80,14 +80,14 @@ impl System {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Waits until the press has so many calls that were begun.
+    /// Waits until the blockable tool has this many begun calls.
     pub(crate) fn wait_begun(&self, count: usize) {
         eventually(&format!("the press was called {count} times"), || {
             (self.begun().len() >= count).then_some(())
         });
     }
 
-    /// Asks an agent, under this task, for what becomes of it.
+    /// Delegates to an agent, under this task id, and prints the outcome.
     pub(crate) fn ask(&self, agent: &str, task: &str, words: &str) -> Process {
         self.start(&[
             "publish", "--to", agent, "--task", task, "--wait", "--json", words,
@@ -104,7 +104,7 @@ impl System {
             .collect()
     }
 
-    /// Every end of a task in the log of a durable hub, as the event has it.
+    /// Every end of a task in the log of a durable hub, as stored.
     pub(crate) fn ends(&self) -> Vec<Value> {
         let records = self.json(&["log", "export"]);
         let updates = records
@@ -114,7 +114,7 @@ impl System {
     }
 }
 
-/// Whether a status update ends its task.
+/// True if a status update ends its task.
 fn is_end(update: &Value) -> bool {
     let state = update["status"]["state"].as_str().unwrap_or_default();
     ["COMPLETED", "FAILED", "CANCELLED", "REJECTED"]

@@ -1,5 +1,6 @@
-// What agents and clients of the original AgentHub do on the wire, call by call: `echo` is an agent that subscribes to tasks alone and goes by
-// the names of its skills, `responder` answers messages, `repl` and `cli` ask with ids made of seconds and a `traceparent` header.
+// Reproduces the wire behaviour of agents and clients of the original AgentHub, call by call: `echo` is an agent that
+// subscribes to tasks alone and uses the names of its skills, `responder` answers messages, `repl` and `cli` send with
+// ids made of seconds and a `traceparent` header.
 package main
 
 import (
@@ -48,7 +49,7 @@ func main() {
 	}
 }
 
-// An agent with one skill. The task's type is the skill's name, and the artifact follows the end.
+// An agent with one skill. The task's type is the skill's name, and the artifact follows the terminal status.
 func echo(ctx context.Context, client hub.AgentHubClient) {
 	const agent, skill = "agent_echo", "Echo Messages"
 	_, err := client.RegisterAgent(ctx, &hub.RegisterAgentRequest{AgentCard: &a2a.AgentCard{
@@ -86,7 +87,7 @@ func echo(ctx context.Context, client hub.AgentHubClient) {
 }
 
 func work(ctx context.Context, client hub.AgentHubClient, agent, skill string, task *a2a.Task) {
-	// It is dereferenced like this.
+	// The original dereferences it without a check.
 	said := task.Status.Update.Content[0].GetText()
 	taskType := task.GetMetadata().GetFields()["task_type"].GetStringValue()
 	fmt.Printf("task %s of %q: %s\n", task.Id, taskType, said)
@@ -110,7 +111,7 @@ func work(ctx context.Context, client hub.AgentHubClient, agent, skill string, t
 		Routing: routing,
 	})
 	if err != nil {
-		// It has ended meanwhile, as one that was told of twice.
+		// It has ended meanwhile, for example because it was delivered twice.
 		fmt.Println("not reported:", err)
 		return
 	}
@@ -133,7 +134,7 @@ func work(ctx context.Context, client hub.AgentHubClient, agent, skill string, t
 	check(err)
 }
 
-// Answers each message, and says to which trace it belonged.
+// Answers each message, with the trace that it belongs to.
 func responder(ctx context.Context, client hub.AgentHubClient) {
 	const agent = "agent_chat_responder"
 	messages, err := client.SubscribeToMessages(ctx, &hub.SubscribeToMessagesRequest{AgentId: agent})
@@ -156,7 +157,7 @@ func responder(ctx context.Context, client hub.AgentHubClient) {
 	}
 }
 
-// Sends each line of its input at once, and prints the answers that come within the next seconds.
+// Sends each input line at once, and prints the answers of the next seconds.
 func ask(ctx context.Context, client hub.AgentHubClient, from, to string, conversation func() string) {
 	messages, err := client.SubscribeToMessages(ctx, &hub.SubscribeToMessagesRequest{AgentId: from})
 	check(err)

@@ -1,4 +1,4 @@
-//! The example of the README, as somebody runs it who has nothing but the program.
+//! The example of the README, with the program alone.
 
 use std::{fs, path::PathBuf};
 
@@ -65,7 +65,7 @@ fn the_first_draft_of_the_example_fails_and_the_second_passes() {
     assert_eq!(verdicts, expected, "{bundle}");
 }
 
-/// The process is killed before the first draft, and the one that takes it up before the second.
+/// The process is killed before the first draft, and its successor before the second.
 ///
 /// spec: ORC-11.5, ORC-12.3
 #[test]
@@ -100,7 +100,7 @@ fn the_example_is_finished_by_the_third_process() {
     let second = start(&system, &watch);
     assert_eq!(frames_to(&second, "approval"), before);
     allow(&hub_of(&second));
-    // That it was allowed, and then the next question.
+    // The decision, and then the next approval.
     frames_to(&second, "approval");
     frames_to(&second, "approval");
     second.kill();

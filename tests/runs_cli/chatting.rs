@@ -1,11 +1,11 @@
-//! What runs ask people, in the chat.
+//! Approvals of runs, in the chat.
 
 use crate::{
     harness::{Process, System, eventually},
     terminal::Terminal,
 };
 
-/// What asks a person, and goes on by itself after that.
+/// Arguments of a run that requests an approval, and continues by itself after that.
 const ASKS: [&str; 6] = [
     "run",
     "--objective",
@@ -15,7 +15,7 @@ const ASKS: [&str; 6] = [
     "--detach",
 ];
 
-/// A system in which a run waits for a yes; the run.
+/// A system in which a run waits for an approval, and the run's id.
 fn waiting() -> (System, Process, String) {
     let (system, up) = System::up();
     let started = system.run(&ASKS, "");
@@ -25,7 +25,7 @@ fn waiting() -> (System, Process, String) {
     (system, up, run)
 }
 
-/// The approval that waits.
+/// The pending approval.
 fn asked(system: &System) -> Option<String> {
     let waiting = system.json(&["runs", "approve", "--json"]);
     waiting.first()?["id"].as_str().map(str::to_owned)

@@ -1,4 +1,4 @@
-//! A Cortex that says what a test has it say.
+//! A scripted Cortex.
 
 use std::{
     net::SocketAddr,
@@ -23,10 +23,10 @@ use crate::harness::eventually;
 type Answer<T> = Result<Response<T>, Status>;
 type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// The run that it has.
+/// Its run.
 pub(crate) const RUN: &str = "0198f0aa-run";
 
-/// What it was told, and what it says.
+/// Received requests and scripted responses.
 #[derive(Default)]
 struct Script {
     started: Vec<pb::StartRunRequest>,
@@ -62,7 +62,7 @@ impl Scripted {
         scripted
     }
 
-    /// Serves, again where it did before.
+    /// Serves, or serves again on the same address.
     pub(crate) fn serve(&mut self) {
         let runtime = Runtime::new().expect("threads");
         let service = Service {
@@ -80,7 +80,7 @@ impl Scripted {
         self.runtime = Some(runtime);
     }
 
-    /// Is gone, and breaks every connection.
+    /// Stops, and breaks every connection.
     pub(crate) fn stop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -91,7 +91,7 @@ impl Scripted {
         format!("http://{}", self.address)
     }
 
-    /// Shows a frame more.
+    /// Adds a frame.
     pub(crate) fn show(&self, kind: &str, message: &str, data: Value) {
         self.frames.send_modify(|frames| {
             frames.push(Frame {
@@ -106,12 +106,12 @@ impl Scripted {
         });
     }
 
-    /// Starts no run, for this reason.
+    /// Refuses to start runs, with this status.
     pub(crate) fn refuse(&self, status: Status) {
         self.script().refusal = Some(status);
     }
 
-    /// Has this wait for a yes.
+    /// Adds a pending approval.
     pub(crate) fn ask(&self, approval: pb::Approval) {
         self.script().waiting.push(approval);
     }

@@ -1,4 +1,5 @@
-//! Runs whose processes are killed in the middle: they wait for a person when that happens, so that the middle is always the same.
+//! Runs whose processes are killed in progress: they wait for an approval at that time, so that the point is always the
+//! same.
 
 use std::path::PathBuf;
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 
 use crate::harness::{Process, System, eventually, free_address};
 
-/// What the person is asked to allow before it is done.
+/// The approvals that are requested.
 const ASKED: [&str; 5] = [
     "--objective",
     "Invite everybody to our open day on 12 May",
@@ -15,7 +16,7 @@ const ASKED: [&str; 5] = [
     "--json",
 ];
 
-/// A program that uses a port of its own for whatever it serves.
+/// Starts a program that serves on a free port.
 pub(crate) fn start(system: &System, args: &[&str]) -> Process {
     let any = PathBuf::from("127.0.0.1:0");
     let environment = [("AGENTHUB_GRPC", &any), ("AGENTHUB_HTTP", &any)];
@@ -36,7 +37,7 @@ pub(crate) fn frames_to(process: &Process, kind: &str) -> Vec<Value> {
     }
 }
 
-/// The hub that a process says it runs.
+/// Address of the hub that a process runs.
 pub(crate) fn hub_of(process: &Process) -> String {
     eventually("it says where its hub is", || {
         let said = process.said();
@@ -85,7 +86,7 @@ fn a_run_in_a_process_of_its_own_is_finished_after_that_is_killed() {
     assert_eq!(second.wait().code, Some(0));
 }
 
-/// Whoever watches needs not do anything when everything else is killed and comes back.
+/// A watcher continues without any action when everything else is killed and restarted.
 ///
 /// spec: ORC-4, ORC-11.5
 #[test]

@@ -1,4 +1,4 @@
-//! A provider of models on this machine, whose models fail, wait or answer, by their names.
+//! A local provider of models that fail, wait or answer, by their names.
 
 use axum::{
     Json, Router,
@@ -12,9 +12,9 @@ use tokio::{net::TcpListener, runtime::Runtime, sync::watch};
 
 use crate::harness::eventually;
 
-/// A model that cannot be asked; it says so once the other one was asked.
+/// A model that fails; first it waits until the other one was called.
 pub(crate) const FAILS: &str = "openai/fails";
-/// A model that answers when it is [let go](Brain::let_go).
+/// A model that answers when [released](Brain::let_go).
 pub(crate) const WAITS: &str = "openai/waits";
 
 /// The provider. Dropping it closes its port.
@@ -50,19 +50,19 @@ impl Brain {
         }
     }
 
-    /// Whoever waits gets the answer.
+    /// Releases the waiting answers.
     pub(crate) fn let_go(&self) {
         self.shared.is_let_go.send_replace(true);
     }
 
-    /// How often a model was asked.
+    /// Number of calls of a model.
     pub(crate) fn asked(&self, model: &str) -> usize {
         let model = model.trim_start_matches("openai/");
         let asked = self.shared.asked.borrow();
         asked.iter().filter(|one| *one == model).count()
     }
 
-    /// Waits until a model was asked so often.
+    /// Waits until a model was called this often.
     pub(crate) fn wait_asked(&self, model: &str, count: usize) {
         eventually(&format!("{model} was asked {count} times"), || {
             (self.asked(model) >= count).then_some(())

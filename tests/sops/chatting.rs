@@ -1,9 +1,10 @@
-//! The chat asks agents of a team.
+//! Agents of a team, called from the chat.
 
 use super::{copied, up};
 use crate::harness::System;
 
-/// Cortex hands on words, and data that is for no skill in particular: the critic takes a draft, and is asked in words all the same.
+/// Cortex delegates text, and data that is for no skill in particular: the critic takes a draft, and is called with
+/// text all the same.
 ///
 /// spec: SOP-5.7, SOP-6.1
 #[test]

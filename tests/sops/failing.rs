@@ -1,4 +1,4 @@
-//! What becomes of a request whose agents fail.
+//! Requests whose agents fail.
 
 use std::{
     path::PathBuf,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::harness::{Finished, Process, System, eventually};
 
-/// A team of two who are asked at once: the model of one is out of order, that of the other takes its time.
+/// A team of two agents that are called at once: the model of one fails, that of the other is slow.
 fn team(system: &System, error_mode: &str) {
     let lead = format!(
         "---\nname: lead\ndescription: Leads\ntype: orchestrator\nerror_mode: {error_mode}\n---\n## Steps\n\n\
@@ -138,7 +138,7 @@ fn who_is_told_to_stop_twice_does_not_wait_for_a_hub() {
     let _up = stays(&system, &brain);
     let asking = system.start(&["sop", "ask", "team", "two halves"]);
     brain.wait_asked(WAITS, 1);
-    // It takes the cancelling and does not answer.
+    // It receives the cancellation and does not answer.
     broker.signal(Signal::SIGSTOP);
     asking.signal(Signal::SIGINT);
     eventually("it is being cancelled", || {
@@ -245,7 +245,7 @@ fn whoever_asks_may_choose_how_failures_are_taken() {
     );
 }
 
-/// What a request has of files is its own.
+/// The files of a request are its own.
 #[test]
 fn a_second_request_in_the_same_folder_does_without_files() {
     let system = alone();

@@ -1,4 +1,4 @@
-//! What is said of files, those of other people among them.
+//! Diagnostics of files, other people's included.
 
 use std::fs;
 
@@ -228,7 +228,7 @@ fn a_check_refuses_what_asking_refuses() {
     }
 }
 
-/// What only a check can know: names that nobody has, who leads, a model without its key.
+/// Errors that only a check can find: unknown names, the leader, a model without its key.
 #[test]
 fn names_that_stand_for_nothing_are_told_with_what_was_meant() {
     let system = alone();

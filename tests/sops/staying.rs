@@ -1,4 +1,4 @@
-//! Teams that stay: for anyone to ask, edited while they work, killed and started again.
+//! Teams that stay: called by anyone, edited while they work, killed and restarted.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -133,7 +133,7 @@ fn a_team_that_is_killed_goes_on_where_it_was_and_the_answer_comes() {
     assert_eq!(tasks.len(), 2, "nobody was asked twice: {tasks:?}");
 }
 
-/// Two agents, of whom one waits until it is let go.
+/// Two agents, one of which waits until it is released.
 fn slow_team(system: &System) {
     let lead = "---\nname: lead\ndescription: Leads\ntype: orchestrator\n---\n## Steps\n\n1. Ask `slow` for it.\n";
     let slow = format!("---\nname: slow\ndescription: Thinks\nmodel: {WAITS}\n---\nThink.\n");
@@ -143,7 +143,7 @@ fn slow_team(system: &System) {
     );
 }
 
-/// A program on this provider.
+/// Starts a program with this provider.
 fn start(system: &System, brain: &Brain, args: &[&str]) -> Process {
     let (url, key) = (PathBuf::from(&brain.url), PathBuf::from("key"));
     let environment = [("AGENTHUB_MODEL_ENDPOINT", &url), ("OPENAI_API_KEY", &key)];
@@ -154,7 +154,7 @@ fn ask(system: &System, brain: &Brain, words: &str) -> Process {
     start(system, brain, &["sop", "ask", "team", words])
 }
 
-/// A hub that waits two seconds for agents that are away.
+/// A hub that waits two seconds for offline agents.
 fn impatient() -> (System, Process) {
     let system = System::bare(free_address());
     let grace = PathBuf::from("2");
@@ -162,7 +162,7 @@ fn impatient() -> (System, Process) {
     (system, broker)
 }
 
-/// A request whose team is another request's, which ends in a way, gets its answer all the same.
+/// A request that one team delegated to another gets its answer although the requesting team ends in this way.
 fn outlives(end: impl FnOnce(Process)) {
     let (system, _broker) = impatient();
     let brain = Brain::start();
@@ -209,7 +209,7 @@ fn a_team_that_stays_is_left_alone_however_long_it_takes() {
     system.wait_online("lead");
     let asking = ask(&system, &brain, "think about rain");
     brain.wait_asked(WAITS, 1);
-    // Longer than agents may be away.
+    // Longer than agents may be offline.
     std::thread::sleep(Duration::from_secs(4));
     brain.let_go();
     let finished = asking.finish("");

@@ -1,4 +1,4 @@
-//! A collector of spans on this machine, which keeps what it gets over HTTP or gRPC.
+//! A local collector that stores spans received over HTTP or gRPC.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,15 +19,15 @@ use tonic::{Request, Response, Status, transport::Server};
 /// The collector. Dropping it closes its port.
 pub(crate) struct Collector {
     pub(crate) url: String,
-    kept: Kept,
+    kept: Received,
     _runtime: Runtime,
 }
 
-/// What came, with the value of the header `x-key`.
+/// Received requests, with the value of the header `x-key`.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<(ExportTraceServiceRequest, String)>>>);
+struct Received(Arc<Mutex<Vec<(ExportTraceServiceRequest, String)>>>);
 
-impl Kept {
+impl Received {
     fn keep(&self, request: ExportTraceServiceRequest, key: Option<&[u8]>) {
         let key = String::from_utf8_lossy(key.unwrap_or_default()).into_owned();
         let mut kept = self.0.lock().expect("no panic while it is locked");
@@ -36,7 +36,7 @@ impl Kept {
 }
 
 impl Collector {
-    /// One that is sent Protobuf over HTTP.
+    /// A collector for Protobuf over HTTP.
     pub(crate) fn over_http() -> Self {
         Self::start(|listener, kept| async move {
             let app = Router::new()
@@ -46,7 +46,7 @@ impl Collector {
         })
     }
 
-    /// One that is called over gRPC.
+    /// A collector for gRPC.
     pub(crate) fn over_grpc() -> Self {
         Self::start(|listener, kept| async move {
             let server = Server::builder().add_service(TraceServiceServer::new(kept));
@@ -56,7 +56,7 @@ impl Collector {
         })
     }
 
-    /// One that takes connections, and says nothing on them.
+    /// A collector that accepts connections, and never answers.
     pub(crate) fn that_hangs() -> Self {
         Self::start(|listener, _| async move {
             let mut taken = Vec::new();
@@ -66,7 +66,7 @@ impl Collector {
         })
     }
 
-    fn start<F>(serve: impl FnOnce(TcpListener, Kept) -> F) -> Self
+    fn start<F>(serve: impl FnOnce(TcpListener, Received) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -74,7 +74,7 @@ impl Collector {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"));
         let listener = listener.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let kept = Kept::default();
+        let kept = Received::default();
         runtime.spawn(serve(listener, kept.clone()));
         Self {
             url: format!("http://{address}"),
@@ -83,13 +83,13 @@ impl Collector {
         }
     }
 
-    /// Everything that came, as it came.
+    /// Received requests.
     pub(crate) fn requests(&self) -> Vec<(ExportTraceServiceRequest, String)> {
         let kept = self.kept.0.lock().expect("no panic while it is locked");
         kept.clone()
     }
 
-    /// The spans that came.
+    /// Received spans.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let requests = self.requests().into_iter();
         let resources = requests.flat_map(|(request, _)| request.resource_spans);
@@ -98,14 +98,14 @@ impl Collector {
     }
 }
 
-async fn export(State(kept): State<Kept>, headers: HeaderMap, body: Bytes) -> Vec<u8> {
+async fn export(State(kept): State<Received>, headers: HeaderMap, body: Bytes) -> Vec<u8> {
     let request = ExportTraceServiceRequest::decode(body).expect("it is Protobuf");
     kept.keep(request, headers.get("x-key").map(|key| key.as_bytes()));
     ExportTraceServiceResponse::default().encode_to_vec()
 }
 
 #[tonic::async_trait]
-impl TraceService for Kept {
+impl TraceService for Received {
     async fn export(
         &self,
         request: Request<ExportTraceServiceRequest>,
@@ -117,7 +117,7 @@ impl TraceService for Kept {
     }
 }
 
-/// An attribute that is a text.
+/// A text attribute.
 pub(crate) fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
     match attribute(attributes, key)? {
         any_value::Value::StringValue(text) => Some(text),
@@ -125,7 +125,7 @@ pub(crate) fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str>
     }
 }
 
-/// An attribute that is a number.
+/// A numeric attribute.
 pub(crate) fn number(attributes: &[KeyValue], key: &str) -> Option<f64> {
     match attribute(attributes, key)? {
         any_value::Value::DoubleValue(number) => Some(*number),

@@ -1,4 +1,4 @@
-//! A provider of models on this machine, which speaks OpenAI's chat completions and writes what a test says, when it says it.
+//! A local provider of models, which speaks OpenAI's chat completions and writes pieces under the test's control.
 
 use std::{convert::Infallible, path::PathBuf, sync::Arc};
 
@@ -15,7 +15,7 @@ use tokio::{
     sync::{Mutex, mpsc},
 };
 
-/// Pieces that may wait for their request.
+/// Queued pieces.
 const PIECES: usize = 64;
 
 /// The provider. Dropping it closes its port.
@@ -43,7 +43,7 @@ impl Writer {
         }
     }
 
-    /// What makes a program of the binary ask this provider.
+    /// Environment variables that make the binary use this provider.
     pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 3] {
         [
             ("AGENTHUB_MODEL", "openai/m".into()),
@@ -52,12 +52,12 @@ impl Writer {
         ]
     }
 
-    /// The next piece of the answer that is being written.
+    /// Writes the next piece of the current answer.
     pub(crate) fn write(&self, piece: &str) {
         self.send(Some(piece.to_owned()));
     }
 
-    /// The answer that is being written is whole.
+    /// Ends the current answer.
     pub(crate) fn end(&self) {
         self.send(None);
     }
@@ -70,7 +70,7 @@ impl Writer {
 }
 
 async fn answer(pieces: Arc<Mutex<mpsc::Receiver<Option<String>>>>) -> Response {
-    // One request after the other; the next one begins when this one's stream is dropped.
+    // Requests are answered one after the other; the next one begins when this one's stream is dropped.
     let pieces = pieces.lock_owned().await;
     let body = stream::unfold(Some(pieces), async |pieces| {
         let mut pieces = pieces?;

@@ -1,4 +1,4 @@
-//! A provider of models on this machine, which speaks OpenAI's chat completions and counts what it is asked.
+//! A local provider of models, which speaks OpenAI's chat completions and counts its calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,17 +26,17 @@ struct Shared {
     is_held: watch::Sender<bool>,
 }
 
-/// A question to the model.
+/// A call of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
-    /// What the user said.
+    /// The user's message.
     pub(crate) words: String,
-    /// Whether the results of agents were there.
+    /// True if the results of agents were there.
     pub(crate) has_results: bool,
 }
 
 impl Provider {
-    /// A provider whose model hands everything to `agent`, and answers with what comes back.
+    /// A provider whose model delegates everything to `agent`, and answers with its result.
     pub(crate) fn start(agent: &'static str) -> Self {
         let runtime = Runtime::new().expect("threads");
         let shared = Shared {
@@ -59,22 +59,22 @@ impl Provider {
         }
     }
 
-    /// Does not answer any more. What is asked meanwhile is answered when it is [let go](Self::let_go), if somebody waits still.
+    /// Holds answers back until [released](Self::let_go).
     pub(crate) fn hold(&self) {
         self.shared.is_held.send_replace(true);
     }
 
-    /// Answers again.
+    /// Releases the answers.
     pub(crate) fn let_go(&self) {
         self.shared.is_held.send_replace(false);
     }
 
-    /// What was asked so far.
+    /// The calls so far.
     pub(crate) fn asked(&self) -> Vec<Question> {
         self.shared.asked.lock().expect("no panic").clone()
     }
 
-    /// Waits until so many questions have come.
+    /// Waits until this many calls have arrived.
     pub(crate) fn wait_asked(&self, count: usize) {
         eventually(&format!("the model was asked {count} times"), || {
             (self.asked().len() >= count).then_some(())

@@ -41,7 +41,7 @@ async fn drives_an_example() {
     };
     let folder = PathBuf::from(folder);
     let name = std::env::var(EXAMPLE).expect("it is set with the folder");
-    let journal = Deadly::open(&folder);
+    let journal = KillingJournal::open(&folder);
     let (first, strategy) = example(&name);
     let driver = Driver::new(Arc::new(journal), "one");
     let opened = driver.open(example_run(), "owner", Some(first));
@@ -55,7 +55,7 @@ async fn drives_an_example() {
 
 /// A journal that kills its own process right before or right after a write.
 #[derive(Debug)]
-struct Deadly {
+struct KillingJournal {
     inner: SqliteJournal,
     writes: AtomicU64,
     pen: Pen,
@@ -63,7 +63,7 @@ struct Deadly {
     kill: Option<(u64, bool)>,
 }
 
-impl Deadly {
+impl KillingJournal {
     fn open(folder: &Path) -> Self {
         let kill = std::env::var(KILL).ok().map(|kill| {
             let (write, moment) = kill.split_once(' ').expect("a number and a moment");
@@ -98,7 +98,7 @@ fn die() {
 }
 
 #[async_trait]
-impl JournalDecorator for Deadly {
+impl JournalDecorator for KillingJournal {
     fn inner(&self) -> &dyn Journal {
         &self.inner
     }
