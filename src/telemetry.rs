@@ -15,7 +15,9 @@ use std::{
 };
 
 use agenthub_sdk::{
-    AgentBuilder, SpanSink, redacted,
+    AgentBuilder,
+    durable::SpanSink,
+    internal::redacted,
     runs::spans::{self, Kind, Span, Value, conventions},
 };
 use anyhow::Context;

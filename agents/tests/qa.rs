@@ -8,7 +8,8 @@ use agenthub_agents::{
 };
 use agenthub_broker::{Server, Settings};
 use agenthub_sdk::{
-    Client, Delegation, Outcome, Phase, RunningAgent, contracts,
+    Client, Delegation, Outcome, Phase, RunningAgent,
+    internal::contracts,
     model::{LanguageModel, Message, Offline, Part, Request, Scripted},
     proto::a2a::{AgentCard, TaskState},
 };

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use agenthub_proto::{cortex::Frame as Wire, json};
 use agenthub_sdk::{
+    internal::redacted_value,
     model::Usage,
-    redacted_value,
     runs::{
         DelegationResult, RunEvent, RunOutcome, RunStarted, Spent, StepId, StepRequest, StepResult,
         Strategy, journal::Entry,

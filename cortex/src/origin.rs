@@ -5,9 +5,10 @@ use agenthub_proto::{
     trace::TraceContext,
 };
 use agenthub_sdk::{
-    Client, Delegation, Error, HandedOver, TaskContext,
+    Client, Delegation, Error, TaskContext,
+    durable::HandedOver,
+    internal::span_of,
     runs::{Failure, SentHandoff},
-    span_of,
 };
 use tokio_util::sync::CancellationToken;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
-use agenthub_sdk::{SpanSink, model::LanguageModel, runs::Journal};
+use agenthub_sdk::{durable::SpanSink, model::LanguageModel, runs::Journal};
 use async_trait::async_trait;
 
 /// How Cortex is to be.

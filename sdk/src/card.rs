@@ -6,7 +6,7 @@ use agenthub_proto::{
 };
 use serde_json::{Value, json};
 
-use crate::{Phase, skill::Declared};
+use crate::{Phase, skill::SkillDeclaration};
 
 /// The card extension for what cards have no field for. Its parameters are `agentType` and, by skill id, `skills` with an
 /// `inputSchema`, an `outputSchema` and a `phase` each.
@@ -46,7 +46,7 @@ impl Card {
 
     /// Something that the agent can do, with what it takes and gives.
     #[must_use]
-    pub fn skill(mut self, skill: impl Into<Declared>) -> Self {
+    pub fn skill(mut self, skill: impl Into<SkillDeclaration>) -> Self {
         declare(&mut self.0, skill.into());
         self
     }
@@ -93,8 +93,8 @@ impl From<Card> for AgentCard {
 }
 
 /// Puts a skill on a card.
-pub(crate) fn declare(card: &mut AgentCard, declared: Declared) {
-    let Declared {
+pub(crate) fn declare(card: &mut AgentCard, declared: SkillDeclaration) {
+    let SkillDeclaration {
         skill,
         input,
         output,

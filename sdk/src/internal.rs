@@ -1,3 +1,13 @@
 //! For the macros and the other crates of this workspace. No part of the public API: it may change in any release.
 
+pub use agenthub_models::relevance;
+pub use agenthub_runs::redact::{error as redacted, value as redacted_value};
 pub use serde;
+
+pub use crate::{
+    agent_tools::AgentTool,
+    contract::{Contract, contracts, task_type},
+    delegation::span_of,
+    gathering::{ANSWER_ARTIFACT, Gathering},
+    outcome::assemble,
+};

@@ -62,13 +62,21 @@
 //! A [`Client`] is a peer without a card: it publishes, [delegates](Client::delegate) work to agents, and looks around in the
 //! [`Directory`]. Every agent has one ([`TaskContext::client`]).
 //!
+//! Further modules: [`model`] has the models, [`durable`] what strategies of one's own need, [`operator`] what looks after a hub, and
+//! `testing` (a feature) what tests of agents need. [`Hooks`] see and refuse what a model does, [`Tool::approval`] asks a person.
+//!
 //! What travels between process and hub is in `connection`; which handler gets a message is decided in `agent/routes.rs`; what
 //! came back for a delegated task is folded in `pending/fold.rs`; which agents a model is offered is decided in `supervisor/peers.rs`.
 
+pub mod prelude;
+
+pub mod durable;
 #[doc(hidden)]
 pub mod internal;
+pub mod model;
 pub mod operator;
-pub mod prelude;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 mod agent;
 mod agent_tools;
@@ -99,45 +107,44 @@ mod spans;
 mod supervisor;
 mod takes;
 mod task_context;
-#[cfg(feature = "testing")]
-pub mod testing;
 mod tool;
 mod tool_loop;
 mod usage;
 
 pub use agent::{Agent, AgentBuilder, AgentType, RunningAgent};
-pub use agent_tools::AgentTool;
-pub use agenthub_models as model;
 pub use agenthub_models::IntoModel;
-pub use agenthub_models::relevance;
 pub use agenthub_proto as proto;
-pub use agenthub_proto::a2a::{Artifact, Message, Part, Role};
-pub use agenthub_proto::trace::TraceContext;
+pub use agenthub_proto::{
+    a2a::{Artifact, Message, Part, Role},
+    trace::TraceContext,
+};
 pub use agenthub_runs as runs;
-use agenthub_runs::redact;
-pub use agenthub_runs::redact::{error as redacted, value as redacted_value};
 pub use agenthub_sdk_macros::tool;
 pub use card::Card;
 pub use client::{Client, ClientBuilder, EventStream};
-pub use conductor::{Beginning, Conductor, Identity};
 pub use connection::{Connection, Published};
-pub use contract::{Contract, Phase, contracts, task_type};
-pub use delegation::{Delegation, MAX_HOPS, span_of};
+pub use contract::Phase;
+pub use delegation::{Delegation, MAX_HOPS};
 pub use directory::{Directory, DirectoryEntry};
 pub use error::Error;
 pub use form::Form;
-pub use gathering::{ANSWER_ARTIFACT, Gathering};
-pub use handing_over::HandedOver;
 pub use hooks::{HOOK_DEADLINE, HookContext, Hooks};
-pub use outcome::{Outcome, assemble};
+pub use outcome::Outcome;
 pub use pending::{Pending, Update, Updates};
 pub use progress::{ArtifactUpdate, TaskUpdate};
-pub use providers::{Bedrock, OpenAi, ProviderAgent, bedrock_agent, openai_agent};
+pub use providers::{bedrock_agent, openai_agent};
 pub use reply::{Failure, IntoOutput, Reply};
 pub use schemars;
-pub use skill::{Declared, Skill};
-pub use spans::{SpanSink, Spans};
+pub use skill::{Skill, SkillDeclaration};
 pub use supervisor::Peers;
 pub use task_context::TaskContext;
 pub use tool::{Tool, ToolContext};
 pub use tool_loop::ToolLoopSettings;
+
+use agenthub_models::relevance;
+use agenthub_runs::redact;
+use conductor::{Beginning, Conductor, Identity};
+use contract::{Contract, contracts, task_type};
+use gathering::{ANSWER_ARTIFACT, Gathering};
+use outcome::assemble;
+use spans::{SpanSink, Spans};

@@ -37,14 +37,14 @@ const JSON: &str = "application/json";
 /// assert!(agent.is_ok());
 /// ```
 pub struct Skill<I = String, O = Reply> {
-    pub(crate) declared: Declared,
+    pub(crate) declared: SkillDeclaration,
     pub(crate) read: fn(&TaskContext) -> Result<I, Failure>,
     pub(crate) answer: fn(O) -> Result<Reply, Failure>,
 }
 
 /// A skill as a card has it, made of a [`Skill`] or an [`AgentSkill`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Declared {
+pub struct SkillDeclaration {
     pub(crate) skill: AgentSkill,
     pub(crate) input: Option<Value>,
     pub(crate) output: Option<Value>,
@@ -156,7 +156,7 @@ impl<I, O> fmt::Debug for Skill<I, O> {
     }
 }
 
-impl From<AgentSkill> for Declared {
+impl From<AgentSkill> for SkillDeclaration {
     fn from(skill: AgentSkill) -> Self {
         Self {
             skill,
@@ -167,13 +167,13 @@ impl From<AgentSkill> for Declared {
     }
 }
 
-impl<I, O> From<Skill<I, O>> for Declared {
+impl<I, O> From<Skill<I, O>> for SkillDeclaration {
     fn from(skill: Skill<I, O>) -> Self {
         skill.declared
     }
 }
 
-impl<I, O> From<&Skill<I, O>> for Declared {
+impl<I, O> From<&Skill<I, O>> for SkillDeclaration {
     fn from(skill: &Skill<I, O>) -> Self {
         skill.declared.clone()
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use agenthub_proto::agenthub::{AgentEvent, SubscribeToTasksRequest, agent_event::Payload};
-use agenthub_sdk::{ANSWER_ARTIFACT, Client};
+use agenthub_sdk::{Client, internal::ANSWER_ARTIFACT};
 use tokio::{sync::mpsc, task::JoinSet};
 
 /// The agents of one turn that are listened to at the same time.

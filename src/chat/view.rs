@@ -7,7 +7,7 @@ use agenthub_proto::{
     agenthub::{TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
     json,
 };
-use agenthub_sdk::{ANSWER_ARTIFACT, Error, Outcome, Update};
+use agenthub_sdk::{Error, Outcome, Update, internal::ANSWER_ARTIFACT};
 use serde_json::Value;
 
 use super::overheard::Piece;

@@ -40,7 +40,7 @@ pub(super) async fn run(args: Agents, hub: &str) -> anyhow::Result<()> {
         Agents::Unregister {
             id, reason, json, ..
         } => {
-            client.unregister(&id, reason).await?;
+            client.operator().unregister(&id, reason).await?;
             match json.json {
                 true => output::line(serde_json::json!({"agentId": id}).to_string())?,
                 false => output::line(format!(

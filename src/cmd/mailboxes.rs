@@ -43,7 +43,7 @@ pub(super) async fn run(args: Mailboxes, hub: &str) -> anyhow::Result<()> {
                 name,
                 to: Some(to),
             };
-            let done = client.seek_mailbox(request).await?;
+            let done = client.operator().seek_mailbox(request).await?;
             let (skipped, reread) = (done.skipped, done.reread);
             match json.json {
                 true => output::json(&done)?,
@@ -59,7 +59,7 @@ pub(super) async fn run(args: Mailboxes, hub: &str) -> anyhow::Result<()> {
                 agent_id: agent,
                 name: name.unwrap_or_default(),
             };
-            let done = client.purge_mailbox(request).await?;
+            let done = client.operator().purge_mailbox(request).await?;
             match json.json {
                 true => output::json(&done)?,
                 false => output::line(format!("{} purged", done.purged))?,
@@ -87,7 +87,7 @@ async fn list(client: &Client, agent: Option<String>) -> anyhow::Result<Vec<Mail
         page_token: String::new(),
     };
     loop {
-        let page = client.mailboxes(request.clone()).await?;
+        let page = client.operator().mailboxes(request.clone()).await?;
         all.extend(page.mailboxes);
         if page.next_page_token.is_empty() {
             return Ok(all);
@@ -120,7 +120,7 @@ async fn show(
             name,
             peek: first,
         };
-        let mailbox = client.mailbox(request).await?;
+        let mailbox = client.operator().mailbox(request).await?;
         match json.json {
             true => output::json(&mailbox)?,
             false => output::line(mail::mailbox(&mailbox))?,
@@ -137,7 +137,7 @@ async fn letters(client: &Client, agent: Option<String>, json: Json) -> anyhow::
         page_token: String::new(),
     };
     loop {
-        let page = client.dead_letters(request.clone()).await?;
+        let page = client.operator().dead_letters(request.clone()).await?;
         all.extend(page.dead_letters);
         if page.next_page_token.is_empty() {
             break;
@@ -154,7 +154,7 @@ async fn letters(client: &Client, agent: Option<String>, json: Json) -> anyhow::
 async fn settle(client: &Client, action: LetterAction) -> anyhow::Result<()> {
     match action {
         LetterAction::Retry { id, json, .. } => {
-            let done = client.retry_dead_letter(id).await?;
+            let done = client.operator().retry_dead_letter(id).await?;
             match (json.json, done.task_id.as_str()) {
                 (true, _) => output::json(&done)?,
                 (false, "") => output::line("it is in its mailbox again")?,
@@ -162,7 +162,7 @@ async fn settle(client: &Client, action: LetterAction) -> anyhow::Result<()> {
             }
         }
         LetterAction::Drop { id, json, .. } => {
-            client.drop_dead_letter(id).await?;
+            client.operator().drop_dead_letter(id).await?;
             match json.json {
                 true => output::json(&DropDeadLetterResponse {})?,
                 false => output::line("it is dropped")?,

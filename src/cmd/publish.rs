@@ -10,7 +10,7 @@ use agenthub_proto::{
     agenthub::{AgentEntry, AgentEventMetadata, AgentState},
     trace::TraceContext,
 };
-use agenthub_sdk::{Client, Delegation, Error, Outcome, task_type};
+use agenthub_sdk::{Client, Delegation, Error, Outcome, internal::task_type};
 use agenthub_terminal::{connect, output, partial, stop::Signals};
 use anyhow::{Context, bail};
 use serde_json::json;

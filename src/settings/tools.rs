@@ -144,7 +144,7 @@ fn http(url: String, token_env: Option<String>) -> Result<Reach, String> {
     if !is_http {
         return Err(format!(
             "`{}` is no address of a server: it begins with https:// or http://, such as https://example.com/mcp",
-            agenthub_sdk::redacted(&url)
+            agenthub_sdk::internal::redacted(&url)
         ));
     }
     let authority = parsed.as_ref().ok().and_then(axum::http::Uri::authority);

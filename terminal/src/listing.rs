@@ -11,7 +11,7 @@ use agenthub_proto::{
     agenthub::{AgentEntry, AgentEvent, AgentState, agent_event::Payload},
     wkt::Timestamp,
 };
-use agenthub_sdk::task_type;
+use agenthub_sdk::internal::task_type;
 
 use crate::output::{cut, fitted, plain, table};
 

@@ -85,7 +85,10 @@ async fn report(client: &Client) -> Result<Report, Error> {
         .collect();
     present.sort();
     report.present = present;
-    let mailboxes = client.mailboxes(ListMailboxesRequest::default()).await?;
+    let mailboxes = client
+        .operator()
+        .mailboxes(ListMailboxesRequest::default())
+        .await?;
     for mailbox in mailboxes.mailboxes {
         if mailbox.waiting + mailbox.leased > 0 {
             report
@@ -94,6 +97,7 @@ async fn report(client: &Client) -> Result<Report, Error> {
         }
     }
     let letters = client
+        .operator()
         .dead_letters(ListDeadLettersRequest::default())
         .await?;
     for letter in letters.dead_letters {

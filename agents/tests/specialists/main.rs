@@ -7,7 +7,8 @@ use std::{sync::Arc, time::Duration};
 
 use agenthub_agents::{qa, strategy, writer};
 use agenthub_sdk::{
-    Delegation, Phase, contracts,
+    Delegation, Phase,
+    internal::contracts,
     model::{Completion, Role, Scripted, ToolCall},
     proto::a2a::{AgentCard, TaskState},
     runs::{Budget, Spent},

@@ -90,7 +90,9 @@ impl World {
                     let metadata = status.metadata.as_ref().map(json::from_struct);
                     tools.extend(metadata.and_then(|m| m.get("tool").cloned()));
                 }
-                Update::Artifact(update) => agenthub_sdk::assemble(&mut artifacts, &update),
+                Update::Artifact(update) => {
+                    agenthub_sdk::internal::assemble(&mut artifacts, &update)
+                }
                 _ => {}
             }
         }

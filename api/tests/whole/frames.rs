@@ -6,7 +6,8 @@ use agenthub_agents::echo;
 use agenthub_api::{Runs, Service};
 use agenthub_cortex::Running;
 use agenthub_sdk::{
-    Failure, Update, assemble,
+    Failure, Update,
+    internal::assemble,
     model::{Completion, DeltaSink, Error, LanguageModel, Offline, Request, Scripted},
     proto::{
         cortex::{ChatRequest, Frame, cortex_client::CortexClient, cortex_server::CortexServer},

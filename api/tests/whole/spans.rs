@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use agenthub_sdk::{
-    SpanSink, TaskContext, TraceContext,
+    TaskContext, TraceContext,
+    durable::SpanSink,
     model::Scripted,
     proto::cortex::{ChatRequest, StartRunRequest},
     runs::spans::{Parent, Span},

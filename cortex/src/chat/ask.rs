@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use agenthub_sdk::{
+    internal::redacted,
     model::{self, Completion, LanguageModel, Request, deltas},
-    redacted,
     runs::Failure,
 };
 use tokio::time::timeout;

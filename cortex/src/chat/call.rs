@@ -7,7 +7,8 @@ use agenthub_proto::{
     trace::TraceContext,
 };
 use agenthub_sdk::{
-    Client, Spans,
+    Client,
+    durable::Spans,
     runs::{
         Budget, Command, DriveError, Driver, RunId, RunStarted, Strategy, World,
         journal::MemoryJournal,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use agenthub_sdk::{
-    Beginning, Conductor, Failure, Identity, Reply, TaskContext,
+    Failure, Reply, TaskContext,
+    durable::{Beginning, Conductor, Identity},
     runs::{Budget, RunId, RunOutcome, Strategy, World},
 };
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
 //! One task at an agent, from the handing over to what becomes of it.
 
 use agenthub_sdk::{
-    HandedOver, Update,
+    Update,
+    durable::HandedOver,
     runs::{DelegationResult, SentHandoff},
 };
 

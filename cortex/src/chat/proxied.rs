@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use agenthub_sdk::{
-    Beginning, Conductor, Failure, TaskContext,
+    Failure, TaskContext,
+    durable::{Beginning, Conductor},
     runs::{
         DelegationResult, Effect, Facts, Handoff, Next, RunId, RunOutcome, Step, StepId,
         StepResult, Strategy, World, plan::Offer,

@@ -5,7 +5,7 @@ use agenthub_proto::{
     cortex::Frame as Wire,
     json,
 };
-use agenthub_sdk::{ANSWER_ARTIFACT, ArtifactUpdate, TaskContext, TaskUpdate};
+use agenthub_sdk::{ArtifactUpdate, TaskContext, TaskUpdate, internal::ANSWER_ARTIFACT};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ mod queue;
 use std::{sync::Arc, time::Duration};
 
 use agenthub_proto::cortex::Frame as Wire;
-use agenthub_sdk::Gathering;
+use agenthub_sdk::internal::Gathering;
 use async_trait::async_trait;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};

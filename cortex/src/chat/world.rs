@@ -10,7 +10,7 @@ use std::{
 
 use agenthub_proto::a2a::AgentCard;
 use agenthub_sdk::{
-    Spans,
+    durable::Spans,
     model::{Completion, Request, ToolCall},
     runs::{
         DelegationResult, Failure, RunEvent, RunOutcome, SentHandoff, Spent, StepContext,

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use agenthub_proto::a2a::AgentCard;
-use agenthub_sdk::{contracts, runs::plan::Offer, task_type};
+use agenthub_sdk::{
+    internal::{contracts, task_type},
+    runs::plan::Offer,
+};
 use serde_json::Value;
 
 use super::kept::Offered;

@@ -4,9 +4,10 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use agenthub_proto::{a2a::Part, agenthub::ListAgentsRequest, cortex::Frame, json};
 use agenthub_sdk::{
-    ANSWER_ARTIFACT, Directory, HandedOver, TaskContext, Update,
+    Directory, TaskContext, Update,
+    durable::HandedOver,
+    internal::{ANSWER_ARTIFACT, redacted},
     model::{Completion, DeltaSink, Request, ToolCall},
-    redacted,
     runs::{
         Approval, Decision, DelegationResult, Failure, Progress, RunId, RunOutcome, SentHandoff,
         Spent, StepContext, ToolOutput, World, journal::Entry,
@@ -152,7 +153,7 @@ impl RunWorld {
     fn phase_of(&self, sent: &SentHandoff) -> &'static str {
         let card = self.task.client().directory().get(&sent.handoff.agent);
         let contracts = card
-            .map(|entry| agenthub_sdk::contracts(&entry.card))
+            .map(|entry| agenthub_sdk::internal::contracts(&entry.card))
             .unwrap_or_default();
         let contract = contracts.get(&sent.handoff.capability);
         note::phase_name(contract.map_or("", |c| c.phase.as_str()))

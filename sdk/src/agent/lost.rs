@@ -95,6 +95,7 @@ async fn look(
         })
         .await?;
     let mail = client
+        .operator()
         .mailboxes(ListMailboxesRequest {
             agent_id: client.agent_id().to_owned(),
             ..Default::default()

@@ -7,8 +7,7 @@ use agenthub_proto::{
     agenthub::{
         AgentEntry, CancelTaskRequest, GetAgentRequest, GetTaskRequest, ListAgentsRequest,
         ListAgentsResponse, ListTasksRequest, ListTasksResponse, RegisterAgentRequest,
-        SubscribeToAgentEventsRequest, SubscribeToTasksRequest, UnregisterAgentRequest,
-        agent_hub_client::AgentHubClient,
+        SubscribeToAgentEventsRequest, SubscribeToTasksRequest, agent_hub_client::AgentHubClient,
     },
 };
 use tokio::time::timeout;
@@ -34,7 +33,7 @@ impl Calls {
         Self { channel }
     }
 
-    pub(super) fn hub(&self) -> AgentHubClient<Channel> {
+    pub(crate) fn hub(&self) -> AgentHubClient<Channel> {
         AgentHubClient::new(self.channel.clone()).max_decoding_message_size(MAX_RECEIVED_BYTES)
     }
 
@@ -56,7 +55,7 @@ impl Calls {
     }
 }
 
-pub(super) async fn within<T>(
+pub(crate) async fn within<T>(
     call: impl Future<Output = Result<Response<T>, Status>>,
 ) -> Result<T, Error> {
     within_time(Client::CALL_DEADLINE, call).await
@@ -118,23 +117,6 @@ impl Client {
             agent_id: agent_id.into(),
         };
         within(self.inner.calls.hub().get_agent(request)).await
-    }
-
-    /// Removes an agent from the hub, with what waits for it.
-    pub async fn unregister(
-        &self,
-        agent_id: impl Into<String>,
-        reason: impl Into<String>,
-    ) -> Result<(), Error> {
-        let request = UnregisterAgentRequest {
-            agent_id: agent_id.into(),
-            reason: reason.into(),
-        };
-        let response = within(self.inner.calls.hub().unregister_agent(request)).await?;
-        match response.success {
-            true => Ok(()),
-            false => Err(Error::Invalid(response.error)),
-        }
     }
 
     /// One task with its latest `history` messages; 0 is all, negative none.

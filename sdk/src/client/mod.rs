@@ -3,7 +3,6 @@
 mod builder;
 mod calls;
 mod events;
-mod mailboxes;
 
 use std::{
     sync::Arc,
@@ -23,7 +22,7 @@ use tokio_util::{
 };
 
 pub use builder::ClientBuilder;
-pub(crate) use calls::Calls;
+pub(crate) use calls::{Calls, within};
 pub use events::EventStream;
 
 use crate::{

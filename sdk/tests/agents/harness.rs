@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use agenthub_broker::{Server, Settings};
 use agenthub_sdk::{
-    Client, Delegation, Error, Failure, Outcome, Tool, ToolContext, Update, assemble,
+    Client, Delegation, Error, Failure, Outcome, Tool, ToolContext, Update,
+    internal::assemble,
     model::{self, Completion, Message, Part, Request, Role, Scripted, ToolCall},
     proto::{
         a2a::{Artifact, TaskState},

@@ -1,6 +1,8 @@
 //! Agents on the models of one provider.
 
-use agenthub_sdk::{Agent, Card, Error, ProviderAgent, bedrock_agent, openai_agent};
+use agenthub_sdk::{
+    Agent, Card, Error, bedrock_agent, model::providers::ProviderAgent, openai_agent,
+};
 
 fn card() -> Card {
     Card::new("a", "An agent of a test")
@@ -47,7 +49,12 @@ mod with_providers {
     use tokio::sync::mpsc;
 
     use agenthub_sdk::{
-        AgentType, Bedrock, OpenAi, ToolLoopSettings, model::Secret, runs::tool_loop::Limits,
+        AgentType, ToolLoopSettings,
+        model::{
+            Secret,
+            providers::{Bedrock, OpenAi},
+        },
+        runs::tool_loop::Limits,
     };
 
     use super::*;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use agenthub_sdk::{
-    Agent, Card, Delegation, RunningAgent, Skill, SpanSink, TaskContext, TraceContext,
+    Agent, Card, Delegation, RunningAgent, Skill, TaskContext, TraceContext, durable::SpanSink,
     model::Scripted, runs::spans::Span,
 };
 use serde_json::json;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use agenthub_broker::Server;
 use agenthub_sdk::{
-    ANSWER_ARTIFACT, Agent, AgentBuilder, ArtifactUpdate, Card, Delegation, Failure, Peers,
-    RunningAgent, Skill, TaskContext, Tool,
+    Agent, AgentBuilder, ArtifactUpdate, Card, Delegation, Failure, Peers, RunningAgent, Skill,
+    TaskContext, Tool,
+    internal::ANSWER_ARTIFACT,
     model::{Completion, Error, Scripted},
     proto::a2a::{AgentCard, Artifact, Part, TaskState},
     runs::tool_loop::{CallForm, ErrorMode, Limits},

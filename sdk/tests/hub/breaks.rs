@@ -224,6 +224,7 @@ async fn the_view_of_the_agents_does_not_flicker_while_the_line_is_away() {
     leaves.stop().await;
     hub.client()
         .await
+        .operator()
         .unregister("leaves", "test")
         .await
         .expect("it is removed");

@@ -3,7 +3,8 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use agenthub_sdk::{
-    Agent, Beginning, Conductor, Delegation, Failure, TaskContext,
+    Agent, Delegation, Failure, TaskContext,
+    durable::{Beginning, Conductor},
     proto::a2a::TaskState,
     runs::{Journal, RunEvent, RunId, Strategy, World, journal::MemoryJournal},
 };

@@ -141,6 +141,7 @@ async fn the_directory_follows_the_agents() {
     assert_eq!(all, [("early".into(), true), ("late".into(), false)]);
 
     client
+        .operator()
         .unregister("late", "test")
         .await
         .expect("it is removed");

@@ -6,7 +6,8 @@ use std::sync::{
 };
 
 use agenthub_sdk::{
-    Beginning, Conductor, Failure, TaskContext,
+    Failure, TaskContext,
+    durable::{Beginning, Conductor},
     runs::{
         Approval, Budget, Decision, DelegationResult, Effect, Facts, Failure as StepFailure,
         Handoff, Next, RunId, RunOutcome, SentHandoff, Spent, Step, StepContext, StepResult,

@@ -179,7 +179,11 @@ async fn a_message_whose_run_another_instance_drives_is_left_to_it() {
             agent_id: "a".into(),
             ..Default::default()
         };
-        let listed = client.mailboxes(request).await.expect("the hub tells");
+        let listed = client
+            .operator()
+            .mailboxes(request)
+            .await
+            .expect("the hub tells");
         let mut inbox = listed.mailboxes.iter().filter(|m| m.name == "inbox");
         inbox.all(|m| m.waiting + m.leased == 0)
     })

@@ -182,7 +182,11 @@ async fn mail_left(client: &Client) -> u64 {
         agent_id: "a".into(),
         ..Default::default()
     };
-    let listed = client.mailboxes(request).await.expect("the hub tells");
+    let listed = client
+        .operator()
+        .mailboxes(request)
+        .await
+        .expect("the hub tells");
     let inbox = listed.mailboxes.iter().find(|m| m.name == "inbox");
     let inbox = inbox.expect("it has an inbox");
     inbox.waiting + inbox.leased

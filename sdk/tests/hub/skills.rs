@@ -1,6 +1,6 @@
 //! Skills with types: what a handler takes and gives.
 
-use agenthub_sdk::{Agent, Card, Delegation, Error, Failure, Skill, contracts, schemars};
+use agenthub_sdk::{Agent, Card, Delegation, Error, Failure, Skill, internal::contracts, schemars};
 use serde_json::{Value, json};
 
 use crate::harness::{Hub, soon};

@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use agenthub_sdk::{
+    internal::redacted,
     model::{DeltaSink, LanguageModel, Request},
-    redacted,
 };
 use futures_util::{StreamExt, stream};
 use serde::Deserialize;

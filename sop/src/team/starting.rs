@@ -83,7 +83,7 @@ impl Keeper {
             Ok(entry) => entry.instances.is_empty(),
             Err(_) => false,
         };
-        if is_away && let Err(error) = self.client.unregister(name, why).await {
+        if is_away && let Err(error) = self.client.operator().unregister(name, why).await {
             tracing::debug!(%error, agent = name, "the hub goes on knowing it");
         }
     }

@@ -274,6 +274,7 @@ async fn an_agent_that_the_hub_sends_away_is_told_and_comes_with_the_next_change
     world.news();
     world
         .client
+        .operator()
         .unregister("a", "not wanted")
         .await
         .expect("it is there");
@@ -285,6 +286,7 @@ async fn an_agent_that_the_hub_sends_away_is_told_and_comes_with_the_next_change
     for name in ["a", "b", "lead"] {
         world
             .client
+            .operator()
             .unregister(name, "all")
             .await
             .expect("it is there");
@@ -299,7 +301,12 @@ async fn who_disbands_leaves_no_trace_of_agents_that_were_not_there_before() {
     team.stop().await;
     let known = world.client.agent("a").await.expect("the hub knows it");
     assert_ne!(known.state(), AgentState::Online);
-    world.client.unregister("b", "").await.expect("it is known");
+    world
+        .client
+        .operator()
+        .unregister("b", "")
+        .await
+        .expect("it is known");
     let team = world.start().await;
     team.disband().await;
     assert!(world.client.agent("a").await.is_ok(), "it was known before");

@@ -1,6 +1,6 @@
 //! Who may start, and who may not.
 
-use agenthub_sdk::{Agent, Card, TaskContext, contracts};
+use agenthub_sdk::{Agent, Card, TaskContext, internal::contracts};
 use agenthub_sop::StartError;
 
 use crate::world::{World, lead, sop};

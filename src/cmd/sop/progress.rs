@@ -6,7 +6,7 @@ use agenthub_proto::{
     agenthub::{TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
     json::from_struct,
 };
-use agenthub_sdk::{ANSWER_ARTIFACT, Update};
+use agenthub_sdk::{Update, internal::ANSWER_ARTIFACT};
 use agenthub_terminal::output;
 use serde_json::{Value, json};
 use tokio::time::Instant;

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use agenthub_proto::a2a::{AgentCard, AgentSkill};
-use agenthub_sdk::{contracts, relevance, task_type};
+use agenthub_sdk::internal::{contracts, relevance, task_type};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

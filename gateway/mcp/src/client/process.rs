@@ -207,7 +207,7 @@ fn logged(server: &str, line: &mut Vec<u8>, left: &mut usize) {
         _ if text.is_empty() => {}
         Some(rest) => {
             *left = rest;
-            let text = agenthub_sdk::redacted(text);
+            let text = agenthub_sdk::internal::redacted(text);
             tracing::debug!(server, "the MCP server says: {text}");
         }
         None if *left > 0 => {

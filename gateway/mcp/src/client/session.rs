@@ -200,7 +200,7 @@ async fn begin_with(
 fn told(how: String, said: &str) -> String {
     match said {
         "" => how,
-        said => format!("{how}: {}", agenthub_sdk::redacted(said)),
+        said => format!("{how}: {}", agenthub_sdk::internal::redacted(said)),
     }
 }
 

@@ -81,5 +81,5 @@ pub(super) fn late(limit: Duration) -> String {
 
 /// A text in one line, bounded and without secrets.
 pub(super) fn plain(text: &str) -> String {
-    agenthub_sdk::redacted(&text::line(text, MAX))
+    agenthub_sdk::internal::redacted(&text::line(text, MAX))
 }

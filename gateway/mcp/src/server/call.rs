@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use agenthub_sdk::{
-    AgentTool, Client, Delegation, Error, Outcome, TraceContext, Updates,
+    Client, Delegation, Error, Outcome, TraceContext, Updates,
+    internal::AgentTool,
     proto::{a2a::TaskState, agenthub::ListTasksRequest},
 };
 use rmcp::{

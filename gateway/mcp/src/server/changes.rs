@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_sdk::{AgentTool, Client};
+use agenthub_sdk::{Client, internal::AgentTool};
 use futures_util::future::join_all;
 use rmcp::{Peer, RoleServer};
 use tokio::{

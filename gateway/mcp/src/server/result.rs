@@ -1,7 +1,8 @@
 //! What a client is told of what became of a call.
 
 use agenthub_sdk::{
-    AgentTool, Outcome,
+    Outcome,
+    internal::AgentTool,
     proto::a2a::{FilePart, Part, TaskState, file_part, part},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};

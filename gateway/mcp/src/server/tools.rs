@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use agenthub_sdk::{AgentTool, Delegation};
+use agenthub_sdk::{Delegation, internal::AgentTool};
 use rmcp::{
     ErrorData,
     model::{JsonObject, ListToolsResult, Tool, ToolAnnotations},
