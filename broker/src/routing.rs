@@ -4,8 +4,7 @@
 //! |---|---|
 //! | a recipient | that agent |
 //! | no recipient, a known task | from its requester: the assignee; from anyone else: the requester |
-//! | a task type, topics, or required tags or modes | the agents that registered for it or have such a skill; with a
-//! task exactly one, the one with the fewest open tasks; without, all |
+//! | a task type, topics, or required tags or modes | the agents that registered for it or have such a skill; with a task exactly one, the one with the fewest open tasks; without, all |
 //! | none of these, or no match | all subscribers, except the sender |
 
 use crate::id::{Address, AgentId};
