@@ -5,6 +5,7 @@
 //! comes with the request.
 
 mod offline;
+mod script;
 mod sentences;
 
 pub mod echo;

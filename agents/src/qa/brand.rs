@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{
     check::{Check, Issue},
     fix::Fix,
-    folded::excerpt,
+    folded::{Folded, excerpt},
     phrases::Phrases,
     platform_rules::wrong_type,
     text::Text,
@@ -44,13 +44,22 @@ pub(super) fn checks(text: &Text, phrases: &Phrases<'_>, rules: &Map<String, Val
         let check = Check::new(format!("brand.forbidden.{}", n + 1), name, weight)
             .hard()
             .rule();
-        match phrases.find(text, item) {
-            Some(place) => {
+        if Folded::new(item).as_str().is_empty() {
+            return check.not_checked("the text has nothing that can be seen");
+        }
+        match phrases.find(text, item).is_said_in(text, phrases.absence()) {
+            (Some(true), place) => {
                 let wrong = format!("something forbidden is said ({place})");
                 let issue = Issue::new("forbidden", wrong, Fix::Remove(item.to_owned()));
                 check.fail(place, issue)
             }
-            None => check.pass(phrases.absence()),
+            (Some(false), absence) => check.pass(absence),
+            (None, why) => check.not_checked(why).ask(
+                "forbidden",
+                format!(
+                    "Is the draft free of this, which its brand forbids, in every form? {item}"
+                ),
+            ),
         }
     });
     let weight = WEIGHT / others.len().max(1) as f64;
@@ -119,7 +128,7 @@ mod tests {
         assert_eq!(
             review,
             [
-                (id("brand.forbidden.1"), Verdict::Fail),
+                (id("brand.forbidden.1"), Verdict::NotChecked),
                 (id("brand.forbidden.2"), Verdict::Pass),
                 (id("brand.forbidden.3"), Verdict::Fail),
                 (id("brand.voice"), Verdict::NotChecked),

@@ -6,7 +6,7 @@ use super::{
     check::{Check, Issue},
     fix::Fix,
     folded::{excerpt, line},
-    text::Text,
+    text::{Sentence, Text},
 };
 
 /// The most words that a sentence may have: about twice the mean of ordinary prose.
@@ -26,22 +26,44 @@ pub(super) fn checks(text: &Text) -> Vec<Check> {
 
 fn sentences(text: &Text) -> Check {
     let check = Check::new("clarity.sentences", "Length of sentences", 1.0);
-    let Some(longest) = text.longest_sentence() else {
+    let Some([short, long]) = text.longest_sentences() else {
         return check.not_checked("the draft has no sentence");
     };
-    let words = longest.words.len() as u64;
-    let quoted = json!(excerpt(text.sentence(longest)));
-    let place = line(&text.raw, longest.range.start);
+    if text.is_unspaced() {
+        return check.not_checked("the draft is in a script without spaces between words");
+    }
+    let words = |sentence: &Sentence| sentence.words.len() as u64;
+    let shown = |sentence: &Sentence| json!(excerpt(text.sentence(sentence)));
+    let (low, high) = (words(short), words(long));
+    let place = line(&text.raw, start(text, long));
+    let count = match low == high {
+        true => format!("{low} words"),
+        false => format!("{low} to {high} words, by where sentences end"),
+    };
     let evidence = format!(
-        "the longest sentence has {words} words, at most {MOST_WORDS} wanted: {quoted} (line {place})"
+        "the longest sentence has {count}, at most {MOST_WORDS} wanted: {} (line {place})",
+        shown(long)
     );
-    if words <= MOST_WORDS {
+    if high <= MOST_WORDS {
         return check.pass(evidence);
     }
-    let over = (words - MOST_WORDS) as f64 / MOST_WORDS as f64;
-    let wrong = format!("a sentence has {words} words (line {place}: {quoted})");
+    if low <= MOST_WORDS {
+        return check.not_checked(evidence);
+    }
+    let over = (low - MOST_WORDS) as f64 / MOST_WORDS as f64;
+    let place = line(&text.raw, start(text, short));
+    let wrong = format!(
+        "a sentence has {low} words (line {place}: {})",
+        shown(short)
+    );
     let issue = Issue::new("long_sentence", wrong, Fix::ShortSentences(MOST_WORDS));
     check.scored(1.0 - over).fail(evidence, issue)
+}
+
+/// Where the first word of a sentence stands.
+fn start(text: &Text, sentence: &Sentence) -> usize {
+    let first = text.places_of(sentence).first();
+    first.map_or(sentence.range.start, |word| word.start)
 }
 
 fn doubled_words(text: &Text) -> Check {
@@ -87,12 +109,19 @@ mod tests {
     #[test]
     fn a_sentence_that_is_too_long_is_named() {
         let words = |n: usize| vec!["word"; n].join(" , ");
-        let draft = |n| Text::new(&format!("Fine.\n{}.", words(n)));
+        let draft = |n: usize| Text::new(&format!("Fine.\nA {}.", words(n - 1)));
         assert_eq!(sentences(&draft(30)).verdict, Verdict::Pass);
+        let wrapped = sentences(&Text::new(&format!("{}\n{}.", words(20), words(20))));
+        assert_eq!(wrapped.verdict, Verdict::NotChecked, "{}", wrapped.evidence);
+        assert!(
+            wrapped.evidence.contains("20 to 40 words"),
+            "{}",
+            wrapped.evidence
+        );
         let check = sentences(&draft(45));
         assert_eq!((check.verdict, check.score), (Verdict::Fail, Some(0.5)));
         let issue = check.issue.expect("an issue").sentence();
-        assert!(issue.starts_with("long_sentence: a sentence has 45 words (line 2: \"word"));
+        assert!(issue.starts_with("long_sentence: a sentence has 45 words (line 2: \"A word"));
         assert_eq!(Fix::read(&issue), Some(Fix::ShortSentences(30)));
     }
 

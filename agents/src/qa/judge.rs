@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     check::{Check, Issue, Verdict},
+    count::Range,
     folded::{Folded, excerpt, line},
     knobs::{Knob, Reading},
     text::Text,
@@ -148,6 +149,7 @@ impl Answer {
             "a model's estimate, {place}: {}",
             one_line(&estimate.reason)
         );
+        let setting = Range::exactly(setting);
         Some((knob.name.clone(), Reading { setting, how }))
     }
 }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     check::{Check, Issue, NEEDS_A_MODEL, rounded},
+    count::Range,
     fix::Fix,
     folded::excerpt,
     measured::Measured,
@@ -68,11 +69,21 @@ struct Measure {
     to: f64,
 }
 
-/// The setting that a draft has, from 0 to 1, and how that is known.
+/// The setting that a draft has, from 0 to 1, by the lowest and the highest reading, and how that is known.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reading {
-    pub(super) setting: f64,
+    pub(super) setting: Range,
     pub(super) how: String,
+}
+
+impl Reading {
+    /// Of its settings that which is nearest to what is wanted.
+    fn nearest(&self, wanted: f64) -> f64 {
+        match wanted < self.setting.low {
+            true => self.setting.low,
+            false => wanted.min(self.setting.high),
+        }
+    }
 }
 
 /// The settings of a draft by knob.
@@ -130,9 +141,14 @@ impl Measure {
 
     fn reading(&self, text: &Text) -> Option<Reading> {
         let raw = measured(self.kind, text)?;
+        let ends = [raw.low, raw.high].map(|value| scaled(value, self.from, self.to));
+        let [one, other] = [ends[0]?, ends[1]?];
         Some(Reading {
-            setting: scaled(raw, self.from, self.to)?,
-            how: format!("{} is {raw:.2}", self.kind),
+            setting: Range {
+                low: one.min(other),
+                high: one.max(other),
+            },
+            how: format!("{} is {}", self.kind, raw.told()),
         })
     }
 }
@@ -143,35 +159,46 @@ fn scaled(number: f64, from: f64, to: f64) -> Option<f64> {
     part.is_finite().then(|| part.clamp(0.0, 1.0))
 }
 
-/// What a measure gives for a text; `None` where there is nothing to measure.
-fn measured(kind: &str, text: &Text) -> Option<f64> {
-    let count = |what| text.count(what) as f64;
-    let words = Some(count(Measured::Words)).filter(|&n| n > 0.0)?;
-    let sentences = count(Measured::Sentences);
-    let share_of_sentences = |is: fn(&str) -> bool| {
-        let all = text.sentences.iter();
-        all.filter(|s| is(text.sentence(s))).count() as f64 / sentences
-    };
+/// The lowest and the highest value that a measure gives for a text; `None` where there is nothing to measure.
+fn measured(kind: &str, text: &Text) -> Option<Range> {
+    let count = |what| text.count(what).range();
+    let words = Some(count(Measured::Words)).filter(|words| words.high > 0.0)?;
+    let spaced = Some(text.words().len() as f64).filter(|words| *words > 0.0)?;
+    // What is told of each word has no sense where spaces do not part words.
+    let of_words = |value: f64| (!text.is_unspaced()).then(|| Range::exactly(value));
     Some(match kind {
-        "sentence_length" => words / sentences,
-        "word_length" => text.words().map(letters).sum::<usize>() as f64 / words,
+        "sentence_length" => words.over(count(Measured::Sentences))?,
+        "word_length" => of_words(text.words().map(letters).sum::<usize>() as f64 / spaced)?,
         "lix" => super::readability::lix(text).ok()?.value(),
         "length" => count(Measured::Characters),
-        "question_share" => share_of_sentences(ends_with_a_question),
-        "exclamation_share" => share_of_sentences(ends_with_an_exclamation),
-        "emoji_share" => count(Measured::Emoji) / words,
-        "hashtag_share" => count(Measured::Hashtags) / words,
+        "question_share" => share_of_sentences(text, ends_with_a_question)?,
+        "exclamation_share" => share_of_sentences(text, ends_with_an_exclamation)?,
+        "emoji_share" => count(Measured::Emoji).over(words)?,
+        "hashtag_share" => count(Measured::Hashtags).over(words)?,
         "number_share" => {
             let has_digit = |word: &&str| word.chars().any(char::is_numeric);
-            text.words().filter(has_digit).count() as f64 / words
+            of_words(text.words().filter(has_digit).count() as f64 / spaced)?
         }
         "word_variety" => {
             let different: std::collections::HashSet<String> =
                 text.words().map(str::to_lowercase).collect();
-            different.len() as f64 / words
+            of_words(different.len() as f64 / spaced)?
         }
         _ => return None,
     })
+}
+
+/// The share of the sentences that are so, by both ways of parting the text into sentences.
+fn share_of_sentences(text: &Text, is: fn(&str) -> bool) -> Option<Range> {
+    let those = text.readings().map(|sentences| {
+        let those = sentences.iter().filter(|s| is(text.sentence(s)));
+        those.count() as f64
+    });
+    let those = Range {
+        low: those[0].min(those[1]),
+        high: those[0].max(those[1]),
+    };
+    those.share_of(text.count(Measured::Sentences).range())
 }
 
 /// What the measures of the knobs tell.
@@ -180,23 +207,36 @@ pub(super) fn readings(text: &Text, knobs: &[Knob]) -> Readings {
     knobs.iter().filter_map(reading).collect()
 }
 
+/// How far a knob's setting is from what is wanted, by the reading that is nearest and that which is farthest.
+fn off(wanted: f64, setting: Range) -> Range {
+    let ends = [setting.low, setting.high].map(|end| (wanted - end).abs());
+    let is_inside = (setting.low..=setting.high).contains(&wanted);
+    Range {
+        low: if is_inside { 0.0 } else { ends[0].min(ends[1]) },
+        high: ends[0].max(ends[1]),
+    }
+}
+
 /// The distance over what is known of the draft, and which knob is farthest off; `None` if nothing is known.
-fn distance<'a>(knobs: &'a [Knob], readings: &Readings) -> Option<(f64, &'a Knob)> {
-    let off = |knob: &&Knob| {
-        let reading = readings.get(&knob.name);
-        reading.map_or(0.0, |r| (knob.wanted - r.setting).abs())
+fn distance<'a>(knobs: &'a [Knob], readings: &Readings) -> Option<(Range, &'a Knob)> {
+    let known = knobs.iter().filter_map(|knob| {
+        let reading = readings.get(&knob.name)?;
+        Some((knob, off(knob.wanted, reading.setting)))
+    });
+    let known: Vec<(&Knob, Range)> = known.collect();
+    let mean = |end: fn(&Range) -> f64| {
+        let squares: f64 = known.iter().map(|(_, off)| end(off).powi(2)).sum();
+        rounded((squares / known.len() as f64).sqrt())
     };
-    let known: Vec<&Knob> = knobs
+    let (worst, _) = known
         .iter()
-        .filter(|k| readings.contains_key(&k.name))
-        .collect();
-    let squares: f64 = known.iter().map(|k| off(k).powi(2)).sum();
-    let worst = known
-        .iter()
-        .copied()
         .rev()
-        .max_by(|a, b| off(a).total_cmp(&off(b)))?;
-    Some(((squares / known.len() as f64).sqrt(), worst))
+        .max_by(|a, b| a.1.low.total_cmp(&b.1.low))?;
+    let distance = Range {
+        low: mean(|off| off.low),
+        high: mean(|off| off.high),
+    };
+    Some((distance, worst))
 }
 
 /// Whether the draft is as near to its knobs as is wanted. `claimed` is what its writer says of it.
@@ -215,31 +255,39 @@ pub(super) fn check(
     let Some((distance, worst)) = distance(knobs, readings) else {
         return check.not_checked(evidence);
     };
-    let distance = rounded(distance);
-    let evidence = format!("distance {distance:.3}, at most {most} wanted: {evidence}");
-    let check = check.scored(1.0 - distance);
-    if distance <= most {
-        return check.pass(evidence);
+    let shown = match distance.low == distance.high {
+        true => format!("{:.3}", distance.low),
+        false => format!("{:.3} to {:.3}", distance.low, distance.high),
+    };
+    let evidence = format!("distance {shown}, at most {most} wanted: {evidence}");
+    if distance.high <= most {
+        return check.scored(1.0 - distance.high).pass(evidence);
     }
+    if distance.low <= most {
+        return check.not_checked(evidence);
+    }
+    let check = check.scored(1.0 - distance.low);
     let fix = Fix::Knob {
         name: worst.name.clone(),
-        from: readings.get(&worst.name).map_or(0.0, |r| r.setting),
+        from: readings
+            .get(&worst.name)
+            .map_or(0.0, |r| r.nearest(worst.wanted)),
         to: worst.wanted,
     };
     let off = knobs.iter().filter_map(|knob| {
         let Reading { setting, how } = readings.get(&knob.name)?;
-        let is_off = (knob.wanted - setting).abs() > most || knob == worst;
-        let name = json!(excerpt(&knob.name));
+        let is_off = off(knob.wanted, *setting).low > most || knob == worst;
+        let (name, setting) = (json!(excerpt(&knob.name)), setting.told());
         is_off.then(|| {
             format!(
-                "{name} is at {setting:.2} instead of {:.2}: {how}",
+                "{name} is at {setting} instead of {:.2}: {how}",
                 knob.wanted
             )
         })
     });
     let off: Vec<String> = off.collect();
     let wrong = format!(
-        "the draft is {distance:.3} off its knobs where at most {most} is wanted ({})",
+        "the draft is {shown} off its knobs where at most {most} is wanted ({})",
         off.join(", ")
     );
     check.fail(evidence, Issue::new("knob", wrong, fix))
@@ -249,7 +297,11 @@ fn told_of(knob: &Knob, reading: Option<&Reading>, claim: Option<&Value>) -> Str
     let name = json!(excerpt(&knob.name));
     let wanted = format!("{name} wanted {:.2}", knob.wanted);
     if let Some(reading) = reading {
-        return format!("{wanted}, found {:.2} ({})", reading.setting, reading.how);
+        return format!(
+            "{wanted}, found {} ({})",
+            reading.setting.told(),
+            reading.how
+        );
     }
     let why = match (&knob.measure, &knob.unknown) {
         (Some(measure), _) => format!("the draft has nothing for {} to measure", measure.kind),
@@ -285,22 +337,24 @@ mod tests {
         let text = Text::new(DRAFT);
         let nine_words = "Is it on Really Go go We have 5".split(' ').count() as f64;
         let expected = [
-            ("sentence_length", nine_words / 4.0),
-            ("word_length", 22.0 / nine_words),
-            ("length", 43.0),
-            ("question_share", 0.5),
-            ("exclamation_share", 0.25),
-            ("emoji_share", 2.0 / nine_words),
-            ("hashtag_share", 1.0 / nine_words),
-            ("number_share", 1.0 / nine_words),
-            ("word_variety", 8.0 / nine_words),
+            // The hashtag is a word to some.
+            ("sentence_length", nine_words / 4.0, 10.0 / 4.0),
+            ("word_length", 22.0 / nine_words, 22.0 / nine_words),
+            // Two emoji are two units of UTF-16 each.
+            ("length", 43.0, 45.0),
+            ("question_share", 0.5, 0.5),
+            ("exclamation_share", 0.25, 0.25),
+            ("emoji_share", 2.0 / 10.0, 2.0 / nine_words),
+            ("hashtag_share", 1.0 / 10.0, 1.0 / nine_words),
+            ("number_share", 1.0 / nine_words, 1.0 / nine_words),
+            ("word_variety", 8.0 / nine_words, 8.0 / nine_words),
         ];
-        for (kind, value) in expected {
-            assert_eq!(measured(kind, &text), Some(value), "{kind}");
+        for (kind, low, high) in expected {
+            assert_eq!(measured(kind, &text), Some(Range { low, high }), "{kind}");
         }
         assert_eq!(measured("lix", &text), None);
         let ten = Text::new("This one has letters. Here is another sentence of six.");
-        assert_eq!(measured("lix", &ten), Some(35.0));
+        assert_eq!(measured("lix", &ten), Some(Range::exactly(35.0)));
         for (kind, ..) in MEASURES {
             assert!(measured(kind, &ten).is_some(), "{kind}");
             assert_eq!(measured(kind, &Text::new("🚀")), None, "{kind}");
@@ -333,6 +387,27 @@ mod tests {
         for (from, to, score) in [(0.5, 0.0, 1.0), (0.25, 0.0, 0.5), (0.0, 1.0, 0.75)] {
             assert_eq!(review(DRAFT, knob(from, to)).score, Some(score));
         }
+    }
+
+    /// A heading is a sentence to some.
+    #[test]
+    fn a_distance_that_depends_on_how_a_text_is_read_is_not_checked() {
+        let draft = "Bread for all\n\nWe bake it every day, and you can buy it at the mill.";
+        let knobs =
+            |value: f64| json!({ "pace": { "value": value, "measure": "sentence_length" } });
+        assert_eq!(review(draft, knobs(0.3)).verdict, Verdict::Pass);
+        assert_eq!(review(draft, knobs(0.6)).verdict, Verdict::NotChecked);
+        assert_eq!(review(draft, knobs(1.0)).verdict, Verdict::Fail);
+        let evidence = review(draft, knobs(0.6)).evidence;
+        assert_eq!(
+            evidence,
+            "distance 0.160 to 0.480, at most 0.25 wanted: \"pace\" wanted 0.60, found 0.12 to 0.44 (sentence_length is 8.00 to 16.00)"
+        );
+        let japanese = json!({ "k": { "value": 0.5, "measure": "word_length" } });
+        assert_eq!(
+            review("パンを買うために店へ行く。", japanese).verdict,
+            Verdict::NotChecked
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 use serde::Deserialize;
 use serde::de::{IntoDeserializer, value};
 use serde_json::json;
-use whatlang::{Info, Lang};
+use whatlang::{Info, Lang, Script, detect_script};
 
 use super::{
     check::{Check, Issue},
@@ -18,6 +18,15 @@ use crate::sentences;
 
 /// ISO 639-3: for a macrolanguage, the member of it that the detector knows.
 const MACROLANGUAGES: &str = include_str!("macrolanguages.csv");
+
+/// Of a language, a script that it is written in and that the detector does not know it by.
+const SCRIPTS: &str = include_str!("scripts.csv");
+
+/// Of a language, the endings of its words, by which one word has several forms.
+const ENDINGS: &str = include_str!("endings.csv");
+
+/// With fewer letters a script is no evidence: it may be a name.
+const FEWEST_OF_A_SCRIPT: usize = 4;
 
 /// With fewer letters any guess is idle.
 const FEWEST_LETTERS: usize = 40;
@@ -57,6 +66,15 @@ impl Language {
         Lang::from_code(member.unwrap_or(code))
     }
 
+    /// The endings of its words; none where they are not listed.
+    pub(super) fn endings(self) -> Vec<&'static str> {
+        let code = self.0.to_639_3();
+        let row = ENDINGS
+            .lines()
+            .find_map(|line| line.strip_prefix(code)?.strip_prefix(','));
+        row.map(|row| row.split(',').collect()).unwrap_or_default()
+    }
+
     /// What takes the endings off this language's words.
     pub(super) fn stemmer(self) -> Option<Stemmer> {
         let algorithm = |word: &str| {
@@ -92,6 +110,15 @@ pub(super) fn check(text: &Text, wanted: &str) -> Check {
             json!(wanted)
         ));
     };
+    if let Some(script) = strange_script(text, expected) {
+        let evidence = format!(
+            "all letters are {script}; {} is wanted",
+            json!(expected.code())
+        );
+        let wrong = format!("the draft is written in {script} letters");
+        let fix = Fix::Language(wanted.to_owned());
+        return check.fail(evidence, Issue::new("language", wrong, fix));
+    }
     let info = match looked_at(text) {
         Ok(info) => info,
         Err(why) => return unsure(why),
@@ -124,6 +151,32 @@ pub(super) fn check(text: &Text, wanted: &str) -> Check {
     let wrong = format!("the draft looks like language {}", json!(found.code()));
     let fix = Fix::Language(wanted.to_owned());
     check.fail(evidence, Issue::new("language", wrong, fix))
+}
+
+/// The script of all letters, where the language is never written in it. Any language is written in Latin letters at times.
+fn strange_script(text: &Text, expected: Lang) -> Option<Script> {
+    let prose = text.prose();
+    let prose = &prose[..prose.floor_char_boundary(MOST_BYTES)];
+    if !has_letters(text, FEWEST_OF_A_SCRIPT) {
+        return None;
+    }
+    let scripts = prose
+        .split(|c: char| !c.is_alphabetic())
+        .filter_map(detect_script);
+    let is_known = |script: Script| {
+        let other = format!("{},{}", expected.code(), script.name());
+        script == Script::Latin
+            || script.langs().contains(&expected)
+            || SCRIPTS.lines().any(|line| line == other)
+    };
+    let mut found = None;
+    for script in scripts {
+        if is_known(script) {
+            return None;
+        }
+        found = found.or(Some(script));
+    }
+    found
 }
 
 /// A sentence that is long enough to tell, and surely in another language; the text as a whole hides it.
@@ -221,6 +274,28 @@ mod tests {
         assert_eq!(verdict(ENGLISH, "Quenya?"), Verdict::NotChecked);
         assert_eq!(verdict(ENGLISH, ""), Verdict::NotChecked);
         assert_eq!(verdict(&"12345 ".repeat(100), "en"), Verdict::NotChecked);
+    }
+
+    /// A short text tells nothing by its words, but it does by its script.
+    #[test]
+    fn a_text_in_letters_that_a_language_never_has_is_not_in_it() {
+        for (draft, wanted, verdict) in [
+            ("Приходите завтра!", "de", Verdict::Fail),
+            ("明日また来てください。", "en", Verdict::Fail),
+            ("Ελάτε αύριο", "ru", Verdict::Fail),
+            ("営業時間変更のお知らせ", "ja", Verdict::NotChecked),
+            ("営業時間変更", "ja", Verdict::NotChecked),
+            ("Добро дошли", "sr", Verdict::NotChecked),
+            ("Dobro došli u pekaru", "sr", Verdict::NotChecked),
+            ("Gəlin, təzə çörək var", "az", Verdict::NotChecked),
+            ("Тәзә чөрәк вар", "az", Verdict::NotChecked),
+            ("Konnichiwa, pan desu", "ja", Verdict::NotChecked),
+            ("Сири Bakery", "en", Verdict::NotChecked),
+            ("Ω 5", "en", Verdict::NotChecked),
+        ] {
+            let found = super::check(&Text::new(draft), wanted);
+            assert_eq!(found.verdict, verdict, "{draft}: {}", found.evidence);
+        }
     }
 
     #[test]

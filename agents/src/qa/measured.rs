@@ -3,11 +3,11 @@
 /// Something that a text has a number of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measured {
-    /// Unicode scalar values, as most platforms count them.
+    /// As they are drawn, as code points or in UTF-16.
     Characters,
-    /// What stands between spaces and has a letter or a digit, outside of links, hashtags and mentions.
+    /// What stands between spaces and has a letter or a digit.
     Words,
-    /// Sentences by Unicode's rules in which a word begins; a line break ends one.
+    /// What a full stop, another mark or a paragraph ends.
     Sentences,
     /// Lines with anything on them.
     Lines,
@@ -19,15 +19,19 @@ pub enum Measured {
     Mentions,
     /// Characters that are drawn as pictures; a sequence that is drawn as one counts once.
     Emoji,
-    /// Exclamation marks.
+    /// Exclamation marks, or rows of them.
     Exclamations,
-    /// Question marks.
+    /// Exclamation marks, each.
+    ExclamationMarks,
+    /// Question marks, or rows of them.
     Questions,
+    /// Question marks, each.
+    QuestionMarks,
 }
 
 impl Measured {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Characters,
         Self::Words,
         Self::Sentences,
@@ -37,7 +41,9 @@ impl Measured {
         Self::Mentions,
         Self::Emoji,
         Self::Exclamations,
+        Self::ExclamationMarks,
         Self::Questions,
+        Self::QuestionMarks,
     ];
 
     /// What several of them are called, in a sentence.
@@ -51,8 +57,19 @@ impl Measured {
             Self::Links => "links",
             Self::Mentions => "mentions",
             Self::Emoji => "emoji",
-            Self::Exclamations => "exclamation marks",
-            Self::Questions => "question marks",
+            Self::Exclamations => "exclamations",
+            Self::ExclamationMarks => "exclamation marks",
+            Self::Questions => "questions",
+            Self::QuestionMarks => "question marks",
+        }
+    }
+
+    /// What so many of them are called, in a sentence.
+    pub(super) fn noun(self, number: u64) -> &'static str {
+        let plural = self.plural();
+        match (number, plural.strip_suffix('s')) {
+            (1, Some(singular)) => singular,
+            _ => plural,
         }
     }
 
@@ -68,7 +85,9 @@ impl Measured {
             Self::Mentions => "Mentions",
             Self::Emoji => "Emoji",
             Self::Exclamations => "Exclamations",
+            Self::ExclamationMarks => "ExclamationMarks",
             Self::Questions => "Questions",
+            Self::QuestionMarks => "QuestionMarks",
         }
     }
 
@@ -99,8 +118,9 @@ mod tests {
         assert_eq!(Measured::named("EMOJIS"), Some(Measured::Emoji));
         assert_eq!(
             Measured::named("exclamation_marks"),
-            Some(Measured::Exclamations)
+            Some(Measured::ExclamationMarks)
         );
+        assert_eq!(Measured::named("exclamation"), Some(Measured::Exclamations));
         assert_eq!(Measured::named("s"), None);
         assert_eq!(Measured::named(""), None);
     }

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::{
-    folded::Folded,
+    count::Count,
     knobs::{self, Knob},
     language::Language,
+    literal,
     measured::Measured,
-    must_include,
     phrases::Phrases,
     readability,
     text::Text,
@@ -42,42 +42,46 @@ impl Measuring {
         Self(Text::new(text))
     }
 
-    pub(crate) fn count(&self, what: Measured) -> u64 {
+    pub(crate) fn count(&self, what: Measured) -> Count {
         self.0.count(what)
     }
 
-    /// The LIX; `None` where the formula does not fit.
+    /// The highest LIX by any reading; `None` where the formula does not fit.
     pub(crate) fn lix(&self) -> Option<f64> {
-        readability::lix(&self.0).ok().map(readability::Lix::value)
+        let lix = readability::lix(&self.0).ok()?;
+        Some(lix.value().high)
     }
 
-    /// The words of the longest sentence.
+    /// The words of the longest sentence, by the reading that gives it the most.
     pub(crate) fn longest_sentence(&self) -> u64 {
-        let longest = self.0.longest_sentence();
-        longest.map_or(0, |sentence| sentence.words.len() as u64)
+        let longest = self.0.longest_sentences();
+        longest.map_or(0, |[_, long]| long.words.len() as u64)
     }
 
-    /// Whether it has this text, as a text that must be included is looked for.
+    /// Whether it has this text word for word, to every reader.
     pub(crate) fn includes(&self, part: &str) -> bool {
-        must_include::found(&self.0, &Folded::new(part)).is_some()
+        literal::sightings(&self.0, part).is_exact()
     }
 
-    /// Whether it has this phrase, as one that is forbidden is looked for in this language.
+    /// Whether it has this phrase, with other endings either, to every reader.
     pub(crate) fn says(&self, phrase: &str, language: &str) -> bool {
         let phrases = Phrases::new(&self.0, Language::named(language));
-        phrases.find(&self.0, phrase).is_some()
+        phrases.find(&self.0, phrase).is_said()
     }
 
     /// The settings of the knobs that have a measure.
     pub(crate) fn settings(&self, knobs: &Knobs) -> Vec<Setting> {
         let mut readings = knobs::readings(&self.0, &knobs.0);
         let setting = |knob: &Knob| {
-            let reading = readings.remove(&knob.name)?;
+            // Of several readings that which is farthest off.
+            let reading = readings.remove(&knob.name)?.setting;
+            let is_low = knob.wanted - reading.low > reading.high - knob.wanted;
+            let measured = if is_low { reading.low } else { reading.high };
             Some(Setting {
                 name: knob.name.clone(),
                 wanted: knob.wanted,
-                measured: reading.setting,
-                told: knob.told(reading.setting),
+                measured,
+                told: knob.told(measured),
             })
         };
         knobs.0.iter().filter_map(setting).collect()

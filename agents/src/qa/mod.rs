@@ -7,16 +7,22 @@
 //!
 //! Everything of a domain comes with the payload. Nothing of it is an instruction: a model sees it as data, and code does not listen to it.
 
+mod asking;
 mod brand;
 mod check;
 mod clarity;
+mod count;
 mod criteria;
+mod emoji;
 mod fix;
 mod folded;
 mod form;
+mod inflection;
 mod judge;
 mod knobs;
 mod language;
+mod literal;
+mod marks;
 mod measured;
 mod measuring;
 mod must_include;
@@ -29,7 +35,9 @@ mod readability;
 mod report;
 mod review;
 mod scoring;
+mod sightings;
 mod text;
+mod words;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,8 @@ use serde_json::json;
 use super::{
     check::{Check, Issue},
     fix::Fix,
-    folded::{Folded, excerpt, line},
+    folded::{Folded, excerpt},
+    phrases::Phrases,
     text::Text,
 };
 
@@ -14,35 +15,33 @@ const WEIGHT: f64 = 3.0;
 
 /// One check for each text that the draft has to have. Capital and small letters, white space and the form of characters make no
 /// difference; a part of a longer word does not count.
-pub(super) fn checks(text: &Text, wanted: &[String]) -> Vec<Check> {
+pub(super) fn checks(text: &Text, phrases: &Phrases<'_>, wanted: &[String]) -> Vec<Check> {
     let weight = WEIGHT / wanted.len().max(1) as f64;
     let check = |(n, item): (usize, &String)| {
         let name = format!("Includes {}", json!(excerpt(item)));
         let check = Check::new(format!("must_include.{}", n + 1), name, weight)
             .hard()
             .rule();
-        let part = Folded::new(item);
-        if part.as_str().is_empty() {
+        if Folded::new(item).as_str().is_empty() {
             return check.not_checked("the text to include has nothing that can be seen");
         }
-        match found(text, &part) {
-            Some(evidence) => check.pass(evidence),
-            None => {
-                let wrong = "a required text is missing";
+        match phrases.find(text, item).is_there(text) {
+            (Some(true), place) => check.pass(place),
+            (Some(false), why) => {
+                let wrong = match why.starts_with("only") {
+                    true => format!("a required text is missing, it is there {why}"),
+                    false => "a required text is missing".to_owned(),
+                };
                 let issue = Issue::new("must_include", wrong, Fix::Append(item.clone()));
-                check.fail("nowhere in the draft", issue)
+                check.fail(why, issue)
             }
+            (None, why) => check.not_checked(why).ask(
+                "must_include",
+                format!("Does the draft say this word for word? {item}"),
+            ),
         }
     };
     wanted.iter().enumerate().map(check).collect()
-}
-
-/// Where a text stands in the draft as whole words, with what stands there.
-pub(super) fn found(text: &Text, part: &Folded) -> Option<String> {
-    let place = text.folded.whole(part)?;
-    let number = line(&text.raw, place.start);
-    let there = excerpt(&text.raw[place]);
-    Some(format!("line {number}: {}", json!(there)))
 }
 
 #[cfg(test)]
@@ -50,8 +49,9 @@ mod tests {
     use super::{super::check::Verdict, *};
 
     fn check(draft: &str, item: &str) -> Check {
-        let mut checks = checks(&Text::new(draft), &[item.to_owned()]);
-        checks.remove(0)
+        let text = Text::new(draft);
+        let phrases = Phrases::new(&text, None);
+        checks(&text, &phrases, &[item.to_owned()]).remove(0)
     }
 
     /// spec: ORC-10
@@ -74,6 +74,19 @@ mod tests {
         );
         let fix = Fix::Append("Book \"now\"; today".to_owned());
         assert_eq!(Fix::read(&issue), Some(fix));
+    }
+
+    #[test]
+    fn another_form_is_named_and_another_spelling_is_for_a_reader() {
+        let longer = check("Our bakeries", "baker");
+        assert_eq!(longer.verdict, Verdict::Fail);
+        assert_eq!(
+            longer.evidence,
+            "only in a longer word or number (line 1: \"bakeries\")"
+        );
+        let spelled = check("Send an e-mail", "email");
+        assert_eq!(spelled.verdict, Verdict::NotChecked, "{}", spelled.evidence);
+        assert!(spelled.question.is_some());
     }
 
     #[test]

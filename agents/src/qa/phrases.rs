@@ -1,21 +1,20 @@
-//! Words and phrases, found whole and whatever their endings.
+//! Words and phrases in a draft: word for word, with other endings, spelled otherwise, and in longer words.
 
 use std::{cell::OnceCell, ops::Range};
 
-use rust_stemmers::Stemmer;
-use serde_json::json;
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{
-    folded::{Folded, excerpt, line},
+    folded::Folded,
+    inflection::Endings,
     language::{self, Language},
+    literal,
+    sightings::{Kind, Sightings},
     text::Text,
 };
-
-/// Longer words keep their endings.
-const LONGEST_WORD: usize = 40;
+use crate::script::is_unspaced;
 
 /// A longer phrase is found as it is written.
 const MOST_WORDS: usize = 50;
@@ -23,12 +22,26 @@ const MOST_WORDS: usize = 50;
 /// Words of fewer letters begin too many others.
 const SHORTEST_BEGINNING: usize = 3;
 
+/// Words of fewer letters are the end of too many others, and so is what has fewer letters before it.
+const SHORTEST_END: usize = 4;
+const SHORTEST_BEFORE_END: usize = 3;
+
+const SPELLED_OTHERWISE: &str = "spelled otherwise";
+const APART: &str = "with a dash or an empty line between its words";
+
 /// The words of a draft, links and hashtags among them, ready for searching.
 pub(super) struct Phrases<'a> {
     folded: &'a str,
-    stemmer: Option<Stemmer>,
+    endings: Option<Endings>,
     /// Each word's stem and where it stands in the folded draft.
-    words: OnceCell<Vec<(String, Range<usize>)>>,
+    words: OnceCell<Vec<Word>>,
+}
+
+struct Word {
+    stem: String,
+    /// Without hyphens, marks on letters and separators in numbers.
+    plain: String,
+    place: Range<usize>,
 }
 
 impl<'a> Phrases<'a> {
@@ -37,76 +50,193 @@ impl<'a> Phrases<'a> {
         let language = language.or_else(|| language::of(text));
         Self {
             folded: text.folded.as_str(),
-            stemmer: language.and_then(Language::stemmer),
+            endings: language.and_then(Endings::of),
             words: OnceCell::new(),
         }
     }
 
     /// That a phrase is not there, as evidence, with what was looked for.
     pub(super) fn absence(&self) -> String {
-        let sought = match self.stemmer {
+        let sought = match self.endings {
             Some(_) => "with other endings either",
-            None => {
-                "nor at the beginning of a longer word (for all other endings the language would have to be known)"
-            }
+            None => "nor in a longer word (for other endings the language would have to be known)",
         };
         format!("nowhere in the draft, {sought}")
     }
 
-    /// Where a phrase stands first, with what stands there. A phrase of words is found as words with nothing but white space and hyphens
-    /// between them, each of which may have another ending or go on; one with other characters in it as it is written.
-    pub(super) fn find(&self, text: &Text, phrase: &str) -> Option<String> {
-        let phrase = Folded::new(phrase);
-        let is_phrase = phrase.as_str().unicode_words().count() <= MOST_WORDS
-            && has_only_words(phrase.as_str());
-        let place = match is_phrase {
-            true => text.folded.origin(self.words_of(phrase.as_str())?),
-            false => text.folded.whole(&phrase)?,
-        };
-        let number = line(&text.raw, place.start);
-        Some(format!(
-            "line {number}: {}",
-            json!(excerpt(&text.raw[place]))
-        ))
+    /// All ways in which a phrase stands in the draft. A phrase of words is found as words with nothing but white space and hyphens between
+    /// them, too, each of which may have another ending or go on; one with other characters in it only as it is written.
+    pub(super) fn find(&self, text: &Text, phrase: &str) -> Sightings {
+        let mut found = literal::sightings(text, phrase);
+        let folded = Folded::new(phrase);
+        let wanted: Vec<&str> = folded.as_str().unicode_words().collect();
+        let is_phrase =
+            (1..=MOST_WORDS).contains(&wanted.len()) && !folded.as_str().chars().any(is_unspaced);
+        if found.is_exact() || !is_phrase || !has_only_words(folded.as_str()) {
+            return found;
+        }
+        self.find_words(text, phrase, &wanted, &mut found);
+        if !found.is_said() {
+            self.find_spelled_otherwise(text, &wanted, &mut found);
+        }
+        if let [word] = wanted[..] {
+            self.find_in_compounds(text, word, &mut found);
+        }
+        found
     }
 
-    fn words_of(&self, phrase: &str) -> Option<Range<usize>> {
-        let wanted = phrase.unicode_words();
-        let wanted: Vec<(&str, String)> = wanted.map(|word| (word, self.stem(word))).collect();
-        let words = self.words.get_or_init(|| {
+    fn words(&self) -> &[Word] {
+        self.words.get_or_init(|| {
             let words = self.folded.unicode_word_indices();
-            let read = words.map(|(start, word)| (self.stem(word), start..start + word.len()));
-            read.collect()
-        });
-        let mut places = words.windows(wanted.len().max(1));
-        let found = places.find(|there| {
-            let mut pairs = there.iter().zip(&wanted);
-            let are_words = pairs.all(|((stem, place), (word, wanted))| {
-                let there = &self.folded[place.clone()];
-                let owner = there.strip_suffix("'s");
-                let is_owner = |o: &str| o == *word || self.stem(o) == *wanted;
-                stem == wanted || goes_on(word, there) || owner.is_some_and(is_owner)
+            let read = words.map(|(start, word)| Word {
+                stem: self.stem(word),
+                plain: plain(word),
+                place: start..start + word.len(),
             });
-            let mut gaps = there.windows(2).map(|pair| pair[0].1.end..pair[1].1.start);
-            are_words && gaps.all(|gap| is_gap(&self.folded[gap]))
-        })?;
-        Some(found.first()?.1.start..found.last()?.1.end)
+            read.collect()
+        })
     }
 
     fn stem(&self, word: &str) -> String {
-        let composed: String = word.nfc().collect();
-        match &self.stemmer {
-            Some(stemmer) if composed.chars().count() <= LONGEST_WORD => {
-                stemmer.stem(&composed).into_owned()
+        match &self.endings {
+            Some(endings) => endings.stem(word),
+            None => word.nfc().collect(),
+        }
+    }
+
+    /// The phrase as words, with other endings and in longer words.
+    fn find_words(&self, text: &Text, phrase: &str, wanted: &[&str], found: &mut Sightings) {
+        let stems: Vec<String> = wanted.iter().map(|word| self.stem(word)).collect();
+        for there in self.words().windows(wanted.len()) {
+            let pairs = there.iter().zip(wanted.iter().zip(&stems));
+            let pairs = pairs.map(|(there, (word, stem))| self.kind(there, word, stem));
+            let Some(kinds) = pairs.collect::<Option<Vec<Kind>>>() else {
+                continue;
+            };
+            let (Some(first), Some(last)) = (there.first(), there.last()) else {
+                continue;
+            };
+            let place = text.folded.origin(first.place.clone()).start
+                ..text.folded.origin(last.place.clone()).end;
+            let is_weaker = |other: &Kind| kinds.contains(other);
+            let mut kind = Kind::Spaced;
+            if is_weaker(&Kind::Inflected) {
+                kind = Kind::Inflected;
             }
-            _ => composed,
+            if is_weaker(&Kind::Longer) {
+                kind = Kind::Longer;
+            }
+            let gaps = there.windows(2).map(|pair| {
+                let gap = pair[0].place.end..pair[1].place.start;
+                let of_text = text.folded.origin(pair[0].place.clone()).end
+                    ..text.folded.origin(pair[1].place.clone()).start;
+                gap_between(&self.folded[gap], text.raw.get(of_text).unwrap_or_default())
+            });
+            let Some(gaps) = gaps.collect::<Option<Vec<bool>>>() else {
+                continue;
+            };
+            if gaps.contains(&false) && kind != Kind::Longer {
+                kind = Kind::Unsure(APART);
+            }
+            let is_other = literal::is_abbreviation(phrase)
+                && (kind == Kind::Spaced || !text.raw[place.clone()].starts_with(phrase.trim()));
+            let is_in_a_link =
+                !literal::is_of_a_link(phrase) && literal::is_in_a_link(text, &place);
+            if !is_other && !is_in_a_link {
+                found.push(kind, place);
+            }
+            if found.is_said() {
+                return;
+            }
+        }
+    }
+
+    /// How a word of the draft is this one, if it is.
+    fn kind(&self, there: &Word, word: &str, stem: &str) -> Option<Kind> {
+        let written = &self.folded[there.place.clone()];
+        if written == word {
+            return Some(Kind::Spaced);
+        }
+        if there.plain == plain(word) {
+            // Spelled otherwise.
+            return None;
+        }
+        let differs = |other: &str| {
+            let endings = self.endings.as_ref();
+            endings.is_some_and(|endings| endings.differ(other, word))
+        };
+        let owner = written.strip_suffix("'s");
+        let is_owner = |o: &str| o == word || (self.stem(o) == stem && differs(o));
+        if (there.stem == stem && differs(written)) || owner.is_some_and(is_owner) {
+            return Some(Kind::Inflected);
+        }
+        let goes_on = written.starts_with(word) && word.chars().count() >= SHORTEST_BEGINNING;
+        (goes_on || there.stem == stem).then_some(Kind::Longer)
+    }
+
+    /// The phrase with hyphens, spaces, accents or separators in numbers where it has none, or the other way round.
+    fn find_spelled_otherwise(&self, text: &Text, wanted: &[&str], found: &mut Sightings) {
+        let key: String = wanted.iter().map(|word| plain(word)).collect();
+        let words = self.words();
+        for first in 0..words.len() {
+            let mut rest = key.as_str();
+            for (n, word) in words[first..].iter().enumerate() {
+                let Some(left) = rest.strip_prefix(&*word.plain) else {
+                    break;
+                };
+                let is_joined = n == 0 || {
+                    let gap = words[first + n - 1].place.end..word.place.start;
+                    matches!(&self.folded[gap], "" | "-" | " " | "'" | ".")
+                };
+                if !is_joined || word.plain.is_empty() {
+                    break;
+                }
+                rest = left;
+                if rest.is_empty() {
+                    let place = text.folded.origin(words[first].place.clone()).start
+                        ..text.folded.origin(word.place.clone()).end;
+                    found.push(Kind::Unsure(SPELLED_OTHERWISE), place);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A word at the end of a longer one, as in compounds.
+    fn find_in_compounds(&self, text: &Text, word: &str, found: &mut Sightings) {
+        if word.chars().count() < SHORTEST_END || !word.chars().all(char::is_alphabetic) {
+            return;
+        }
+        let is_compound = |there: &&Word| {
+            let written = &self.folded[there.place.clone()];
+            let before = written.find(word).map(|at| written[..at].chars().count());
+            before.is_some_and(|before| before >= SHORTEST_BEFORE_END)
+        };
+        if let Some(compound) = self.words().iter().find(is_compound) {
+            found.push(Kind::Longer, text.folded.origin(compound.place.clone()));
         }
     }
 }
 
-/// Whether a word of the draft is this one, or begins with it.
-fn goes_on(word: &str, there: &str) -> bool {
-    there.starts_with(word) && (there == word || word.chars().count() >= SHORTEST_BEGINNING)
+/// A word without what spellings differ in.
+fn plain(word: &str) -> String {
+    let is_number = word.chars().all(|c| !c.is_alphabetic());
+    let chars = word.nfd().filter(|c| !is_combining_mark(*c));
+    let chars = chars.filter(|c| !is_number || c.is_numeric());
+    chars.collect::<String>().replace('ß', "ss")
+}
+
+/// Whether two words with this between them may be one phrase, and if so, whether they are to every reader.
+fn gap_between(folded: &str, raw: &str) -> Option<bool> {
+    if !is_gap(folded) {
+        return None;
+    }
+    let has_space = folded.contains(' ');
+    let has_dash = folded
+        .chars()
+        .any(|c| c.general_category() == GeneralCategory::DashPunctuation);
+    let has_empty_line = raw.matches('\n').count() > 1;
+    Some(!(has_space && has_dash) && !has_empty_line)
 }
 
 fn has_only_words(phrase: &str) -> bool {
@@ -135,56 +265,91 @@ fn is_gap(between: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(draft: &str, phrase: &str, language: &str) -> Option<String> {
+    /// Whether a draft says a phrase, if all readers agree.
+    fn said(draft: &str, phrase: &str, language: &str) -> Option<bool> {
         let text = Text::new(draft);
-        Phrases::new(&text, Language::named(language)).find(&text, phrase)
+        let phrases = Phrases::new(&text, Language::named(language));
+        let found = phrases.find(&text, phrase);
+        found.is_said_in(&text, phrases.absence()).0
     }
 
-    fn is_found(draft: &str, phrase: &str) -> bool {
-        found(draft, phrase, "en").is_some()
-    }
-
-    #[test]
-    fn words_are_found_with_other_endings_but_not_inside_others() {
-        let place = found("We\nare GUARAN\u{ad}TEEING it.", "guarantee", "en");
-        assert_eq!(place.as_deref(), Some("line 2: \"GUARAN\u{ad}TEEING\""));
-        assert!(is_found("Risk-free now", "risk free"));
-        assert!(is_found("so risk – free", "risk-free"));
-        assert!(is_found("the #guarantee", "guarantees"));
-        assert!(is_found("freedom", "free"));
-        assert!(!is_found("carefree", "free"));
-        assert!(!is_found("It is not", "no"));
-        assert!(!is_found("It is free. Shipping costs.", "free shipping"));
+    fn place(draft: &str, phrase: &str) -> String {
+        let text = Text::new(draft);
+        let phrases = Phrases::new(&text, Language::named("en"));
+        phrases
+            .find(&text, phrase)
+            .is_said_in(&text, String::new())
+            .1
     }
 
     #[test]
-    fn a_possessive_hides_no_word() {
-        for (draft, phrase, language) in [
-            ("AI’s power is here.", "AI", "en"),
-            ("AI's power is here.", "AI", ""),
-            ("We never use the EU’s money.", "EU", "en"),
-            ("Die KI’s Macht ist da.", "KI", "de"),
+    fn words_are_found_with_other_endings() {
+        let place = place("We\nare GUARAN\u{ad}TEEING it.", "guarantee");
+        assert_eq!(place, "line 2: \"GUARAN\u{ad}TEEING\"");
+        for (draft, phrase) in [
+            ("Risk-free now", "risk free"),
+            ("the #guarantee", "guarantees"),
+            ("AI’s power is here.", "AI"),
+            ("We never use the EU’s money.", "EU"),
+            ("You don’t need it.", "don't"),
+            ("now 100% sure", "100%"),
+            ("$$$", "$$"),
         ] {
-            assert!(found(draft, phrase, language).is_some(), "{draft}");
+            assert_eq!(said(draft, phrase, "en"), Some(true), "{phrase} in {draft}");
         }
-        assert!(is_found("You don’t need it.", "don't"));
+        assert_eq!(said("Die KI’s Macht ist da.", "KI", "de"), Some(true));
+        assert_eq!(said("A Guarantee!", "guarantee", ""), Some(true));
+    }
+
+    /// A longer word may be the same or another one; a reader has to say.
+    #[test]
+    fn in_a_longer_word_or_spelled_otherwise_a_phrase_may_be_said_or_not() {
+        for (draft, phrase, language) in [
+            ("a cargo of care", "car", "en"),
+            ("The Cheapest!", "cheap", "en"),
+            ("freedom", "free", "en"),
+            ("carefree", "free", "en"),
+            ("an organization", "organ", "en"),
+            ("guaranteed", "guarantee", ""),
+            ("Gartenarbeit", "Arbeit", "de"),
+            ("Write us an e-mail", "email", "en"),
+            ("Write us an email", "e-mail", "en"),
+            ("our web site", "website", "en"),
+            ("the cafe", "café", "en"),
+            ("STRASSE", "Straße", "de"),
+            ("die Masse", "Maße", "de"),
+            ("1 000 loaves", "1,000", "en"),
+            ("join us", "US", "en"),
+            ("the risk – free coffee", "risk-free", "en"),
+            ("- free\n- shipping", "free shipping", "en"),
+            ("这是最好的", "最好", ""),
+        ] {
+            assert_eq!(said(draft, phrase, language), None, "{phrase} in {draft}");
+        }
+        let told = place("a cargo ship", "car");
+        assert_eq!(
+            told,
+            "only in a longer word or number (line 1: \"cargo\"), which may count or not"
+        );
     }
 
     #[test]
-    fn without_a_known_language_words_may_go_on() {
-        assert!(found("guaranteed", "guarantee", "").is_some());
-        assert_eq!(found("guaranteed", "guarantees", ""), None);
-        assert!(found("A Guarantee!", "guarantee", "").is_some());
-    }
-
-    #[test]
-    fn what_is_more_than_words_is_found_as_it_is_written() {
-        assert!(is_found("now 100% sure", "100%"));
-        assert!(!is_found("now 100 sure", "100%"));
-        assert!(!is_found("now 2100% sure", "100%"));
-        assert!(is_found("$$$", "$$"));
-        assert!(is_found("this is 最好的", "最好"));
-        assert!(!is_found("anything", ""));
-        assert!(!is_found("", "a"));
+    fn what_is_not_there_is_not_said() {
+        for (draft, phrase) in [
+            ("It is not", "no"),
+            ("The train stops", "rain"),
+            ("a nice price", "ice"),
+            ("It is free. Shipping costs.", "free shipping"),
+            ("now 100 sure", "100%"),
+            ("now 2100% sure", "100%"),
+            ("anything", ""),
+            ("", "a"),
+        ] {
+            assert_eq!(
+                said(draft, phrase, "en"),
+                Some(false),
+                "{phrase} in {draft}"
+            );
+        }
     }
 }

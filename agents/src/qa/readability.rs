@@ -5,6 +5,7 @@
 
 use super::{
     check::{Check, Issue},
+    count::{Count, Range},
     fix::Fix,
     folded::excerpt,
     measured::Measured,
@@ -23,28 +24,40 @@ const SHORTEST_WORDS: f64 = 2.0;
 /// How much above the highest LIX the score is 0.
 const RANGE: f64 = 25.0;
 
-/// The numbers of the formula.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The numbers of the formula. Its words are what stands between spaces.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lix {
     pub(super) words: u64,
-    pub(super) sentences: u64,
+    pub(super) sentences: Count,
     pub(super) long_words: u64,
 }
 
 impl Lix {
-    pub(super) fn value(self) -> f64 {
-        let (words, sentences) = (self.words as f64, self.sentences as f64);
-        words / sentences + 100.0 * self.long_words as f64 / words
+    /// The lowest and the highest value, by where sentences may end.
+    pub(super) fn value(&self) -> Range {
+        let words = self.words as f64;
+        let value =
+            |sentences: u64| words / sentences as f64 + 100.0 * self.long_words as f64 / words;
+        Range {
+            low: value(self.sentences.high),
+            high: value(self.sentences.low),
+        }
     }
 }
 
 /// The numbers of a text; else why the formula does not fit it.
 pub(super) fn lix(text: &Text) -> Result<Lix, String> {
-    let words = text.count(Measured::Words);
+    let words = text.words().len() as u64;
     if words < FEWEST_WORDS {
         return Err(format!(
             "{words} words are too few for the formula, which needs {FEWEST_WORDS}"
         ));
+    }
+    if text.is_unspaced() {
+        return Err(
+            "the text is in a script without spaces between words: the formula does not fit it"
+                .to_owned(),
+        );
     }
     let sizes: Vec<usize> = text.words().map(letters).collect();
     let mean = sizes.iter().sum::<usize>() as f64 / words as f64;
@@ -69,24 +82,33 @@ pub(super) fn check(text: &Text, wanted: Option<f64>) -> Check {
     };
     let most = wanted.unwrap_or(MAX_LIX);
     let value = numbers.value();
+    let shown = match value.low == value.high {
+        true => format!("{:.1}", value.low),
+        false => format!("{:.1} to {:.1}", value.low, value.high),
+    };
     let evidence = format!(
-        "LIX {value:.1}, at most {most} wanted{}: {} words in {} sentences, and {} words are longer than six letters",
+        "LIX {shown}, at most {most} wanted{}: {} words in {}; longer than six letters: {} words",
         if wanted.is_none() { " by default" } else { "" },
         numbers.words,
-        numbers.sentences,
+        numbers.sentences.told(Measured::Sentences),
         numbers.long_words,
     );
-    let check = check.scored(1.0 - (value - most) / RANGE);
-    if value <= most {
-        return check.pass(evidence);
-    }
-    let longest = text.longest_sentence();
-    let longest = longest.map_or_else(String::new, |sentence| {
+    let check = match (value.high <= most, value.low > most) {
+        (true, _) => {
+            return check
+                .scored(1.0 - (value.high - most) / RANGE)
+                .pass(evidence);
+        }
+        (_, true) => check.scored(1.0 - (value.low - most) / RANGE),
+        _ => return check.not_checked(evidence),
+    };
+    let longest = text.longest_sentences();
+    let longest = longest.map_or_else(String::new, |[sentence, _]| {
         let quoted = serde_json::json!(excerpt(text.sentence(sentence)));
         let words = sentence.words.len();
         format!(" (longest sentence, {words} words: {quoted})")
     });
-    let wrong = format!("LIX is {value:.1} where at most {most} is wanted{longest}");
+    let wrong = format!("LIX is {shown} where at most {most} is wanted{longest}");
     check.fail(
         evidence,
         Issue::new("hard_to_read", wrong, Fix::Easier(most)),
@@ -106,17 +128,35 @@ mod tests {
         let numbers = lix(&Text::new(PLAIN)).expect("it fits");
         let expected = Lix {
             words: 10,
-            sentences: 2,
+            sentences: Count::sure(2),
             long_words: 3,
         };
         assert_eq!(numbers, expected);
-        assert_eq!(numbers.value(), 35.0);
+        assert_eq!(numbers.value(), Range::exactly(35.0));
     }
 
     #[test]
     fn links_hashtags_and_line_breaks_do_not_make_a_text_harder() {
-        let text = "This one has letters\nHere is another sentence of six\nhttps://example.com/very-long-address #Congratulations";
-        assert_eq!(lix(&Text::new(text)).map(Lix::value), Ok(35.0));
+        let text = "This one has letters.\nHere is another sentence of six.\nhttps://example.com/very-long-address #Congratulations";
+        let value = lix(&Text::new(text)).map(|lix| lix.value());
+        assert_eq!(value, Ok(Range::exactly(35.0)));
+    }
+
+    #[test]
+    fn where_sentences_may_end_in_two_ways_there_are_two_values() {
+        let text = Text::new("This one has letters\nHere is another sentence of six.");
+        let verdicts = [35.0, 36.0, 40.0].map(|most| check(&text, Some(most)).verdict);
+        assert_eq!(
+            verdicts,
+            [Verdict::NotChecked, Verdict::NotChecked, Verdict::Pass]
+        );
+        assert_eq!(check(&text, Some(30.0)).verdict, Verdict::Fail);
+        let evidence = check(&text, Some(36.0)).evidence;
+        assert!(
+            evidence
+                .starts_with("LIX 35.0 to 40.0, at most 36 wanted: 10 words in 1 to 2 sentences"),
+            "{evidence}"
+        );
     }
 
     #[test]
@@ -124,8 +164,8 @@ mod tests {
         let composed = "Größere Säle können überall über Nacht für alle geöffnet sein.";
         let decomposed: String =
             unicode_normalization::UnicodeNormalization::nfd(composed).collect();
-        let value = |text: &str| lix(&Text::new(text)).map(Lix::value);
-        assert_eq!(value(composed), Ok(10.0 + 30.0));
+        let value = |text: &str| lix(&Text::new(text)).map(|lix| lix.value());
+        assert_eq!(value(composed), Ok(Range::exactly(10.0 + 30.0)));
         assert_eq!(value(&decomposed), value(composed));
     }
 
@@ -152,6 +192,7 @@ mod tests {
             "Too short.",
             "我们今天去公园散步然后回家吃饭休息一下。",
             "a b c d e f g h i j k",
+            "パン を 買う ため に 店 へ 行き ました 。 明日 また 来て ください ね 。",
         ] {
             assert_eq!(
                 check(&Text::new(text), None).verdict,

@@ -39,7 +39,7 @@ impl Review {
         if !payload.language.is_empty() {
             checks.push(language::check(&text, &payload.language));
         }
-        checks.extend(must_include::checks(&text, &payload.must_include));
+        checks.extend(must_include::checks(&text, &phrases, &payload.must_include));
         checks.extend(platform_rules::checks(&text, &payload.platform_rules));
         checks.extend(brand::checks(&text, &phrases, &payload.brand_rules));
         checks.extend(profile::check(&payload.client_profile));

@@ -172,10 +172,10 @@ fn cost(layout: &Layout, first: &Layout, wishes: &Wishes) -> f64 {
     let measuring = Measuring::new(&layout.text());
     let mut cost = 0.0;
     for &(what, most) in &wishes.at_most {
-        cost += over(measuring.count(what) as f64, most as f64) * WANTED;
+        cost += over(measuring.count(what).high as f64, most as f64) * WANTED;
     }
     for &(what, least) in &wishes.at_least {
-        cost += over(least as f64, measuring.count(what) as f64) * WANTED;
+        cost += over(least as f64, measuring.count(what).low as f64) * WANTED;
     }
     // What holds by default counts less than what was asked for.
     let (lix, weight) = wishes.lix.map_or((LIX, USUAL), |lix| (lix, WANTED));
@@ -242,8 +242,8 @@ fn shorten(layout: &mut Layout, wishes: &Wishes) {
         return;
     };
     for n in (0..layout.units.len()).rev() {
-        let length = layout.text().chars().count();
-        let excess = length.saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
+        let length = Measuring::new(&layout.text()).count(Measured::Characters);
+        let excess = usize::try_from(length.high.saturating_sub(most)).unwrap_or(usize::MAX);
         if excess == 0 {
             return;
         }
@@ -262,19 +262,17 @@ fn unmet(text: &str, wishes: &Wishes) -> Vec<String> {
     let mut unmet = Vec::new();
     for (what, most) in &wishes.at_most {
         let count = measuring.count(*what);
-        if count > *most {
-            unmet.push(format!(
-                "{count} {}, although at most {most} are wanted",
-                what.plural()
-            ));
+        if count.high > *most {
+            let told = count.told(*what);
+            unmet.push(format!("{told}, although at most {most} are wanted"));
         }
     }
     for (what, least) in &wishes.at_least {
         let count = measuring.count(*what);
-        if count < *least {
+        if count.low < *least {
+            let told = count.told(*what);
             unmet.push(format!(
-                "{count} {}, although at least {least} are wanted: the brief gives no more",
-                what.plural()
+                "{told}, although at least {least} are wanted: the brief gives no more"
             ));
         }
     }

@@ -8,7 +8,6 @@ use super::super::{
     fix::Fix,
     folded::{Folded, excerpt, line},
     measured::Measured,
-    must_include::found,
     phrases::Phrases,
     platform_rules::Rule,
     readability,
@@ -41,6 +40,7 @@ pub(crate) enum Test {
 }
 
 /// What a test found.
+#[derive(Clone, Debug)]
 pub(crate) struct Found {
     /// `None` where it could not be told.
     pub(crate) holds: Option<bool>,
@@ -113,30 +113,29 @@ impl Test {
     pub(crate) fn decide(&self, text: &Text, phrases: &Phrases<'_>) -> Found {
         match self {
             Self::Any(items) => {
-                let mut places = items
-                    .iter()
-                    .filter_map(|item| found(text, &Folded::new(item)));
-                let fix = Fix::AppendOneOf(items.clone());
-                told(
-                    places
-                        .next()
-                        .ok_or("none of them is in the draft".to_owned()),
-                    Some(fix),
-                )
+                let found = items.iter().map(|item| contained(text, phrases, item));
+                let found: Vec<Found> = found.collect();
+                let best = |holds| found.iter().find(|found| found.holds == holds);
+                match best(Some(true)).or(best(None)) {
+                    Some(best) => best.clone(),
+                    None => Found {
+                        holds: Some(false),
+                        evidence: "none of them is in the draft".to_owned(),
+                        fix: Some(Fix::AppendOneOf(items.clone())),
+                    },
+                }
             }
             Self::All(items) => {
-                let places = items.iter().map(|item| {
-                    let place = found(text, &Folded::new(item));
-                    place.ok_or_else(|| {
-                        (
-                            format!("{} is not in the draft", json!(excerpt(item))),
-                            item,
-                        )
-                    })
-                });
-                match places.collect::<Result<Vec<_>, _>>() {
-                    Ok(places) => told(Ok(places.join(", ")), None),
-                    Err((why, item)) => told(Err(why), Some(Fix::Append(item.clone()))),
+                let found = items.iter().map(|item| contained(text, phrases, item));
+                let found: Vec<Found> = found.collect();
+                let holds = all_hold(&found);
+                let worst = found.iter().find(|found| found.holds == holds);
+                match (holds, worst) {
+                    (Some(true), _) | (_, None) => {
+                        let places = found.iter().map(|found| found.evidence.as_str());
+                        told(Ok(places.collect::<Vec<_>>().join(", ")))
+                    }
+                    (_, Some(worst)) => worst.clone(),
                 }
             }
             Self::Lacks(item) | Self::StartsWith(item) | Self::EndsWith(item)
@@ -148,21 +147,26 @@ impl Test {
                     fix: None,
                 }
             }
-            Self::Lacks(item) => match phrases.find(text, item) {
-                Some(place) => told(Err(place), Some(Fix::Remove(item.clone()))),
-                None => told(Ok(phrases.absence()), None),
-            },
+            Self::Lacks(item) => {
+                let (is_said, evidence) =
+                    phrases.find(text, item).is_said_in(text, phrases.absence());
+                Found {
+                    holds: is_said.map(|is_said| !is_said),
+                    evidence,
+                    fix: (is_said == Some(true)).then(|| Fix::Remove(item.clone())),
+                }
+            }
             Self::StartsWith(start) => {
-                let holds = text.folded.begins_with(&Folded::new(start));
+                let holds = text.folded.opens_with(&Folded::new(start));
                 let start: String = text.raw.trim_start().chars().take(60).collect();
-                told_so(holds, format!("it begins {}", json!(excerpt(&start))))
+                at_the_edge(holds, format!("it begins {}", json!(excerpt(&start))))
             }
             Self::EndsWith(end) => {
-                let holds = text.folded.ends_with(&Folded::new(end));
+                let holds = text.folded.closes_with(&Folded::new(end));
                 let mut end: Vec<char> = text.raw.trim_end().chars().rev().take(60).collect();
                 end.reverse();
                 let end: String = end.into_iter().collect();
-                told_so(holds, format!("it ends {}", json!(excerpt(&end))))
+                at_the_edge(holds, format!("it ends {}", json!(excerpt(&end))))
             }
             Self::Matches(pattern) => told_so(pattern.is_match(&text.raw), matched(pattern, text)),
             Self::MatchesNot(pattern) => {
@@ -174,19 +178,62 @@ impl Test {
     }
 }
 
-/// What is in the draft, or what is wrong with it and how it is mended.
-fn told(outcome: Result<String, String>, fix: Option<Fix>) -> Found {
+/// Whether all of them hold, as far as that is known: one that does not is enough.
+pub(crate) fn all_hold(found: &[Found]) -> Option<bool> {
+    if found.iter().any(|found| found.holds == Some(false)) {
+        return Some(false);
+    }
+    let is_known = found.iter().all(|found| found.holds.is_some());
+    is_known.then_some(true)
+}
+
+/// Whether a text is in the draft word for word.
+fn contained(text: &Text, phrases: &Phrases<'_>, item: &str) -> Found {
+    if Folded::new(item).as_str().is_empty() {
+        return Found {
+            holds: None,
+            evidence: "the text has nothing that can be seen".to_owned(),
+            fix: None,
+        };
+    }
+    let (holds, evidence) = phrases.find(text, item).is_there(text);
+    let shown = json!(excerpt(item));
+    let evidence = match holds {
+        Some(true) => evidence,
+        _ if evidence.starts_with("only") => format!("{shown} is there {evidence}"),
+        _ => format!("{shown} is not in the draft"),
+    };
+    Found {
+        holds,
+        evidence,
+        fix: (holds == Some(false)).then(|| Fix::Append(item.to_owned())),
+    }
+}
+
+fn told(outcome: Result<String, String>) -> Found {
     let holds = Some(outcome.is_ok());
     let (Ok(evidence) | Err(evidence)) = outcome;
     Found {
         holds,
         evidence,
-        fix,
+        fix: None,
     }
 }
 
 fn told_so(holds: bool, evidence: String) -> Found {
-    told(if holds { Ok(evidence) } else { Err(evidence) }, None)
+    told(if holds { Ok(evidence) } else { Err(evidence) })
+}
+
+fn at_the_edge(holds: Option<bool>, evidence: String) -> Found {
+    let evidence = match holds {
+        Some(_) => evidence,
+        None => format!("{evidence}; the marks there count or not"),
+    };
+    Found {
+        holds,
+        evidence,
+        fix: None,
+    }
 }
 
 fn of_check(check: Check) -> Found {
@@ -255,7 +302,7 @@ mod tests {
             ("matches", json!(r"(?i)book\s+now"), json!(r"^\d+$")),
             ("not_matches", json!(r"\d"), json!("#[a-z]+")),
             ("max_characters", json!(51), json!(50)),
-            ("min_words", json!(6), json!(7)),
+            ("min_words", json!(6), json!(9)),
             ("max_hashtags", json!(1.0), json!(0)),
             ("min_links", json!(1), json!(1.5)),
         ] {
