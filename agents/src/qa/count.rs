@@ -12,10 +12,6 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    pub(super) fn sure(number: usize) -> Self {
-        Self::between(number, number, String::new)
-    }
-
     /// Between two numbers; what it depends on is asked for where they differ.
     pub(super) fn between(low: usize, high: usize, doubt: impl FnOnce() -> String) -> Self {
         let high = high.max(low);
@@ -127,8 +123,14 @@ mod tests {
         let least = [2, 3, 4, 5].map(|limit| count.is_at_least(limit));
         assert_eq!(least, [Some(true), None, None, Some(false)]);
         assert_eq!(count.told(Measured::Words), "2 to 4 words (it depends)");
-        assert_eq!(Count::sure(1).told(Measured::Emoji), "1 emoji");
-        assert_eq!(Count::sure(1).told(Measured::Words), "1 word");
+        assert_eq!(
+            Count::between(1, 1, String::new).told(Measured::Emoji),
+            "1 emoji"
+        );
+        assert_eq!(
+            Count::between(1, 1, String::new).told(Measured::Words),
+            "1 word"
+        );
     }
 
     #[test]

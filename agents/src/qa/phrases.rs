@@ -19,6 +19,9 @@ use crate::script::is_unspaced;
 /// A longer phrase is found as it is written.
 const MOST_WORDS: usize = 50;
 
+/// Shorter words are others with an *s* at their end too often: *new* and *news*.
+const SHORTEST_PLURAL: usize = 4;
+
 /// Words of fewer letters begin too many others.
 const SHORTEST_BEGINNING: usize = 3;
 
@@ -170,6 +173,14 @@ impl<'a> Phrases<'a> {
         if (there.stem == stem && differs(written)) || owner.is_some_and(is_owner) {
             return Some(Kind::Inflected);
         }
+        // Where the language is not known, this ending is taken for one: so many have it.
+        let is_plural = self.endings.is_none()
+            && written.strip_suffix('s') == Some(word)
+            && !word.ends_with('s')
+            && word.chars().count() >= SHORTEST_PLURAL;
+        if is_plural {
+            return Some(Kind::Inflected);
+        }
         let goes_on = written.starts_with(word) && word.chars().count() >= SHORTEST_BEGINNING;
         (goes_on || there.stem == stem).then_some(Kind::Longer)
     }
@@ -236,7 +247,8 @@ fn gap_between(folded: &str, raw: &str) -> Option<bool> {
         .chars()
         .any(|c| c.general_category() == GeneralCategory::DashPunctuation);
     let has_empty_line = raw.matches('\n').count() > 1;
-    Some(!(has_space && has_dash) && !has_empty_line)
+    let is_apart = has_empty_line || (has_space && has_dash);
+    Some(!is_apart)
 }
 
 fn has_only_words(phrase: &str) -> bool {
@@ -299,6 +311,8 @@ mod tests {
         }
         assert_eq!(said("Die KI’s Macht ist da.", "KI", "de"), Some(true));
         assert_eq!(said("A Guarantee!", "guarantee", ""), Some(true));
+        assert_eq!(said("Brakes!", "brake", ""), Some(true));
+        assert_eq!(said("The news", "new", ""), None);
     }
 
     /// A longer word may be the same or another one; a reader has to say.

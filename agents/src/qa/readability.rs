@@ -87,11 +87,12 @@ pub(super) fn check(text: &Text, wanted: Option<f64>) -> Check {
         false => format!("{:.1} to {:.1}", value.low, value.high),
     };
     let evidence = format!(
-        "LIX {shown}, at most {most} wanted{}: {} words in {}; longer than six letters: {} words",
+        "LIX {shown}, at most {most} wanted{}: {} words in {}; longer than six letters: {} {}",
         if wanted.is_none() { " by default" } else { "" },
         numbers.words,
         numbers.sentences.told(Measured::Sentences),
         numbers.long_words,
+        Measured::Words.noun(numbers.long_words),
     );
     let check = match (value.high <= most, value.low > most) {
         (true, _) => {
@@ -128,7 +129,7 @@ mod tests {
         let numbers = lix(&Text::new(PLAIN)).expect("it fits");
         let expected = Lix {
             words: 10,
-            sentences: Count::sure(2),
+            sentences: Count::between(2, 2, String::new),
             long_words: 3,
         };
         assert_eq!(numbers, expected);

@@ -139,7 +139,8 @@ fn within(word: &str) -> (usize, usize) {
                 unspaced_runs += 1;
             }
         }
-        if !gap.is_empty() && !run.is_empty() && !(was_unspaced && is_unspaced(c)) {
+        let is_one_script = was_unspaced && is_unspaced(c);
+        if !gap.is_empty() && !run.is_empty() && !is_one_script {
             let next = word[at..].chars().take_while(|c| c.is_alphanumeric());
             let next: Vec<char> = next.take(2).collect();
             high += usize::from(parts(&run, &gap, &next));

@@ -48,7 +48,10 @@ fn joined(text: &str) -> Option<Vec<Test>> {
     });
     let mut joints: Vec<(usize, usize)> = joints.collect();
     joints.sort_by_key(|&(end, begin)| (end, std::cmp::Reverse(begin)));
-    let is_free = |end: usize| text[..end].matches(['"', '“', '”', '„', '«', '»']).count() % 2 == 0;
+    let is_free = |end: usize| {
+        let marks = text[..end].matches(['"', '“', '”', '„', '«', '»']);
+        marks.count().is_multiple_of(2)
+    };
     let mut parts = joints.into_iter().filter(|&(end, _)| is_free(end));
     let (first, begin) = parts.find_map(|(end, begin)| Some((one(&text[..end])?, begin)))?;
     let others = one(&text[begin..]).or_else(|| joined(&text[begin..]))?;

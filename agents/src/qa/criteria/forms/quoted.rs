@@ -37,7 +37,7 @@ pub(super) fn read(text: &str) -> Option<Vec<Test>> {
 }
 
 static FORMS: LazyLock<[Form; 6]> = LazyLock::new(|| {
-    let list = format!("{NOUN}(?<q>{QUOTED}(?:(?:, | or | and | nor |, or |, and ){QUOTED})*)");
+    let list = format!("{NOUN}(?<q>{QUOTED}(?:(?:, ?| or | and | nor |, or |, and ){QUOTED})*)");
     let form = |pattern: String, reading| Form {
         pattern: anchored(&pattern),
         reading,
@@ -118,7 +118,8 @@ fn quotations(captures: &Captures<'_>) -> Vec<String> {
     let found = each_quotation().find_iter(&captures["q"]);
     let inside = found.map(|quotation| {
         let mut chars = quotation.as_str().chars();
-        (chars.next(), chars.next_back());
+        chars.next();
+        chars.next_back();
         chars.as_str().to_owned()
     });
     inside.collect()

@@ -193,7 +193,7 @@ fn rules_about_the_answer_are_kept_or_broken() {
         (
             "You MUST NOT mention \"cheap\", \"free\".",
             "dear",
-            "so cheaply made",
+            "it is so cheap",
         ),
         (
             "You MUST include \"Sources\" in your answer.",
