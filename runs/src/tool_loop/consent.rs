@@ -1,4 +1,4 @@
-//! May this call go out, of a tool that needs a person's consent?
+//! Consent to calls of tools that need a person's approval.
 
 use crate::{
     approval::{Approval, Decision},
@@ -8,18 +8,18 @@ use crate::{
     model::ToolCall,
 };
 
-/// How a call stands with those who may allow it.
+/// State of the consent to a call.
 #[derive(Debug, PartialEq)]
 pub(super) enum Consent {
-    /// It may go out.
+    /// Given: the call may be dispatched.
     Given,
-    /// A person is to be asked first.
+    /// Pending: the step that asks a person.
     Wanted(Box<Step>),
-    /// It may not: what the model is told.
+    /// Refused, with the reason for the model.
     Refused(String),
 }
 
-/// The consent to the call that is this step of this run of this agent. It is asked for each call, and holds for its arguments alone.
+/// Consent to the call of a step. Requested for each call, and valid for its arguments alone.
 pub(super) fn of_call(
     run: &str,
     agent: &str,

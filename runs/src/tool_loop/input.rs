@@ -32,10 +32,10 @@ pub struct Input {
     /// Additional data for readers of the journal. Never sent to a model.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub about: Value,
-    /// The run and its agent, of which approvals are told; empty where no tool needs one.
+    /// Id of the run, shown with approvals; empty if no tool needs one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub run: String,
-    /// See [`run`](Self::run).
+    /// The run's agent, likewise.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub agent: String,
 }
@@ -76,7 +76,7 @@ pub struct AvailableTool {
     /// The agent behind it; `None` for the agent's own tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Peer>,
-    /// Whether a person has to allow each call of it.
+    /// True if each call needs a person's approval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_approval: bool,
 }
