@@ -23,8 +23,8 @@ mod stand_in;
 use async_trait::async_trait;
 
 pub use agenthub_runs::model::{
-    Completion, EmptyRequest, Message, Output, Part, PresentedAgent, Request, Role, Tool, ToolCall,
-    Usage, estimate_tokens, quote,
+    Completion, EmptyRequest, Message, Output, Part, PresentedAgent, Request, Role, ToolCall,
+    ToolSpec, Usage, estimate_tokens, quote,
 };
 pub use cassette::{Recorder, Replayer};
 pub use delta::{DeltaSink, Deltas, deltas};

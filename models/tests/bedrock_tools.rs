@@ -1,7 +1,9 @@
 //! Tools in Bedrock's `ConverseStream`.
 
 use agenthub_models::genai::Genai;
-use agenthub_models::{DeltaSink, Error, LanguageModel, Message, Tool, ToolCall, Usage, deltas};
+use agenthub_models::{
+    DeltaSink, Error, LanguageModel, Message, ToolCall, ToolSpec, Usage, deltas,
+};
 use serde_json::{Value, json};
 
 use crate::bedrock::{answer, block_end, delta, end, response, settings, start, text};
@@ -160,7 +162,7 @@ async fn a_tool_without_an_object_and_with_a_long_name_is_offered_and_called() {
     })
     .await;
     let mut request = question_for_tools();
-    request.tools = vec![Tool {
+    request.tools = vec![ToolSpec {
         name: name.into(),
         description: "Adds".into(),
         parameters: json!({"type": "array", "items": {"type": "integer"}}),

@@ -9,7 +9,7 @@ use std::{
 
 use agenthub_models::{
     Completion, DeltaSink, Error, LanguageModel, Message, Offline, Output, Recorder, Replayer,
-    Request, Role, Scripted, Tool, ToolCall, deltas,
+    Request, Role, Scripted, ToolCall, ToolSpec, deltas,
 };
 use futures_util::{FutureExt, future::join_all};
 use serde_json::json;
@@ -207,7 +207,7 @@ async fn everything_that_the_model_is_told_counts_and_a_long_difference_is_bound
         .await
         .expect("an answer");
     let replayer = replayer(&file);
-    let tool = Tool {
+    let tool = ToolSpec {
         name: "agent_echo".into(),
         description: "Repeats".into(),
         parameters: json!({ "type": "object" }),

@@ -5,7 +5,7 @@ use std::future::Future;
 
 use agenthub_models::{
     Completion, DeltaSink, Error, LanguageModel, Message, Offline, Part, Request, Role, Scripted,
-    Tool, ToolCall, deltas,
+    ToolCall, ToolSpec, deltas,
 };
 use futures_util::FutureExt;
 use futures_util::future::join_all;
@@ -22,7 +22,7 @@ fn question() -> Request {
 pub(crate) fn question_for_tools() -> Request {
     let text =
         json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
-    let tool = |name: &str| Tool {
+    let tool = |name: &str| ToolSpec {
         name: name.into(),
         description: "Repeats what it is told".into(),
         parameters: text.clone(),
@@ -168,7 +168,7 @@ async fn the_scripted_model_keeps_the_contract() {
     .await;
     check_tools(&Scripted::from_completion_fn(|request| {
         let has_results = request.messages.iter().any(|m| m.role == Role::Tool);
-        let call = |tool: &Tool| ToolCall {
+        let call = |tool: &ToolSpec| ToolCall {
             id: tool.name.clone(),
             name: tool.name.clone(),
             arguments: json!({"text": "hi"}),

@@ -1,7 +1,7 @@
 //! Tools in OpenAI's chat completions, streamed.
 
 use agenthub_models::genai::Genai;
-use agenthub_models::{Error, LanguageModel, Message, Role, Tool, ToolCall, Usage, deltas};
+use agenthub_models::{Error, LanguageModel, Message, Role, ToolCall, ToolSpec, Usage, deltas};
 use serde_json::{Value, json};
 
 use crate::contract::{self, question_for_tools, with_results};
@@ -138,7 +138,7 @@ async fn a_tool_without_an_object_and_with_a_long_name_is_offered_and_called() {
     })
     .await;
     let mut request = question_for_tools();
-    request.tools = vec![Tool {
+    request.tools = vec![ToolSpec {
         name: name.into(),
         description: "Switches".into(),
         parameters: json!({"enum": ["on", "off"]}),

@@ -2,7 +2,7 @@
 
 use agenthub_models::genai::{Genai, Settings};
 use agenthub_models::{
-    Error, LanguageModel, Message, Part, Request, Role, Tool, ToolCall, Usage, deltas,
+    Error, LanguageModel, Message, Part, Request, Role, ToolCall, ToolSpec, Usage, deltas,
 };
 use serde_json::{Value, json};
 
@@ -171,7 +171,7 @@ async fn tools_go_there_and_calls_come_back() {
         .messages
         .push(Message::new(Role::Tool, vec![result]));
     let parameters = json!({"type": "object", "properties": {"text": {"type": "string"}}});
-    request.tools = vec![Tool {
+    request.tools = vec![ToolSpec {
         name: "agent_echo".into(),
         description: "Echoes".into(),
         parameters,

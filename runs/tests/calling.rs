@@ -2,7 +2,7 @@
 
 use agenthub_runs::{
     Handoff, RunOutcome, StepResult,
-    model::{Completion, Message, Tool, ToolCall},
+    model::{Completion, Message, ToolCall, ToolSpec},
     tool_loop::{AvailableTool, CallForm, ErrorMode, Input, Peer, ToolLoop},
 };
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn called(arguments: Value) -> Simulation {
     });
     let writer = AvailableTool {
         needs_approval: false,
-        tool: Tool {
+        tool: ToolSpec {
             name: "agent_writer".into(),
             description: "Writes.".into(),
             parameters,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use agenthub_runs::{
     Budget, DelegationResult, Failure, RunEvent, RunOutcome, RunStarted, SentHandoff, Spent,
     StepRequest, StepResult, Strategy, ToolOutput,
-    model::{Completion, Message, Tool, ToolCall},
+    model::{Completion, Message, ToolCall, ToolSpec},
     tool_loop::{AvailableTool, ErrorMode, Form, Input, Limits, Peer, ToolLoop, Verdict},
 };
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ mod outcomes;
 const AGENTS: [&str; 3] = ["anna", "ben", "cleo"];
 
 fn offered() -> Value {
-    let tool = |name: String| Tool {
+    let tool = |name: String| ToolSpec {
         name,
         description: String::new(),
         parameters: json!({}),

@@ -2,7 +2,7 @@
 
 use agenthub_runs::{
     Effect, Next, RunOutcome, StepResult, Strategy,
-    model::{Completion, Message, Output, Request, Tool},
+    model::{Completion, Message, Output, Request, ToolSpec},
     tool_loop::{AvailableTool, Form, Input, ToolLoop, Verdict},
 };
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn begun(has_tool: bool) -> Simulation {
     let mut run = Simulation::new(begins("tool_loop", json!(input)));
     let tool = AvailableTool {
         needs_approval: false,
-        tool: Tool {
+        tool: ToolSpec {
             name: "count".into(),
             description: String::new(),
             parameters: json!({}),

@@ -8,7 +8,7 @@ use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 use agenthub_runs::{
     Approval, Command, DelegationResult, Effect, Facts, Failure, Handoff, Next, Retry, RunEvent,
     RunId, RunOutcome, RunStarted, Spent, Step, StepResult, Strategy, ToolOutput, journal,
-    model::{Completion, Message, Tool, ToolCall, Usage},
+    model::{Completion, Message, ToolCall, ToolSpec, Usage},
     run,
     tool_loop::{AvailableTool, Input, Peer, ToolLoop},
 };
@@ -110,7 +110,7 @@ fn answers(text: &str, calls: &[(&str, Value)]) -> Behaviour {
 fn offered() -> Value {
     let offered = |name: &str, agent| AvailableTool {
         needs_approval: false,
-        tool: Tool {
+        tool: ToolSpec {
             name: name.into(),
             description: format!("What {name} does."),
             parameters: json!({ "type": "object" }),

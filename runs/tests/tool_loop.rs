@@ -3,7 +3,7 @@
 use agenthub_runs::{
     Budget, DelegationResult, Effect, Failure, Next, RunEvent, RunOutcome, RunStarted, StepRequest,
     StepResult, Strategy, ToolOutput,
-    model::{Completion, Message, Part, Role, Tool, ToolCall},
+    model::{Completion, Message, Part, Role, ToolCall, ToolSpec},
     tool_loop::{AvailableTool, FIND_AGENTS, Input, Limits, Peer, ToolLoop},
 };
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ impl Case {
 fn offered() -> Value {
     let offered = |name: &str, agent: Option<Peer>| AvailableTool {
         needs_approval: false,
-        tool: Tool {
+        tool: ToolSpec {
             name: name.into(),
             description: String::new(),
             parameters: json!({}),

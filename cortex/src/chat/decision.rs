@@ -6,7 +6,7 @@ mod refusal;
 
 use std::{collections::HashSet, sync::LazyLock};
 
-use agenthub_sdk::model::{Completion, Tool, ToolCall};
+use agenthub_sdk::model::{Completion, ToolCall, ToolSpec};
 use jsonschema::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -139,12 +139,12 @@ pub(crate) fn parse(answer: &str, agents: &[Candidate]) -> Result<Decision, Refu
 }
 
 /// What a model calls to hand a task over. Nothing of any agent stands in it: their words are quoted, in the `agents` block.
-pub(crate) fn tool() -> Tool {
+pub(crate) fn tool() -> ToolSpec {
     let task = SCHEMA.pointer(REQUEST_AT).cloned().unwrap_or_default();
     let mut properties = task["properties"].as_object().cloned().unwrap_or_default();
     // That it is a task is said by the call.
     properties.shift_remove("type");
-    Tool {
+    ToolSpec {
         name: TOOL.to_owned(),
         description: task["description"].as_str().unwrap_or_default().to_owned(),
         parameters: json!({

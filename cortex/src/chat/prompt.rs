@@ -2,7 +2,7 @@
 
 mod agents;
 
-use agenthub_sdk::model::{Message, Part, Request, Role, Tool};
+use agenthub_sdk::model::{Message, Part, Request, Role, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ impl Prompt<'_> {
         }
     }
 
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<ToolSpec> {
         match self.is_last_round || self.agents.candidates().is_empty() {
             true => Vec::new(),
             false => vec![decision::tool()],

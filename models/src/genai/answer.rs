@@ -7,7 +7,7 @@ use genai::chat::{StopReason, StreamEnd};
 use serde_json::Value;
 
 use super::convert;
-use crate::{Completion, DeltaSink, Error, Output, Request, Tool, ToolCall};
+use crate::{Completion, DeltaSink, Error, Output, Request, ToolCall, ToolSpec};
 
 /// The longest answer that is read, in bytes of text or of one call's arguments.
 const MAX_ANSWER: usize = 4 << 20;
@@ -17,7 +17,7 @@ pub(super) struct Answer<'a> {
     /// What came of the arguments of each call, by its id.
     arguments: HashMap<String, String>,
     deltas: &'a DeltaSink,
-    tools: &'a [Tool],
+    tools: &'a [ToolSpec],
     wants_json: bool,
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::tools;
 use super::turns::Turns;
-use crate::{Error, Output, Request, Tool, ToolCall, Usage};
+use crate::{Error, Output, Request, ToolCall, ToolSpec, Usage};
 
 /// How a provider is made to answer with JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,7 @@ fn schema_name(name: &str) -> Result<&str, Error> {
 }
 
 /// The calls in an answer.
-pub(super) fn tool_calls(tools: &[Tool], end: StreamEnd) -> Vec<ToolCall> {
+pub(super) fn tool_calls(tools: &[ToolSpec], end: StreamEnd) -> Vec<ToolCall> {
     tools::from_wire(tools, end.captured_into_tool_calls().unwrap_or_default())
 }
 

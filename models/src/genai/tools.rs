@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::{Tool, ToolCall};
+use crate::{ToolCall, ToolSpec};
 
 /// Characters of a name that every provider takes.
 const MAX_NAME: usize = 64;
@@ -35,7 +35,7 @@ pub(super) fn wire_name(name: &str) -> Cow<'_, str> {
 }
 
 /// The tool in the words of the crate `genai`.
-pub(super) fn offered(tool: &Tool) -> genai::chat::Tool {
+pub(super) fn offered(tool: &ToolSpec) -> genai::chat::Tool {
     let (Schema::Plain(schema) | Schema::Wrapped(schema)) = Schema::of(&tool.parameters);
     genai::chat::Tool::new(wire_name(&tool.name).as_ref())
         .with_description(tool.description.clone())
@@ -43,7 +43,7 @@ pub(super) fn offered(tool: &Tool) -> genai::chat::Tool {
 }
 
 /// The name and the arguments of an earlier call, for the provider.
-pub(super) fn to_wire(tools: &[Tool], call: &ToolCall) -> (String, Value) {
+pub(super) fn to_wire(tools: &[ToolSpec], call: &ToolCall) -> (String, Value) {
     let arguments = match &call.arguments {
         Value::Null => json!({}),
         arguments if arguments.is_object() && !wraps(tools, &call.name) => arguments.clone(),
@@ -53,7 +53,7 @@ pub(super) fn to_wire(tools: &[Tool], call: &ToolCall) -> (String, Value) {
 }
 
 /// The calls in an answer, with the tools' own names and arguments, and with ids that differ.
-pub(super) fn from_wire(tools: &[Tool], calls: Vec<genai::chat::ToolCall>) -> Vec<ToolCall> {
+pub(super) fn from_wire(tools: &[ToolSpec], calls: Vec<genai::chat::ToolCall>) -> Vec<ToolCall> {
     let mut all: Vec<ToolCall> = Vec::new();
     for call in calls {
         // Where a provider counts its calls from 1, the crate `genai` fills the gap with the beginning of the first.
@@ -96,7 +96,7 @@ pub(super) fn from_wire(tools: &[Tool], calls: Vec<genai::chat::ToolCall>) -> Ve
     all
 }
 
-fn wraps(tools: &[Tool], name: &str) -> bool {
+fn wraps(tools: &[ToolSpec], name: &str) -> bool {
     let tool = tools.iter().find(|tool| tool.name == name);
     tool.is_some_and(|tool| matches!(Schema::of(&tool.parameters), Schema::Wrapped(_)))
 }
@@ -170,8 +170,8 @@ fn lead_to_input(schema: &mut Value) {
 mod tests {
     use super::*;
 
-    fn tool(name: &str, parameters: Value) -> Tool {
-        Tool {
+    fn tool(name: &str, parameters: Value) -> ToolSpec {
+        ToolSpec {
             name: name.into(),
             description: String::new(),
             parameters,

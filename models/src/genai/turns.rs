@@ -141,7 +141,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Message, Tool, ToolCall};
+    use crate::{Message, ToolCall, ToolSpec};
 
     fn call(id: &str) -> Part {
         Part::ToolCall(ToolCall {
@@ -173,7 +173,7 @@ mod tests {
             Message::user(" "),
             Message::user("well?"),
         ]);
-        request.tools = vec![Tool {
+        request.tools = vec![ToolSpec {
             name: "t".into(),
             description: String::new(),
             parameters: json!({"type": "object"}),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::arguments::arguments;
 use super::turn::Turn;
 use super::words::{mention, subject};
-use crate::Tool;
+use crate::ToolSpec;
 use crate::relevance::stems;
 
 /// Inputs that take what is to be done, in words.
@@ -39,7 +39,7 @@ impl Made<'_> {
 
 /// The arguments of each call that `step` makes of a tool. It is one call, but of a tool that takes one of several paths, those that fit
 /// the words are all asked for.
-pub(super) fn calls(tool: &Tool, step: &str, turn: &Turn<'_>, made: &[Made<'_>]) -> Vec<Value> {
+pub(super) fn calls(tool: &ToolSpec, step: &str, turn: &Turn<'_>, made: &[Made<'_>]) -> Vec<Value> {
     let handing = Handing { step, turn, made };
     let said = format!("{}\n{step}", turn.words);
     let (mut filled, _) = arguments(&tool.parameters, &said);

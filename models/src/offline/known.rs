@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::Tool;
+use crate::ToolSpec;
 use crate::relevance::{self, Card, Skill};
 
 /// The longest name at the head of a line, in bytes.
@@ -14,7 +14,7 @@ pub(super) struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn of(tools: &'a [Tool]) -> Self {
+    pub(super) fn of(tools: &'a [ToolSpec]) -> Self {
         Self {
             all: tools.iter().map(One::of).collect(),
         }
@@ -56,7 +56,7 @@ impl<'a> Known<'a> {
 /// A tool, and what weighs more in its description than other words: what stands at the head of a line or in quotes, and the
 /// values that its arguments may have.
 struct One<'a> {
-    tool: &'a Tool,
+    tool: &'a ToolSpec,
     /// The id of the agent behind it.
     agent: Option<&'a str>,
     description: &'a str,
@@ -65,7 +65,7 @@ struct One<'a> {
 }
 
 impl<'a> One<'a> {
-    fn of(tool: &'a Tool) -> Self {
+    fn of(tool: &'a ToolSpec) -> Self {
         let description = tool.own_words();
         let mut heads: Vec<&str> = description.lines().filter_map(head).collect();
         enumerated(&tool.parameters, &mut heads);
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn of_an_agent_only_its_own_words_count() {
         let description = "Hands work to the agent Scribe 7. It says of itself: Writes.";
-        let tools = [Tool {
+        let tools = [ToolSpec {
             name: "agent_scribe-7".into(),
             description: description.into(),
             parameters: json!({"type": "object"}),

@@ -123,7 +123,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Message, Tool, deltas};
+    use crate::{Message, ToolSpec, deltas};
 
     #[test]
     fn other_json_is_declined_with_the_way_out() {
@@ -166,7 +166,7 @@ mod tests {
     #[tokio::test]
     async fn calls_cost_something_as_well() {
         let mut asked = Request::new(vec![Message::user("use echo")]);
-        asked.tools = vec![Tool {
+        asked.tools = vec![ToolSpec {
             name: "echo".into(),
             description: "Echoes".into(),
             parameters: json!({"type": "object"}),

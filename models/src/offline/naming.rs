@@ -1,6 +1,6 @@
 //! Which tools the words of a step name, and which of them it wants to be called.
 
-use crate::Tool;
+use crate::ToolSpec;
 
 /// What may stand before the name of whom a step addresses.
 const CALLS: [&str; 17] = [
@@ -58,7 +58,7 @@ struct Name {
 /// The tools that the text names, in its order: by the tool's name, by that of the agent behind it, or, in backticks, by the one that its
 /// server has for it, where that is no other's. Sentences that forbid don't count, and where there are names in backticks, those
 /// alone do.
-pub(super) fn mentions(text: &str, tools: &[Tool]) -> Vec<Mention> {
+pub(super) fn mentions(text: &str, tools: &[ToolSpec]) -> Vec<Mention> {
     let mut names: Vec<Name> = tools.iter().enumerate().flat_map(names).collect();
     let own: Vec<Name> = tools.iter().enumerate().filter_map(own_name).collect();
     let is_one = |name: &&Name| {
@@ -78,14 +78,14 @@ pub(super) fn mentions(text: &str, tools: &[Tool]) -> Vec<Mention> {
 }
 
 /// The words by which a tool goes: all of its name, and where it is an agent's, the name without what it begins with.
-fn names((at, tool): (usize, &Tool)) -> Vec<Name> {
+fn names((at, tool): (usize, &ToolSpec)) -> Vec<Name> {
     let agent = tool.name.strip_prefix("agent_");
     let names = [Some(tool.name.as_str()), agent].into_iter().flatten();
     names.filter_map(|name| named(at, name, false)).collect()
 }
 
 /// What a server calls its tool, which goes by `SERVER_TOOL`.
-fn own_name((at, tool): (usize, &Tool)) -> Option<Name> {
+fn own_name((at, tool): (usize, &ToolSpec)) -> Option<Name> {
     let (server, name) = tool.name.split_once('_')?;
     (server != "agent").then(|| named(at, name, true)).flatten()
 }
@@ -196,8 +196,8 @@ mod tests {
 
     use super::*;
 
-    fn tools() -> Vec<Tool> {
-        let tool = |name: &str| Tool {
+    fn tools() -> Vec<ToolSpec> {
+        let tool = |name: &str| ToolSpec {
             name: name.into(),
             description: String::new(),
             parameters: json!({"type": "object"}),

@@ -11,7 +11,7 @@ use super::{
     told::{content, told},
     turn::{Round, Turn},
 };
-use crate::{Request, Role, Tool, ToolCall};
+use crate::{Request, Role, ToolCall, ToolSpec};
 
 /// A last step that begins with one of these says what the answer is.
 const ENDS: [&str; 10] = [
@@ -29,7 +29,7 @@ const MAX_REMARK: usize = 60;
 
 /// What the instructions have done with the tools that there are.
 pub(super) struct Procedure<'a> {
-    tools: &'a [Tool],
+    tools: &'a [ToolSpec],
     stages: Vec<Stage>,
     /// How the last step says what the answer is.
     end: Option<String>,
@@ -178,7 +178,7 @@ impl Stage {
     }
 
     /// Whether its condition holds: one that quotes words wants them in the last results.
-    fn applies(&self, made: &[Made<'_>], tools: &[Tool]) -> bool {
+    fn applies(&self, made: &[Made<'_>], tools: &[ToolSpec]) -> bool {
         if !begins_with(&self.text, &CONDITIONS) {
             return true;
         }
@@ -219,7 +219,12 @@ fn called(named: Vec<Mention>, before: &[Stage]) -> Vec<Mention> {
     kept
 }
 
-fn results<'v>(number: usize, round: &Round<'v>, stage: &Stage, tools: &[Tool]) -> Vec<Made<'v>> {
+fn results<'v>(
+    number: usize,
+    round: &Round<'v>,
+    stage: &Stage,
+    tools: &[ToolSpec],
+) -> Vec<Made<'v>> {
     let result = |(call, value): &(&'v ToolCall, Option<&'v Value>)| Made {
         tool: &call.name,
         arguments: &call.arguments,

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::super::{Answer, tools::answer};
-use crate::{Message, Part, PresentedAgent, Request, Role, Tool, ToolCall};
+use crate::{Message, Part, PresentedAgent, Request, Role, ToolCall, ToolSpec};
 
 const EDITOR: &str = "# Editor\n\nYou lead a team.\n\n## Steps\n\n\
     1. Ask `researcher` what is known about the topic.\n\
@@ -11,8 +11,8 @@ const EDITOR: &str = "# Editor\n\nYou lead a team.\n\n## Steps\n\n\
     5. Answer with the article of `article-writer`, and add in a sentence what `critic` said.\n\n\
     ## Rules\n\n1. Be kind.\n";
 
-fn tool(name: &str, properties: Value, required: &[&str]) -> Tool {
-    Tool {
+fn tool(name: &str, properties: Value, required: &[&str]) -> ToolSpec {
+    ToolSpec {
         name: name.into(),
         description: format!("Does what a {name} does"),
         parameters: json!({"type": "object", "properties": properties, "required": required}),
@@ -23,7 +23,7 @@ fn tool(name: &str, properties: Value, required: &[&str]) -> Tool {
     }
 }
 
-fn team() -> Vec<Tool> {
+fn team() -> Vec<ToolSpec> {
     let text = |what: &str| json!({"type": "string", "description": what});
     vec![
         tool(
@@ -251,7 +251,7 @@ fn what_needs_nobody_is_answered_without_anybody() {
 fn a_sum_is_counted_without_anybody_where_nobody_does_such_things() {
     let mut request = asked(EDITOR, "What is 7 times 6?");
     assert!(said(&request).starts_with("7 times 6 is 42."));
-    request.tools.push(Tool {
+    request.tools.push(ToolSpec {
         description: "Counts: what 7 times 6 is, and other products".to_owned(),
         ..tool(
             "agent_products",

@@ -12,7 +12,7 @@ use super::told::told;
 use super::turn::Turn;
 use super::words::{asks_who_it_is, clauses, cut};
 use super::{Answer, MAX_LISTED, how_to_configure};
-use crate::{Part, Request, Tool, ToolCall};
+use crate::{Part, Request, ToolCall, ToolSpec};
 
 /// Whether there are tools, or results of tools that are gone.
 pub(super) fn are_used(request: &Request) -> bool {
@@ -77,7 +77,7 @@ fn procedure<'a>(request: &'a Request, turn: &Turn<'_>) -> Option<Procedure<'a>>
 }
 
 /// The arguments of each call of a tool for these words.
-fn filled(tool: &Tool, words: &str, turn: &Turn<'_>) -> Vec<Value> {
+fn filled(tool: &ToolSpec, words: &str, turn: &Turn<'_>) -> Vec<Value> {
     let takes_a_task = !tool.parameters["properties"]["task"].is_null();
     match takes_a_task && words == turn.words {
         true => handing_on::calls(tool, "", turn, &[]),
@@ -131,7 +131,7 @@ fn summary(turn: &Turn<'_>) -> String {
 
 /// The tools that the words name, with all the words; else those that the clauses of the words match, each with its own
 /// clauses; else the one that the words match best.
-fn choose<'a>(words: &'a str, tools: &'a [Tool]) -> Vec<(&'a Tool, &'a str)> {
+fn choose<'a>(words: &'a str, tools: &'a [ToolSpec]) -> Vec<(&'a ToolSpec, &'a str)> {
     let known = Known::of(tools);
     let named = known.named(words);
     if !named.is_empty() {
@@ -189,7 +189,7 @@ fn free_ids(request: &Request) -> impl Iterator<Item = String> {
     ids.filter(move |id| !taken.contains(&id.as_str()))
 }
 
-fn introduction(tools: &[Tool]) -> String {
+fn introduction(tools: &[ToolSpec]) -> String {
     let mut text = String::from(
         "I am an offline stand-in, not a language model: I match the words of a request with what tools say of themselves. I \
          can call:",

@@ -3,8 +3,8 @@ use serde_json::json;
 use super::*;
 use crate::{Message, PresentedAgent, Role};
 
-fn tool(name: &str, description: &str, parameters: Value) -> Tool {
-    Tool {
+fn tool(name: &str, description: &str, parameters: Value) -> ToolSpec {
+    ToolSpec {
         name: name.into(),
         description: description.into(),
         parameters,
@@ -16,7 +16,7 @@ fn text() -> Value {
     json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]})
 }
 
-fn tools() -> Vec<Tool> {
+fn tools() -> Vec<ToolSpec> {
     let number = || json!({"type": "number"});
     let sum = json!({"type": "object", "properties": {"a": number(), "b": number()}, "required": ["a", "b"]});
     let weather = json!({
@@ -157,7 +157,7 @@ fn agents_are_handed_work_in_words_under_their_skill() {
             },
         });
         let presenting = format!("Hands work to the agent {id}. It says of itself: ");
-        Tool {
+        ToolSpec {
             agent: Some(PresentedAgent {
                 id: id.into(),
                 own_words_at: presenting.len(),

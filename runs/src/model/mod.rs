@@ -7,7 +7,7 @@ mod request;
 mod tokens;
 
 pub use request::{
-    Completion, EmptyRequest, Message, Output, Part, PresentedAgent, Request, Role, Tool, ToolCall,
-    Usage,
+    Completion, EmptyRequest, Message, Output, Part, PresentedAgent, Request, Role, ToolCall,
+    ToolSpec, Usage,
 };
 pub use tokens::estimate_tokens;

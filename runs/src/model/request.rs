@@ -132,7 +132,7 @@ pub enum Output {
 
 /// A tool that the model may call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tool {
+pub struct ToolSpec {
     /// Its name, `[A-Za-z0-9_-]{1,64}`.
     pub name: String,
     /// Purpose and use of the tool, for the model.
@@ -154,7 +154,7 @@ pub struct PresentedAgent {
     pub own_words_at: usize,
 }
 
-impl Tool {
+impl ToolSpec {
     /// The agent's own part of the description.
     pub fn own_words(&self) -> &str {
         let at = self.agent.as_ref().map_or(0, |agent| agent.own_words_at);
@@ -175,7 +175,7 @@ pub struct Request {
     /// Requested format of the answer.
     pub output: Output,
     /// Tools that the model may call instead of, or besides, answering.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<ToolSpec>,
     /// Maximum length of the answer, in tokens; the provider's default if `None`.
     pub max_output_tokens: Option<u32>,
     /// Sampling temperature, from 0; the provider's default if `None`. Models without such a setting ignore it.
@@ -234,7 +234,7 @@ impl Request {
         let of_message = |message: &Message| {
             estimate_tokens(&message.rendered()) + message.parts.iter().map(of_part).sum::<usize>()
         };
-        let of_tool = |tool: &Tool| {
+        let of_tool = |tool: &ToolSpec| {
             estimate_tokens(&tool.name)
                 + estimate_tokens(&tool.description)
                 + estimate_tokens(&tool.parameters.to_string())

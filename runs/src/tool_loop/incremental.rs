@@ -12,7 +12,7 @@ use crate::{
     event::{RunEvent, RunStarted, StepRequest, StepResult},
     facts::Facts,
     id::{RunId, StepId},
-    model::{Completion, Message, Tool, ToolCall},
+    model::{Completion, Message, ToolCall, ToolSpec},
     run::{self, Action},
     strategy::{Memory, Strategy},
 };
@@ -25,7 +25,7 @@ fn tool(name: &str, agent: Option<&str>) -> AvailableTool {
     };
     AvailableTool {
         needs_approval: false,
-        tool: Tool {
+        tool: ToolSpec {
             name: name.to_owned(),
             description: String::new(),
             parameters: json!({"type": "object"}),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ErrorMode, Form, Peer};
-use crate::model::{Message, Tool};
+use crate::model::{Message, ToolSpec};
 
 /// Input of a tool loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl Default for Limits {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AvailableTool {
     /// Description for the model.
-    pub tool: Tool,
+    pub tool: ToolSpec,
     /// The agent behind it; `None` for the agent's own tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Peer>,

@@ -10,7 +10,7 @@ use agenthub_runs::{
     RunEvent, RunOutcome, RunStarted, SentHandoff, Step, StepContext, StepResult, Strategy,
     ToolOutput, World,
     journal::Entry,
-    model::{Completion, Message, Part, Request, Role, Tool, ToolCall, Usage},
+    model::{Completion, Message, Part, Request, Role, ToolCall, ToolSpec, Usage},
     tool_loop::{AvailableTool, Input, Peer, ToolLoop},
 };
 use async_trait::async_trait;
@@ -170,7 +170,7 @@ impl World for Traced {
     async fn look(&self, _: &Value) -> Value {
         let offered = |name: &str, agent| AvailableTool {
             needs_approval: false,
-            tool: Tool {
+            tool: ToolSpec {
                 name: name.into(),
                 description: String::new(),
                 parameters: json!({ "type": "object" }),

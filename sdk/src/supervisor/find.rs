@@ -2,7 +2,7 @@
 
 use agenthub_runs::{
     ToolOutput,
-    model::Tool,
+    model::ToolSpec,
     tool_loop::{AvailableTool, FIND_AGENTS},
 };
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const MOST_FOUND: u64 = 16;
 
 /// The tool, when so many agents are not offered.
 pub(super) fn tool(left_out: usize) -> AvailableTool {
-    let tool = Tool {
+    let tool = ToolSpec {
         name: FIND_AGENTS.to_owned(),
         description: format!(
             "Finds agents by what they can do. {left_out} agents are here that you do not see as tools; those that are found become \

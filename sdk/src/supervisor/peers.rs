@@ -11,7 +11,7 @@ use agenthub_proto::{
 };
 use agenthub_runs::{
     DelegationResult,
-    model::{PresentedAgent, Tool},
+    model::{PresentedAgent, ToolSpec},
     tool_loop::{AvailableTool, CallForm, Peer, ToolQuery},
 };
 use serde_json::{Map, Value, json};
@@ -155,7 +155,7 @@ fn offer(name: &str, card: &AgentCard, peers: &Peers, left: &mut usize) -> Avail
         ),
     };
     *left = left.saturating_sub(parameters.to_string().len());
-    let tool = Tool {
+    let tool = ToolSpec {
         name: name.to_owned(),
         description,
         parameters,

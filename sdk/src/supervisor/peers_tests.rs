@@ -15,7 +15,7 @@ fn entries(names: &[&str]) -> Vec<DirectoryEntry> {
 }
 
 fn own(name: &str) -> AvailableTool {
-    let tool = Tool {
+    let tool = ToolSpec {
         name: name.to_owned(),
         description: String::new(),
         parameters: json!({"type": "object"}),

@@ -148,8 +148,8 @@ impl Tool {
     }
 
     /// As a model is told of it.
-    pub(crate) fn described(&self) -> model::Tool {
-        model::Tool {
+    pub(crate) fn described(&self) -> model::ToolSpec {
+        model::ToolSpec {
             name: self.name().to_owned(),
             description: self.description().to_owned(),
             parameters: self.schema().clone(),

@@ -1,7 +1,7 @@
 //! Made-up journals.
 
 use agenthub_sdk::{
-    model::{Completion, Message, Part, Tool, ToolCall},
+    model::{Completion, Message, Part, ToolCall, ToolSpec},
     runs::{
         Budget, DelegationResult, Failure, Handoff, RunEvent, RunOutcome, SentHandoff, Spent,
         StepId, StepRequest, StepResult, ToolOutput,
@@ -70,7 +70,7 @@ impl Story {
             now: 1_800_000_000_000,
         };
         let offered = ["researcher", "critic"].map(agent).into_iter();
-        let search = json!([{ "tool": Tool {
+        let search = json!([{ "tool": ToolSpec {
             name: "web_search".into(), description: String::new(), parameters: json!({}), agent: None,
         } }]);
         let mut offered: Vec<Value> = offered.collect();
@@ -251,7 +251,7 @@ fn agent(id: &str) -> Value {
     if id == "researcher" {
         parameters["properties"]["topic"] = json!({ "type": "string" });
     }
-    let tool = Tool {
+    let tool = ToolSpec {
         name: format!("agent_{id}"),
         description: String::new(),
         parameters,
