@@ -49,7 +49,7 @@ async def use(server, mode: str, calls: str) -> dict:
         assert unfit.is_error, unfit
         assert any("request" in text for text in texts(unfit)), unfit
 
-        # A call that is cancelled while its agent works.
+        # Cancels a call while its agent works.
         before = begun(calls)
         request = {"request": "press hello on the printing press"}
         with anyio.CancelScope() as scope:

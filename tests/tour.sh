@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Does what the README says: its first command, a chat in a pipe, a second agent, the team in Markdown, and every grpcurl line as printed
-# there; then, with no hub running, what docs/SOPS.md says. Needs grpcurl on the PATH, and the README's ports free.
+# Runs the README's commands: the first one, a chat in a pipe, a second agent, the team in Markdown, and every grpcurl line as printed
+# there; then, without a hub, those of docs/SOPS.md. Needs grpcurl on the PATH, and the README's ports free.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -30,7 +30,7 @@ here() {
   done
   fail "$1 did not come"
 }
-# page FILE: writes the files that a page shows and runs its commands, in their order, but for those that need a key.
+# page FILE: writes the files of a page and runs its commands, in order, except those that need a key.
 page() {
   local line kind='' file=''
   while IFS= read -r line <&3; do
@@ -53,7 +53,7 @@ page() {
     esac
   done 3<"$1"
 }
-# stays COMMAND AGENT: the command has the agent come, and ends well on SIGTERM.
+# stays COMMAND AGENT: the command brings the agent online, and ends successfully on SIGTERM.
 stays() {
   printf '\n$ %s\n' "$1"
   bash -c "exec $1" >"$folder/stays.log" 2>&1 </dev/null &
@@ -63,7 +63,7 @@ stays() {
   wait "$up" || fail "\`$1\` did not end well on SIGTERM: $?"
   up=
 }
-# line TEXT: the first line of the README that holds the text, without its comment.
+# line TEXT: the first line of the README that contains the text, without its comment.
 line() { grep -m1 -F -- "$1" README.md | sed 's/ *#.*//'; }
 
 first=$(line '-- up')
@@ -109,7 +109,7 @@ expect "on disk before its sender is told so" "$(line 'agenthub sop ask examples
 expect "You MUST ask researcher" "$(line 'agenthub sop report')"
 
 run=$(line 'agenthub run examples/')
-# It leaves with 3, as the best there is without a model.
+# Exit code 3: the best result without a model.
 expect "4 of 6 criteria are met" "$run || [ \$? = 3 ]"
 asking=$(grep -m1 -o 'agenthub run examples/[^`]*--approval [^`]*' README.md)
 printf '\n$ %s\n' "$asking"

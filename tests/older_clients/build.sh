@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the program that does what clients of the original AgentHub do, on stubs made from `proto/`: `build.sh FILE`. Needs Go and buf.
+# Builds the program that reproduces clients of the original AgentHub, with stubs generated from `proto/`: `build.sh FILE`. Needs Go and buf.
 set -euo pipefail
 cd "$(dirname "$0")"
 out=$1
