@@ -150,7 +150,7 @@ impl Mailboxes {
                 slot.ordered = ordered;
                 slot.mailbox.set_ordered(ordered);
                 slot.has_overflowed = false;
-                // Without ordering, delayed heads are free.
+                // Without ordering, heads that waited for an acknowledgement are free.
                 self.wake(id);
             }
             return id;

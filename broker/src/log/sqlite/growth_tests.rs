@@ -89,7 +89,7 @@ fn the_write_ahead_log_gets_small_again_after_somebody_has_read_for_long() {
         Ok(())
     });
     reading.expect("it is sound");
-    // Fewer pages than a checkpoint needs.
+    // Enough writes for the next checkpoint.
     for _ in 0..6 {
         write(&mut log);
     }

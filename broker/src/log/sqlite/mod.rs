@@ -194,7 +194,8 @@ impl SqliteLog {
         }
 
         recover::replay(&reader, each)?;
-        // After a failed sync, the read data may be in the page cache alone. Writing it again makes it durable.
+        // After a failed sync, the read data may be in the page cache alone. A checkpoint writes it again, which makes it
+        // durable.
         let sqlite = |source| OpenError::Sqlite {
             path: path.clone(),
             source,
@@ -210,7 +211,7 @@ impl SqliteLog {
             path: folder.to_owned(),
             source,
         };
-        // Opened first: a reader would prevent checkpoints.
+        // A reader may have prevented the checkpoint, so the write-ahead log is synced as well.
         let wal = options.wal(&path).map_err(problem)?;
         wal.sync().map_err(problem)?;
         wal.sync_folder(folder).map_err(problem)?;
