@@ -185,7 +185,10 @@ fn printable(what: &str, id: &str, max: usize) -> Result<(), Error> {
 pub(crate) fn parts(what: &str, parts: &[Part]) -> Result<(), Error> {
     for part in parts {
         metadata(what, part.metadata.as_ref())?;
-        if let Some(Content::Data(DataPart { data: Some(data) })) = &part.part {
+        if let Some(Content::Data(DataPart {
+            data: Some(data), ..
+        })) = &part.part
+        {
             nesting(what, data)?;
         }
     }

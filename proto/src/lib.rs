@@ -19,6 +19,9 @@ pub mod weight;
 /// Response header of a subscription: the position after which its events begin. Subscribing after it misses nothing.
 pub const BEGINS_AFTER: &str = "agenthub-begins-after";
 
+/// Header of the answer of `GetTask`: the position as of which the task is. Subscribing after it misses nothing.
+pub const AS_OF: &str = "agenthub-as-of";
+
 /// Metadata of an INVALID_ARGUMENT status: the path of the invalid field, such as `constraints.acceptanceCriteria[1]`.
 pub const INVALID_FIELD: &str = "agenthub-invalid-field";
 

@@ -62,7 +62,7 @@ impl Part {
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             part: Some(part::Part::Text(text.into())),
-            metadata: None,
+            ..Self::default()
         }
     }
 
@@ -71,8 +71,9 @@ impl Part {
         Self {
             part: Some(part::Part::Data(DataPart {
                 data: Some(json::to_struct(data)),
+                is_wrapped: !data.is_object(),
             })),
-            metadata: None,
+            ..Self::default()
         }
     }
 
@@ -87,7 +88,9 @@ impl Part {
     /// The content of a structured part.
     pub fn as_data(&self) -> Option<serde_json::Value> {
         match &self.part {
-            Some(part::Part::Data(DataPart { data: Some(data) })) => Some(json::from_struct(data)),
+            Some(part::Part::Data(DataPart {
+                data: Some(data), ..
+            })) => Some(json::from_struct(data)),
             _ => None,
         }
     }

@@ -263,7 +263,10 @@ mod tests {
             let list = wkt::Kind::ListValue(wkt::ListValue { values });
             let fields = [("k".to_owned(), wkt::Value { kind: Some(list) })].into();
             let data = Some(wkt::Struct { fields });
-            let data = crate::a2a::part::Part::Data(crate::a2a::DataPart { data });
+            let data = crate::a2a::part::Part::Data(crate::a2a::DataPart {
+                data,
+                ..Default::default()
+            });
             with(vec![Part {
                 part: Some(data),
                 ..Part::default()

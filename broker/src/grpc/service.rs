@@ -1,6 +1,7 @@
 //! `agenthub.AgentHub`: checks required fields of each call and passes it to the hub.
 
 use agenthub_proto::{
+    AS_OF,
     a2a::{AgentCard, Task},
     agenthub::{
         AgentEntry, AgentEvent, AgentEventMetadata, AgentFrame, CancelTaskRequest,
@@ -187,7 +188,12 @@ impl AgentHub for HubService {
             .hub
             .task(&caller(), &request.task_id, request.history_length)
             .await;
-        self.settled(task).await
+        let (task, as_of) = self.settled(task).await?.into_inner();
+        let mut answer = Response::new(task);
+        if let Ok(as_of) = as_of.parse() {
+            answer.metadata_mut().insert(AS_OF, as_of);
+        }
+        Ok(answer)
     }
 
     async fn cancel_task(

@@ -23,25 +23,27 @@ use crate::{
 const PAGES: usize = 64;
 
 impl Hub {
+    /// A task, and the position as of which it is so.
     pub(crate) async fn task(
         &self,
         caller: &Caller,
         id: &str,
         history: i32,
-    ) -> Result<Task, Error> {
+    ) -> Result<(Task, String), Error> {
         decide(Call::GetTask, caller, "")?;
         limits::required("task_id", id)?;
-        let content = self.content(id)?;
+        let (content, as_of) = self.content(id)?;
         let mut found = self.read(vec![content]).await?;
         // A task may have been removed meanwhile.
         let task = found.pop().filter(|task| task.id == id);
-        Ok(with_history(task.ok_or_else(task_not_found)?, history))
+        let task = with_history(task.ok_or_else(task_not_found)?, history);
+        Ok((task, as_of))
     }
 
-    fn content(&self, id: &str) -> Result<Content, Error> {
+    fn content(&self, id: &str) -> Result<(Content, String), Error> {
         let core = self.core();
         let known = core.state.tasks.get(id).ok_or_else(task_not_found)?;
-        Ok(known.content())
+        Ok((known.content(), core.log.id().token(core.last())))
     }
 
     /// The tasks of these contents, in order, decoded or read from the log. Missing ones are left out.
@@ -94,7 +96,7 @@ impl Hub {
             let _ = stopped.await;
         }
         self.synced().await?;
-        let mut found = self.read(vec![self.content(id)?]).await?;
+        let mut found = self.read(vec![self.content(id)?.0]).await?;
         found.pop().ok_or_else(task_not_found)
     }
 
@@ -149,10 +151,15 @@ impl Hub {
             .transpose()?;
         let mut query = Query {
             agent: given(&request.agent_id).map(AgentId::from),
+            assigned: request.assigned,
             context: given(&request.context_id),
             states: known(&request.states, "states", |n| TaskState::try_from(n).ok())?,
             before,
             limit,
+        };
+        let total_size = match request.count {
+            true => self.count_tasks(query.clone()).await,
+            false => 0,
         };
         let mut contents = Vec::new();
         for _ in 0..PAGES {
@@ -169,7 +176,23 @@ impl Hub {
         Ok(ListTasksResponse {
             tasks: self.read(contents).await?,
             next_page_token: query.before.map(|n| format!("{n:x}")).unwrap_or_default(),
+            total_size,
         })
+    }
+
+    /// The number of tasks of all pages. Others have their turn between two portions.
+    async fn count_tasks(&self, mut query: Query) -> u32 {
+        query.before = None;
+        let mut total = 0;
+        loop {
+            let (count, next) = self.core().state.tasks.count(&query);
+            total += count;
+            if next.is_none() {
+                return total;
+            }
+            query.before = next;
+            tokio::task::yield_now().await;
+        }
     }
 }
 

@@ -18,6 +18,8 @@ const LOOKS: usize = 4_096;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
     pub(crate) agent: Option<AgentId>,
+    /// The agent is the assignee; otherwise it may be the requester as well.
+    pub(crate) assigned: bool,
     pub(crate) context: Option<String>,
     pub(crate) states: Vec<TaskState>,
     /// Only tasks changed before this: the token of the previous page.
@@ -37,7 +39,8 @@ pub(crate) struct Page {
 
 impl Query {
     fn takes(&self, task: Known<'_>) -> bool {
-        let is_party = |a: &AgentId| task.requester() == a || task.assignee() == Some(a);
+        let is_party =
+            |a: &AgentId| task.assignee() == Some(a) || !self.assigned && task.requester() == a;
         self.agent.as_ref().is_none_or(is_party)
             && self.context.as_ref().is_none_or(|c| task.context() == *c)
             && (self.states.is_empty() || self.states.contains(&task.state()))
@@ -73,6 +76,20 @@ impl Tasks {
             last = Some(changed);
         }
         page
+    }
+
+    /// The number of tasks that match, as far as the walk gets under one hold of the lock, and where it goes on.
+    pub(crate) fn count(&self, query: &Query) -> (u32, Option<u64>) {
+        let (mut count, mut last) = (0, None);
+        for (looks, (changed, task)) in self.by_change_from(query).enumerate() {
+            if looks == LOOKS {
+                return (count, last);
+            }
+            step();
+            count += u32::from(query.takes(task));
+            last = Some(changed);
+        }
+        (count, None)
     }
 
     /// Tasks that changed before the query's limit, latest first. Skips most that cannot match.

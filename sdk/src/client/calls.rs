@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agenthub_proto::{
+    AS_OF,
     a2a::Task,
     agenthub::{
         AgentEntry, CancelTaskRequest, GetAgentRequest, GetTaskRequest, ListAgentsRequest,
@@ -122,6 +123,25 @@ impl Client {
     /// One task with its latest `history` messages; 0 is all, negative none.
     pub async fn task(&self, task_id: &str, history: i32) -> Result<Task, Error> {
         self.inner.calls.task(task_id, history).await
+    }
+
+    /// One task with its latest `history` messages, and the position in the hub's log as of which it is so: [`task_events`](Self::task_events)
+    /// after it miss nothing and repeat nothing. Hubs that do not say it give an empty position.
+    pub async fn task_as_of(&self, task_id: &str, history: i32) -> Result<(Task, String), Error> {
+        let request = GetTaskRequest {
+            task_id: task_id.to_owned(),
+            history_length: history,
+        };
+        let mut hub = self.inner.calls.hub();
+        let mut as_of = String::new();
+        let task = within(async {
+            let answer = hub.get_task(request).await?;
+            if let Some(Ok(position)) = answer.metadata().get(AS_OF).map(|m| m.to_str()) {
+                position.clone_into(&mut as_of);
+            }
+            Ok(answer)
+        });
+        Ok((task.await?, as_of))
     }
 
     /// The tasks that the request's filters match, a page of them, latest change first.

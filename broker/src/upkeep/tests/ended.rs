@@ -137,7 +137,7 @@ async fn a_hub_answers_with_tasks_that_are_in_its_log_alone() {
         ..Settings::default()
     });
     let (hub, caller) = (hub.expect("it starts"), Caller::anonymous());
-    let task = hub.task(&caller, "t7", -1).await.expect("it is known");
+    let task = hub.task(&caller, "t7", -1).await.expect("it is known").0;
     assert_eq!(task.artifacts[0].text(), "result of t7");
     assert_eq!(
         (task.state(), task.history.len()),

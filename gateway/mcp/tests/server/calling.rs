@@ -71,7 +71,7 @@ async fn files_come_as_links_or_as_what_they_are() {
             mime_type: mime.to_owned(),
             file: Some(file),
         })),
-        metadata: None,
+        ..Part::default()
     };
     let bytes = |bytes: &[u8]| file_part::File::FileWithBytes(bytes.to_vec());
     let uri = file_part::File::FileWithUri("https://example.com/a.pdf".to_owned());
